@@ -69,6 +69,10 @@ pub(crate) struct ChangeArguments {
     #[command(flatten)]
     longest: TimeoutArguments,
 
+    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) helm: Option<PathBuf>,
+
     /// Sign the receipt that the change leaves in the cluster with this secret key (PEM)
     #[arg(long, value_name = "KEY")]
     pub(crate) receipt_key: Option<PathBuf>,

@@ -1,6 +1,8 @@
-//! Where the `helm` program is.
+//! Where the `helm` program is, and what it is given.
 
 use std::path::{Path, PathBuf};
+
+use importer::HelmProgram;
 
 use crate::environment;
 
@@ -9,4 +11,16 @@ pub(crate) fn program(flag: Option<&Path>) -> Option<PathBuf> {
     let flag = flag.map(Path::to_owned);
     flag.or_else(|| environment::path("HELM"))
         .or_else(|| environment::program("helm"))
+}
+
+/// The verb by which Helm calls this program back.
+pub(crate) const POSTRENDER: &str = "postrender";
+
+/// What charts are installed by.
+pub(crate) fn installer(flag: Option<&Path>) -> HelmProgram {
+    HelmProgram {
+        program: program(flag),
+        environment: environment::of_logins(),
+        renderer: (environment::own_program(), vec![POSTRENDER.into()]),
+    }
 }

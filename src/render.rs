@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -89,6 +89,11 @@ pub(crate) fn raw(bytes: &[u8]) -> io::Result<ControlFlow<()>> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
         other => other.map(ControlFlow::Continue),
     }
+}
+
+/// Standard output as another program reads it: nothing of what goes there is for people.
+pub(crate) fn stream() -> impl Write {
+    BufWriter::new(io::stdout().lock())
 }
 
 /// The help or the version, which clap lays out and which holds no text of others: asked for, or in place of a command.

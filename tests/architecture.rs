@@ -64,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "archive",
             "deployer",
+            "helm",
             "manifests",
             "registry",
             "schemas",

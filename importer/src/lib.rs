@@ -15,6 +15,7 @@ pub mod limits;
 mod mirrors;
 mod model;
 mod plan;
+mod renderer;
 mod status;
 
 pub use apply::change::{Change, Run};
@@ -33,7 +34,7 @@ pub use mirrors::{Format, ImageMap, Layout, MappedImage, MirroredImage, Mirrors,
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
 pub use model::error::{Error, ExpandError, PushFailure, Unpulled};
-pub use model::event::Event;
+pub use model::event::{Event, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
 pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
@@ -42,7 +43,7 @@ pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Re
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    LeftOpen, Login, Migrate, PullLogin, Recreate, Replace, Request, Target, Unproved,
+    HelmProgram, LeftOpen, Login, Migrate, PullLogin, Recreate, Replace, Request, Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
@@ -59,11 +60,12 @@ pub use plan::rights::manifests::{
     Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,
 };
 pub use plan::summary::{
-    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLaterPods, PlannedLine,
-    PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight,
-    PlannedTarget,
+    PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedLaterPods,
+    PlannedLine, PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch, PlannedProof,
+    PlannedRight, PlannedTarget,
 };
 pub use plan::{Plan, Ready};
+pub use renderer::{RendererError, postrender};
 pub use status::describe::{
     DeployedOperator, Description, Identity, NamespaceDescription, Quota,
     describe as describe_environment,

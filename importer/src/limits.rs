@@ -49,5 +49,11 @@ pub const SECRET_NUMBERS: u32 = 32;
 /// generations; whoever makes more is told that they stay.
 pub const GENERATIONS: usize = 8;
 
+/// How long Helm waits for each of its steps where the archive does not say so: as long as by itself.
+pub const RELEASE_WAIT: Duration = Duration::from_mins(5);
+
+/// How long one look at what keeps a release's objects goes on before the next.
+pub const RELEASE_LOOK: Duration = Duration::from_secs(3);
+
 /// Seconds that a plan may have an operator waited for: a day, as on the command line.
 pub const WAIT: u64 = 86_400;

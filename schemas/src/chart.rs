@@ -3,6 +3,7 @@
 mod source;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,24 @@ fn is_timeout(text: &str) -> bool {
     (1..=5).contains(&number.len())
         && number.bytes().all(|byte| byte.is_ascii_digit())
         && !number.starts_with('0')
+}
+
+impl Timeout {
+    /// How long that is.
+    ///
+    /// # Panics
+    ///
+    /// Never: it is a number of at most five digits and a unit.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        let (number, unit) = self.as_str().split_at(self.as_str().len() - 1);
+        let number: u64 = number.parse().expect("it begins with digits");
+        Duration::from_secs(match unit {
+            "s" => number,
+            "m" => number * 60,
+            _ => number * 3600,
+        })
+    }
 }
 
 impl From<ReleaseName> for SetName {

@@ -69,6 +69,15 @@ pub struct SolutionSpec {
     pub parameters: BTreeMap<ParameterName, Parameter>,
 }
 
+impl SolutionSpec {
+    /// Whether it brings what is no operator: sets of objects or charts. Their images lie where no version is part of the
+    /// name.
+    #[must_use]
+    pub fn carries(&self) -> bool {
+        !self.manifests.is_empty() || !self.charts.is_empty()
+    }
+}
+
 /// How the operator is run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

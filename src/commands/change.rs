@@ -5,7 +5,7 @@ use importer::{Change, Revision, Run};
 use super::watch::watch;
 use crate::args::{ChangeArguments, ClusterArguments, Output};
 use crate::failure::Failure;
-use crate::{cluster, render};
+use crate::{cluster, helm, render};
 
 /// Where the receipt of a change is found.
 pub(super) fn show_revision(revision: Option<Revision>) {
@@ -33,6 +33,7 @@ where
             tell: &watch(output),
             deadline: wait.timeout(),
             run,
+            helm: &helm::installer(wait.helm.as_deref()),
         };
         Ok(act(&change).await?)
     })

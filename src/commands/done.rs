@@ -54,7 +54,9 @@ impl State {
             Event::Push(_) => Stage::Pushing,
             Event::Pushed => Stage::Pushed,
             Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
-            Event::Standing(_) if self.stage != Stage::Restoring => Stage::Settling,
+            Event::Standing(_) | Event::Release(..) if self.stage != Stage::Restoring => {
+                Stage::Settling
+            }
             Event::RollingBack(_) => Stage::Restoring,
             Event::Pulling { .. } => Stage::Proof,
             Event::Object { object, applied } if *applied != Applied::Unchanged => {
@@ -70,6 +72,7 @@ impl State {
             | Event::Restart { .. }
             | Event::Rollout { .. }
             | Event::Standing(_)
+            | Event::Release(..)
             | Event::Unproved { .. }
             | Event::Waiting(_) => return false,
         };

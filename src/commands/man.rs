@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let mut open = vec![program];
     let mut written = Vec::new();
     while let Some(command) = open.pop() {
-        open.extend(command.get_subcommands().cloned());
+        let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+        open.extend(shown.cloned());
         let (name, page) = page(command);
         let path = directory.join(name);
         fs::write(&path, page).map_err(cannot("write", &path))?;

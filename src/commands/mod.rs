@@ -25,6 +25,7 @@ mod man;
 mod mirrors;
 mod pack;
 mod parameters;
+mod postrender;
 mod question;
 mod rbac;
 mod refusal;
@@ -113,6 +114,8 @@ pub(crate) enum Command {
     Mirrors(mirrors::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
+    #[command(hide = true)]
+    Postrender(postrender::Arguments),
 }
 
 /// Gives a result, as it was asked for; the answer is yes.
@@ -162,5 +165,6 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Mirrors(arguments) => mirrors::run(&arguments, output),
         Command::Completion(arguments) => completion::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),
+        Command::Postrender(arguments) => postrender::run(&arguments),
     }
 }

@@ -141,6 +141,9 @@ fn account(text: &str) -> Result<(Namespace, KubernetesName), String> {
     Ok((namespace, name))
 }
 
+/// What is left out.
+const CHARTS: &str = "note: what its charts take is not among these: only a cluster tells what they render to, and `solution import --dry-run` names what is missing there";
+
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let accepted = match arguments.meant()? {
         Meant::Any => None,
@@ -153,6 +156,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             None => return Ok(Outcome::No),
         },
     };
+    let has_charts = |it: &Accepted| !it.manifest().spec.charts.is_empty();
+    if accepted.as_ref().is_some_and(has_charts) && output == Output::Human {
+        render::note(CHARTS);
+    }
     let wanted = arguments.wanted(accepted.as_ref())?;
     let manifests = wanted.manifests()?;
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": manifests });

@@ -1,7 +1,7 @@
 //! What happens in the cluster, shown while it does.
 
 use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Settled, Standing};
-use importer::Event;
+use importer::{Event, ReleaseChange};
 
 use super::done::Done;
 use crate::args::Output;
@@ -106,6 +106,14 @@ fn lines_of(event: &Event) -> Vec<String> {
         } => vec![format!(
             "  not proven that nodes of {architecture} can pull the image: {detail}"
         )],
+        Event::Release(release, change) => vec![match change {
+            ReleaseChange::Installing => format!("  helm installs {release}"),
+            ReleaseChange::Upgrading => format!("  helm upgrades {release}"),
+            ReleaseChange::RollingBack(revision) => {
+                format!("  helm takes {release} back to revision {revision}")
+            }
+            ReleaseChange::Uninstalling => format!("  helm uninstalls {release}"),
+        }],
         Event::RollingBack(version) => vec![format!("  restoring version {version}")],
         Event::Push(_)
         | Event::Pushed

@@ -13,6 +13,7 @@ const AGAIN: &str = "import the version that should run into this environment ag
 const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
 const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
+const HELM: &str = "`helm history RELEASE --namespace NAMESPACE` shows what became of it; running the same command again completes it";
 const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager) and why its pods did not start, then deploy the version again";
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const NO_SENSITIVE: &str =
@@ -159,17 +160,16 @@ impl From<importer::Error> for Failure {
                     "wait for them with `--wait`; if their process has died, the cluster is free in {free} s"
                 ))
             }
-            E::Cluster(cause) => quoting(log_of(cause), Self::judged(cause.answer(), error)),
             E::Archive(cause) if validator::is_finding(cause) => Self::no(error).hint(KEPT),
             E::Archive(_) | E::Scratch { .. } | E::NoIdentity | E::Random(_) => {
                 Self::unknown(error)
             }
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::Sensitive(_) => Self::new(Outcome::Usage, error).hint(NO_SENSITIVE),
-            E::RolledBack { source, .. } => match source.as_ref() {
-                E::Cluster(cause) => quoting(log_of(cause), Self::judged(cause.answer(), error)),
-                _ => Self::unknown(error).hint(NEVER_SERVED),
-            },
+            E::RolledBack { source, .. } => {
+                let (answer, log) = why(source);
+                quoting(log, Self::judged(answer, error))
+            }
             E::Unpulled(cause) => {
                 let Answer(outcome, usual) = cause.source.answer();
                 let (hints, files) = (pulls::hints(cause, usual), cause.files());
@@ -200,8 +200,13 @@ impl From<importer::Error> for Failure {
                 }
             }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
+            E::Cluster(_) | E::Unready { .. } | E::Helm { .. } | E::Release { .. } => {
+                let (answer, log) = why(&error);
+                quoting(log, Self::judged(answer, error))
+            }
             E::Object(_)
             | E::Placeholder(_)
+            | E::Rendered { .. }
             | E::Record { .. }
             | E::Name { .. }
             | E::Site { .. }
@@ -210,6 +215,18 @@ impl From<importer::Error> for Failure {
             | E::Expand(_)
             | E::Hindered(_) => Self::no(error),
         }
+    }
+}
+
+/// Why a version did not come up, with the end of a log if that says it.
+fn why(error: &importer::Error) -> (Answer, Option<String>) {
+    use importer::Error as E;
+    match error {
+        E::Cluster(cause) => (cause.answer(), log_of(cause)),
+        E::Unready { source, .. } => (source.answer(), log_of(source)),
+        E::Helm { .. } | E::Refused(_) => (no(HELM), None),
+        E::Release { .. } => (unknown(HELM), None),
+        _ => (unknown(NEVER_SERVED), None),
     }
 }
 

@@ -58,7 +58,15 @@ const OWN_LOGIN: &str =
 const NOTHING_BEFORE: &str = "`solution status` lists what is imported, and `solution deploy NAME VERSION --allow-downgrade` runs an older version";
 const REVISIONS: &str = "`solution history NAME --environment NAME` shows what was deployed there; `solution deploy NAME VERSION` runs any imported version";
 const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `solution deploy NAME VERSION --allow-downgrade` runs the one that is imported now";
-const CHARTS: &str = "leave out `--environment`: the registry then offers each chart as `oci://`, and `helm install` takes it from there";
+const NO_HELM: &str = "install helm 4, and name it with `--helm FILE` or `HELM` where it is not on the path; or leave out `--environment`: the registry then offers each chart as `oci://`";
+const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution cat`) shows the same";
+const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
+const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects` takes it over, after `--dry-run --diff` has shown what would change";
+const NOT_OF_RELEASE: &str =
+    "`--adopt=objects` has the release take it over, and with it go; else remove it or rename it";
+const NO_NAMESPACE: &str =
+    "make it first (`kubectl create namespace`), or import into an environment of that name";
+const NOT_AS_PLANNED: &str = "the chart makes something else once it sees the cluster (`lookup`, or what a plan made before cannot know): plan again; if it comes again, tell its publisher";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
 const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each parameter takes";
@@ -166,7 +174,13 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::Immutable(_, recreate, _) => return recreated(recreate),
         Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
         Unfit::NoKind(.., found) => other_kind(found),
-        Unfit::Charts(_) => CHARTS,
+        Unfit::NoHelm | Unfit::Helm(_) => NO_HELM,
+        Unfit::Rendering(..) => RENDERING,
+        Unfit::NotCarried(..) => NOT_CARRIED,
+        Unfit::ReleaseTaken(..) => RELEASE_TAKEN,
+        Unfit::NotOfRelease(..) => NOT_OF_RELEASE,
+        Unfit::NoNamespace(_) => NO_NAMESPACE,
+        Unfit::NotAsPlanned(..) => NOT_AS_PLANNED,
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::LeftBehind(..) => LEFT_BEHIND,
         Unfit::OwnedByHelm(..) => HELM,

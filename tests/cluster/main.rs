@@ -14,6 +14,7 @@ mod book;
 mod carried;
 mod carried_faults;
 mod carried_many;
+mod charts;
 mod choices;
 mod cleanup;
 mod configuration;

@@ -19,7 +19,7 @@ use crate::model::owner::check_carried;
 use crate::model::stage::{Stage, batches, intercepts};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
-use crate::plan::carried::Precedence;
+use crate::plan::carried::{Content, Precedence};
 use crate::plan::carrying::scaled;
 use crate::plan::deployment::Deployment;
 use crate::plan::parameters;
@@ -78,14 +78,32 @@ impl Ready<'_> {
             if first == Some(index) {
                 self.stop_former(deployment, leased).await?;
             }
-            let objects = &deployment.objects[wave.objects.clone()];
-            for batch in batches(wave.stage, objects) {
-                self.bring_all(deployment, &batch, leased).await?;
+            match &wave.content {
+                Content::Release(at) => self.bring_release(deployment, *at, leased).await?,
+                Content::Objects(stage, at) => {
+                    let objects = &deployment.objects[at.clone()];
+                    self.bring_stage(deployment, *stage, objects, leased)
+                        .await?;
+                }
             }
-            settle(leased, wave.stage, objects, self.asked.request.wait).await?;
-            for object in objects.iter().filter(|object| !asks_nobody(object)) {
-                self.arm(deployment, object, leased).await?;
-            }
+        }
+        Ok(())
+    }
+
+    /// Brings objects of one stage, and waits for what comes next to work.
+    async fn bring_stage(
+        &self,
+        deployment: &Deployment,
+        stage: Stage,
+        objects: &[Object],
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        for batch in batches(stage, objects) {
+            self.bring_all(deployment, &batch, leased).await?;
+        }
+        settle(leased, stage, objects, self.asked.request.wait).await?;
+        for object in objects.iter().filter(|object| !asks_nobody(object)) {
+            self.arm(deployment, object, leased).await?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::receipt::ChangeSubject;
+use crate::model::request::HelmProgram;
 use crate::model::state::ClusterState;
 use crate::model::writer::Writer;
 use crate::plan::rights::{self, Needs};
@@ -28,6 +29,8 @@ pub struct Change<'a> {
     pub deadline: Duration,
     /// Whether anything is written.
     pub run: Run,
+    /// What releases of charts are uninstalled by.
+    pub helm: &'a HelmProgram,
 }
 
 /// Whether a change is made, or only what it would be is found out.

@@ -12,7 +12,9 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::check_owner;
+use crate::model::release::updated;
 use crate::plan::Ready;
 use crate::plan::carried::Precedence;
 use crate::plan::default_account::DefaultAccount;
@@ -30,7 +32,6 @@ impl Ready<'_> {
             place.solutions.insert(solution.clone(), deployed);
             place.coming.remove(solution);
         };
-        let version = self.asked.id.version();
         let mut place = deployment.place.clone();
         let labels = deployment.labels();
         if let Some(standing) = place.solutions.get_mut(solution)
@@ -44,17 +45,11 @@ impl Ready<'_> {
         let begun = match &deployment.standing {
             None => {
                 // Noted before the first object, so that there is an undo whatever happens.
-                note(&mut place);
-                place.coming.insert(solution.clone(), version.clone());
-                place.write(leased).await?;
+                self.progress(deployment, leased).write(leased).await?;
                 None
             }
             Some(standing) if *standing == deployment.deployed => None,
-            Some(_) => {
-                let mut begun = place.clone();
-                begun.coming.insert(solution.clone(), version.clone());
-                Some(begun)
-            }
+            Some(_) => Some(self.progress(deployment, leased)),
         };
         let (new, before) = (&deployment.carried, &deployment.carried_before);
         let proving = self.proof.as_ref().map(|proof| proof.recorded(solution));
@@ -71,6 +66,9 @@ impl Ready<'_> {
                     place.write(leased).await?;
                 }
                 Error::RolledBack { .. } => {
+                    if let Some(standing) = place.solutions.get_mut(solution) {
+                        standing.releases = updated(&standing.releases, leased.releases());
+                    }
                     place.write_space(leased).await?;
                     let restored = before.after(new).seen(leased.uids());
                     self.record_carried(deployment, &restored, leased).await?;
@@ -86,6 +84,9 @@ impl Ready<'_> {
         }
         self.record_applied(deployment, leased).await?;
         note(&mut place);
+        if let Some(deployed) = place.solutions.get_mut(solution) {
+            deployed.releases = updated(&deployed.releases, leased.releases());
+        }
         if place.space() != deployment.space() {
             // What only the version before needed of it.
             place.write_space(leased).await?;
@@ -112,6 +113,7 @@ impl Ready<'_> {
             return Err(self.take_back(error, before, deployment, leased).await);
         }
         self.remove_stale(leased).await?;
+        self.remove_releases(deployment, leased).await?;
         // A login that was made for the version before, where another one took its place.
         let former = deployment.standing.as_ref();
         let former = former.and_then(|standing| standing.pull_secret.as_ref());
@@ -219,6 +221,7 @@ impl Ready<'_> {
         if changes_form {
             self.stop_successor(deployment, leased).await?;
         }
+        self.take_back_releases(deployment, leased).await?;
         before.restore(leased, deployment, wait).await?;
         if changes_form {
             self.start_former(deployment, leased).await?;
@@ -307,7 +310,13 @@ impl Ready<'_> {
 fn is_for_good(error: &Error) -> bool {
     use deployer::Error as E;
     match error {
-        Error::Unserved { .. } => true,
+        Error::Unserved { .. }
+        | Error::Unready { .. }
+        | Error::Helm {
+            source: helm::HelmError::Failed { .. } | helm::HelmError::TooLong { .. },
+            ..
+        }
+        | Error::Refused(Obstacle::Unfit(Unfit::NotAsPlanned(..))) => true,
         Error::Cluster(error) => matches!(
             error,
             E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. } | E::NotEstablished { .. }

@@ -21,6 +21,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
 use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::record::{self, Record};
+use crate::model::release::RecordedRelease;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
@@ -51,6 +52,8 @@ pub(crate) struct Done {
     pub(crate) removed: Vec<String>,
     /// Which objects those are that are there as they were written.
     pub(crate) uids: BTreeMap<ObjectRef, String>,
+    /// Releases of charts that were changed, as they are now.
+    pub(crate) releases: Vec<RecordedRelease>,
     /// The number of the receipt; none where nothing was changed.
     pub(crate) revision: Option<Revision>,
 }
@@ -162,7 +165,7 @@ impl Leased<'_> {
     }
 
     /// Makes sure that there is a receipt, where one is kept.
-    async fn begin(&self) -> Result<(), Error> {
+    pub(crate) async fn begin(&self) -> Result<(), Error> {
         self.hand().begin().await
     }
 
@@ -269,6 +272,28 @@ impl Leased<'_> {
         let reference = login::reference(namespace, secret);
         self.remove(&reference, |live| owner_of(live, solution))
             .await
+    }
+
+    /// Notes what was changed by another program.
+    pub(crate) fn changed(&mut self, what: String) {
+        self.done.objects.push(what);
+    }
+
+    /// Notes what was removed by another program.
+    pub(crate) fn removed(&mut self, what: String) {
+        self.done.removed.push(what);
+    }
+
+    /// Notes a release as it is now.
+    pub(crate) fn released(&mut self, release: RecordedRelease) {
+        let others = &mut self.done.releases;
+        others.retain(|it| !it.is(&release.namespace, &release.name));
+        others.push(release);
+    }
+
+    /// The releases that this change has brought or taken back, as they are now.
+    pub(crate) fn releases(&self) -> &[RecordedRelease] {
+        &self.done.releases
     }
 
     fn gone(&mut self, object: ObjectRef) {

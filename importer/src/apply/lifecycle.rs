@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::{Done, Leased};
+use crate::apply::releases::Hand;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
@@ -21,11 +22,14 @@ use crate::model::own;
 use crate::model::owner::{look, owner_of};
 use crate::model::receipt::{ChangeSubject, Revision, Verb};
 use crate::model::record::Record;
+use crate::model::release::RecordedRelease;
+use crate::model::request::HelmProgram;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
+use crate::plan::releases::{program, uninstalled};
 use crate::plan::rights::{
     check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
 };
@@ -87,6 +91,8 @@ pub(crate) struct Leave {
     pub(crate) own: Vec<ObjectRef>,
     /// What it carries as it is.
     pub(crate) carried: Withdrawal,
+    /// The releases of its charts, in the order in which they were installed.
+    pub(crate) releases: Vec<RecordedRelease>,
     /// Everything that goes, in its order.
     pub(crate) objects: Vec<ObjectRef>,
 }
@@ -94,6 +100,8 @@ pub(crate) struct Leave {
 /// What stopping a Solution comes to.
 struct Stopping {
     spaces: Spaces,
+    /// What its releases are uninstalled by, if there are any.
+    hand: Option<Hand>,
     /// Whether the cluster has definitions of it, which stay with what is made of them.
     is_active: bool,
 }
@@ -124,10 +132,22 @@ pub async fn undeploy(
         }
         check_leaving(place, solution, &spaces).await?;
         let is_active = state.active.contains_key(solution);
-        Ok(Stopping { spaces, is_active })
+        let hand = hand_for(&spaces, (change.helm, change.cluster)).await?;
+        Ok(Stopping {
+            spaces,
+            hand,
+            is_active,
+        })
     };
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
-        remove_operators(leased, solution, &mut stopping.spaces, change.deadline).await
+        let hand = stopping.hand.as_ref();
+        remove_operators(
+            (leased, hand),
+            solution,
+            &mut stopping.spaces,
+            change.deadline,
+        )
+        .await
     };
     let mut needs = of_change();
     needs.left(namespace.map(Namespace::as_str));
@@ -167,15 +187,20 @@ pub async fn undeploy_alone(
         }
         check_leaving(place, solution, &spaces).await?;
         // Who may not look for definitions is told nothing of them.
-        let is_active = state.active.contains_key(solution);
-        Ok((Stopping { spaces, is_active }, about))
+        let stopping = Stopping {
+            spaces,
+            hand: None,
+            is_active: state.active.contains_key(solution),
+        };
+        Ok((stopping, about))
     };
     let (stopping, _) = decide().await?;
     if change.run == Run::Dry {
         return Ok(undeployed(solution, &stopping, None));
     }
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
-        remove_operators(leased, solution, &mut stopping.spaces, change.deadline).await
+        let spaces = &mut stopping.spaces;
+        remove_operators((leased, None), solution, spaces, change.deadline).await
     };
     let writing = (change.cluster, &authority, change.writer, change.tell);
     let (stopping, done) = Leased::run(writing, decide, act).await?;
@@ -273,11 +298,17 @@ pub(crate) async fn leaving<'a>(
             .filter(|own| !objects.iter().any(|it| it.is_same_object(own)));
         let others: Vec<ObjectRef> = others.cloned().collect();
         objects.extend(others);
+        let releases = space.solutions.get(solution).map(|it| it.releases.clone());
+        let releases = releases.unwrap_or_default();
+        for release in &releases {
+            objects.extend(uninstalled(place.0, release).await?);
+        }
         let space = space.clone();
         leaving.push(Leave {
             space,
             own,
             carried,
+            releases,
             objects,
         });
     }
@@ -329,9 +360,23 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
     ))
 }
 
-/// Removes what an operator has in these namespaces, one after the other.
+/// What the releases in these namespaces are uninstalled by; that there is no such program is in the way.
+pub(crate) async fn hand_for(
+    spaces: &Spaces,
+    (asked, cluster): (&HelmProgram, &Cluster),
+) -> Result<Option<Hand>, Error> {
+    if spaces.iter().all(|leave| leave.releases.is_empty()) {
+        return Ok(None);
+    }
+    let mut obstacles = Vec::new();
+    let helm = program(asked, &mut obstacles).await?;
+    check_free(obstacles, &[])?;
+    Ok(helm.map(|helm| Hand::new(&helm, asked, cluster)))
+}
+
+/// Removes what an operator has in these namespaces, one after the other. Releases that something else needs go last.
 pub(crate) async fn remove_operators(
-    leased: &mut Leased<'_>,
+    (leased, hand): (&mut Leased<'_>, Option<&Hand>),
     solution: &SolutionName,
     spaces: &mut Spaces,
     deadline: Duration,
@@ -342,11 +387,28 @@ pub(crate) async fn remove_operators(
     }
     for leave in spaces {
         let namespace = leave.space.namespace.clone();
+        let releases = leave.releases.iter().rev();
+        let (last, first): (Vec<_>, Vec<_>) = releases.cloned().partition(|it| it.needed);
+        uninstall(hand, &first, leased).await?;
         leave
             .carried
             .carry_out(leased, solution, &namespace, deadline)
             .await?;
+        uninstall(hand, &last, leased).await?;
         remove_operator(leased, solution, leave, deadline).await?;
+    }
+    Ok(())
+}
+
+async fn uninstall(
+    hand: Option<&Hand>,
+    releases: &[RecordedRelease],
+    leased: &mut Leased<'_>,
+) -> Result<(), Error> {
+    for release in releases {
+        if let Some(hand) = hand {
+            hand.uninstall(release, leased).await?;
+        }
     }
     Ok(())
 }
@@ -505,7 +567,11 @@ mod tests {
     fn custom_resources_stay_where_there_is_a_definition_of_them() {
         let notes = |is_active| {
             let spaces = Spaces::new();
-            let stopping = Stopping { spaces, is_active };
+            let stopping = Stopping {
+                spaces,
+                hand: None,
+                is_active,
+            };
             undeployed(&"shop".parse().unwrap(), &stopping, None).notes
         };
         assert_eq!(notes(false), [""; 0]);
@@ -525,6 +591,7 @@ mod tests {
                     sensitive: [].into(),
                     secret: None,
                     labels: [].into(),
+                    releases: Vec::new(),
                     accepted: None,
                 };
                 space.solutions.insert(solution.parse().unwrap(), deployed);

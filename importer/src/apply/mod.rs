@@ -17,6 +17,7 @@ mod lock;
 mod migrate;
 mod proof;
 pub(crate) mod push;
+pub(crate) mod releases;
 mod rollback;
 mod several;
 pub(crate) mod site;

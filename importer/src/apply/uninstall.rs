@@ -12,9 +12,10 @@ use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
-    Leave, Spaces, Undone, applied, check_carried, forget_versions, leaving, remove_operators,
-    shared_login,
+    Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
+    remove_operators, shared_login,
 };
+use crate::apply::releases::Hand;
 use crate::kept::free::Pushed;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
@@ -160,6 +161,7 @@ impl Deletion {
                 return Err(obstacle.into());
             }
             Ok(Decided {
+                hand: hand_for(&going.spaces, (change.helm, cluster)).await?,
                 pushed: going.pushed(state, &self.clients).await?,
                 going,
                 uses,
@@ -167,8 +169,9 @@ impl Deletion {
             })
         };
         let act = async |leased: &mut Leased<'_>, decided: &mut Decided<'_>| {
-            let going = &mut decided.going;
-            remove_operators(leased, solution, &mut going.spaces, change.deadline).await?;
+            let (going, hand) = (&mut decided.going, decided.hand.as_ref());
+            let spaces = &mut going.spaces;
+            remove_operators((leased, hand), solution, spaces, change.deadline).await?;
             // Operators took their time to go, and somebody may have asked for something meanwhile.
             going.definitions.check_unused(cluster).await?;
             let definitions = &going.definitions;
@@ -200,6 +203,8 @@ impl Deletion {
 /// What is decided under the Lease, and what was deleted at the registries.
 struct Decided<'a> {
     going: Going,
+    /// What releases are uninstalled by, if there are any.
+    hand: Option<Hand>,
     uses: Vec<Use>,
     pushed: Vec<(&'a Client, Pushed)>,
     freed: Vec<String>,

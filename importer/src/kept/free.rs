@@ -189,7 +189,7 @@ fn referred_to(client: &Client, records: &[&Record]) -> Result<Vec<Referred>, Er
                 mirrors::place(registry, Layout::Solution, reference, digest)?;
             all.push(((repository, digest), reference));
         }
-        if !record.manifest.spec.manifests.is_empty() {
+        if record.manifest.spec.carries() {
             let (of, image) = ((&record.name, &record.version), (&image.image.name, digest));
             let (repository, reference) = carried::image_place(registry, of, image)?;
             all.push(((repository, digest), reference));

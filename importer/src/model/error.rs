@@ -117,6 +117,40 @@ pub enum Error {
     /// A placeholder of an object that the archive carries stands for nothing.
     #[error("cannot replace a placeholder")]
     Placeholder(#[from] manifests::ExpandError),
+    /// What Helm stores of a release cannot be read.
+    #[error("cannot read what Helm stores in {object}")]
+    Release {
+        /// The Secret.
+        object: String,
+        /// Why.
+        source: helm::StoredError,
+    },
+    /// What a chart renders to, or what Helm stores that it rendered to, cannot be read.
+    #[error("cannot read the objects of the {release}")]
+    Rendered {
+        /// The release.
+        release: String,
+        /// Why.
+        source: manifests::RenderedError,
+    },
+    /// Helm did not do what it was asked to about a release, or could not be run.
+    #[error("the {release} was not changed as planned")]
+    Helm {
+        /// The release.
+        release: String,
+        /// What Helm said, or what kept it from running.
+        source: helm::HelmError,
+    },
+    /// A release did not come up.
+    #[error("the {release} did not come up ({said})")]
+    Unready {
+        /// The release.
+        release: String,
+        /// What Helm said.
+        said: helm::HelmError,
+        /// What kept its objects while Helm waited, before it took them back.
+        source: Box<deployer::Error>,
+    },
     /// A webhook of the release is not served, so that it would refuse whatever it is asked about.
     #[error("{webhook} would refuse everything it is asked about: {lacking}")]
     Unserved {

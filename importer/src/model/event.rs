@@ -63,6 +63,21 @@ pub enum Event {
     },
     /// How far an object is that is carried as it is.
     Standing(Standing),
+    /// Helm begins to change a release.
+    Release(String, ReleaseChange),
     /// The operator did not become ready; what ran before is put back.
     RollingBack(Version),
+}
+
+/// What Helm is to do about a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReleaseChange {
+    /// It is new.
+    Installing,
+    /// It gets another revision.
+    Upgrading,
+    /// It goes back to this revision.
+    RollingBack(u32),
+    /// It goes.
+    Uninstalling,
 }

@@ -18,6 +18,7 @@ pub(crate) mod owner;
 pub(crate) mod parameters;
 pub(crate) mod receipt;
 pub(crate) mod record;
+pub(crate) mod release;
 pub(crate) mod request;
 pub(crate) mod sight;
 pub(crate) mod signers;

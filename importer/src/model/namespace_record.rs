@@ -16,6 +16,7 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::inventory::cluster_kinds;
 use crate::model::parameters::{ParameterValues, SecretNumber};
+use crate::model::release::RecordedRelease;
 use crate::model::space::{self, Labels};
 use crate::model::vocabulary as v;
 
@@ -62,6 +63,9 @@ pub(crate) struct Deployed {
     /// The labels that its release gives the namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: Labels,
+    /// The releases of its charts, in the order in which they are installed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) releases: Vec<RecordedRelease>,
     /// What reaches beyond the namespaces of the environment, and who accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) accepted: Option<Consent>,
@@ -225,6 +229,7 @@ pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::model::release::tests::recorded;
 
     pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
         NamespaceRecord::new(environment.parse().unwrap(), namespace.parse().unwrap())
@@ -249,6 +254,7 @@ pub(crate) mod tests {
                 sensitive: ["password".parse().unwrap()].into(),
                 secret: Some(1),
                 labels: [("a".to_owned(), "b".to_owned())].into(),
+                releases: vec![recorded("web", Some(2))],
                 accepted,
             };
             record.solutions.insert("shop".parse().unwrap(), deployed);

@@ -304,9 +304,30 @@ pub enum Misplaced {
 /// What keeps objects that are carried as they are from an environment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// There are charts to install, which nothing here does.
-    #[error("{0} brings Helm charts, which are not installed in environments")]
-    Charts(SolutionId),
+    /// Charts are to be installed or uninstalled, and there is no program for it.
+    #[error("there is no `helm` to install charts with")]
+    NoHelm,
+    /// What is to install charts cannot do so, in its own words.
+    #[error("charts cannot be installed: {0}")]
+    Helm(String),
+    /// A chart does not render with its values at this cluster, in Helm's words.
+    #[error("the {0} cannot be rendered: {1}")]
+    Rendering(String, String),
+    /// Pods of a release want images that the archive does not have.
+    #[error("the {0} has pods with images that are not carried: {1}")]
+    NotCarried(String, String),
+    /// There is a release of this name, in this revision, that was not installed from here.
+    #[error("the {0} is there already (revision {1}), and was not installed from this environment")]
+    ReleaseTaken(String, u32),
+    /// An object of a release's name is not the release's.
+    #[error("{0} already exists, and is not of the {1}")]
+    NotOfRelease(String, String),
+    /// A chart is to be installed in a namespace that is not there.
+    #[error("there is no namespace `{0}` to install a chart in")]
+    NoNamespace(Namespace),
+    /// What a chart renders to at last is not what was planned.
+    #[error("the {0} was not changed: {1}")]
+    NotAsPlanned(String, String),
     /// Objects of these names are the same Solution's in another environment.
     #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
     OwnedElsewhere(SolutionName, String, String),

@@ -42,51 +42,116 @@ pub(crate) enum Precedence {
     Behind,
 }
 
-/// Objects that are applied one after the other before anything is waited for.
+/// What is brought together before anything is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wave {
-    pub(crate) stage: Stage,
+    pub(crate) content: Content,
     pub(crate) precedence: Precedence,
-    /// Where they stand among the objects of the deployment.
-    pub(crate) objects: Range<usize>,
 }
 
-/// The sets that an operator needs, and those that they need.
-pub(crate) fn needed<'a>(
-    operator: Option<&'a Operator>,
-    sets: &'a [CarriedSet],
-) -> BTreeSet<&'a SetName> {
+/// What a wave brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Objects of one stage, by where they stand among the objects of the deployment.
+    Objects(Stage, Range<usize>),
+    /// A release of a chart, by its place among the releases.
+    Release(usize),
+}
+
+/// A set of objects or a chart: both share one space of names, and one order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    name: &'a str,
+    needs: &'a [SetName],
+}
+
+/// All parts of an archive.
+pub(crate) fn parts(accepted: &Accepted) -> Vec<Part<'_>> {
+    let sets = accepted.sets().iter().map(Part::of_set);
+    let charts = accepted.charts().iter().map(|chart| Part {
+        name: chart.release.name.as_str(),
+        needs: &chart.release.needs,
+    });
+    sets.chain(charts).collect()
+}
+
+impl<'a> Part<'a> {
+    fn of_set(carried: &'a CarriedSet) -> Self {
+        Self {
+            name: carried.set.name.as_str(),
+            needs: &carried.set.needs,
+        }
+    }
+}
+
+/// The parts that an operator needs, and those that they need.
+pub(crate) fn needed<'a>(operator: Option<&'a Operator>, parts: &[Part<'a>]) -> BTreeSet<&'a str> {
     let template = operator.and_then(|operator| operator.template.as_ref());
-    let mut left: Vec<&SetName> = template.into_iter().flat_map(|it| &it.needs).collect();
+    let needs = template.into_iter().flat_map(|it| &it.needs);
+    let mut left: Vec<&str> = needs.map(SetName::as_str).collect();
     let mut needed = BTreeSet::new();
     while let Some(name) = left.pop() {
         if needed.insert(name) {
-            let sets = sets.iter().filter(|it| it.set.name == *name);
-            left.extend(sets.flat_map(|it| &it.set.needs));
+            let parts = parts.iter().filter(|it| it.name == name);
+            left.extend(parts.flat_map(|it| it.needs).map(SetName::as_str));
         }
     }
     needed
 }
 
-/// The waves of these objects, which stand behind so many others.
-pub(crate) fn waves(carried: &[Carried], behind: usize, needed: &BTreeSet<&SetName>) -> Vec<Wave> {
-    let mut begin = behind;
-    let same = |a: &Carried, b: &Carried| (&a.set, a.stage) == (&b.set, b.stage);
-    let wave = |wave: &[Carried]| {
-        let end = begin + wave.len();
-        let objects = begin..end;
-        begin = end;
-        Wave {
-            stage: wave[0].stage,
-            precedence: if needed.contains(&wave[0].set) {
-                Precedence::First
-            } else {
-                Precedence::Behind
-            },
-            objects,
+/// The parts that the operator or another part needs.
+pub(crate) fn needed_by_others<'a>(
+    operator: Option<&'a Operator>,
+    parts: &[Part<'a>],
+) -> BTreeSet<&'a str> {
+    let needs = parts.iter().flat_map(|it| it.needs).map(SetName::as_str);
+    needs.chain(needed(operator, parts)).collect()
+}
+
+/// The names of all parts in the order in which they are brought: what the operator needs first, each behind those that it
+/// needs itself.
+pub(crate) fn order<'a>(operator: Option<&'a Operator>, parts: &[Part<'a>]) -> Vec<&'a str> {
+    let first = needed(operator, parts);
+    let mut parts = parts.to_vec();
+    parts.sort_by_key(|part| !first.contains(part.name));
+    let sorted = in_order(&parts).into_iter();
+    sorted.map(|at| parts[at].name).collect()
+}
+
+/// The waves of these objects, which are in this order and stand behind so many others, and of these releases.
+pub(crate) fn waves(
+    (carried, behind): (&[Carried], usize),
+    releases: &[&str],
+    (order, needed): (&[&str], &BTreeSet<&str>),
+) -> Vec<Wave> {
+    let (mut waves, mut left, mut begin) = (Vec::new(), carried, behind);
+    for name in order {
+        let precedence = if needed.contains(name) {
+            Precedence::First
+        } else {
+            Precedence::Behind
+        };
+        let of_part = left.iter().take_while(|it| it.set.as_str() == *name);
+        let (of_part, others) = left.split_at(of_part.count());
+        left = others;
+        for wave in of_part.chunk_by(|a, b| a.stage == b.stage) {
+            let end = begin + wave.len();
+            let content = Content::Objects(wave[0].stage, begin..end);
+            begin = end;
+            waves.push(Wave {
+                content,
+                precedence,
+            });
         }
-    };
-    carried.chunk_by(same).map(wave).collect()
+        if let Some(at) = releases.iter().position(|release| release == name) {
+            let content = Content::Release(at);
+            waves.push(Wave {
+                content,
+                precedence,
+            });
+        }
+    }
+    waves
 }
 
 /// Everything that decides them.
@@ -139,7 +204,8 @@ impl Rendering<'_> {
         let mut made = BTreeSet::from([self.namespace.to_string()]);
         let mut logins = BTreeSet::from([self.namespace]);
         let mut sensitive = self.sensitive.as_ref();
-        for carried in in_order(self.sets) {
+        let parts: Vec<Part<'_>> = self.sets.iter().map(|it| Part::of_set(it)).collect();
+        for carried in in_order(&parts).into_iter().map(|at| self.sets[at]) {
             let set = &carried.set.name;
             let begin = all.len();
             // With the first set: what it needs is kept before anything uses it.
@@ -362,28 +428,24 @@ fn forget_empty_bundle(object: &mut Value, client: &str) {
     }
 }
 
-/// The sets, each after those it needs; else in their own order. The validator refuses circles; sets that are left out
-/// keep nobody waiting.
-fn in_order<'a>(sets: &[&'a CarriedSet]) -> Vec<&'a CarriedSet> {
-    let numbered = sets.iter().enumerate();
-    let by_name: BTreeMap<&SetName, usize> = numbered.map(|(at, it)| (&it.set.name, at)).collect();
-    let mut waiting = vec![0; sets.len()];
-    let mut needed_by = vec![Vec::new(); sets.len()];
-    for (at, carried) in sets.iter().enumerate() {
-        for needed in carried
-            .set
-            .needs
-            .iter()
-            .filter_map(|name| by_name.get(name))
-        {
+/// The places of the parts, each after those it needs; else in their own order. The validator refuses circles; parts that
+/// are left out keep nobody waiting.
+fn in_order(parts: &[Part<'_>]) -> Vec<usize> {
+    let numbered = parts.iter().enumerate();
+    let by_name: BTreeMap<&str, usize> = numbered.map(|(at, it)| (it.name, at)).collect();
+    let mut waiting = vec![0; parts.len()];
+    let mut needed_by = vec![Vec::new(); parts.len()];
+    for (at, part) in parts.iter().enumerate() {
+        let needs = part.needs.iter();
+        for needed in needs.filter_map(|name| by_name.get(name.as_str())) {
             needed_by[*needed].push(at);
             waiting[at] += 1;
         }
     }
-    let mut free: BTreeSet<usize> = (0..sets.len()).filter(|at| waiting[*at] == 0).collect();
+    let mut free: BTreeSet<usize> = (0..parts.len()).filter(|at| waiting[*at] == 0).collect();
     let mut sorted = Vec::new();
     while let Some(next) = free.pop_first() {
-        sorted.push(sets[next]);
+        sorted.push(next);
         for at in &needed_by[next] {
             waiting[*at] -= 1;
             if waiting[*at] == 0 {
@@ -610,21 +672,22 @@ mod tests {
             "late Cart first",
         ];
         assert_eq!(names(&all), expected);
-        let stages: Vec<Stage> = waves(&all, 7, &BTreeSet::new())
-            .iter()
-            .map(|wave| wave.stage)
-            .collect();
+        let waves = waves(
+            (&all, 7),
+            &["web"],
+            (&["early", "web", "late"], &BTreeSet::new()),
+        );
+        let contents: Vec<Content> = waves.into_iter().map(|wave| wave.content).collect();
         let expected = [
-            Stage::Space,
-            Stage::Data,
-            Stage::Workload,
-            Stage::Data,
-            Stage::Workload,
-            Stage::Resource,
+            Content::Objects(Stage::Space, 7..8),
+            Content::Objects(Stage::Data, 8..9),
+            Content::Objects(Stage::Workload, 9..10),
+            Content::Release(0),
+            Content::Objects(Stage::Data, 10..11),
+            Content::Objects(Stage::Workload, 11..12),
+            Content::Objects(Stage::Resource, 12..13),
         ];
-        assert_eq!(stages, expected);
-        let last = waves(&all, 7, &BTreeSet::new()).pop().unwrap();
-        assert_eq!(last.objects, 12..13);
+        assert_eq!(contents, expected);
         assert_eq!(record(&all, &Kinds::default()).objects[5].resource, "carts");
     }
 
@@ -637,10 +700,8 @@ mod tests {
             of("c", &["b", "a"]),
             of("d", &["b", "b"]),
         ];
-        let sets: Vec<&CarriedSet> = sets.iter().collect();
-        let sorted = in_order(&sets).into_iter();
-        let names: Vec<&str> = sorted.map(|it| it.set.name.as_str()).collect();
-        assert_eq!(names, ["b", "d", "a", "c"]);
+        let parts: Vec<Part<'_>> = sets.iter().map(Part::of_set).collect();
+        assert_eq!(order(None, &parts), ["b", "d", "a", "c"]);
     }
 
     #[test]
@@ -871,20 +932,21 @@ mod tests {
             "image": { "name": "a", "tag": "1" }, "template": { "needs": ["certificate"] },
         });
         let operator: Operator = serde_json::from_value(operator).unwrap();
-        assert!(needed(None, &sets).is_empty());
-        let needed = needed(Some(&operator), &sets);
+        let parts: Vec<Part<'_>> = sets.iter().map(Part::of_set).collect();
+        assert!(needed(None, &parts).is_empty());
+        let order = order(Some(&operator), &parts);
+        let needed = needed(Some(&operator), &parts);
         let carried = ["issuer", "certificate", "web"].map(config_map);
-        let ranked: Vec<_> = waves(&carried, 5, &needed)
+        let waves = waves((&carried, 5), &[], (&order, &needed));
+        let ranked = waves
             .into_iter()
-            .map(|wave| (wave.objects, wave.precedence))
-            .collect();
-        assert_eq!(
-            ranked,
-            [
-                (5..6, Precedence::First),
-                (6..7, Precedence::First),
-                (7..8, Precedence::Behind)
-            ]
-        );
+            .map(|wave| (wave.content, wave.precedence));
+        let of = |at, precedence| (Content::Objects(Stage::Data, at), precedence);
+        let expected = [
+            of(5..6, Precedence::First),
+            of(6..7, Precedence::First),
+            of(7..8, Precedence::Behind),
+        ];
+        assert_eq!(ranked.collect::<Vec<_>>(), expected);
     }
 }

@@ -19,13 +19,15 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
 use crate::model::owner::{check_carried, look, look_all};
 use crate::model::parameters::{ParameterValues, SecretNumber};
-use crate::model::record::RecordedImage;
+use crate::model::record::{Record, RecordedImage};
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
 use crate::model::stage::Stage;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
-use crate::plan::carried::{Carried, PullSecret, Rendering, kinds, namespaces, needed, record};
+use crate::plan::carried::{
+    Carried, PullSecret, Rendering, kinds, namespaces, order, parts, record,
+};
 use crate::plan::login;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
@@ -134,8 +136,8 @@ impl Carrying<'_> {
             kept,
         } = self.fates(&before, &parameters).await?;
         let operator = self.asked.accepted.manifest().spec.operator.as_ref();
-        let first = needed(operator, sets);
-        installed.sort_by_key(|carried| !first.contains(&carried.set.name));
+        let order = order(operator, &parts(self.asked.accepted));
+        installed.sort_by_key(|it| order.iter().position(|name| *name == it.set.name.as_str()));
         let all = [&installed[..], &last, &standing].concat();
         Self::check_namespaces(&all, obstacles);
         if !self.has_all(&parameters) {
@@ -295,7 +297,7 @@ impl Carrying<'_> {
             sets,
             kinds: kinds(accepted),
             expansion: Expansion {
-                images: self.addresses()?,
+                images: addresses(&self.asked.record)?,
                 namespaces: namespaces(sets, &self.place.namespace),
                 name: id.name().to_string(),
                 version: id.version().to_string(),
@@ -333,26 +335,6 @@ impl Carrying<'_> {
             content,
             copy: login::secret_name(solution).to_string(),
         }))
-    }
-
-    /// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only
-    /// pods whose image is another one.
-    fn addresses(&self) -> Result<BTreeMap<ImagePlace, Address>, Error> {
-        let record = &self.asked.record;
-        let registry = record.pull_registry()?;
-        let address = |image: &RecordedImage| {
-            let RecordedImage { image, digest, .. } = image;
-            let of = (&record.name, &record.version);
-            let (repository, _) = carried::image_place(&registry, of, (&image.name, *digest))?;
-            let address = Address {
-                registry: registry.host().to_owned(),
-                path: repository.to_string(),
-                tag: image.tag.to_string(),
-                digest: *digest,
-            };
-            Ok((image.clone(), address))
-        };
-        record.images.iter().map(address).collect()
     }
 
     /// Looks at everything that is there, and finds out whose it is.
@@ -459,6 +441,25 @@ impl Carrying<'_> {
     }
 }
 
+/// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only pods
+/// whose image is another one.
+pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>, Error> {
+    let registry = record.pull_registry()?;
+    let address = |image: &RecordedImage| {
+        let RecordedImage { image, digest, .. } = image;
+        let of = (&record.name, &record.version);
+        let (repository, _) = carried::image_place(&registry, of, (&image.name, *digest))?;
+        let address = Address {
+            registry: registry.host().to_owned(),
+            path: repository.to_string(),
+            tag: image.tag.to_string(),
+            digest: *digest,
+        };
+        Ok((image.clone(), address))
+    };
+    record.images.iter().map(address).collect()
+}
+
 /// An object, and of a namespace that is made here, and so goes with the deployment, the mark that says so.
 pub(crate) fn marked(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
     let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
@@ -490,7 +491,7 @@ fn cleanup_of(carried: Vec<Carried>, kinds: &Kinds) -> Cleanup {
 /// An object with the number of pods that it has, if somebody else has set it: an autoscaler, or a person. They may do so
 /// at any time, and so it is looked at once more when the object is written, and decides nothing of a plan.
 pub(crate) fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
-    let Some(live) = live.filter(|live| is_scaled(live.as_value())) else {
+    let Some(live) = live.filter(|live| is_scaled(live.as_value(), v::FIELD_MANAGER)) else {
         return Ok(object.clone());
     };
     let mut value = object.clone().into_value();
@@ -500,11 +501,11 @@ pub(crate) fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, E
     Ok(Object::new(value)?)
 }
 
-/// Whether another field manager has set the number of pods.
-fn is_scaled(live: &Value) -> bool {
+/// Whether another field manager than this one has set the number of pods.
+pub(crate) fn is_scaled(live: &Value, manager: &str) -> bool {
     let entries = live["metadata"]["managedFields"].as_array();
     let others = entries.into_iter().flatten();
-    let mut others = others.filter(|entry| entry["manager"] != v::FIELD_MANAGER);
+    let mut others = others.filter(|entry| entry["manager"] != manager);
     others.any(|entry| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null())
 }
 

@@ -143,6 +143,9 @@ impl Comparison {
         let stale = deployment.into_iter().flat_map(|it| &it.stale);
         let written = tried.crds.into_iter().chain(tried.objects);
         let all = written.chain(stale.map(|object| removed(object, &hidden)));
+        let releases = deployment.into_iter().flat_map(|it| &it.releases.all);
+        let releases = releases.filter(|it| it.changes());
+        let all = all.chain(releases.flat_map(|it| it.changed(&hidden)));
         self.objects = all.filter(PlannedObject::differs).collect();
         Ok(())
     }

@@ -9,6 +9,7 @@ use schemas::{
     SolutionName, Version,
 };
 use serde_json::{Value, json};
+use validator::CarriedChart;
 use validator::rules::Compared;
 
 use crate::model::authority::Authority;
@@ -17,7 +18,7 @@ use crate::model::cleanup::Cleanup;
 use crate::model::error::Error;
 use crate::model::inventory::{inventory, service_monitor};
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
-use crate::model::obstacle::{Above, Obstacle, Unfit};
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own::OwnRecord;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
@@ -26,7 +27,7 @@ use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::space::{self, Labels};
 use crate::model::stage::{Stage, intercepts};
 use crate::model::state::ClusterState;
-use crate::plan::carried::{self, Precedence, Wave};
+use crate::plan::carried::{self, Content, Precedence, Wave};
 use crate::plan::carrying::{Carrying, Planned};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond};
@@ -40,6 +41,7 @@ use crate::plan::parameters::{self, Kept, Parameters, Resolving, number_of};
 use crate::plan::patches::Patched;
 use crate::plan::place;
 use crate::plan::proof::images_of;
+use crate::plan::releases::{Releases, Releasing};
 use crate::plan::withdrawal::Withdrawal;
 
 /// Changes of a letter between a name and the one that may have been meant.
@@ -68,6 +70,8 @@ pub(crate) struct Deployment {
     pub(crate) operator: Option<String>,
     /// What of the objects is carried as it is, and in which order; it stands behind the operator's.
     pub(crate) waves: Vec<Wave>,
+    /// Its releases of charts.
+    pub(crate) releases: Releases,
     /// What ran before in another form, and stops before what takes its place starts.
     pub(crate) stopped: Vec<Object>,
     /// What of it is removed and made anew, as it was seen.
@@ -118,6 +122,7 @@ impl PartialEq for Deployment {
             && self.deployed.sensitive == other.deployed.sensitive
             && self.deployed.secret == other.deployed.secret
             && self.deployed.labels == other.deployed.labels
+            && self.releases == other.releases
             && mine.eq(other.objects.iter().filter(written))
             && self.carried == other.carried
             && self.cleanup == other.cleanup
@@ -137,7 +142,11 @@ pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
 impl Deployment {
     /// The operator's own objects, with what its pods pull with.
     pub(crate) fn own(&self) -> &[Object] {
-        let carried = self.waves.first().map(|wave| wave.objects.start);
+        let mut waves = self.waves.iter();
+        let carried = waves.find_map(|wave| match &wave.content {
+            Content::Objects(_, at) => Some(at.start),
+            Content::Release(_) => None,
+        });
         &self.objects[..carried.unwrap_or(self.objects.len())]
     }
 
@@ -180,8 +189,11 @@ impl Deployment {
     pub(crate) fn first_workloads(&self) -> Option<usize> {
         let mut waves = self.waves.iter();
         waves.position(|wave| {
-            wave.stage == Stage::Workload
-                && (self.operator.is_none() || wave.precedence == Precedence::First)
+            let runs = match &wave.content {
+                Content::Objects(stage, _) => *stage == Stage::Workload,
+                Content::Release(_) => true,
+            };
+            runs && (self.operator.is_none() || wave.precedence == Precedence::First)
         })
     }
 
@@ -229,12 +241,8 @@ impl Planner<'_> {
     ) -> Result<Option<Deployment>, Error> {
         let Asked { accepted, id, .. } = self.asked;
         let spec = &accepted.manifest().spec;
-        if !spec.charts.is_empty() {
-            obstacles.push(Unfit::Charts(id.clone()).into());
-            return Ok(None);
-        }
         let operator = spec.operator.as_ref();
-        if operator.is_none() && accepted.sets().is_empty() {
+        if operator.is_none() && accepted.sets().is_empty() && spec.charts.is_empty() {
             obstacles.push(Obstacle::NoOperator(id.clone()));
             return Ok(None);
         }
@@ -261,6 +269,7 @@ impl Planner<'_> {
             sensitive: parameters.secret.keys().cloned().collect(),
             secret: parameters.number,
             labels: [].into(),
+            releases: Vec::new(),
             accepted: None,
         };
         self.check_login(target, (&place, space.as_ref()), &deployed, obstacles)
@@ -315,13 +324,11 @@ impl Planner<'_> {
         (standing, site, parameters): (Option<Deployed>, HeldSite, Parameters),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Deployment, Error> {
-        let Asked { accepted, id, .. } = self.asked;
-        let operator = accepted.manifest().spec.operator.as_ref();
+        let id = &self.asked.id;
+        let operator = self.asked.accepted.manifest().spec.operator.as_ref();
         let namespace = place.namespace.clone();
-        let choices = site.choices(id.name(), OPERATOR);
-        let mut objects = self
-            .objects(operator, target, &place, &deployed, &choices)
-            .await?;
+        let placed = (&place, &deployed, &site);
+        let mut objects = self.objects(operator, target, placed).await?;
         if let Authority::Namespace(_) = &self.asked.request.authority {
             let standing = standing.as_ref();
             self.keep_within(&namespace, (&deployed, standing), &mut objects, obstacles)?;
@@ -336,20 +343,19 @@ impl Planner<'_> {
             .await?;
         let now = (&place, space.as_ref(), standing.as_ref());
         self.note_carried(now, &mut carried, &mut deployed, obstacles);
-        let waves = self.waves(&carried, behind);
+        let releases = self.releases(now, &deployed, obstacles).await?;
+        deployed.releases = releases.recorded();
+        let waves = self.waves(&carried, &releases, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
         images_before.extend(images_run_by(&carried.live));
         let live = self.live(&namespace, &mut carried).await?;
-        // Also of what is only applied when it is removed.
-        let mut all = [&objects[..], &carried.cleanup.objects()?].concat();
-        check_distinct(&all, obstacles);
-        all.push(labelled(&namespace, &deployed)?);
-        let beyond = Beyond::of((id, &target.environment, &namespace), all.split_at(behind))?;
-        let rights = consent::compare(&live, &objects)?;
+        let shown = (&objects[..], behind, live.as_slice());
+        let placed = (target, &namespace, &deployed);
+        let (beyond, rights) = self.judged(placed, shown, (&carried, &releases), obstacles)?;
         let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
-        let unfit = handover::unfit(&stopped, &objects);
-        carried.replaced.extend(unfit.cloned());
+        let unfit = handover::unfit(&stopped, &objects).cloned();
+        carried.replaced.extend(unfit);
         carried.know(&uids);
         let stale = stale(live, &objects, &carried);
         let going = carried.going(self.cluster, id.name(), &stale).await?;
@@ -368,6 +374,7 @@ impl Planner<'_> {
             uids,
             operator: operator.map(|_| operator_name(id.name().as_str())),
             waves,
+            releases,
             stopped,
             replaced: carried.replaced,
             scaled: carried.scaled,
@@ -386,12 +393,73 @@ impl Planner<'_> {
         Ok(deployment)
     }
 
+    /// What reaches beyond the environment, and what changes about rights, by these objects (those of the operator, and
+    /// behind so many of them those that are carried) and by what Helm would send.
+    fn judged(
+        &self,
+        (target, namespace, deployed): (&Target, &Namespace, &Deployed),
+        (objects, behind, live): (&[Object], usize, &[Object]),
+        (carried, releases): (&Planned, &Releases),
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(Beyond, Compared), Error> {
+        let sent = || releases.objects().cloned();
+        // Also of what is only applied when it is removed.
+        let cleanup = carried.cleanup.objects()?;
+        let all = objects.iter().chain(&cleanup).cloned().chain(sent());
+        let mut all: Vec<Object> = all.collect();
+        check_distinct(&all, obstacles);
+        all.push(labelled(namespace, deployed)?);
+        let of = (&self.asked.id, &target.environment, namespace);
+        let beyond = Beyond::of(of, all.split_at(behind))?;
+        let before = live.iter().chain(releases.objects_before()).cloned();
+        let before: Vec<Object> = before.collect();
+        let after: Vec<Object> = objects.iter().cloned().chain(sent()).collect();
+        Ok((beyond, consent::compare(&before, &after)?))
+    }
+
     /// What is carried, wave by wave, behind so many other objects.
-    fn waves(&self, carried: &Planned, behind: usize) -> Vec<Wave> {
+    fn waves(&self, carried: &Planned, releases: &Releases, behind: usize) -> Vec<Wave> {
         let accepted = self.asked.accepted;
         let operator = accepted.manifest().spec.operator.as_ref();
-        let needed = carried::needed(operator, accepted.sets());
-        carried::waves(&carried.objects, behind, &needed)
+        let parts = carried::parts(accepted);
+        let (order, needed) = (
+            carried::order(operator, &parts),
+            carried::needed(operator, &parts),
+        );
+        let names = releases.all.iter().map(|it| it.recorded.name.as_str());
+        let names: Vec<&str> = names.collect();
+        carried::waves((&carried.objects, behind), &names, (&order, &needed))
+    }
+
+    /// The releases of the charts, each behind those that it needs.
+    async fn releases(
+        &self,
+        (place, _, standing): (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
+        deployed: &Deployed,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Releases, Error> {
+        let accepted = self.asked.accepted;
+        let operator = accepted.manifest().spec.operator.as_ref();
+        let parts = carried::parts(accepted);
+        let order = carried::order(operator, &parts);
+        let mut charts: Vec<&CarriedChart> = accepted.charts().iter().collect();
+        let at = |chart: &&CarriedChart| {
+            let mut names = order.iter();
+            names.position(|name| *name == chart.release.name.as_str())
+        };
+        charts.sort_by_key(at);
+        let needed = carried::needed_by_others(operator, &parts);
+        let releasing = Releasing {
+            asked: self.asked,
+            cluster: self.cluster,
+            state: self.state,
+            place,
+            pull_secret: deployed.pull_secret.as_ref(),
+            before: standing.map_or(&[], |standing| &standing.releases),
+        };
+        let needed = |chart: &CarriedChart| needed.contains(chart.release.name.as_str());
+        // On the heap: it holds whatever a rendering holds.
+        Box::pin(releasing.plan(&charts, needed, obstacles)).await
     }
 
     /// What of the sets is recorded with the environment.
@@ -544,11 +612,10 @@ impl Planner<'_> {
         &self,
         operator: Option<&Operator>,
         target: &Target,
-        place: &NamespaceRecord,
-        deployed: &Deployed,
-        choices: &Choices,
+        (place, deployed, site): (&NamespaceRecord, &Deployed, &HeldSite),
     ) -> Result<Vec<Object>, Error> {
         let Asked { accepted, id, .. } = self.asked;
+        let choices = site.choices(id.name(), OPERATOR);
         let mut objects = Vec::new();
         if let PullLogin::Made(made) = &target.pull_login {
             objects.push(login::secret(id.name(), place, made));
@@ -576,7 +643,7 @@ impl Planner<'_> {
         };
         let mut rendered = rendering.objects()?;
         let workloads = rendered.iter_mut().filter(|it| it["kind"] == "Deployment");
-        workloads.for_each(|workload| choices::apply(choices, workload));
+        workloads.for_each(|workload| choices::apply(&choices, workload));
         objects.extend(rendered);
         let objects = objects.into_iter().map(Object::new);
         Ok(objects.collect::<Result<_, _>>()?)
@@ -848,6 +915,7 @@ mod tests {
             sensitive: [].into(),
             secret: None,
             labels: [].into(),
+            releases: Vec::new(),
             accepted: None,
         };
         let mut wide = record("2.0.0");

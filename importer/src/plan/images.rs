@@ -88,7 +88,7 @@ impl<'a> Named<'a> {
                 repository: registry.repository(&format!("{id}/{name}"))?,
                 reference: Reference::Tag(tag.clone()),
             });
-            if !accepted.sets().is_empty() {
+            if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
                 let (repository, reference) =
                     carried::image_place(registry, (id.name(), id.version()), (name, digest))?;

@@ -491,6 +491,7 @@ token: {type: string, sensitive: true}
                 sensitive: sensitive.collect(),
                 secret: Some(1),
                 labels: [].into(),
+                releases: Vec::new(),
                 accepted: None,
             });
             self

@@ -110,6 +110,7 @@ pub(crate) async fn check_writing(
         if !deployment.stopped.is_empty() {
             needs.stopped();
         }
+        of_releases(cluster, deployment, &mut needs).await?;
         for object in &deployment.stale {
             let is_known = carried.find(object.reference()).is_some();
             if !is_known && !deployment.going.callers.contains(object) {
@@ -122,10 +123,34 @@ pub(crate) async fn check_writing(
     match deployment {
         Some(deployment) => {
             let namespace = deployment.namespace.as_str();
-            check_grants(cluster, namespace, &deployment.objects, obstacles).await
+            let objects = deployment
+                .objects
+                .iter()
+                .chain(deployment.releases.objects());
+            let objects: Vec<Object> = objects.cloned().collect();
+            check_grants(cluster, namespace, &objects, obstacles).await
         }
         None => Ok(()),
     }
+}
+
+/// What Helm takes for the releases that it changes. Kinds that come with the deployment have no rules yet that could be
+/// asked for.
+async fn of_releases(
+    cluster: &Cluster,
+    deployment: &Deployment,
+    needs: &mut Needs,
+) -> Result<(), Error> {
+    for release in deployment.releases.all.iter().filter(|it| it.changes()) {
+        let mut served = Vec::new();
+        for object in release.objects.iter().chain(&release.before) {
+            let kind = cluster.served(object.gvk()).await?;
+            served.extend(kind.map(|kind| (object.reference(), kind)));
+        }
+        let objects = served.iter().map(|(object, kind)| (*object, kind));
+        needs.release(release.recorded.namespace.as_str(), objects);
+    }
+    Ok(())
 }
 
 /// What having a pod pull an image takes.

@@ -78,15 +78,25 @@ impl PlanSummary {
     /// Every object that is written or removed, in order.
     pub fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
         let target = self.target.iter();
-        let of_target = target.flat_map(|target| target.objects.iter().chain(&target.removed));
+        let of_target = target.flat_map(|target| {
+            let of_charts = target.releases.iter().flat_map(|it| &it.objects);
+            target
+                .objects
+                .iter()
+                .chain(&target.removed)
+                .chain(of_charts)
+        });
         self.crds.iter().chain(of_target)
     }
 
     /// The same, to be changed.
     pub(crate) fn objects_mut(&mut self) -> impl Iterator<Item = &mut PlannedObject> {
         let target = self.target.iter_mut();
-        let of_target =
-            target.flat_map(|target| target.objects.iter_mut().chain(&mut target.removed));
+        let of_target = target.flat_map(|target| {
+            let of_charts = target.releases.iter_mut().flat_map(|it| &mut it.objects);
+            let own = target.objects.iter_mut().chain(&mut target.removed);
+            own.chain(of_charts)
+        });
         self.crds.iter_mut().chain(of_target)
     }
 }
@@ -247,11 +257,35 @@ pub struct PlannedTarget {
     /// Pods that are made later, and how nodes would log in for them; none where no login is needed or none are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later_pods: Option<PlannedLaterPods>,
+    /// The releases of charts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<PlannedChart>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
     /// Objects of the running version that this one does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<PlannedObject>,
+}
+
+/// A release of a chart, and what would become of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlannedChart {
+    /// The release, as Helm's users write it.
+    pub release: String,
+    /// The chart, with its version.
+    pub chart: String,
+    /// `install`, `upgrade`, `keep`, `leave` or `uninstall`.
+    pub action: String,
+    /// Helm's newest revision; none if the release is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// That somebody else has changed it since it was deployed from here, or that a run of Helm was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+    /// The objects that would be made, changed or removed, hooks among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<PlannedObject>,
 }
 
 /// The value of a parameter.
@@ -468,6 +502,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         pull_proof: proof.map(Proof::planned),
         site: deployment.site.values(&deployment.solution, OPERATOR),
         later_pods: None,
+        releases: planned_charts(deployment),
         objects: Vec::new(),
         removed: stale
             .map(|object| removed(object, &parameters.hidden))
@@ -476,6 +511,21 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         patches: deployment.patched.iter().map(planned_patch).collect(),
         cleanup: deployment.cleanup.names(),
     }
+}
+
+fn planned_charts(deployment: &Deployment) -> Vec<PlannedChart> {
+    let releases = &deployment.releases;
+    let hidden = &deployment.parameters.hidden;
+    let all = releases.all.iter().map(|it| it.planned(hidden));
+    let going = releases.going.iter().map(|it| PlannedChart {
+        release: it.to_string(),
+        chart: format!("{} {}", it.chart, it.version),
+        action: "uninstall".to_owned(),
+        revision: it.revision,
+        found: None,
+        objects: Vec::new(),
+    });
+    all.chain(going).collect()
 }
 
 fn planned_patch(Patched { object, from }: &Patched) -> PlannedPatch {

@@ -23,6 +23,7 @@ pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
         | Event::Object { .. }
         | Event::Removed(_)
         | Event::Migrated { .. }
+        | Event::Release(..)
         | Event::Restart { .. }
         | Event::RollingBack(_) => {}
     }
@@ -38,7 +39,7 @@ pub(crate) fn error(mut error: Error, hidden: &Hidden) -> Error {
 fn cover(error: &mut Error, reword: Reword<'_>) {
     match error {
         Error::Cluster(error) => error.reword(reword),
-        Error::Cleanup { source, .. } => source.reword(reword),
+        Error::Cleanup { source, .. } | Error::Unready { source, .. } => source.reword(reword),
         Error::Unpulled(unpulled) => unpulled.source.reword(reword),
         Error::RolledBack { source, .. } | Error::Mixed { source, .. } => cover(source, reword),
         Error::NotRolledBack {
@@ -64,6 +65,10 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Scratch { .. }
         | Error::Push(_)
         | Error::Placeholder(_)
+        | Error::Release { .. }
+        | Error::Rendered { .. }
+        // Values of parameters do not come into charts.
+        | Error::Helm { .. }
         | Error::NoIdentity
         | Error::Password
         | Error::Sensitive(_)

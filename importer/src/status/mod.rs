@@ -8,7 +8,7 @@ pub(crate) mod site;
 use std::collections::BTreeMap;
 
 use deployer::{Access, Awaited, Cluster, Object, RolloutState, Selector};
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use schemas::{EnvironmentName, Namespace, SolutionName, SolutionSpec, Version};
 use serde::Serialize;
 
 use crate::model::error::Error;
@@ -155,7 +155,7 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
             let name = operator_name(deployed.0.as_str());
             let found = found.remove(&(space.namespace.to_string(), name));
             let operator = operator(cluster, &state, space, deployed, found, &mut sight).await?;
-            let carries = spec.is_some_and(|spec| !spec.manifests.is_empty());
+            let carries = spec.is_some_and(SolutionSpec::carries);
             operators.push(match operator {
                 // An operator that is not ready says more than what it serves.
                 ready if carries && ready.is_ready() => {

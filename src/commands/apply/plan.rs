@@ -15,7 +15,7 @@ use crate::commands::import::{self, Shown, Then};
 use crate::commands::kept::kept;
 use crate::failure::{self, Failure, Outcome};
 use crate::plans::{self, Plan};
-use crate::{cluster, environment, keys, render};
+use crate::{cluster, environment, helm, keys, render};
 
 /// An archive, and what was found of it though it is accepted.
 type Archive = (Accepted, Vec<Finding>);
@@ -36,9 +36,9 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
     };
     let now = environment::now().map_err(Failure::unknown)?;
     let writer = cluster::writer(&arguments.turn)?;
-    let request = plan
-        .file
-        .request(environment::person(), now, writer, environment::scratch());
+    let helm = helm::installer(arguments.turn.helm.as_deref());
+    let place = (environment::scratch(), helm);
+    let request = plan.file.request(environment::person(), now, writer, place);
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
         let found = archive(arguments, &plan.file, &request, given, &cluster, output).await?;

@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
 
 /// What says something only where there is a cluster. Also what needs an environment: clap asks for nothing that conflicts
 /// with another flag.
-const OF_CLUSTERS: [&str; 25] = [
+const OF_CLUSTERS: [&str; 26] = [
     "environment",
     "namespace",
     "create_environment",
@@ -107,6 +107,7 @@ const OF_CLUSTERS: [&str; 25] = [
     "context",
     "wait",
     "timeout",
+    "helm",
     "receipt_key",
     "passphrase_file",
 ];

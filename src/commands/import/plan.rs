@@ -1,9 +1,9 @@
 //! The plan, for people.
 
 use importer::{
-    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLaterPods, PlannedMigration,
-    PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget,
-    SiteValue, Unseen,
+    PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedLaterPods,
+    PlannedMigration, PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight,
+    PlannedTarget, SiteValue, Unseen,
 };
 
 use super::show::flag;
@@ -107,6 +107,7 @@ fn target(target: &PlannedTarget) {
         render::line!("          {} {}{fields}", object.action, object.object);
         warnings(object);
     }
+    target.releases.iter().for_each(release);
     if let Some(PlannedProof {
         image,
         architectures,
@@ -136,6 +137,27 @@ fn target(target: &PlannedTarget) {
     rights("lost", &target.rights_lost);
     if let Some(beyond) = &target.beyond {
         self::beyond(beyond);
+    }
+}
+
+/// A release of a chart, and what changes in it.
+fn release(release: &PlannedChart) {
+    let PlannedChart {
+        action,
+        release: name,
+        chart,
+        ..
+    } = release;
+    let revision = release.revision.map(|it| format!(", revision {it} now"));
+    render::line!(
+        "chart     {action} {name} ({chart}{})",
+        revision.unwrap_or_default()
+    );
+    for object in &release.objects {
+        render::line!("          {} {}", object.action, object.object);
+    }
+    if let Some(found) = &release.found {
+        render::line!("        ! {found}");
     }
 }
 

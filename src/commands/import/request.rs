@@ -15,7 +15,7 @@ use super::login;
 use crate::args::{ChangeArguments, Output, RegistryArguments, choose};
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
-use crate::{cluster, environment, registries, render};
+use crate::{cluster, environment, helm, registries, render};
 
 /// An accepted archive, and what was found of it though it is accepted.
 type Found = (Accepted, Vec<Finding>);
@@ -209,6 +209,7 @@ pub(crate) fn of_goal(
         writer: cluster::writer(turn)?,
         wait: turn.timeout(),
         scratch: environment::scratch(),
+        helm: helm::installer(turn.helm.as_deref()),
     })
 }
 

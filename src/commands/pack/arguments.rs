@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render"])]
     pub(super) add_images: bool,
 
-    /// The program `helm`, version 4, which renders charts [default: `HELM`, else `helm` on the path]
+    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
     #[arg(long, value_name = "FILE", conflicts_with = "no_render")]
     pub(super) helm: Option<PathBuf>,
 

@@ -13,7 +13,9 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
-use crate::model::request::{Allowed, Goal, LeftOpen, PullLogin, Recreate, Request, Target};
+use crate::model::request::{
+    Allowed, Goal, HelmProgram, LeftOpen, PullLogin, Recreate, Request, Target,
+};
 use crate::model::writer::Writer;
 
 /// A request.
@@ -146,7 +148,7 @@ impl FiledRequest {
         by: String,
         now: StatementTime,
         writer: Writer,
-        scratch: PathBuf,
+        (scratch, helm): (PathBuf, HelmProgram),
     ) -> Request {
         let goal = match self.goal {
             FiledGoal::Available => Goal::Available,
@@ -177,6 +179,7 @@ impl FiledRequest {
             writer,
             wait: Duration::from_secs(self.wait.0),
             scratch,
+            helm,
         }
     }
 }

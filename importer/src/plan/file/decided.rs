@@ -59,6 +59,7 @@ fn written(deployment: &Deployment) -> Result<Value, Error> {
         "place": deployment.place,
         "pullSecret": deployment.deployed.pull_secret,
         "objects": objects,
+        "releases": deployment.releases.recorded(),
         "cleanup": cleanup,
         "beyond": deployment.beyond.lines,
     }))

@@ -24,10 +24,10 @@ pub(crate) use self::decided::live_digest;
 use crate::model::error::Error;
 use crate::model::obstacle::named;
 use crate::model::parameters::ValueSource;
-use crate::model::request::{Allowed, Request};
+use crate::model::request::{Allowed, HelmProgram, Request};
 use crate::model::writer::Writer;
 use crate::plan::Ready;
-use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject};
+use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject, PlannedTarget};
 
 /// The form of these files.
 const VERSION: u64 = 1;
@@ -203,16 +203,17 @@ impl PlanFile {
         self.request.allowed
     }
 
-    /// What was asked for then, as asked by somebody else now.
+    /// What was asked for then, as asked by somebody else now, in this `place`: where files without a name lie, and what
+    /// charts are installed by.
     #[must_use]
     pub fn request(
         &self,
         by: String,
         now: StatementTime,
         writer: Writer,
-        scratch: PathBuf,
+        place: (PathBuf, HelmProgram),
     ) -> Request {
-        self.request.clone().by(by, now, writer, scratch)
+        self.request.clone().by(by, now, writer, place)
     }
 
     /// What makes it a plan for something else than this archive in this cluster.
@@ -264,6 +265,8 @@ impl PlanFile {
             findings,
             ..
         } = self.summary.clone();
+        let mut anew = anew;
+        self.show_charts(&mut anew.summary);
         Self {
             by: self.by.clone(),
             at: self.at,
@@ -278,6 +281,23 @@ impl PlanFile {
                 ..anew.summary
             },
             ..anew
+        }
+    }
+}
+
+impl PlanFile {
+    /// What charts make by chance is another thing each time they are rendered: of what is the same object with the same
+    /// fate, the difference is shown as before. What decides it is what goes in.
+    fn show_charts(&self, anew: &mut PlanSummary) {
+        let charts = |target: &PlannedTarget| target.releases.clone();
+        let shown = self.summary.target.as_ref().map(charts).unwrap_or_default();
+        let now = anew.target.iter_mut().flat_map(|it| &mut it.releases);
+        for (shown, now) in shown.iter().zip(now) {
+            for (shown, now) in shown.objects.iter().zip(&mut now.objects) {
+                if (&shown.object, &shown.action) == (&now.object, &now.action) {
+                    now.diff.clone_from(&shown.diff);
+                }
+            }
         }
     }
 }

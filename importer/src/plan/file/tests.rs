@@ -45,6 +45,7 @@ fn summary() -> PlanSummary {
             patches: Vec::new(),
             cleanup: vec!["Job prod/farewell".to_owned()],
             later_pods: None,
+            releases: Vec::new(),
             objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
             removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],
         }),
@@ -69,6 +70,14 @@ fn writer() -> Writer {
     }
 }
 
+fn helm() -> HelmProgram {
+    HelmProgram {
+        program: None,
+        environment: Vec::new(),
+        renderer: (PathBuf::new(), Vec::new()),
+    }
+}
+
 fn request(pull_login: PullLogin, wait: u64) -> Request {
     Request {
         registry: "push.test:5000/a".parse().unwrap(),
@@ -90,6 +99,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
         writer: writer(),
         wait: Duration::from_secs(wait),
         scratch: PathBuf::new(),
+        helm: helm(),
     }
 }
 
@@ -127,7 +137,7 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
         "bob@desk".to_owned(),
         StatementTime::DEFAULT,
         writer(),
-        PathBuf::new(),
+        (PathBuf::new(), helm()),
     );
     assert_eq!(bob.by, "bob@desk");
     let Goal::Deployed(target) = &bob.goal else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Access, Object, ObjectRef};
+use deployer::{Access, Object, ObjectRef, ServedKind};
 use schemas::KubernetesName;
 use serde_json::Value;
 
@@ -21,6 +21,10 @@ const LEASE: [&str; 3] = ["get", "create", "update"];
 const REMOVE: [&str; 2] = ["get", "delete"];
 /// What finding objects of ours and removing them takes.
 const FIND: [&str; 3] = ["get", "list", "delete"];
+/// What keeping the revisions of a release takes.
+const RELEASE: [&str; 5] = ["get", "list", "create", "update", "delete"];
+/// What waiting for objects takes of Helm.
+const WATCH: [&str; 2] = ["list", "watch"];
 /// Verbs that Kubernetes does not grant for single objects: there is no name yet, or none in the request.
 const NAMELESS: [&str; 2] = ["create", "list"];
 
@@ -194,6 +198,23 @@ impl Needs {
         for object in objects {
             self.recorded(&PUT, object);
             self.recorded(&REMOVE, object);
+        }
+    }
+
+    /// What Helm takes for a release in this namespace, with objects of these kinds as the server names them: it keeps
+    /// revisions in Secrets, and watches what it waits for.
+    pub(crate) fn release<'a>(
+        &mut self,
+        namespace: &str,
+        objects: impl Iterator<Item = (&'a ObjectRef, &'a ServedKind)>,
+    ) {
+        self.want(&RELEASE, CORE, "secrets", Some(namespace), None);
+        for (object, kind) in objects {
+            let (group, place) = (&object.gvk.group, object.namespace.as_deref());
+            self.want(&WATCH, group, &kind.plural, place, None);
+            for verbs in [&PUT[..], &REMOVE] {
+                self.want(verbs, group, &kind.plural, place, Some(&object.name));
+            }
         }
     }
 

@@ -1,0 +1,91 @@
+//! What Helm has stored of a release: its revisions, and what the newest of them sent.
+
+use deployer::{Cluster, Gvk, Object, Selector};
+use helm::stored::{self, SECRET_TYPE};
+use helm::{ReleaseStatus, Stored};
+use schemas::{Namespace, ReleaseName};
+
+use crate::model::error::Error;
+
+/// A release, as it stands.
+#[derive(Debug)]
+pub(crate) struct StandingRelease {
+    /// The newest revision, with its objects.
+    pub(crate) newest: Stored,
+    /// The newest revision that runs, or did until a run of Helm was cut off; none if there was none yet. One that is
+    /// superseded may never have run: Helm says so too of what failed and could not be taken back.
+    pub(crate) deployed: Option<u32>,
+}
+
+/// A revision, as the labels of its Secret have it.
+struct Revision<'a> {
+    number: u32,
+    status: ReleaseStatus,
+    secret: &'a Object,
+}
+
+impl StandingRelease {
+    /// What stands of a release; none if Helm knows none of this name, or keeps only the history of one that was
+    /// uninstalled.
+    pub(crate) async fn read(
+        cluster: &Cluster,
+        namespace: &Namespace,
+        name: &ReleaseName,
+    ) -> Result<Option<Self>, Error> {
+        let selector =
+            Selector::label(stored::OWNER.0, stored::OWNER.1).and(stored::NAME, name.as_str());
+        let secrets = Gvk::new("v1", "Secret");
+        let secrets = match cluster
+            .list(&secrets, Some(namespace.as_str()), Some(&selector))
+            .await
+        {
+            // That this user may look is asked with all other rights.
+            Err(deployer::Error::Forbidden { .. }) => return Ok(None),
+            other => other?,
+        };
+        let revisions: Vec<Revision<'_>> = secrets.iter().filter_map(Revision::of).collect();
+        let Some(newest) = revisions.iter().max_by_key(|it| it.number) else {
+            return Ok(None);
+        };
+        if newest.status == ReleaseStatus::Uninstalled {
+            return Ok(None);
+        }
+        let data = newest.secret.as_value()["data"][stored::KEY].as_str();
+        let stored = Stored::read(data.unwrap_or_default()).map_err(|source| Error::Release {
+            object: newest.secret.reference().to_string(),
+            source,
+        })?;
+        let whole = revisions.iter();
+        let whole = whole.filter(|it| it.status == ReleaseStatus::Deployed);
+        let deployed = whole.map(|it| it.number).max();
+        Ok(Some(Self {
+            newest: stored,
+            deployed,
+        }))
+    }
+
+    pub(crate) fn revision(&self) -> u32 {
+        self.newest.revision
+    }
+
+    /// Whether it is what it was in this revision: that one still, or one to which Helm has gone back to it.
+    pub(crate) fn is_back_at(&self, revision: u32) -> bool {
+        self.newest.status == ReleaseStatus::Deployed
+            && (self.newest.revision == revision
+                || self.newest.description == format!("Rollback to {revision}"))
+    }
+}
+
+impl<'a> Revision<'a> {
+    fn of(secret: &'a Object) -> Option<Self> {
+        if secret.as_value()["type"] != SECRET_TYPE {
+            return None;
+        }
+        let labels = secret.labels();
+        Some(Self {
+            number: labels.get(stored::VERSION)?.parse().ok()?,
+            status: ReleaseStatus::of_label(labels.get(stored::STATUS)?),
+            secret,
+        })
+    }
+}

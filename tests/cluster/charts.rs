@@ -1,0 +1,373 @@
+//! Charts from the medium: installed by Helm and tracked by it, with images from the site's registry; upgraded, taken back,
+//! and gone without a rest.
+
+use std::process::Command;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::carried::pods;
+use crate::common::Answer;
+use crate::site::{Site, difference, eventually};
+
+/// The real Helm 4, which `scripts/install-tools` builds.
+static HELM: LazyLock<String> = LazyLock::new(|| {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
+    let found = Command::new(program).args(["helm", "--path"]).output();
+    let found = found.unwrap();
+    assert!(
+        found.status.success(),
+        "helm is missing: scripts/install-tools builds it"
+    );
+    String::from_utf8(found.stdout).unwrap().trim().to_owned()
+});
+
+const SERVER: &str = "registry.example.test/example/server:1.0.0";
+
+/// A chart with what charts have: a server by an image of upstream's, another one by values, a hook, a definition in
+/// `crds/`, something random, a test, and notes.
+const TEMPLATES: [(&str, &str); 5] = [
+    (
+        "web.yaml",
+        "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: '{{ .Release.Name }}'}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: '{{ .Release.Name }}'}}
+  template:
+    metadata: {labels: {app: '{{ .Release.Name }}'}, annotations: {greeting: {{ .Values.greeting | quote }}}}
+    spec:
+      containers:
+        - name: web
+          image: SERVER
+          command: {{ .Values.command | toJson }}
+          ports: [{containerPort: 8080}]
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+",
+    ),
+    (
+        "side.yaml",
+        "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: '{{ .Release.Name }}-side'}
+spec:
+  selector: {matchLabels: {app: '{{ .Release.Name }}-side'}}
+  template:
+    metadata: {labels: {app: '{{ .Release.Name }}-side'}}
+    spec:
+      containers:
+        - name: side
+          image: '{{ .Values.image.repository }}:{{ .Values.image.tag }}'
+          ports: [{containerPort: 8080}]
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+",
+    ),
+    (
+        "hook.yaml",
+        "apiVersion: batch/v1
+kind: Job
+metadata: {name: '{{ .Release.Name }}-setup', annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}
+spec:
+  backoffLimit: 0
+  template: {spec: {restartPolicy: Never, containers: [{name: setup, image: 'SERVER', args: [--version]}]}}
+",
+    ),
+    (
+        "secret.yaml",
+        "apiVersion: v1
+kind: Secret
+metadata: {name: '{{ .Release.Name }}'}
+stringData: {password: {{ randAlphaNum 16 | quote }}}
+",
+    ),
+    ("NOTES.txt", "{{ .Release.Name }} is there\n"),
+];
+
+const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.charts.example.test}
+spec:
+  group: charts.example.test
+  scope: Namespaced
+  names: {kind: Cart, plural: carts, singular: cart, listKind: CartList}
+  versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+";
+
+const VALUES: &str = "greeting: hello
+replicas: 1
+command: []
+image: {repository: $(image.repository:server), tag: $(image.tag:server)}
+";
+
+/// A site with Helm, whose user may do anything: what charts take nobody can tell without rendering them.
+fn site(prefix: &str) -> Site {
+    let site = Site::new(prefix);
+    let bind = ["create", "clusterrolebinding", "charts"];
+    let to = [
+        "--clusterrole=cluster-admin",
+        "--serviceaccount=default:importer",
+    ];
+    site.kubectl("default", &[&bind[..], &to].concat())
+        .success();
+    site.environment("prod");
+    site
+}
+
+/// Runs the program where Helm is found.
+fn solution(site: &Site, arguments: &[&str]) -> Answer {
+    Answer::of(site.command().env("HELM", &*HELM).args(arguments))
+}
+
+/// Packs a version with this chart, whose values are what these lines say.
+fn pack(site: &Site, version: &str, values: &str) -> String {
+    for (name, template) in TEMPLATES {
+        let template = template.replace("SERVER", SERVER);
+        site.desk
+            .write(&format!("1.0.0/web/templates/{name}"), template);
+    }
+    let metadata = format!("apiVersion: v2\nname: web\nversion: {version}\n");
+    site.desk.write("1.0.0/web/Chart.yaml", metadata);
+    site.desk.write("1.0.0/web/crds/carts.yaml", DEFINITION);
+    site.desk.write("1.0.0/values.yaml", values);
+    packed(
+        site,
+        version,
+        "  charts: [{name: web, source: 'dir:web', values: [values.yaml], timeout: 40s}]\n",
+    )
+}
+
+/// Packs what stands there with this part of its `spec`.
+fn packed(site: &Site, version: &str, spec: &str) -> String {
+    let source = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {{name: shop}}
+spec:
+  version: {version}
+  images:
+    - {{name: server, tag: 1.0.0, source: 'oci:images/example-server:1.0.0', ref: '{SERVER}'}}
+{spec}"
+    );
+    site.desk.write("1.0.0/solution.yaml", source);
+    let archive = format!("shop-{version}.iso");
+    let arguments = ["pack", "1.0.0", "-o", &archive, "--key", "publisher.key"];
+    solution(site, &arguments).success();
+    archive
+}
+
+fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
+    let into = ["-e", "prod", "--pull-secret", "login"];
+    let mut command = site.import_command(archive, &[&into[..], more].concat());
+    Answer::of(command.env("HELM", &*HELM))
+}
+
+/// What Helm says, asked as its users do.
+fn helm(site: &Site, arguments: &[&str]) -> Answer {
+    let mut helm = Command::new(&*HELM);
+    helm.env("KUBECONFIG", site.kubeconfig());
+    helm.args(arguments).args(["--namespace", "prod"]);
+    Answer::of(helm.current_dir(site.desk.path(".")))
+}
+
+/// The revisions of the release, each with how it stands.
+fn history(site: &Site) -> Vec<(u64, String)> {
+    let told: Value = helm(site, &["history", "web", "--output", "json"]).json();
+    let revisions = told.as_array().unwrap().iter();
+    let revision = |it: &Value| {
+        let status = it["status"].as_str().unwrap().to_owned();
+        (it["revision"].as_u64().unwrap(), status)
+    };
+    revisions.map(revision).collect()
+}
+
+fn statuses(site: &Site) -> Vec<String> {
+    history(site)
+        .into_iter()
+        .map(|(_, status)| status)
+        .collect()
+}
+
+/// The image of a workload.
+fn image(site: &Site, workload: &str) -> String {
+    let image = "{.spec.template.spec.containers[0].image}";
+    site.field("prod", workload, image)
+}
+
+#[test]
+fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
+    let site = site("charts");
+    let before = site.everything("prod");
+    let first = pack(&site, "1.0.0", VALUES);
+
+    let shown = import(&site, &first, &["--dry-run"]).success();
+    for words in [
+        "install release prod/web (web 1.0.0)",
+        "create Deployment prod/web",
+        "create Job prod/web-setup",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let shown: Value = import(&site, &first, &["--dry-run", "--output", "json"]).json();
+    let release = &shown["target"]["releases"][0];
+    assert_eq!(release["action"], "install", "{shown}");
+    import(&site, &first, &[]).success();
+    assert_eq!(statuses(&site), ["deployed"]);
+
+    // Every image comes from the site, whichever way the chart names it.
+    let expected = format!("{}/shop/server:1.0.0@sha256:", site.pull_registry());
+    for workload in ["deployment/web", "deployment/web-side", "job/web-setup"] {
+        let image = image(&site, workload);
+        assert!(image.starts_with(&expected), "{workload}: {image}");
+    }
+    let crd = ["get", "crd", "carts.charts.example.test"];
+    site.kubectl("prod", &crd).success();
+
+    // The same once more changes nothing.
+    let again = import(&site, &first, &[]);
+    let changed = again.stderr.clone();
+    assert!(again.success().contains("0 objects changed"), "{changed}");
+    assert_eq!(statuses(&site), ["deployed"]);
+
+    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    let listed = helm(&site, &["list", "--output", "json"]).success();
+    assert_eq!(listed.trim(), "[]");
+    eventually(
+        "nothing of the release is left but what its hook made",
+        || {
+            let left = difference(&before, &site.everything("prod"));
+            let is_hooks = |it: &str| it.contains("web-setup");
+            left.lines().all(is_hooks).then_some(())
+        },
+    );
+}
+
+#[test]
+fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
+    let site = site("charts-life");
+    let first = pack(&site, "1.0.0", VALUES);
+    import(&site, &first, &[]).success();
+
+    // What somebody else has set to another number of pods keeps it, and what does not change goes on running.
+    let scale = ["scale", "deployment/web", "--replicas=2"];
+    site.kubectl("prod", &scale).success();
+    let unchanged = || {
+        let uids = "--output=jsonpath={.items[*].metadata.uid}";
+        let pods = ["get", "pods", "--selector=app=web-side", uids];
+        site.kubectl("prod", &pods).success()
+    };
+    let (kept, running) = (unchanged(), pods(&site, "prod"));
+    let second = pack(&site, "1.1.0", &VALUES.replace("hello", "good day"));
+    let shown = import(&site, &second, &["--dry-run"]).success();
+    let upgrade = "upgrade release prod/web (web 1.1.0, revision 1 now)";
+    assert!(shown.contains(upgrade), "{shown}");
+    assert!(
+        !shown.contains("change Deployment prod/web-side"),
+        "{shown}"
+    );
+    import(&site, &second, &[]).success();
+    assert_eq!(statuses(&site), ["superseded", "deployed"]);
+    assert_eq!(unchanged(), kept);
+    assert_ne!(pods(&site, "prod"), running);
+    let replicas = site.field("prod", "deployment/web", "{.spec.replicas}");
+    assert_eq!(replicas, "2");
+
+    // Somebody upgrades by hand: it is found, and put right.
+    let upgrade = [
+        "upgrade",
+        "web",
+        "1.0.0/web",
+        "--reuse-values",
+        "--no-hooks",
+    ];
+    let theirs = ["--force-conflicts", "--set", "replicas=1,greeting=mine"];
+    helm(&site, &[&upgrade[..], &theirs].concat()).success();
+    assert_eq!(image(&site, "deployment/web"), SERVER);
+    let shown = import(&site, &second, &["--dry-run"]).success();
+    let found = "revision 3 is not from here; revision 2 was";
+    assert!(shown.contains(found), "{shown}");
+    import(&site, &second, &[]).success();
+    assert_ne!(image(&site, "deployment/web"), SERVER);
+
+    // Back to the version before, from the site's own registry.
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    solution(&site, &["rollback", "shop", "-e", "prod", "--ca-file", &ca]).success();
+    let greeting = "{.spec.template.metadata.annotations.greeting}";
+    assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
+}
+
+#[test]
+fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
+    let site = site("charts-back");
+    let first = pack(&site, "1.0.0", VALUES);
+    import(&site, &first, &[]).success();
+    let second = pack(
+        &site,
+        "1.1.0",
+        &VALUES.replace("command: []", "command: [/nowhere]"),
+    );
+    let failed = import(&site, &second, &[]).failure(1);
+    for words in [
+        "version 1.1.0 did not become ready; version 1.0.0 is running again",
+        "Deployment prod/web",
+        "/nowhere",
+    ] {
+        assert!(failed.contains(words), "{words}: {failed}");
+    }
+    let command = site.field(
+        "prod",
+        "deployment/web",
+        "{.spec.template.spec.containers[0].command}",
+    );
+    assert!(!command.contains("nowhere"), "{command}");
+    let now = history(&site).pop().unwrap();
+    assert_eq!(now.1, "deployed");
+    // What runs is what was recorded: Helm has nothing to do.
+    let shown = import(&site, &first, &["--dry-run"]).success();
+    assert!(shown.contains("keep release prod/web"), "{shown}");
+    import(&site, &first, &[]).success();
+    assert_eq!(history(&site).pop().unwrap(), now);
+}
+
+#[test]
+fn what_cannot_be_installed_is_said_before_anything_is_written() {
+    let site = site("charts-refused");
+    let first = pack(&site, "1.0.0", VALUES);
+    let before = site.everything("prod");
+
+    let mut command = site.import_command(&first, &["-e", "prod", "--pull-secret", "login"]);
+    let refused = Answer::of(command.env("HELM", "/nowhere/helm")).failure(1);
+    assert!(
+        refused.contains("there is no program `/nowhere/helm`"),
+        "{refused}"
+    );
+
+    site.apply("{apiVersion: v1, kind: Secret, metadata: {name: web, namespace: prod}}")
+        .success();
+    let taken = import(&site, &first, &[]).failure(1);
+    assert!(
+        taken.contains("Secret prod/web already exists, and is not of the release prod/web"),
+        "{taken}"
+    );
+    site.kubectl("prod", &["delete", "secret", "web"]).success();
+
+    // Somebody's own release has the name.
+    let theirs = "1.0.0/theirs";
+    site.desk.write(
+        &format!("{theirs}/Chart.yaml"),
+        "apiVersion: v2\nname: theirs\nversion: 1.0.0\n",
+    );
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}";
+    site.desk
+        .write(&format!("{theirs}/templates/map.yaml"), map);
+    helm(&site, &["install", "web", theirs]).success();
+    let taken = import(&site, &first, &[]).failure(1);
+    assert!(
+        taken.contains("the release prod/web is there already (revision 1)"),
+        "{taken}"
+    );
+    helm(&site, &["uninstall", "web"]).success();
+
+    assert_eq!(difference(&before, &site.everything("prod")), "");
+}
