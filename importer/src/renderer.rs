@@ -73,9 +73,7 @@ impl Approved {
         finish: &FinishInputs,
         objects: &[Object],
     ) -> Result<Self, Error> {
-        let known = objects
-            .iter()
-            .map(|it| (it.reference().to_string(), rights(it)));
+        let known = objects.iter().map(|it| (called(it), rights(it)));
         Ok(Self {
             id: id.clone(),
             environment: environment.clone(),
@@ -96,9 +94,9 @@ impl Approved {
     fn refuse(&self, objects: &[Object]) -> Result<(), RendererError> {
         let not_shown = |words: String| Err(RendererError::NotShown(words));
         for object in objects {
-            let what = object.reference().to_string();
-            match self.objects.get(&what) {
-                None => return not_shown(what),
+            let what = object.reference();
+            match self.objects.get(&called(object)) {
+                None => return not_shown(what.to_string()),
                 Some(shown) if *shown != rights(object) => {
                     return not_shown(format!("{what} gives other rights"));
                 }
@@ -118,6 +116,11 @@ impl Approved {
             not_shown(named(lines))
         }
     }
+}
+
+/// Two kinds of one name are of different groups.
+fn called(object: &Object) -> String {
+    format!("{} of {:?}", object.reference(), object.gvk().group)
 }
 
 /// The digest of an object whose content is rights.
@@ -197,4 +200,108 @@ fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::record::RecordedImage;
+    use crate::model::record::tests::record;
+
+    const DEPLOYMENT: &str = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web},
+  spec: {template: {spec: {containers: [{name: c, image: 'quay.io/org/web:v7'}]}}}}";
+    const ROLE: &str = "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r},
+  rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}";
+
+    fn inputs() -> FinishInputs {
+        let mut record = record("1.0.0");
+        record.images = ["7", "8"]
+            .map(|tag| RecordedImage {
+                image: format!("web:{tag}").parse().unwrap(),
+                digest: Digest::new([7; 32]),
+                reference: Some(format!("quay.io/org/web:v{tag}").parse().unwrap()),
+            })
+            .into();
+        FinishInputs {
+            record,
+            pull_secret: None,
+            environments: "prod".parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            wide: BTreeSet::new(),
+            replicas: BTreeMap::new(),
+        }
+    }
+
+    /// What comes of a rendering where these documents were shown, and why nothing does.
+    fn sent(rendering: &str) -> (Result<String, RendererError>, Option<String>) {
+        let finish = Finish::new(&inputs()).unwrap();
+        let shown = [DEPLOYMENT, ROLE].map(|it| {
+            let object: Value = yaml::from_slice(it.as_bytes()).unwrap();
+            let object = finish.finish(object, &mut BTreeSet::new()).unwrap();
+            Object::new(object).unwrap()
+        });
+        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        let approved = Approved::new((&id, &"prod".parse().unwrap()), &inputs(), &shown).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let (name, bytes) = approved.file();
+        fs::write(directory.path().join(name), bytes).unwrap();
+        let mut output = Vec::new();
+        let done = postrender(directory.path(), rendering.as_bytes(), &mut output);
+        let output = String::from_utf8(output).unwrap();
+        (done.map(|()| output), reason(directory.path()))
+    }
+
+    #[test]
+    fn what_was_shown_is_finished_and_sent() {
+        let (sent, reason) = sent(&format!("---\n{DEPLOYMENT}\n---\n{ROLE}\n"));
+        let sent = sent.unwrap();
+        assert_eq!(reason, None);
+        let image = "pull.test/shop/web:7@sha256:0707";
+        assert!(sent.contains(image), "{sent}");
+        let objects = yaml::documents(sent.as_bytes()).unwrap();
+        assert_eq!(objects.len(), 2);
+        assert_eq!(objects[0]["metadata"]["namespace"], json!("prod"));
+    }
+
+    #[test]
+    fn less_than_was_shown_is_sent_too() {
+        assert!(sent(DEPLOYMENT).0.is_ok());
+    }
+
+    #[test]
+    fn what_was_not_shown_is_not_sent_and_the_reason_is_kept() {
+        let other = DEPLOYMENT.replace("name: web}", "name: other}");
+        let rights = ROLE.replace("[get]", "[get, list]");
+        let image = DEPLOYMENT.replace("v7", "v8");
+        let foreign = DEPLOYMENT.replace("quay.io/org/web:v7", "evil.test/x:1");
+        let power = DEPLOYMENT.replace("containers:", "hostNetwork: true, containers:");
+        let elsewhere = DEPLOYMENT.replace("name: web}", "name: web, namespace: kube-system}");
+        for (rendering, words) in [
+            (&other, "Deployment prod/other"),
+            (&rights, "Role prod/r gives other rights"),
+            (&image, "shop/web:8@sha256"),
+            (&foreign, "evil.test/x:1"),
+            (&power, "are in their node's network"),
+            (&elsewhere, "Deployment kube-system/web"),
+        ] {
+            let (sent, reason) = sent(rendering);
+            assert!(matches!(sent, Err(RendererError::NotShown(_))), "{sent:?}");
+            let reason = reason.unwrap();
+            assert!(reason.contains(words), "{words}: {reason}");
+        }
+    }
+
+    #[test]
+    fn without_what_was_approved_nothing_is_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let done = postrender(directory.path(), DEPLOYMENT.as_bytes(), Vec::new());
+        assert!(matches!(done, Err(RendererError::File(..))), "{done:?}");
+        fs::write(directory.path().join(APPROVED), "{").unwrap();
+        let done = postrender(directory.path(), DEPLOYMENT.as_bytes(), Vec::new());
+        assert!(matches!(done, Err(RendererError::Approved(_))), "{done:?}");
+    }
 }

@@ -284,11 +284,15 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     let theirs = ["--force-conflicts", "--set", "replicas=1,greeting=mine"];
     helm(&site, &[&upgrade[..], &theirs].concat()).success();
     assert_eq!(image(&site, "deployment/web"), SERVER);
+    let status = solution(&site, &["status"]).failure(1);
+    let found = "release prod/web is at revision 3, which is not from here";
+    assert!(status.contains(found), "{status}");
     let shown = import(&site, &second, &["--dry-run"]).success();
     let found = "revision 3 is not from here; revision 2 was";
     assert!(shown.contains(found), "{shown}");
     import(&site, &second, &[]).success();
     assert_ne!(image(&site, "deployment/web"), SERVER);
+    solution(&site, &["status"]).success();
 
     // Back to the version before, from the site's own registry.
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
@@ -370,4 +374,85 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
     helm(&site, &["uninstall", "web"]).success();
 
     assert_eq!(difference(&before, &site.everything("prod")), "");
+}
+
+#[test]
+fn what_needs_a_chart_comes_after_it_and_goes_before() {
+    let site = site("charts-order");
+    let before = site.everything("prod");
+    pack(&site, "1.0.0", VALUES);
+    let cart = "{apiVersion: charts.example.test/v1, kind: Cart, metadata: {name: mine}}";
+    site.desk.write("1.0.0/carts.yaml", cart);
+    let spec = "  charts: [{name: web, source: 'dir:web', values: [values.yaml], timeout: 40s}]
+  manifests: [{name: carts, files: [carts.yaml], needs: [web]}]\n";
+    let archive = packed(&site, "1.1.0", spec);
+    let done = import(&site, &archive, &[]);
+    let told = done.stderr.clone();
+    done.success();
+    let at = |words: &str| {
+        told.find(words)
+            .unwrap_or_else(|| panic!("{words}: {told}"))
+    };
+    assert!(at("helm installs release prod/web") < at("Cart prod/mine created"));
+
+    let gone = solution(&site, &["undeploy", "shop", "-e", "prod"]);
+    let told = gone.stderr.clone();
+    gone.success();
+    let at = |words: &str| {
+        told.find(words)
+            .unwrap_or_else(|| panic!("{words}: {told}"))
+    };
+    assert!(at("Cart prod/mine removed") < at("helm uninstalls release prod/web"));
+    eventually("nothing is left but what the hook made", || {
+        let left = difference(&before, &site.everything("prod"));
+        let is_hooks = |it: &str| it.contains("web-setup");
+        left.lines().all(is_hooks).then_some(())
+    });
+}
+
+/// The child of a process, once it has one.
+fn child_of(parent: u32) -> Option<u32> {
+    let children = format!("/proc/{parent}/task");
+    let tasks = std::fs::read_dir(children).ok()?;
+    let children = tasks.filter_map(|task| {
+        let children = task.ok()?.path().join("children");
+        std::fs::read_to_string(children).ok()
+    });
+    let children: Vec<String> = children.collect();
+    let mut children = children.iter().flat_map(|it| it.split_whitespace());
+    children.next()?.parse().ok()
+}
+
+#[test]
+fn a_run_of_helm_that_was_killed_is_mended() {
+    let site = site("charts-killed");
+    let broken = VALUES.replace("command: []", "command: [/nowhere]");
+    let first = pack(&site, "1.0.0", &broken);
+    let mut command = site.import_command(&first, &["-e", "prod", "--pull-secret", "login"]);
+    let mut import_of_first = command.env("HELM", &*HELM).spawn().unwrap();
+    // Its hook has run, and it waits for what will not come.
+    eventually("helm waits", || {
+        let deployment = [
+            "get",
+            "deployment",
+            "web",
+            "--ignore-not-found",
+            "--output=name",
+        ];
+        let found = site.kubectl("prod", &deployment).success();
+        (!found.is_empty()).then_some(())
+    });
+    let helm = child_of(import_of_first.id()).unwrap();
+    import_of_first.kill().unwrap();
+    import_of_first.wait().unwrap();
+    let kill = ["-KILL", &helm.to_string()];
+    assert!(Command::new("kill").args(kill).status().unwrap().success());
+    assert_eq!(statuses(&site), ["pending-install"]);
+
+    let second = pack(&site, "1.1.0", VALUES);
+    let shown = import(&site, &second, &["--dry-run"]).success();
+    let found = "helm was cut off at revision 1, which is uninstalled first";
+    assert!(shown.contains(found), "{shown}");
+    import(&site, &second, &[]).success();
+    assert_eq!(statuses(&site), ["deployed"]);
 }

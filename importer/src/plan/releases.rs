@@ -11,7 +11,7 @@ use std::time::Duration;
 use deployer::{Cluster, Conflicts, FieldManager, Gvk, Object, ObjectRef, Trial};
 use helm::{Helm, HelmError, ReleaseStatus};
 use manifests::Expansion;
-use schemas::{Digest, ImageReference, KubernetesName, Namespace, Strategy, yaml};
+use schemas::{ChartVersion, Digest, ImageReference, KubernetesName, Namespace, Strategy, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -31,11 +31,13 @@ use crate::plan::diff;
 use crate::plan::finish::{Finish, FinishInputs, POLICY, is_definition, kinds_of};
 use crate::plan::hidden::Hidden;
 use crate::plan::kinds::Unknown;
-use crate::plan::standing::StandingRelease;
+use crate::plan::standing::{StandingRelease, Stands};
 use crate::plan::summary::{self, PlannedChart, PlannedObject};
 
 /// Counts what finishes objects: other objects of the same chart are another input.
 const FINISHED_AS: &str = "1";
+/// Where an object says at which events Helm makes it.
+const HOOK: &str = "helm.sh/hook";
 /// The field manager by which Helm applies objects, whatever its program is called.
 const MANAGER: &str = "helm";
 
@@ -72,6 +74,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) back: Option<u32>,
     /// The revision that is recorded of it.
     pub(crate) known: Option<u32>,
+    /// The chart's version in the archive.
+    pub(crate) offered: ChartVersion,
 }
 
 /// What is to be done about a release.
@@ -168,6 +172,10 @@ impl PlannedRelease {
             (Step::Change(Mend::RollBack(back)), _) => Some(format!(
                 "helm was cut off at revision {revision}; it goes back to revision {back} first"
             )),
+            (Step::Leave, _) if self.offered != self.recorded.version => Some(format!(
+                "version {} of the chart is not installed: it was installed once, and is left alone",
+                self.offered
+            )),
             (_, Some(known)) if known != revision => Some(format!(
                 "revision {revision} is not from here; revision {known} was"
             )),
@@ -177,10 +185,10 @@ impl PlannedRelease {
 
     /// The objects that Helm would make, change or remove, compared with what it sent last.
     pub(crate) fn changed(&self, hidden: &Hidden) -> Vec<PlannedObject> {
-        let same = |one: &Object, other: &Object| one.reference().is_same_object(other.reference());
+        let (known, new) = (by_identity(&self.before), by_identity(&self.objects));
         let mut all = Vec::new();
-        for object in &self.objects {
-            let before = self.before.iter().find(|it| same(it, object));
+        for object in self.objects.iter().filter(|it| !is_test(it)) {
+            let before = known.get(&identity(object)).copied();
             let diff = diff::unified(before, Some(object), hidden);
             let action = match before {
                 None => "create",
@@ -191,13 +199,29 @@ impl PlannedRelease {
         }
         let goes = |it: &&Object| !is_kept(it) && !is_hook(it);
         for object in self.before.iter().filter(goes) {
-            if !self.objects.iter().any(|it| same(it, object)) {
+            if !new.contains_key(&identity(object)) {
                 let diff = diff::unified(Some(object), None, hidden);
                 all.push(planned_object(object, "remove", diff));
             }
         }
         all
     }
+}
+
+/// What makes an object the same one, under whatever version of its API: group, kind, namespace and name.
+type Identity<'a> = (&'a str, &'a str, Option<&'a str>, &'a str);
+
+fn identity(object: &Object) -> Identity<'_> {
+    let ObjectRef {
+        gvk,
+        namespace,
+        name,
+    } = object.reference();
+    (&gvk.group, &gvk.kind, namespace.as_deref(), name)
+}
+
+fn by_identity(objects: &[Object]) -> BTreeMap<Identity<'_>, &Object> {
+    objects.iter().map(|it| (identity(it), it)).collect()
 }
 
 fn planned_object(object: &Object, action: &str, diff: String) -> PlannedObject {
@@ -306,24 +330,25 @@ impl Releasing<'_> {
             inputs: inputs(chart, &values, &finish),
             needed,
         };
-        let standing = StandingRelease::read(self.cluster, namespace, &release.name).await?;
+        let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;
         let known = self
             .before
             .iter()
             .find(|it| it.is(namespace, &release.name));
-        let step = match self.step(chart, &recorded, (known, standing.as_ref())) {
+        let stands = standing.as_ref().map(StandingRelease::stands);
+        let adopt = self.asked.request.allowed.adopt.objects;
+        let step = match step((release.strategy, adopt), &recorded, (known, stands)) {
             Ok(step) => step,
             Err(obstacle) => {
                 obstacles.push(obstacle);
                 return Ok(None);
             }
         };
-        if step == Step::Leave {
-            recorded = known.cloned().unwrap_or(recorded);
-        }
         let revision = standing.as_ref().map(StandingRelease::revision);
-        if !matches!(step, Step::Change(_)) {
-            recorded.revision = revision;
+        match step {
+            Step::Keep => recorded.revision = revision,
+            Step::Leave => recorded = known.cloned().unwrap_or(recorded),
+            Step::Change(_) => {}
         }
         let before = match &standing {
             Some(standing) => sent(self.cluster, standing, &recorded).await?,
@@ -343,44 +368,8 @@ impl Releasing<'_> {
             revision,
             back: standing.and_then(|it| it.deployed),
             known: known.and_then(|it| it.revision),
+            offered: release.version.clone(),
         }))
-    }
-
-    /// What is to be done about a release that is recorded like this and stands like that.
-    fn step(
-        &self,
-        chart: &CarriedChart,
-        new: &RecordedRelease,
-        (known, standing): (Option<&RecordedRelease>, Option<&StandingRelease>),
-    ) -> Result<Step, Obstacle> {
-        let Some(standing) = standing else {
-            return Ok(Step::Change(Mend::Nothing));
-        };
-        let Some(known) = known else {
-            return match self.asked.request.allowed.adopt.objects {
-                Adopt::Allow if !standing.newest.status.is_pending() => {
-                    Ok(Step::Change(Mend::Nothing))
-                }
-                _ => Err(Unfit::ReleaseTaken(new.to_string(), standing.revision()).into()),
-            };
-        };
-        let status = standing.newest.status;
-        if status == ReleaseStatus::Failed && standing.deployed.is_none() {
-            // Helm would upgrade it, and have nothing to go back to.
-            return Ok(Step::Change(Mend::Uninstall));
-        }
-        if status.is_pending() || status == ReleaseStatus::Uninstalling {
-            let mend = standing.deployed.map_or(Mend::Uninstall, Mend::RollBack);
-            return Ok(Step::Change(mend));
-        }
-        if chart.release.strategy == Strategy::BootstrapOnly && known.revision.is_some() {
-            return Ok(Step::Leave);
-        }
-        let is_ours = known.revision == Some(standing.revision());
-        if is_ours && status == ReleaseStatus::Deployed && known.inputs == new.inputs {
-            return Ok(Step::Keep);
-        }
-        Ok(Step::Change(Mend::Nothing))
     }
 
     /// A release lies in a namespace that is there, and in none of another environment.
@@ -566,15 +555,10 @@ impl Releasing<'_> {
         planned: &PlannedRelease,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let known = |object: &&Object| {
-            let mut before = planned.before.iter();
-            before.any(|it| it.reference().is_same_object(object.reference()))
-        };
+        let known = by_identity(&planned.before);
         // What hooks make goes before they run anew.
-        let new = planned
-            .objects
-            .iter()
-            .filter(|it| !known(it) && !is_hook(it));
+        let is_new = |it: &&Object| !known.contains_key(&identity(it)) && !is_hook(it);
+        let new = planned.objects.iter().filter(is_new);
         let new: Vec<&ObjectRef> = new.map(Object::reference).collect();
         let release = &planned.recorded;
         for live in look_all(self.cluster, &new).await?.into_iter().flatten() {
@@ -603,6 +587,46 @@ impl Releasing<'_> {
         }
         Ok(())
     }
+}
+
+/// What is to be done about a release that would be recorded like this, is recorded like that, and stands so.
+fn step(
+    (strategy, adopt): (Strategy, Adopt),
+    new: &RecordedRelease,
+    (known, stands): (Option<&RecordedRelease>, Option<Stands>),
+) -> Result<Step, Obstacle> {
+    let Some(stands) = stands else {
+        return Ok(Step::Change(Mend::Nothing));
+    };
+    let Stands {
+        revision,
+        status,
+        deployed,
+    } = stands;
+    let Some(known) = known else {
+        // Somebody may be at work on it.
+        return if adopt == Adopt::Allow && !status.is_pending() {
+            Ok(Step::Change(Mend::Nothing))
+        } else {
+            Err(Unfit::ReleaseTaken(new.to_string(), revision).into())
+        };
+    };
+    if status == ReleaseStatus::Failed && deployed.is_none() {
+        // Helm would upgrade it, and have nothing to go back to.
+        return Ok(Step::Change(Mend::Uninstall));
+    }
+    if status.is_pending() || status == ReleaseStatus::Uninstalling {
+        let mend = deployed.map_or(Mend::Uninstall, Mend::RollBack);
+        return Ok(Step::Change(mend));
+    }
+    if strategy == Strategy::BootstrapOnly && known.revision.is_some() {
+        return Ok(Step::Leave);
+    }
+    let is_ours = known.revision == Some(revision) && status == ReleaseStatus::Deployed;
+    if is_ours && known.inputs == new.inputs {
+        return Ok(Step::Keep);
+    }
+    Ok(Step::Change(Mend::Nothing))
 }
 
 /// A rendering that can go to another thread.
@@ -643,7 +667,7 @@ pub(crate) async fn uninstalled(
     cluster: &Cluster,
     release: &RecordedRelease,
 ) -> Result<Vec<ObjectRef>, Error> {
-    let standing = StandingRelease::read(cluster, &release.namespace, &release.name).await?;
+    let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
     let Some(standing) = standing else {
         return Ok(Vec::new());
     };
@@ -718,7 +742,14 @@ fn served_by(definition: &Value) -> Vec<String> {
 
 /// Whether Helm makes an object when something happens, and does not count it to the release.
 pub(crate) fn is_hook(object: &Object) -> bool {
-    object.annotations().contains_key("helm.sh/hook")
+    object.annotations().contains_key(HOOK)
+}
+
+/// Whether an object is made only when somebody has Helm test the release.
+fn is_test(object: &Object) -> bool {
+    let annotations = object.annotations();
+    let events = annotations.get(HOOK).map(|it| it.split(','));
+    events.is_some_and(|mut events| events.all(|it| it.trim().starts_with("test")))
 }
 
 /// The objects of a rendering; documents that are none are left to Helm to refuse.
@@ -731,7 +762,7 @@ fn objects(release: &RecordedRelease, rendering: &[u8]) -> Result<Vec<Value>, Er
 }
 
 /// The objects that Helm sent of a release, its hooks among them, each with the namespace that it lies in.
-async fn sent(
+pub(crate) async fn sent(
     cluster: &Cluster,
     standing: &StandingRelease,
     release: &RecordedRelease,
@@ -755,4 +786,106 @@ async fn sent(
         all.extend(Object::new(object).ok());
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::release::tests::recorded;
+
+    fn stands(revision: u32, status: ReleaseStatus, deployed: Option<u32>) -> Stands {
+        Stands {
+            revision,
+            status,
+            deployed,
+        }
+    }
+
+    fn step_of(
+        strategy: Strategy,
+        known: Option<&RecordedRelease>,
+        stands: Option<Stands>,
+    ) -> Option<Step> {
+        let asked = (strategy, Adopt::Refuse);
+        step(asked, &recorded("web", None), (known, stands)).ok()
+    }
+
+    #[test]
+    fn nothing_is_done_where_nothing_else_would_go_in() {
+        use ReleaseStatus as S;
+        let known = recorded("web", Some(3));
+        let other = RecordedRelease {
+            inputs: Digest::new([2; 32]),
+            ..known.clone()
+        };
+        let managed = |known, stands| step_of(Strategy::Managed, known, stands);
+        let change = Some(Step::Change(Mend::Nothing));
+        let deployed = |revision| Some(stands(revision, S::Deployed, Some(revision)));
+        for (known, standing, expected) in [
+            (Some(&known), deployed(3), Some(Step::Keep)),
+            (Some(&known), deployed(4), change),
+            (Some(&other), deployed(3), change),
+            (Some(&known), Some(stands(3, S::Failed, Some(2))), change),
+            (Some(&known), None, change),
+            (None, None, change),
+            (None, deployed(1), None),
+        ] {
+            let found = managed(known, standing);
+            assert_eq!(found, expected, "{known:?} {standing:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_cut_off_is_mended_first() {
+        use ReleaseStatus as S;
+        let known = recorded("web", None);
+        for (standing, mend) in [
+            (stands(1, S::PendingInstall, None), Mend::Uninstall),
+            (stands(1, S::Failed, None), Mend::Uninstall),
+            (stands(3, S::PendingUpgrade, Some(2)), Mend::RollBack(2)),
+            (stands(3, S::PendingRollback, Some(1)), Mend::RollBack(1)),
+            (stands(2, S::Uninstalling, None), Mend::Uninstall),
+        ] {
+            let found = step_of(Strategy::Managed, Some(&known), Some(standing));
+            assert_eq!(found, Some(Step::Change(mend)), "{standing:?}");
+            // Others may be at work on what is not recorded.
+            let asked = (Strategy::Managed, Adopt::Allow);
+            let found = step(asked, &known, (None, Some(standing)));
+            assert_eq!(found.is_ok(), !standing.status.is_pending());
+        }
+    }
+
+    #[test]
+    fn a_chart_that_is_installed_once_is_left_alone() {
+        let of = |revision| {
+            let known = recorded("web", revision);
+            let standing = stands(7, ReleaseStatus::Deployed, Some(7));
+            step_of(Strategy::BootstrapOnly, Some(&known), Some(standing))
+        };
+        assert_eq!(of(Some(1)), Some(Step::Leave));
+        assert_eq!(of(None), Some(Step::Change(Mend::Nothing)));
+    }
+
+    #[test]
+    fn hooks_and_tests_are_told_by_their_events() {
+        let object = |events: &str| {
+            Object::new(json!({
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": { "name": "p", "annotations": { HOOK: events } },
+            }))
+            .unwrap()
+        };
+        assert!(is_test(&object("test")) && is_hook(&object("test")));
+        assert!(is_test(&object("test-success, test")));
+        assert!(!is_test(&object("pre-install,test")));
+    }
+
+    #[test]
+    fn a_definition_serves_its_versions_with_its_kind() {
+        let definition = json!({ "spec": {
+            "group": "a.test", "names": { "kind": "Cart" },
+            "versions": [{ "name": "v1", "served": true }, { "name": "v2", "served": false }],
+        } });
+        assert_eq!(served_by(&definition), ["a.test/v1", "a.test/v1/Cart"]);
+    }
 }

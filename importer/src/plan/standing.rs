@@ -17,6 +17,17 @@ pub(crate) struct StandingRelease {
     pub(crate) deployed: Option<u32>,
 }
 
+/// Where a release stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stands {
+    /// Its newest revision.
+    pub(crate) revision: u32,
+    /// How that stands.
+    pub(crate) status: ReleaseStatus,
+    /// As of [`StandingRelease::deployed`].
+    pub(crate) deployed: Option<u32>,
+}
+
 /// A revision, as the labels of its Secret have it.
 struct Revision<'a> {
     number: u32,
@@ -25,6 +36,18 @@ struct Revision<'a> {
 }
 
 impl StandingRelease {
+    /// As [`Self::read`]; none also where this user may not look. That he may is asked with all other rights.
+    pub(crate) async fn look(
+        cluster: &Cluster,
+        namespace: &Namespace,
+        name: &ReleaseName,
+    ) -> Result<Option<Self>, Error> {
+        match Self::read(cluster, namespace, name).await {
+            Err(Error::Cluster(deployer::Error::Forbidden { .. })) => Ok(None),
+            other => other,
+        }
+    }
+
     /// What stands of a release; none if Helm knows none of this name, or keeps only the history of one that was
     /// uninstalled.
     pub(crate) async fn read(
@@ -35,14 +58,8 @@ impl StandingRelease {
         let selector =
             Selector::label(stored::OWNER.0, stored::OWNER.1).and(stored::NAME, name.as_str());
         let secrets = Gvk::new("v1", "Secret");
-        let secrets = match cluster
-            .list(&secrets, Some(namespace.as_str()), Some(&selector))
-            .await
-        {
-            // That this user may look is asked with all other rights.
-            Err(deployer::Error::Forbidden { .. }) => return Ok(None),
-            other => other?,
-        };
+        let namespace = Some(namespace.as_str());
+        let secrets = cluster.list(&secrets, namespace, Some(&selector)).await?;
         let revisions: Vec<Revision<'_>> = secrets.iter().filter_map(Revision::of).collect();
         let Some(newest) = revisions.iter().max_by_key(|it| it.number) else {
             return Ok(None);
@@ -62,6 +79,14 @@ impl StandingRelease {
             newest: stored,
             deployed,
         }))
+    }
+
+    pub(crate) fn stands(&self) -> Stands {
+        Stands {
+            revision: self.newest.revision,
+            status: self.newest.status,
+            deployed: self.deployed,
+        }
     }
 
     pub(crate) fn revision(&self) -> u32 {

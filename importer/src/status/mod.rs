@@ -87,7 +87,7 @@ pub enum Condition {
     Ready,
     /// Pods of that version are missing or not ready.
     NotReady,
-    /// The Deployment is of another version.
+    /// The Deployment, or a release of a chart, is of another version.
     OtherVersion,
     /// There is no Deployment.
     Gone,
