@@ -312,7 +312,7 @@ fn what_cannot_be_installed_is_not_packed() {
         ),
         (
             "kind: A\na: 1\na: 2",
-            "`web/templates/a.yaml` of the chart `shop` renders to what is not usable YAML: ",
+            "cannot read what the chart `shop` renders to: `web/templates/a.yaml` renders to what is not usable YAML",
         ),
     ] {
         let tree = Tree::new(&[("templates/a.yaml", template)], "");
