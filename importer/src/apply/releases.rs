@@ -272,7 +272,10 @@ impl Ready<'_> {
         for planned in changed.filter(|it| it.changes()) {
             let release = &planned.recorded;
             let Some(back) = planned.back else {
-                hand.uninstall(release, leased).await?;
+                // One that others had begun is theirs, and may keep data.
+                if planned.revision.is_none() || planned.step == Step::Change(Mend::Uninstall) {
+                    hand.uninstall(release, leased).await?;
+                }
                 continue;
             };
             let (cluster, name) = (leased.cluster, &release.name);

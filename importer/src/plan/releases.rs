@@ -70,7 +70,7 @@ pub(crate) struct PlannedRelease {
     pub(crate) finish: FinishInputs,
     /// Helm's newest revision of it.
     pub(crate) revision: Option<u32>,
-    /// The revision to go back to; none where the release would go.
+    /// The revision to go back to; none of one that never came up.
     pub(crate) back: Option<u32>,
     /// The revision that is recorded of it.
     pub(crate) known: Option<u32>,
@@ -350,6 +350,7 @@ impl Releasing<'_> {
             Step::Leave => recorded = known.cloned().unwrap_or(recorded),
             Step::Change(_) => {}
         }
+        let once = known.and_then(|it| it.revision);
         let before = match &standing {
             Some(standing) => sent(self.cluster, standing, &recorded).await?,
             None => Vec::new(),
@@ -366,8 +367,8 @@ impl Releasing<'_> {
             before,
             finish,
             revision,
-            back: standing.and_then(|it| it.deployed),
-            known: known.and_then(|it| it.revision),
+            back: standing.and_then(|it| it.deployed).or(once),
+            known: once,
             offered: release.version.clone(),
         }))
     }
@@ -611,12 +612,12 @@ fn step(
             Err(Unfit::ReleaseTaken(new.to_string(), revision).into())
         };
     };
-    if status == ReleaseStatus::Failed && deployed.is_none() {
-        // Helm would upgrade it, and have nothing to go back to.
-        return Ok(Step::Change(Mend::Uninstall));
-    }
-    if status.is_pending() || status == ReleaseStatus::Uninstalling {
-        let mend = deployed.map_or(Mend::Uninstall, Mend::RollBack);
+    // What once came up keeps data: it is never uninstalled to mend it.
+    let back = deployed.or(known.revision);
+    let is_lost = status == ReleaseStatus::Failed && deployed.is_none();
+    if is_lost || status.is_pending() || status == ReleaseStatus::Uninstalling {
+        // Of a failed first one, Helm would have nothing to go back to.
+        let mend = back.map_or(Mend::Uninstall, Mend::RollBack);
         return Ok(Step::Change(mend));
     }
     if strategy == Strategy::BootstrapOnly && known.revision.is_some() {
@@ -852,6 +853,17 @@ mod tests {
             let asked = (Strategy::Managed, Adopt::Allow);
             let found = step(asked, &known, (None, Some(standing)));
             assert_eq!(found.is_ok(), !standing.status.is_pending());
+        }
+    }
+
+    #[test]
+    fn what_once_came_up_is_never_uninstalled_to_mend_it() {
+        use ReleaseStatus as S;
+        let known = recorded("web", Some(2));
+        for status in [S::Failed, S::PendingUpgrade, S::Uninstalling] {
+            let standing = Some(stands(4, status, None));
+            let found = step_of(Strategy::Managed, Some(&known), standing);
+            assert_eq!(found, Some(Step::Change(Mend::RollBack(2))), "{status:?}");
         }
     }
 
