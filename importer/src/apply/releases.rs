@@ -70,10 +70,12 @@ impl Hand {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         leased.lock.check()?;
-        if StandingRelease::read(leased.cluster, &release.namespace, &release.name)
-            .await?
-            .is_none()
-        {
+        let (cluster, name) = (leased.cluster, &release.name);
+        let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
+        // One whose revisions have begun anew is somebody else's.
+        let is_ours =
+            |it: StandingRelease| release.revision.is_none_or(|ours| ours <= it.revision());
+        if !standing.is_some_and(is_ours) {
             return Ok(());
         }
         leased.begin().await?;

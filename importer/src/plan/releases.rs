@@ -119,7 +119,7 @@ impl Releases {
         self.all.iter().map(|it| it.recorded.clone()).collect()
     }
 
-    /// The objects of all releases as they will be, but for definitions, which lie in the whole cluster's care.
+    /// The objects of all releases as they will be.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
         self.all.iter().flat_map(|it| &it.objects)
     }
@@ -604,6 +604,8 @@ fn step(
         status,
         deployed,
     } = stands;
+    // Revisions count up: one below ours is of a release that was made anew.
+    let known = known.filter(|it| it.revision.is_none_or(|ours| ours <= revision));
     let Some(known) = known else {
         // Somebody may be at work on it.
         return if adopt == Adopt::Allow && !status.is_pending() {
@@ -830,6 +832,7 @@ mod tests {
             (Some(&known), None, change),
             (None, None, change),
             (None, deployed(1), None),
+            (Some(&known), deployed(1), None),
         ] {
             let found = managed(known, standing);
             assert_eq!(found, expected, "{known:?} {standing:?}");
