@@ -38,7 +38,7 @@ pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
 pub use error::{Error, FieldConflict, Source};
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};
-pub use object::{Gvk, Object, ObjectError, ObjectRef};
+pub use object::{Gvk, Object, ObjectError, ObjectIdentity, ObjectRef};
 pub use read::{Node, Selector};
 pub use rights::access::Access;
 pub use rights::grants::Grant;

@@ -82,14 +82,35 @@ impl ObjectRef {
         }
     }
 
-    /// Whether both mean the same stored object: the version is only a way to look at it.
+    /// What makes it the same stored object: the version is only a way to look at it.
+    #[must_use]
+    pub fn identity(&self) -> ObjectIdentity<'_> {
+        ObjectIdentity {
+            group: &self.gvk.group,
+            kind: &self.gvk.kind,
+            namespace: self.namespace.as_deref(),
+            name: &self.name,
+        }
+    }
+
+    /// Whether both mean the same stored object.
     #[must_use]
     pub fn is_same_object(&self, other: &Self) -> bool {
-        self.gvk.group == other.gvk.group
-            && self.gvk.kind == other.gvk.kind
-            && self.namespace == other.namespace
-            && self.name == other.name
+        self.identity() == other.identity()
     }
+}
+
+/// What makes an object the same one, under whatever version of its API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectIdentity<'a> {
+    /// The group of its kind; empty for the core group.
+    pub group: &'a str,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Its namespace; `None` for cluster-scoped kinds.
+    pub namespace: Option<&'a str>,
+    /// Its name.
+    pub name: &'a str,
 }
 
 impl fmt::Display for ObjectRef {

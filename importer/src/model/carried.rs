@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Cluster, Gvk, Leaving, Object, ObjectRef};
+use deployer::{Cluster, Gvk, Leaving, Object, ObjectIdentity, ObjectRef};
 use registry::{Reference, RegistryAddress, Repository};
 use schemas::{Digest, ImageName, Namespace, SetName, SolutionName, Tag, Version};
 use serde::{Deserialize, Serialize};
@@ -99,16 +99,17 @@ impl RecordedObject {
     }
 
     pub(crate) fn is(&self, object: &ObjectRef) -> bool {
-        let (group, kind) = (object.gvk.group.as_str(), object.gvk.kind.as_str());
-        self.identity() == (group, kind, object.namespace.as_deref(), &object.name)
+        self.identity() == object.identity()
     }
 
-    /// Group, kind, namespace and name: an object stays the same one under another version of its API.
-    fn identity(&self) -> (&str, &str, Option<&str>, &str) {
+    fn identity(&self) -> ObjectIdentity<'_> {
         let group = self.api_version.split_once('/');
-        let group = group.map_or("", |(group, _)| group);
-        let namespace = self.namespace.as_deref();
-        (group, &self.kind, namespace, &self.name)
+        ObjectIdentity {
+            group: group.map_or("", |(group, _)| group),
+            kind: &self.kind,
+            namespace: self.namespace.as_deref(),
+            name: &self.name,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Cluster, Gvk, Object, ObjectRef};
+use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::{Address, Expansion, Kinds};
 use schemas::{
     ApiName, Condition, ImagePlace, KubernetesName, Patch, Phase, SolutionName, Strategy,
@@ -470,11 +470,8 @@ pub(crate) fn marked(object: &Object, live: Option<&Object>) -> Result<Object, E
     Ok(Object::new(value)?)
 }
 
-/// What makes an object the same one, under whatever version of its API.
-fn identity(carried: &Carried) -> (&str, &str, Option<&str>, &str) {
-    let object = carried.object.reference();
-    let (group, kind) = (&object.gvk.group, &object.gvk.kind);
-    (group, kind, object.namespace.as_deref(), &object.name)
+fn identity(carried: &Carried) -> ObjectIdentity<'_> {
+    carried.object.reference().identity()
 }
 
 /// What is kept of what is applied before a removal.

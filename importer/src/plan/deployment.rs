@@ -825,16 +825,8 @@ fn stale(mut live: Vec<Object>, objects: &[Object], carried: &Planned) -> Vec<Ob
 
 /// Those that are none of these others.
 pub(crate) fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object> {
-    let identity = |object: &Object| {
-        let ObjectRef {
-            gvk,
-            namespace,
-            name,
-        } = object.reference().clone();
-        (gvk.group, gvk.kind, namespace, name)
-    };
-    let others: BTreeSet<_> = others.iter().map(identity).collect();
-    objects.retain(|object| !others.contains(&identity(object)));
+    let others: BTreeSet<_> = others.iter().map(|it| it.reference().identity()).collect();
+    objects.retain(|object| !others.contains(&object.reference().identity()));
     objects
 }
 

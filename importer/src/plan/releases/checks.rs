@@ -1,0 +1,134 @@
+//! What is in the way of a release before Helm is run.
+
+use deployer::{Conflicts, FieldManager, Object, ObjectRef, Trial};
+use schemas::Namespace;
+use std::collections::BTreeSet;
+
+use super::planned::by_identity;
+use super::rendering::served_by;
+use super::sent::is_hook;
+use super::{MANAGER, PlannedRelease, Releasing};
+use crate::model::error::Error;
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::owner::look_all;
+use crate::model::request::Adopt;
+use crate::plan::finish::is_definition;
+use crate::plan::hidden::Hidden;
+use crate::plan::kinds::Unknown;
+use crate::plan::summary;
+
+impl Releasing<'_> {
+    /// A release lies in a namespace that is there, and in none of another environment.
+    pub(super) async fn check_namespace(
+        &self,
+        namespace: &Namespace,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        if *namespace == self.place.namespace {
+            return Ok(());
+        }
+        let mut others = self.state.namespaces.iter();
+        let other = others
+            .find(|it| it.namespace == *namespace && it.environment != self.place.environment);
+        if let Some(other) = other {
+            let environment = other.environment.clone();
+            obstacles.push(Obstacle::NamespaceTaken(namespace.clone(), environment));
+        }
+        let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
+        let carried = self.asked.accepted.sets().iter();
+        let made = carried
+            .flat_map(|it| &it.set.namespaces)
+            .any(|it| it.name == *namespace);
+        if !made && look_all(self.cluster, &[&reference]).await?[0].is_none() {
+            obstacles.push(Unfit::NoNamespace(namespace.clone()).into());
+        }
+        Ok(())
+    }
+
+    /// Has the server try what Helm would apply: Helm itself would find out in the middle, and fail at the same when it
+    /// goes back.
+    pub(super) async fn try_objects(
+        &self,
+        planned: &PlannedRelease,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let manager = FieldManager::new(MANAGER).expect("the constant is a field manager's name");
+        let applied = planned.objects.iter().filter(|it| !is_hook(it));
+        let applied: Vec<Object> = applied.cloned().collect();
+        let conflicts = self.asked.request.allowed.conflicts;
+        let tried = self.cluster.dry_run(&applied, &manager, Conflicts::Force);
+        for (object, (_, trial)) in applied.iter().zip(tried.await?) {
+            // A kind or a namespace may come with the deployment; if not, that is found elsewhere.
+            let is_coming = matches!(
+                &trial,
+                Trial::Refused(deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. })
+            );
+            if !is_coming {
+                let tried = summary::planned(object, trial, conflicts, &Hidden::default());
+                obstacles.extend(tried.err());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the cluster has the kinds of a release's objects, or will have.
+    pub(super) async fn check_kinds(
+        &self,
+        planned: &PlannedRelease,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let carried = self.asked.accepted.crds().iter().map(|it| &it.document);
+        let own = planned.objects.iter().map(Object::as_value);
+        let definitions = carried.chain(own.filter(|it| is_definition(it)));
+        let brought: BTreeSet<String> = definitions.clone().flat_map(served_by).collect();
+        let mut unknown = Unknown::default();
+        for object in &planned.objects {
+            let gvk = object.gvk();
+            let is_brought = brought.contains(&format!("{}/{}", gvk.api_version(), gvk.kind));
+            if !is_brought && !self.cluster.serves(gvk).await? {
+                unknown.add(gvk, object);
+            }
+        }
+        obstacles.extend(unknown.obstacles(self.cluster, definitions).await?);
+        Ok(())
+    }
+
+    /// Whether the objects that a release does not have yet are free, or its own by Helm's marks.
+    pub(super) async fn check_owners(
+        &self,
+        planned: &PlannedRelease,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let known = by_identity(&planned.before);
+        // What hooks make goes before they run anew.
+        let is_new = |it: &&Object| !known.contains_key(&it.reference().identity()) && !is_hook(it);
+        let new = planned.objects.iter().filter(is_new);
+        let new: Vec<&ObjectRef> = new.map(Object::reference).collect();
+        let release = &planned.recorded;
+        for live in look_all(self.cluster, &new).await?.into_iter().flatten() {
+            let marks = live.annotations();
+            let mark = |name: &str| marks.get(name).copied();
+            let owner = mark("meta.helm.sh/release-name");
+            let space = mark("meta.helm.sh/release-namespace");
+            if (owner, space)
+                == (
+                    Some(release.name.as_str()),
+                    Some(release.namespace.as_str()),
+                )
+            {
+                continue;
+            }
+            let what = live.reference().to_string();
+            match (owner, self.asked.request.allowed.adopt.objects) {
+                (Some(owner), _) => {
+                    obstacles.push(Unfit::OwnedByHelm(what, owner.to_owned()).into());
+                }
+                (None, Adopt::Allow) => {}
+                (None, Adopt::Refuse) => {
+                    obstacles.push(Unfit::NotOfRelease(what, release.to_string()).into());
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! The releases of charts that a deployment has: what Helm is to do about each, and what it would send. Nothing is run but a
+//! rendering.
+//!
+//! Whether anything is to be done is judged by what goes in, never by a rendering: charts make passwords and certificates
+//! anew each time.
+
+mod checks;
+mod planned;
+mod rendering;
+mod sent;
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use deployer::{Cluster, Object};
+use helm::Helm;
+use manifests::Expansion;
+use schemas::{Digest, KubernetesName, yaml};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use validator::CarriedChart;
+
+pub(crate) use self::planned::PlannedRelease;
+pub(crate) use self::sent::{is_hook, sent, uninstalled};
+pub(crate) use self::step::{Mend, Step};
+use crate::limits;
+use crate::model::authority::Authority;
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::{Above, Obstacle, Unfit};
+use crate::model::release::{RecordedRelease, namespace_of};
+use crate::model::request::{Asked, HelmProgram};
+use crate::model::state::ClusterState;
+use crate::plan::carrying::addresses;
+use crate::plan::finish::FinishInputs;
+use crate::plan::standing::StandingRelease;
+
+/// Counts what finishes objects: other objects of the same chart are another input.
+const FINISHED_AS: &str = "1";
+
+/// The field manager by which Helm applies objects, whatever its program is called.
+const MANAGER: &str = "helm";
+
+/// What is to be done about all releases of a deployment.
+#[derive(Debug, Default)]
+pub(crate) struct Releases {
+    /// Those of the version, each behind those that it needs.
+    pub(crate) all: Vec<PlannedRelease>,
+    /// Those that only the version before has, in the order to uninstall them.
+    pub(crate) going: Vec<RecordedRelease>,
+    /// What was recorded of the version before.
+    pub(crate) before: Vec<RecordedRelease>,
+    /// What Helm is run with; none where there is nothing for it to do.
+    pub(crate) helm: Option<Helm>,
+}
+
+/// The same would be done to the same releases. What is random in their objects decides nothing.
+impl PartialEq for Releases {
+    fn eq(&self, other: &Self) -> bool {
+        self.all == other.all && self.going == other.going
+    }
+}
+
+impl Releases {
+    /// What the site will record of them: of those that stay, the revision that they have.
+    pub(crate) fn recorded(&self) -> Vec<RecordedRelease> {
+        self.all.iter().map(|it| it.recorded.clone()).collect()
+    }
+
+    /// The objects of all releases as they will be.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.all.iter().flat_map(|it| &it.objects)
+    }
+
+    /// The same as they are.
+    pub(crate) fn objects_before(&self) -> impl Iterator<Item = &Object> {
+        self.all.iter().flat_map(|it| &it.before)
+    }
+
+    /// Whether Helm has anything to do.
+    pub(crate) fn changes(&self) -> bool {
+        !self.going.is_empty() || self.all.iter().any(PlannedRelease::changes)
+    }
+}
+
+/// Everything that releases are planned from.
+#[derive(Debug)]
+pub(crate) struct Releasing<'a> {
+    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) state: &'a ClusterState,
+    pub(crate) place: &'a NamespaceRecord,
+    pub(crate) pull_secret: Option<&'a KubernetesName>,
+    /// What is recorded of what stands there.
+    pub(crate) before: &'a [RecordedRelease],
+}
+
+impl Releasing<'_> {
+    /// The releases, and what is in their way. `needed` says of which of them something else of the deployment needs it.
+    pub(crate) async fn plan(
+        &self,
+        charts: &[&CarriedChart],
+        needed: impl Fn(&CarriedChart) -> bool,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Releases, Error> {
+        let mut releases = Releases {
+            before: self.before.to_vec(),
+            ..Releases::default()
+        };
+        if let Authority::Namespace(_) = self.asked.request.authority {
+            if !charts.is_empty() {
+                obstacles.push(Above::Carries(self.asked.id.clone()).into());
+            }
+            return Ok(releases);
+        }
+        for chart in charts {
+            let planned = self.release(chart, needed(chart), obstacles).await?;
+            releases.all.extend(planned);
+        }
+        let stays = |old: &&RecordedRelease| {
+            let mut all = charts.iter().map(|it| &it.release);
+            all.any(|it| old.is(namespace_of(it, &self.place.namespace), &it.name))
+        };
+        let going = self.before.iter().rev().filter(|old| !stays(old));
+        releases.going = going.cloned().collect();
+        if releases.changes() {
+            releases.helm = program(&self.asked.request.helm, obstacles).await?;
+        }
+        if let Some(helm) = releases.helm.clone()
+            && releases.all.iter().any(PlannedRelease::changes)
+        {
+            let capabilities = self.capabilities().await?;
+            for planned in releases.all.iter_mut().filter(|it| it.changes()) {
+                let mut charts = charts.iter();
+                let chart = charts.find(|it| it.release.name == planned.recorded.name);
+                if let Some(chart) = chart {
+                    self.render(&helm, planned, (chart, &capabilities), obstacles)
+                        .await?;
+                }
+            }
+        }
+        Ok(releases)
+    }
+
+    /// What is to be done about a release; none where that cannot be told for what is in the way.
+    async fn release(
+        &self,
+        chart: &CarriedChart,
+        needed: bool,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Option<PlannedRelease>, Error> {
+        let release = &chart.release;
+        let namespace = namespace_of(release, &self.place.namespace);
+        self.check_namespace(namespace, obstacles).await?;
+        let expansion = Expansion {
+            images: addresses(&self.asked.record)?,
+            ..Expansion::default()
+        };
+        let values = yaml::to_string(&expansion.expand_values(chart.values.clone())?);
+        let finish = FinishInputs {
+            record: self.asked.record.clone(),
+            pull_secret: self.pull_secret.cloned(),
+            environments: self.place.namespace.clone(),
+            namespace: namespace.clone(),
+            wide: BTreeSet::new(),
+            replicas: BTreeMap::new(),
+        };
+        let mut recorded = RecordedRelease {
+            name: release.name.clone(),
+            namespace: namespace.clone(),
+            chart: release.chart.clone(),
+            version: release.version.clone(),
+            revision: None,
+            inputs: inputs(chart, &values, &finish),
+            needed,
+        };
+        let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;
+        let known = self
+            .before
+            .iter()
+            .find(|it| it.is(namespace, &release.name));
+        let stands = standing.as_ref().map(StandingRelease::stands);
+        let adopt = self.asked.request.allowed.adopt.objects;
+        let step = match step::step((release.strategy, adopt), &recorded, (known, stands)) {
+            Ok(step) => step,
+            Err(obstacle) => {
+                obstacles.push(obstacle);
+                return Ok(None);
+            }
+        };
+        let revision = standing.as_ref().map(StandingRelease::revision);
+        match step {
+            Step::Keep => recorded.revision = revision,
+            Step::Leave => recorded = known.cloned().unwrap_or(recorded),
+            Step::Change(_) => {}
+        }
+        let once = known.and_then(|it| it.revision);
+        let before = match &standing {
+            Some(standing) => sent(self.cluster, standing, &recorded).await?,
+            None => Vec::new(),
+        };
+        Ok(Some(PlannedRelease {
+            recorded,
+            timeout: release
+                .timeout
+                .as_ref()
+                .map_or(limits::RELEASE_WAIT, schemas::Timeout::duration),
+            values,
+            step,
+            objects: before.clone(),
+            before,
+            finish,
+            revision,
+            back: standing.and_then(|it| it.deployed).or(once),
+            known: once,
+            offered: release.version.clone(),
+        }))
+    }
+}
+
+/// The program that Helm is run with, once it has said its version; that there is none is in the way.
+pub(crate) async fn program(
+    asked: &HelmProgram,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<Option<Helm>, Error> {
+    let Some(program) = asked.program.clone() else {
+        obstacles.push(Unfit::NoHelm.into());
+        return Ok(None);
+    };
+    let at = |program: PathBuf| Helm::at(&program);
+    let helm = tokio::task::spawn_blocking(move || at(program)).await;
+    match helm.expect("a run of Helm does not panic") {
+        Ok(helm) => Ok(Some(helm)),
+        Err(error) => {
+            obstacles.push(Unfit::Helm(error.to_string()).into());
+            Ok(None)
+        }
+    }
+}
+
+/// The digest of all that decides what Helm makes of a chart.
+fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs) -> Digest {
+    let mut digest = Sha256::new();
+    let images = finish.record.images.iter();
+    let images = images.map(|it| (&it.image, it.digest, it.reference.as_ref()));
+    let finished = json!({
+        "as": FINISHED_AS,
+        "images": images.collect::<Vec<_>>(),
+        "registry": finish.record.pull_registry().map(|it| it.to_string()).unwrap_or_default(),
+        "pullSecret": finish.pull_secret,
+        "namespace": finish.namespace,
+    });
+    for part in [&chart.digest.to_string(), values, &finished.to_string()] {
+        digest.update(part.len().to_be_bytes());
+        digest.update(part);
+    }
+    Digest::new(digest.finalize().into())
+}

@@ -1,0 +1,195 @@
+//! What Helm would send of a release: its chart, rendered with what the cluster is, and finished as the post-renderer will.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::{Gvk, Object, ObjectRef};
+use helm::{Helm, HelmError};
+use schemas::{ImageReference, Namespace};
+use serde_json::Value;
+use validator::CarriedChart;
+use watch::Cancel;
+
+use super::sent::objects;
+use super::{MANAGER, PlannedRelease, Releasing};
+use crate::model::error::Error;
+use crate::model::obstacle::{Obstacle, Unfit, named};
+use crate::model::owner::look_all;
+use crate::plan::carrying::is_scaled;
+use crate::plan::finish::{Finish, is_definition, kinds_of};
+
+/// What charts are told of the cluster.
+pub(super) struct Capabilities {
+    kubernetes: String,
+    api_versions: Vec<String>,
+}
+
+impl Releasing<'_> {
+    pub(super) async fn capabilities(&self) -> Result<Capabilities, Error> {
+        let mut api_versions: BTreeSet<String> =
+            self.cluster.api_versions().await?.into_iter().collect();
+        for definition in self.asked.accepted.crds() {
+            api_versions.extend(served_by(&definition.document));
+        }
+        Ok(Capabilities {
+            kubernetes: self.cluster.version().text.clone(),
+            api_versions: api_versions.into_iter().collect(),
+        })
+    }
+
+    /// Renders a release as it will be, and looks for what is in its way.
+    pub(super) async fn render(
+        &self,
+        helm: &Helm,
+        planned: &mut PlannedRelease,
+        (chart, capabilities): (&CarriedChart, &Capabilities),
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let rendering = OwnedRendering {
+            helm: helm.clone(),
+            release: chart.release.name.clone(),
+            namespace: planned.recorded.namespace.clone(),
+            chart: chart.archive.clone(),
+            values: planned.values.clone(),
+            kubernetes: capabilities.kubernetes.clone(),
+            api_versions: capabilities.api_versions.clone(),
+            upgrade: planned.revision.is_some(),
+        };
+        let rendered = match rendering.run().await? {
+            Ok(rendered) => rendered,
+            Err(error) => {
+                let (release, why) = (planned.recorded.to_string(), error.to_string());
+                obstacles.push(Unfit::Rendering(release, why).into());
+                return Ok(());
+            }
+        };
+        let objects = objects(&planned.recorded, &rendered)?;
+        planned.finish.wide = self.wide(&objects).await?;
+        planned.finish.replicas = self.scaled(planned).await?;
+        let finish = Finish::new(&planned.finish)?;
+        let mut missing = BTreeSet::new();
+        let mut finished = Vec::new();
+        for object in objects {
+            finished.push(Object::new(finish.finish(object, &mut missing)?)?);
+        }
+        planned.objects = finished;
+        if !missing.is_empty() {
+            let names = missing.iter().map(ImageReference::to_string).collect();
+            let release = planned.recorded.to_string();
+            obstacles.push(Unfit::NotCarried(release, named(names)).into());
+        }
+        self.check_kinds(planned, obstacles).await?;
+        self.check_owners(planned, obstacles).await?;
+        self.try_objects(planned, obstacles).await
+    }
+
+    /// The kinds of these objects that belong to the whole cluster. Of those that come with the release it says so itself.
+    async fn wide(&self, objects: &[Value]) -> Result<BTreeSet<(String, String)>, Error> {
+        let mut wide = BTreeSet::new();
+        let own: BTreeMap<(String, String), bool> = objects
+            .iter()
+            .chain(self.asked.accepted.crds().iter().map(|it| &it.document))
+            .filter(|it| is_definition(it))
+            .map(|it| {
+                let text = |pointer| manifests::text(it, pointer).to_owned();
+                let kind = (text("/spec/group"), text("/spec/names/kind"));
+                (kind, text("/spec/scope") == "Cluster")
+            })
+            .collect();
+        for (kind, api_version) in kinds_of(objects) {
+            let is_wide = if let Some(is_wide) = own.get(&kind) {
+                *is_wide
+            } else {
+                let served = self
+                    .cluster
+                    .served(&Gvk::new(&api_version, &kind.1))
+                    .await?;
+                served.is_some_and(|it| !it.namespaced)
+            };
+            if is_wide {
+                wide.insert(kind);
+            }
+        }
+        Ok(wide)
+    }
+
+    /// The numbers of pods that others have set, an autoscaler or a person, by what is scaled: they stay.
+    async fn scaled(&self, planned: &PlannedRelease) -> Result<BTreeMap<String, u64>, Error> {
+        let before = planned.before.iter();
+        let before = before.filter(|it| it.as_value()["spec"]["replicas"].is_u64());
+        let before: Vec<&ObjectRef> = before.map(Object::reference).collect();
+        let live = look_all(self.cluster, &before).await?.into_iter().flatten();
+        let scaled = live.filter(|it| is_scaled(it.as_value(), MANAGER));
+        let scaled = scaled.filter_map(|it| {
+            let replicas = it.as_value()["spec"]["replicas"].as_u64()?;
+            Some((it.reference().to_string(), replicas))
+        });
+        Ok(scaled.collect())
+    }
+}
+
+/// A rendering that can go to another thread.
+struct OwnedRendering {
+    helm: Helm,
+    release: schemas::ReleaseName,
+    namespace: Namespace,
+    chart: Vec<u8>,
+    values: String,
+    kubernetes: String,
+    api_versions: Vec<String>,
+    upgrade: bool,
+}
+
+impl OwnedRendering {
+    /// Runs it; that Helm refuses is an answer.
+    async fn run(self) -> Result<Result<Vec<u8>, HelmError>, Error> {
+        let rendered = tokio::task::spawn_blocking(move || {
+            let rendering = helm::Rendering {
+                release: &self.release,
+                namespace: &self.namespace,
+                chart: &self.chart,
+                values: self.values.as_bytes(),
+                kubernetes: Some(&self.kubernetes),
+                api_versions: &self.api_versions,
+                definitions: false,
+                upgrade: self.upgrade,
+            };
+            self.helm.template(&rendering, Cancel::never())
+        });
+        let rendered = rendered.await.expect("a rendering does not panic");
+        Ok(rendered)
+    }
+}
+
+/// The API versions that a definition serves, and its kind in each.
+pub(super) fn served_by(definition: &Value) -> Vec<String> {
+    let spec = &definition["spec"];
+    let group = manifests::text(spec, "/group");
+    let kind = manifests::text(spec, "/names/kind");
+    let versions = manifests::list(spec, "/versions").iter();
+    let served = versions.filter(|it| it["served"] == true);
+    served
+        .filter_map(|it| it["name"].as_str())
+        .flat_map(|version| {
+            [
+                format!("{group}/{version}"),
+                format!("{group}/{version}/{kind}"),
+            ]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_definition_serves_its_versions_with_its_kind() {
+        let definition = json!({ "spec": {
+            "group": "a.test", "names": { "kind": "Cart" },
+            "versions": [{ "name": "v1", "served": true }, { "name": "v2", "served": false }],
+        } });
+        assert_eq!(served_by(&definition), ["a.test/v1", "a.test/v1/Cart"]);
+    }
+}

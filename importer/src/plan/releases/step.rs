@@ -1,0 +1,166 @@
+//! What is to be done about a release, judged by how it stands and by what goes in.
+
+use helm::ReleaseStatus;
+use schemas::Strategy;
+
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::release::RecordedRelease;
+use crate::model::request::Adopt;
+use crate::plan::standing::Stands;
+
+/// What is to be done about a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing: what went in is what would go in.
+    Keep,
+    /// Nothing: it was installed once, and is left alone.
+    Leave,
+    /// Helm installs or upgrades it.
+    Change(Mend),
+}
+
+/// What has to be done first about a run of Helm that was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mend {
+    /// There was none.
+    Nothing,
+    /// It was the first, so there is nothing to go back to.
+    Uninstall,
+    /// The revision that was whole.
+    RollBack(u32),
+}
+
+/// What is to be done about a release that would be recorded like this, is recorded like that, and stands so.
+pub(crate) fn step(
+    (strategy, adopt): (Strategy, Adopt),
+    new: &RecordedRelease,
+    (known, stands): (Option<&RecordedRelease>, Option<Stands>),
+) -> Result<Step, Obstacle> {
+    let Some(stands) = stands else {
+        return Ok(Step::Change(Mend::Nothing));
+    };
+    let Stands {
+        revision,
+        status,
+        deployed,
+    } = stands;
+    // Revisions count up: one below ours is of a release that was made anew.
+    let known = known.filter(|it| it.revision.is_none_or(|ours| ours <= revision));
+    let Some(known) = known else {
+        // Somebody may be at work on it.
+        return if adopt == Adopt::Allow && !status.is_pending() {
+            Ok(Step::Change(Mend::Nothing))
+        } else {
+            Err(Unfit::ReleaseTaken(new.to_string(), revision).into())
+        };
+    };
+    // What once came up keeps data: it is never uninstalled to mend it.
+    let back = deployed.or(known.revision);
+    let is_lost = status == ReleaseStatus::Failed && deployed.is_none();
+    if is_lost || status.is_pending() || status == ReleaseStatus::Uninstalling {
+        // Of a failed first one, Helm would have nothing to go back to.
+        let mend = back.map_or(Mend::Uninstall, Mend::RollBack);
+        return Ok(Step::Change(mend));
+    }
+    if strategy == Strategy::BootstrapOnly && known.revision.is_some() {
+        return Ok(Step::Leave);
+    }
+    let is_ours = known.revision == Some(revision) && status == ReleaseStatus::Deployed;
+    if is_ours && known.inputs == new.inputs {
+        return Ok(Step::Keep);
+    }
+    Ok(Step::Change(Mend::Nothing))
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::Digest;
+
+    use super::*;
+    use crate::model::release::tests::recorded;
+
+    fn stands(revision: u32, status: ReleaseStatus, deployed: Option<u32>) -> Stands {
+        Stands {
+            revision,
+            status,
+            deployed,
+        }
+    }
+
+    fn step_of(
+        strategy: Strategy,
+        known: Option<&RecordedRelease>,
+        stands: Option<Stands>,
+    ) -> Option<Step> {
+        let asked = (strategy, Adopt::Refuse);
+        step(asked, &recorded("web", None), (known, stands)).ok()
+    }
+
+    #[test]
+    fn nothing_is_done_where_nothing_else_would_go_in() {
+        use ReleaseStatus as S;
+        let known = recorded("web", Some(3));
+        let other = RecordedRelease {
+            inputs: Digest::new([2; 32]),
+            ..known.clone()
+        };
+        let managed = |known, stands| step_of(Strategy::Managed, known, stands);
+        let change = Some(Step::Change(Mend::Nothing));
+        let deployed = |revision| Some(stands(revision, S::Deployed, Some(revision)));
+        for (known, standing, expected) in [
+            (Some(&known), deployed(3), Some(Step::Keep)),
+            (Some(&known), deployed(4), change),
+            (Some(&other), deployed(3), change),
+            (Some(&known), Some(stands(3, S::Failed, Some(2))), change),
+            (Some(&known), None, change),
+            (None, None, change),
+            (None, deployed(1), None),
+            (Some(&known), deployed(1), None),
+        ] {
+            let found = managed(known, standing);
+            assert_eq!(found, expected, "{known:?} {standing:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_cut_off_is_mended_first() {
+        use ReleaseStatus as S;
+        let known = recorded("web", None);
+        for (standing, mend) in [
+            (stands(1, S::PendingInstall, None), Mend::Uninstall),
+            (stands(1, S::Failed, None), Mend::Uninstall),
+            (stands(3, S::PendingUpgrade, Some(2)), Mend::RollBack(2)),
+            (stands(3, S::PendingRollback, Some(1)), Mend::RollBack(1)),
+            (stands(2, S::Uninstalling, None), Mend::Uninstall),
+        ] {
+            let found = step_of(Strategy::Managed, Some(&known), Some(standing));
+            assert_eq!(found, Some(Step::Change(mend)), "{standing:?}");
+            // Others may be at work on what is not recorded.
+            let asked = (Strategy::Managed, Adopt::Allow);
+            let found = step(asked, &known, (None, Some(standing)));
+            assert_eq!(found.is_ok(), !standing.status.is_pending());
+        }
+    }
+
+    #[test]
+    fn what_once_came_up_is_never_uninstalled_to_mend_it() {
+        use ReleaseStatus as S;
+        let known = recorded("web", Some(2));
+        for status in [S::Failed, S::PendingUpgrade, S::Uninstalling] {
+            let standing = Some(stands(4, status, None));
+            let found = step_of(Strategy::Managed, Some(&known), standing);
+            assert_eq!(found, Some(Step::Change(Mend::RollBack(2))), "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_chart_that_is_installed_once_is_left_alone() {
+        let of = |revision| {
+            let known = recorded("web", revision);
+            let standing = stands(7, ReleaseStatus::Deployed, Some(7));
+            step_of(Strategy::BootstrapOnly, Some(&known), Some(standing))
+        };
+        assert_eq!(of(Some(1)), Some(Step::Leave));
+        assert_eq!(of(None), Some(Step::Change(Mend::Nothing)));
+    }
+}
