@@ -184,7 +184,7 @@ impl Stage<'_> {
         let second = self.helm(chart, &values, set, false)?;
         let objects = rendered::objects(release, &first)?;
         let again = rendered::objects(release, &second)?;
-        for differing in rendered::differing(&again, &objects) {
+        for differing in manifests::differing(&again, &objects) {
             self.remark(
                 release,
                 ChartRemark::Differs(rendered::place(differing, release)),

@@ -31,19 +31,6 @@ pub(crate) fn objects(
     })
 }
 
-/// The objects that are not the same in another rendering.
-pub(crate) fn differing<'a>(
-    objects: &'a [RenderedObject],
-    other: &[RenderedObject],
-) -> Vec<&'a RenderedObject> {
-    let other: BTreeSet<_> = other
-        .iter()
-        .map(|it| (&it.file, it.value.to_string()))
-        .collect();
-    let differs = |it: &&RenderedObject| !other.contains(&(&it.file, it.value.to_string()));
-    objects.iter().filter(differs).collect()
-}
-
 /// What of a chart is not of its namespace alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReachesOut {
@@ -189,17 +176,6 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
         let source = std::error::Error::source(&error).unwrap().to_string();
         let words = "`web/templates/a.yaml` renders to what is not usable YAML";
         assert_eq!(source, words);
-    }
-
-    #[test]
-    fn what_differs_between_two_renderings_is_found() {
-        let one = of(RENDERED).unwrap();
-        assert!(differing(&one, &of(RENDERED).unwrap()).is_empty());
-        let other = RENDERED.replace("name: c}", "name: c}, data: {password: x}");
-        let other = of(&other).unwrap();
-        let differing = differing(&one, &other);
-        assert_eq!(differing.len(), 1);
-        assert_eq!(differing[0].value["metadata"]["name"], "c");
     }
 
     #[test]

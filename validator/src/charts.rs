@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{CHARTS, Feature, MANIFEST, OpenError};
-use charts::{Chart, ChartProblem, read_values};
+use charts::{Asks, Chart, ChartProblem, read_values};
 use schemas::{
     Capability, ChartRelease, ContentsEntry, Digest, Image, ImagePlace, Solution, limits,
 };
@@ -33,6 +33,8 @@ pub struct CarriedChart {
     pub digest: Digest,
     /// The publisher's values, with placeholders.
     pub values: Map<String, Value>,
+    /// What its templates ask for besides.
+    pub asks: Asks,
 }
 
 /// What the charts are compared with.
@@ -131,6 +133,8 @@ impl<'a> Judge<'a> {
             release: release.clone(),
             archive: read.archive,
             digest: read.entry.digest,
+            // Values may be templates too.
+            asks: read.chart.asks | Asks::of(Value::Object(values.clone()).to_string().as_bytes()),
             values,
         }))
     }

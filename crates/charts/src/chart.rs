@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::archive::{self, Budget, File};
 use crate::artifact::Artifact;
+use crate::asks::Asks;
 use crate::error::{ArchiveProblem, ChartError, ChartProblem};
 use crate::metadata::Metadata;
 use crate::values::{merge_values, read_values};
@@ -23,6 +24,8 @@ pub struct Chart {
     pub version: ChartVersion,
     /// How many [`Self::definition_files`] there are.
     pub definitions: usize,
+    /// What its templates ask for, and those of the charts in it.
+    pub asks: Asks,
     values: Map<String, Value>,
     /// The values of the charts in it, those of each below its name.
     values_within: Map<String, Value>,
@@ -138,12 +141,15 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
     let mut present = BTreeSet::new();
     let mut values_within = Map::new();
     let mut definitions_within = Vec::new();
+    let own = files.iter().filter(|it| is_rendered(&it.path));
+    let mut asks = own.fold(Asks::default(), |asks, file| asks | Asks::of(&file.bytes));
     for (name, files) in within(&files) {
         let inner = |mut error: ChartError| {
             error.within.insert(0, name.to_owned());
             error
         };
         let chart = read_inner(name, &files, budget, depth + 1).map_err(inner)?;
+        asks = asks | chart.asks;
         let path = format!("charts/{name}");
         let name = chart.metadata.name.clone();
         // Only the first of several aliases: with all of them, charts in charts could multiply without end.
@@ -165,6 +171,7 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
         version: metadata.chart_version()?,
         metadata,
         definitions: own + definitions_within.len(),
+        asks,
         values: values.unwrap_or_default(),
         values_within,
         definitions_within,
@@ -177,6 +184,11 @@ fn is_definition(path: &str) -> bool {
     let end = path.rsplit_once('.').map_or("", |(_, end)| end);
     let ends = ["yaml", "yml", "json"];
     path.starts_with("crds/") && ends.iter().any(|it| it.eq_ignore_ascii_case(end))
+}
+
+/// Whether a file of a chart is a template, or has what templates take for one.
+fn is_rendered(path: &str) -> bool {
+    path.starts_with("templates/") || path == "values.yaml"
 }
 
 /// What lies in `charts/`, by its first name; by Helm's rule, names that begin with `_` or `.` are no charts, and neither

@@ -6,6 +6,7 @@
 
 mod archive;
 mod artifact;
+mod asks;
 mod chart;
 mod error;
 mod ignore;
@@ -20,6 +21,7 @@ mod tests;
 mod values;
 
 pub use artifact::{Artifact, CONFIG, CONTENT, content};
+pub use asks::Asks;
 pub use chart::{Chart, ChartFile};
 pub use error::{ArchiveProblem, ArtifactProblem, ChartError, ChartProblem, IndexProblem};
 pub use ignore::Ignored;

@@ -68,6 +68,8 @@ pub struct Upgrade<'a> {
     pub take_ownership: bool,
     /// Whether fields that others own are taken over.
     pub force_conflicts: bool,
+    /// A label that Helm keeps with this revision and all later ones, name and value; `helm list --selector` finds it.
+    pub label: (&'a str, &'a str),
     /// What Helm keeps as the description of the revision; if empty, words of its own.
     pub description: &'a str,
 }
@@ -95,6 +97,8 @@ impl Helm {
             run.flag(flag, "true");
         }
         run.flag("values", values);
+        let (label, value) = upgrade.label;
+        run.flag("labels", format!("{label}={value}"));
         run.flag("description", upgrade.description);
         if upgrade.take_ownership {
             run.flag("take-ownership", "true");

@@ -4,6 +4,7 @@ use schemas::{Namespace, ReleaseName};
 use watch::Cancel;
 
 use crate::error::HelmError;
+use crate::install::Access;
 use crate::limits;
 use crate::program::Helm;
 use crate::run::Run;
@@ -36,6 +37,26 @@ impl Helm {
         rendering: &Rendering<'_>,
         cancel: Cancel<'_>,
     ) -> Result<Vec<u8>, HelmError> {
+        self.render(rendering, None, cancel)
+    }
+
+    /// The same where templates see what is in a cluster; nothing is written there. They are told its version and its API
+    /// versions, and objects of other kinds are refused.
+    pub fn template_in(
+        &self,
+        rendering: &Rendering<'_>,
+        access: &Access,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<u8>, HelmError> {
+        self.render(rendering, Some(access), cancel)
+    }
+
+    fn render(
+        &self,
+        rendering: &Rendering<'_>,
+        access: Option<&Access>,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<u8>, HelmError> {
         let home = self.home()?;
         let write = |name, bytes| home.write(name, bytes).map_err(|it| self.failed(it));
         let chart = write("chart.tgz", rendering.chart)?;
@@ -50,6 +71,13 @@ impl Helm {
         }
         for version in rendering.api_versions {
             run.flag("api-versions", version);
+        }
+        if let Some(access) = access {
+            run.environment.clone_from(&access.environment);
+            run.flag("dry-run", "server");
+            if let Some(context) = &access.context {
+                run.flag("kube-context", context);
+            }
         }
         if rendering.definitions {
             run.flag("include-crds", "true");

@@ -95,6 +95,7 @@ impl Fake {
             renderer: None,
             take_ownership: false,
             force_conflicts: false,
+            label: ("test/of", "shop"),
             description: "",
         };
         change(&mut upgrade);
@@ -125,6 +126,7 @@ fn an_upgrade_is_given_the_chart_the_values_and_the_cluster() {
         "--rollback-on-failure=true",
         "--hide-notes=true",
         "--values=values.yaml",
+        "--labels=test/of=shop",
         "--description=",
     ];
     let expected = [["upgrade", "shop"].as_slice(), &ALL, &rest].concat();

@@ -363,6 +363,7 @@ fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_
             renderer: Some(awkward.renderer()),
             take_ownership: true,
             force_conflicts: true,
+            label: ("test/of", "shop"),
             description: "by a test",
         };
         helm.upgrade(&upgraded, &access, Cancel::never()).unwrap();

@@ -28,7 +28,7 @@ pub use named::{default_images, default_texts, named_images};
 pub use namespace::{Unclear, says_otherwise};
 pub use patch::{PatchError, check_patch, is_target, no_target, patch, patch_one};
 pub use read::{Files, ManifestFile, PassedOver, read};
-pub use rendered::{RenderedError, RenderedObject, rendered};
+pub use rendered::{RenderedError, RenderedObject, differing, rendered};
 pub use template::pod_specs;
 
 /// A text of a manifest as it may be shown: one line, short, without what Markdown or a terminal would obey.

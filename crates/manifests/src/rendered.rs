@@ -3,6 +3,7 @@
 //! Known attacks and where they stop: very much text or very many documents, alias bombs, nesting: the budgets of
 //! `schemas::yaml`; much by aliases over many documents: weighed here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemas::DocumentCost;
@@ -66,6 +67,18 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
     Ok(objects)
 }
 
+/// The objects that are not the same in another rendering.
+#[must_use]
+pub fn differing<'a>(
+    objects: &'a [RenderedObject],
+    other: &[RenderedObject],
+) -> Vec<&'a RenderedObject> {
+    let written = |it: &RenderedObject| (Arc::clone(&it.file), it.value.to_string());
+    let other: BTreeSet<_> = other.iter().map(written).collect();
+    let differs = |it: &&RenderedObject| !other.contains(&written(it));
+    objects.iter().filter(differs).collect()
+}
+
 /// The file that Helm names in a comment before each document.
 fn source(text: &str) -> &str {
     let mut lines = text.lines().map(|line| line.strip_prefix("# Source: "));
@@ -77,5 +90,23 @@ fn taken_apart(mut value: Value) -> Vec<Value> {
     match value.get_mut("items") {
         Some(Value::Array(items)) if is_list => std::mem::take(items),
         _ => vec![value],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_between_two_renderings_is_found() {
+        let text = "# Source: web/templates/a.yaml\n{kind: A, metadata: {name: a}}\n---\n\
+            # Source: web/templates/b.yaml\n{kind: B, metadata: {name: b}}\n";
+        let of = |text: &str| rendered(text.as_bytes()).unwrap();
+        let one = of(text);
+        assert!(differing(&one, &of(text)).is_empty());
+        let other = of(&text.replace("name: b}", "name: b}, data: {password: x}"));
+        let differing = differing(&one, &other);
+        assert_eq!(differing.len(), 1);
+        assert_eq!(differing[0].value["metadata"]["name"], "b");
     }
 }

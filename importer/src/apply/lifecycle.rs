@@ -132,7 +132,7 @@ pub async fn undeploy(
         }
         check_leaving(place, solution, &spaces).await?;
         let is_active = state.active.contains_key(solution);
-        let hand = hand_for(&spaces, (change.helm, change.cluster)).await?;
+        let hand = hand_for((solution, &spaces), (change.helm, change.cluster)).await?;
         Ok(Stopping {
             spaces,
             hand,
@@ -301,7 +301,7 @@ pub(crate) async fn leaving<'a>(
         let releases = space.solutions.get(solution).map(|it| it.releases.clone());
         let releases = releases.unwrap_or_default();
         for release in &releases {
-            objects.extend(uninstalled(place.0, release).await?);
+            objects.extend(uninstalled(place.0, solution, release).await?);
         }
         let space = space.clone();
         leaving.push(Leave {
@@ -362,16 +362,16 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
 
 /// What the releases in these namespaces are uninstalled by; that there is no such program is in the way.
 pub(crate) async fn hand_for(
-    spaces: &Spaces,
-    (asked, cluster): (&HelmProgram, &Cluster),
+    (solution, spaces): (&SolutionName, &Spaces),
+    place: (&HelmProgram, &Cluster),
 ) -> Result<Option<Hand>, Error> {
     if spaces.iter().all(|leave| leave.releases.is_empty()) {
         return Ok(None);
     }
     let mut obstacles = Vec::new();
-    let helm = program(asked, &mut obstacles).await?;
+    let helm = program(place.0, &mut obstacles).await?;
     check_free(obstacles, &[])?;
-    Ok(helm.map(|helm| Hand::new(&helm, asked, cluster)))
+    Ok(helm.map(|helm| Hand::new(&helm, place, solution)))
 }
 
 /// Removes what an operator has in these namespaces, one after the other. Releases that something else needs go last.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use deployer::{Cluster, Conflicts, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
+use schemas::SolutionName;
 use tokio::time::sleep;
 use watch::Cancel;
 
@@ -21,6 +22,7 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::{RecordedRelease, joined};
 use crate::model::request::{Adopt, HelmProgram};
+use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::releases::{Mend, PlannedRelease, Step};
@@ -35,13 +37,20 @@ const AWAITED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "Po
 pub(crate) struct Hand {
     helm: Helm,
     access: Access,
+    /// The Solution whose releases it changes.
+    solution: SolutionName,
 }
 
 impl Hand {
-    pub(crate) fn new(helm: &Helm, asked: &HelmProgram, cluster: &Cluster) -> Self {
+    pub(crate) fn new(
+        helm: &Helm,
+        (asked, cluster): (&HelmProgram, &Cluster),
+        solution: &SolutionName,
+    ) -> Self {
         Self {
             helm: helm.clone(),
             access: asked.access(cluster),
+            solution: solution.clone(),
         }
     }
 
@@ -63,7 +72,8 @@ impl Hand {
         done.expect("a run of Helm does not panic")
     }
 
-    /// Uninstalls a release; one that is not there any more has been uninstalled by others.
+    /// Uninstalls a release; one that is not there any more has been uninstalled by others, and one that they have made anew
+    /// stays.
     pub(crate) async fn uninstall(
         &self,
         release: &RecordedRelease,
@@ -72,10 +82,7 @@ impl Hand {
         leased.lock.check()?;
         let (cluster, name) = (leased.cluster, &release.name);
         let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
-        // One whose revisions have begun anew is somebody else's.
-        let is_ours =
-            |it: StandingRelease| release.revision.is_none_or(|ours| ours <= it.revision());
-        if !standing.is_some_and(is_ours) {
+        if !standing.is_some_and(|it| it.is_of(&self.solution)) {
             return Ok(());
         }
         leased.begin().await?;
@@ -124,7 +131,7 @@ impl Ready<'_> {
         let (Step::Change(mend), Some(helm)) = (planned.step, &deployment.releases.helm) else {
             return Ok(());
         };
-        let hand = Hand::new(helm, &self.asked.request.helm, leased.cluster);
+        let hand = self.hand(helm, leased);
         let release = &planned.recorded;
         leased.lock.check()?;
         leased.begin().await?;
@@ -137,6 +144,11 @@ impl Ready<'_> {
         leased.changed(release.to_string());
         self.know_revision(release, leased).await?;
         self.progress(deployment, leased).write(leased).await
+    }
+
+    fn hand(&self, helm: &Helm, leased: &Leased<'_>) -> Hand {
+        let asked = (&self.asked.request.helm, leased.cluster);
+        Hand::new(helm, asked, self.asked.id.name())
     }
 
     /// Notes the revision that a release has now.
@@ -254,6 +266,7 @@ impl Ready<'_> {
             arguments,
             take_ownership: self.asked.request.allowed.adopt.objects == Adopt::Allow,
             force_conflicts: self.asked.request.allowed.conflicts == Conflicts::Force,
+            solution: id.name().clone(),
             description: format!("by solution: {id}"),
         })
     }
@@ -269,7 +282,7 @@ impl Ready<'_> {
         let Some(helm) = &deployment.releases.helm else {
             return Ok(());
         };
-        let hand = Hand::new(helm, &self.asked.request.helm, leased.cluster);
+        let hand = self.hand(helm, leased);
         let changed = deployment.releases.all.iter().rev();
         for planned in changed.filter(|it| it.changes()) {
             let release = &planned.recorded;
@@ -302,7 +315,7 @@ impl Ready<'_> {
         let Some(helm) = &deployment.releases.helm else {
             return Ok(());
         };
-        let hand = Hand::new(helm, &self.asked.request.helm, leased.cluster);
+        let hand = self.hand(helm, leased);
         for release in &deployment.releases.going {
             hand.uninstall(release, leased).await?;
         }
@@ -320,6 +333,7 @@ struct UpgradeRun {
     arguments: Vec<OsString>,
     take_ownership: bool,
     force_conflicts: bool,
+    solution: SolutionName,
     description: String,
 }
 
@@ -336,6 +350,7 @@ impl UpgradeRun {
             }),
             take_ownership: self.take_ownership,
             force_conflicts: self.force_conflicts,
+            label: (v::RELEASE_OF, self.solution.as_str()),
             description: &self.description,
         };
         helm.upgrade(&upgrade, access, cancel)

@@ -161,7 +161,7 @@ impl Deletion {
                 return Err(obstacle.into());
             }
             Ok(Decided {
-                hand: hand_for(&going.spaces, (change.helm, cluster)).await?,
+                hand: hand_for((solution, &going.spaces), (change.helm, cluster)).await?,
                 pushed: going.pushed(state, &self.clients).await?,
                 going,
                 uses,

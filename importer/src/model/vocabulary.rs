@@ -41,6 +41,9 @@ pub(crate) const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
 
 /// On the record of what a deployment carries as it is: the namespace of the deployment.
 pub(crate) const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
+/// On what Helm keeps of a release that was installed from here: the Solution that brought it. Helm hands it on to every
+/// later revision, and a release that somebody else makes anew has none.
+pub(crate) const RELEASE_OF: &str = "solutions.metalk8s.scality.com/release-of";
 /// On Jobs: the digest of what they were made from. Another one means that the Job is made anew.
 pub(crate) const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
 

@@ -3,9 +3,10 @@
 use deployer::{Cluster, Gvk, Object, Selector};
 use helm::stored::{self, SECRET_TYPE};
 use helm::{ReleaseStatus, Stored};
-use schemas::{Namespace, ReleaseName};
+use schemas::{Namespace, ReleaseName, SolutionName};
 
 use crate::model::error::Error;
+use crate::model::vocabulary as v;
 
 /// A release, as it stands.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct StandingRelease {
     /// The newest revision that runs, or did until a run of Helm was cut off; none if there was none yet. One that is
     /// superseded may never have run: Helm says so too of what failed and could not be taken back.
     pub(crate) deployed: Option<u32>,
+    /// The Solution that brought it, by the label that Helm keeps with it.
+    owner: Option<String>,
 }
 
 /// Where a release stands.
@@ -26,6 +29,8 @@ pub(crate) struct Stands {
     pub(crate) status: ReleaseStatus,
     /// As of [`StandingRelease::deployed`].
     pub(crate) deployed: Option<u32>,
+    /// Whether it was made from here.
+    pub(crate) is_ours: bool,
 }
 
 /// A revision, as the labels of its Secret have it.
@@ -78,14 +83,26 @@ impl StandingRelease {
         Ok(Some(Self {
             newest: stored,
             deployed,
+            owner: newest
+                .secret
+                .labels()
+                .get(v::RELEASE_OF)
+                .map(|it| (*it).to_owned()),
         }))
     }
 
-    pub(crate) fn stands(&self) -> Stands {
+    /// Whether this Solution brought it, whoever has changed it since. One that others have made anew under its name is
+    /// theirs.
+    pub(crate) fn is_of(&self, solution: &SolutionName) -> bool {
+        self.owner.as_deref() == Some(solution.as_str())
+    }
+
+    pub(crate) fn stands(&self, solution: &SolutionName) -> Stands {
         Stands {
             revision: self.newest.revision,
             status: self.newest.status,
             deployed: self.deployed,
+            is_ours: self.is_of(solution),
         }
     }
 

@@ -286,6 +286,9 @@ pub struct PlannedChart {
     /// The objects that would be made, changed or removed, hooks among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<PlannedObject>,
+    /// The objects that are others with each rendering, kind and name each: what is sent differs from what is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub random: Vec<String>,
 }
 
 /// The value of a parameter.
@@ -524,6 +527,7 @@ fn planned_charts(deployment: &Deployment) -> Vec<PlannedChart> {
         revision: it.revision,
         found: None,
         objects: Vec::new(),
+        random: Vec::new(),
     });
     all.chain(going).collect()
 }

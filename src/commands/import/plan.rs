@@ -156,6 +156,10 @@ fn release(release: &PlannedChart) {
     for object in &release.objects {
         render::line!("          {} {}", object.action, object.object);
     }
+    if !release.random.is_empty() {
+        let objects = render::list(&release.random);
+        render::line!("          made at random, another one when it is sent: {objects}");
+    }
     if let Some(found) = &release.found {
         render::line!("        ! {found}");
     }

@@ -180,7 +180,7 @@ impl Releasing<'_> {
             .before
             .iter()
             .find(|it| it.is(namespace, &release.name));
-        let stands = standing.as_ref().map(StandingRelease::stands);
+        let stands = standing.as_ref().map(|it| it.stands(self.asked.id.name()));
         let adopt = self.asked.request.allowed.adopt.objects;
         let step = match step::step((release.strategy, adopt), &recorded, (known, stands)) {
             Ok(step) => step,
@@ -209,6 +209,7 @@ impl Releasing<'_> {
             values,
             step,
             objects: before.clone(),
+            random: Vec::new(),
             before,
             finish,
             revision,

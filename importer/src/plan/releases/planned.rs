@@ -25,6 +25,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) step: Step,
     /// The objects that it has then, as Helm would send them; for a release that stays, as it sent them.
     pub(crate) objects: Vec<Object>,
+    /// Those that are others with each rendering.
+    pub(crate) random: Vec<String>,
     /// Those that it has now, as they were sent.
     pub(crate) before: Vec<Object>,
     pub(crate) finish: FinishInputs,
@@ -63,6 +65,7 @@ impl PlannedRelease {
             action: action.to_owned(),
             revision: self.revision,
             found: self.found(),
+            random: self.random.clone(),
             objects: if self.changes() {
                 self.changed(hidden)
             } else {

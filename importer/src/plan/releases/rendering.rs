@@ -1,15 +1,16 @@
 //! What Helm would send of a release: its chart, rendered with what the cluster is, and finished as the post-renderer will.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use deployer::{Gvk, Object, ObjectRef};
-use helm::{Helm, HelmError};
+use helm::{Access, Helm, HelmError};
 use schemas::{ImageReference, Namespace};
 use serde_json::Value;
 use validator::CarriedChart;
 use watch::Cancel;
 
-use super::sent::objects;
+use super::sent::{named_object, objects};
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit, named};
@@ -21,16 +22,20 @@ use crate::plan::finish::{Finish, is_definition, kinds_of};
 pub(super) struct Capabilities {
     kubernetes: String,
     api_versions: Vec<String>,
+    /// Whether some of the API versions come only with the deployment.
+    are_coming: bool,
 }
 
 impl Releasing<'_> {
     pub(super) async fn capabilities(&self) -> Result<Capabilities, Error> {
         let mut api_versions: BTreeSet<String> =
             self.cluster.api_versions().await?.into_iter().collect();
+        let served = api_versions.len();
         for definition in self.asked.accepted.crds() {
             api_versions.extend(served_by(&definition.document));
         }
         Ok(Capabilities {
+            are_coming: api_versions.len() > served,
             kubernetes: self.cluster.version().text.clone(),
             api_versions: api_versions.into_iter().collect(),
         })
@@ -44,7 +49,7 @@ impl Releasing<'_> {
         (chart, capabilities): (&CarriedChart, &Capabilities),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let rendering = OwnedRendering {
+        let rendering = Arc::new(OwnedRendering {
             helm: helm.clone(),
             release: chart.release.name.clone(),
             namespace: planned.recorded.namespace.clone(),
@@ -53,16 +58,30 @@ impl Releasing<'_> {
             kubernetes: capabilities.kubernetes.clone(),
             api_versions: capabilities.api_versions.clone(),
             upgrade: planned.revision.is_some(),
+            access: self.sees(chart, planned, capabilities),
+        });
+        let again = async {
+            Ok::<_, Error>(match chart.asks.chance {
+                true => Some(rendering.run().await?),
+                false => None,
+            })
         };
-        let rendered = match rendering.run().await? {
-            Ok(rendered) => rendered,
-            Err(error) => {
+        let (rendered, again) = tokio::try_join!(rendering.run(), again)?;
+        let (rendered, again) = match (rendered, again.transpose()) {
+            (Ok(rendered), Ok(again)) => (rendered, again),
+            (Err(error), _) | (_, Err(error)) => {
                 let (release, why) = (planned.recorded.to_string(), error.to_string());
                 obstacles.push(Unfit::Rendering(release, why).into());
                 return Ok(());
             }
         };
-        let objects = objects(&planned.recorded, &rendered)?;
+        let rendered = objects(&planned.recorded, &rendered)?;
+        if let Some(again) = again {
+            let again = objects(&planned.recorded, &again)?;
+            let differing = manifests::differing(&rendered, &again).into_iter();
+            planned.random = differing.map(|it| named_object(&it.value)).collect();
+        }
+        let objects: Vec<Value> = rendered.into_iter().map(|it| it.value).collect();
         planned.finish.wide = self.wide(&objects).await?;
         planned.finish.replicas = self.scaled(planned).await?;
         let finish = Finish::new(&planned.finish)?;
@@ -80,6 +99,18 @@ impl Releasing<'_> {
         self.check_kinds(planned, obstacles).await?;
         self.check_owners(planned, obstacles).await?;
         self.try_objects(planned, obstacles).await
+    }
+
+    /// How the rendering sees what is in the cluster, if the chart looks there and there can be anything of its own. Helm
+    /// knows no kind then but those of the cluster.
+    fn sees(
+        &self,
+        chart: &CarriedChart,
+        planned: &PlannedRelease,
+        capabilities: &Capabilities,
+    ) -> Option<Access> {
+        let looks = chart.asks.cluster && planned.revision.is_some() && !capabilities.are_coming;
+        looks.then(|| self.asked.request.helm.access(self.cluster))
     }
 
     /// The kinds of these objects that belong to the whole cluster. Of those that come with the release it says so itself.
@@ -137,23 +168,29 @@ struct OwnedRendering {
     kubernetes: String,
     api_versions: Vec<String>,
     upgrade: bool,
+    access: Option<Access>,
 }
 
 impl OwnedRendering {
     /// Runs it; that Helm refuses is an answer.
-    async fn run(self) -> Result<Result<Vec<u8>, HelmError>, Error> {
+    async fn run(self: &Arc<Self>) -> Result<Result<Vec<u8>, HelmError>, Error> {
+        let this = Arc::clone(self);
         let rendered = tokio::task::spawn_blocking(move || {
+            let this = &*this;
             let rendering = helm::Rendering {
-                release: &self.release,
-                namespace: &self.namespace,
-                chart: &self.chart,
-                values: self.values.as_bytes(),
-                kubernetes: Some(&self.kubernetes),
-                api_versions: &self.api_versions,
+                release: &this.release,
+                namespace: &this.namespace,
+                chart: &this.chart,
+                values: this.values.as_bytes(),
+                kubernetes: Some(&this.kubernetes),
+                api_versions: &this.api_versions,
                 definitions: false,
-                upgrade: self.upgrade,
+                upgrade: this.upgrade,
             };
-            self.helm.template(&rendering, Cancel::never())
+            match &this.access {
+                None => this.helm.template(&rendering, Cancel::never()),
+                Some(access) => this.helm.template_in(&rendering, access, Cancel::never()),
+            }
         });
         let rendered = rendered.await.expect("a rendering does not panic");
         Ok(rendered)

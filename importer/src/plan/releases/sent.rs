@@ -1,6 +1,8 @@
 //! What Helm sent of a release, and how Helm takes each object.
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
+use manifests::RenderedObject;
+use schemas::SolutionName;
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
@@ -21,7 +23,8 @@ pub(crate) async fn sent(
     let stream = std::iter::once(standing.newest.manifest.as_str()).chain(hooks);
     let stream = stream.collect::<Vec<_>>().join("\n---\n");
     let mut all = Vec::new();
-    for mut object in objects(release, stream.as_bytes())? {
+    for RenderedObject { value, .. } in objects(release, stream.as_bytes())? {
+        let mut object = value;
         let text = |pointer| manifests::text(&object, pointer);
         let kind = Gvk::new(text("/apiVersion"), text("/kind"));
         let is_placed = !text("/metadata/namespace").is_empty();
@@ -41,10 +44,11 @@ pub(crate) async fn sent(
 /// What goes with a release when it is uninstalled, as far as Helm has stored it; hooks and what it is told to keep stay.
 pub(crate) async fn uninstalled(
     cluster: &Cluster,
+    solution: &SolutionName,
     release: &RecordedRelease,
 ) -> Result<Vec<ObjectRef>, Error> {
     let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
-    let Some(standing) = standing else {
+    let Some(standing) = standing.filter(|it| it.is_of(solution)) else {
         return Ok(Vec::new());
     };
     let objects = sent(cluster, &standing, release).await?;
@@ -54,12 +58,20 @@ pub(crate) async fn uninstalled(
 }
 
 /// The objects of a rendering; documents that are none are left to Helm to refuse.
-pub(super) fn objects(release: &RecordedRelease, rendering: &[u8]) -> Result<Vec<Value>, Error> {
-    let rendered = manifests::rendered(rendering).map_err(|source| Error::Rendered {
+pub(super) fn objects(
+    release: &RecordedRelease,
+    rendering: &[u8],
+) -> Result<Vec<RenderedObject>, Error> {
+    manifests::rendered(rendering).map_err(|source| Error::Rendered {
         release: release.to_string(),
         source,
-    })?;
-    Ok(rendered.into_iter().map(|it| it.value).collect())
+    })
+}
+
+/// An object of a rendering, as messages call it.
+pub(super) fn named_object(object: &Value) -> String {
+    let text = |pointer| manifests::text(object, pointer);
+    format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
 /// Whether Helm makes an object when something happens, and does not count it to the release.

@@ -43,10 +43,9 @@ pub(crate) fn step(
         revision,
         status,
         deployed,
+        is_ours,
     } = stands;
-    // Revisions count up: one below ours is of a release that was made anew.
-    let known = known.filter(|it| it.revision.is_none_or(|ours| ours <= revision));
-    let Some(known) = known else {
+    let Some(known) = known.filter(|_| is_ours) else {
         // Somebody may be at work on it.
         return if adopt == Adopt::Allow && !status.is_pending() {
             Ok(Step::Change(Mend::Nothing))
@@ -84,6 +83,7 @@ mod tests {
             revision,
             status,
             deployed,
+            is_ours: true,
         }
     }
 
@@ -115,7 +115,14 @@ mod tests {
             (Some(&known), None, change),
             (None, None, change),
             (None, deployed(1), None),
-            (Some(&known), deployed(1), None),
+            (
+                Some(&known),
+                deployed(3).map(|it| Stands {
+                    is_ours: false,
+                    ..it
+                }),
+                None,
+            ),
         ] {
             let found = managed(known, standing);
             assert_eq!(found, expected, "{known:?} {standing:?}");
