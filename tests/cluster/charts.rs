@@ -78,7 +78,11 @@ spec:
         "apiVersion: v1
 kind: Secret
 metadata: {name: '{{ .Release.Name }}'}
-stringData: {password: {{ randAlphaNum 16 | quote }}}
+{{- with lookup \"v1\" \"Secret\" .Release.Namespace .Release.Name }}
+data: {password: {{ .data.password }}}
+{{- else }}
+data: {password: {{ randAlphaNum 16 | b64enc }}}
+{{- end }}
 ",
     ),
     ("NOTES.txt", "{{ .Release.Name }} is there\n"),
@@ -206,6 +210,8 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
         "install release prod/web (web 1.0.0)",
         "create Deployment prod/web",
         "create Job prod/web-setup",
+        "made at random, another one when it is sent: Secret web",
+        "proof     a pod pulls",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -224,6 +230,13 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     let crd = ["get", "crd", "carts.charts.example.test"];
     site.kubectl("prod", &crd).success();
 
+    // What proved that nodes can pull is gone, and nothing is recorded of sets that are not there.
+    let records = site.kubectl(
+        "metalk8s-solutions",
+        &["get", "configmaps", "--output=name"],
+    );
+    let records = records.success();
+    assert!(!records.contains("carried"), "{records}");
     // The same once more changes nothing.
     let again = import(&site, &first, &[]);
     let changed = again.stderr.clone();
@@ -262,10 +275,10 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     let shown = import(&site, &second, &["--dry-run"]).success();
     let upgrade = "upgrade release prod/web (web 1.1.0, revision 1 now)";
     assert!(shown.contains(upgrade), "{shown}");
-    assert!(
-        !shown.contains("change Deployment prod/web-side"),
-        "{shown}"
-    );
+    // The password is the one that the chart finds in the cluster.
+    for words in ["change Deployment prod/web-side", "Secret"] {
+        assert!(!shown.contains(words), "{words}: {shown}");
+    }
     import(&site, &second, &[]).success();
     assert_eq!(statuses(&site), ["superseded", "deployed"]);
     assert_eq!(unchanged(), kept);
@@ -287,6 +300,10 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     let status = solution(&site, &["status"]).failure(1);
     let found = "release prod/web is at revision 3, which is not from here";
     assert!(status.contains(found), "{status}");
+    // It is still a release of this Solution, for Helm too.
+    let ours = "--selector=solutions.metalk8s.scality.com/release-of=shop";
+    let listed = helm(&site, &["list", "--short", ours]).success();
+    assert_eq!(listed.trim(), "web");
     let shown = import(&site, &second, &["--dry-run"]).success();
     let found = "revision 3 is not from here; revision 2 was";
     assert!(shown.contains(found), "{shown}");
@@ -299,6 +316,24 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     solution(&site, &["rollback", "shop", "-e", "prod", "--ca-file", &ca]).success();
     let greeting = "{.spec.template.metadata.annotations.greeting}";
     assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
+}
+
+#[test]
+fn a_release_that_others_made_anew_is_theirs() {
+    let site = site("charts-anew");
+    let first = pack(&site, "1.0.0", VALUES);
+    import(&site, &first, &[]).success();
+    helm(&site, &["uninstall", "web", "--wait"]).success();
+    let anew = ["install", "web", "1.0.0/web", "--no-hooks", "--set"];
+    let values = "command=null,greeting=mine,replicas=0,image.repository=a,image.tag=b";
+    helm(&site, &[&anew[..], &[values]].concat()).success();
+
+    let refused = import(&site, &first, &[]).failure(1);
+    let words =
+        "the release prod/web is there already (revision 1), and was not installed from this";
+    assert!(refused.contains(words), "{refused}");
+    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    assert_eq!(statuses(&site), ["deployed"]);
 }
 
 #[test]

@@ -37,7 +37,8 @@ impl Ready<'_> {
             return leased.keep(carried.to_object(solution, namespace)).await;
         }
         let (new, before) = (&deployment.carried, &deployment.carried_before);
-        if new.is_empty() && before.is_empty() {
+        // A record that names the pods of a proof is there even so.
+        if new.is_empty() && before.is_empty() && self.proof.is_none() {
             return Ok(());
         }
         let reference = carried::reference(solution, namespace);

@@ -349,6 +349,7 @@ impl Planner<'_> {
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
         images_before.extend(images_run_by(&carried.live));
+        images_before.extend(releases.objects_before().flat_map(images_of_object));
         let live = self.live(&namespace, &mut carried).await?;
         let shown = (&objects[..], behind, live.as_slice());
         let placed = (target, &namespace, &deployed);
@@ -838,13 +839,13 @@ pub(crate) fn image_of(deployment: &Object) -> Option<&str> {
 
 /// The images of the pods of these objects.
 fn images_run_by(objects: &[Object]) -> impl Iterator<Item = String> {
-    let of = |object: &Object| {
-        let pods = pod_specs(object.as_value()).into_iter();
-        let pods = pods.filter_map(|pod| object.as_value().pointer(&pod));
-        let images = pods.flat_map(images_of).map(str::to_owned);
-        images.collect::<Vec<_>>()
-    };
-    objects.iter().flat_map(of)
+    objects.iter().flat_map(images_of_object)
+}
+
+fn images_of_object(object: &Object) -> Vec<String> {
+    let pods = pod_specs(object.as_value()).into_iter();
+    let pods = pods.filter_map(|pod| object.as_value().pointer(&pod));
+    pods.flat_map(images_of).map(str::to_owned).collect()
 }
 
 /// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Cluster, Node};
+use deployer::{Cluster, Node, Object};
 use manifests::pod_specs;
 use registry::Client;
 use schemas::{Image, Namespace, Platform, SetName, SolutionName};
@@ -15,6 +15,7 @@ use crate::model::request::{Asked, Unproved};
 use crate::model::stage::Stage;
 use crate::plan::deployment::{Deployment, image_of};
 use crate::plan::operator::operator_name;
+use crate::plan::releases::is_hook;
 use crate::plan::summary::PlannedProof;
 
 /// What stands for the architecture where any node counts.
@@ -36,8 +37,8 @@ const LIKE_A_CARRIED_ONE: [&str; 2] = ["nodeSelector", "tolerations"];
 pub(crate) enum Runner {
     /// The operator.
     Operator,
-    /// A workload of this set.
-    Set(SetName),
+    /// A workload of this set, or of this release of a chart.
+    Part(SetName),
 }
 
 /// What is to be pulled.
@@ -92,7 +93,7 @@ impl Proof {
             nodes => nodes?,
         };
         let carried = || {
-            let mut unproven = of_sets(asked, deployment).into_iter();
+            let mut unproven = of_parts(asked, deployment).into_iter();
             // A DaemonSet may be for nodes that this cluster does not have.
             unproven.find(|it| nodes.is_empty() || !it.on(&nodes).is_empty())
         };
@@ -124,13 +125,13 @@ impl Proof {
         let place = place.unwrap_or(ANY);
         match self.runner {
             Runner::Operator => format!("{}-pull-{place}", operator_name(solution.as_str())),
-            Runner::Set(_) => format!("{solution}-carried-pull-{place}"),
+            Runner::Part(_) => format!("{solution}-carried-pull-{place}"),
         }
     }
 
     /// The pods, as the site records them: what a killed run leaves is found by it. An operator's pods go with its account.
     pub(crate) fn recorded(&self, solution: &SolutionName) -> CarriedRecord {
-        let Runner::Set(set) = &self.runner else {
+        let Runner::Part(set) = &self.runner else {
             return CarriedRecord::default();
         };
         let pod = |place| RecordedObject {
@@ -181,12 +182,23 @@ fn of_operator<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Option<U
     })
 }
 
-/// The first new image of each carried workload that has one.
-fn of_sets<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unproven<'a>> {
+/// The first new image of each carried workload that has one, those of sets first.
+fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unproven<'a>> {
     let host = asked.record.pull_host();
-    let carried = &deployment.objects[deployment.own().len()..];
-    let workload = |object: &'a deployer::Object| {
+    let carried = deployment.objects[deployment.own().len()..].iter();
+    let of_sets = carried.filter_map(|object| {
         let set = &deployment.carried.find(object.reference())?.set;
+        Some((set.clone(), object))
+    });
+    let changing = deployment.releases.all.iter().filter(|it| it.changes());
+    let of_releases = changing.flat_map(|release| {
+        let name = &release.recorded.name;
+        // Sets and releases share one space of names.
+        let part = name.as_str().parse::<SetName>().ok();
+        let objects = release.objects.iter().filter(|it| !is_hook(it));
+        objects.filter_map(move |object| Some((part.clone()?, object)))
+    });
+    let workload = |(set, object): (SetName, &'a Object)| {
         let pod = pod_specs(object.as_value()).into_iter().next()?;
         let pod = object.as_value().pointer(&pod)?;
         let is_new = |image: &&str| {
@@ -204,13 +216,13 @@ fn of_sets<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unproven
             like.insert("imagePullSecrets".to_owned(), secrets);
         }
         Some(Unproven {
-            runner: Runner::Set(set.clone()),
+            runner: Runner::Part(set),
             image,
             platforms: Some(&packed.platforms),
             like,
         })
     };
-    carried.iter().filter_map(workload).collect()
+    of_sets.chain(of_releases).filter_map(workload).collect()
 }
 
 /// These fields of a pod's specification, as far as it has them.
