@@ -228,7 +228,7 @@ mod tests {
             .into();
         FinishInputs {
             record,
-            pull_secret: None,
+            logins: BTreeMap::new(),
             environments: "prod".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             wide: BTreeSet::new(),

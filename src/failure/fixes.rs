@@ -64,8 +64,6 @@ const NOT_CARRIED: &str = "the publisher has to pack the chart with these images
 const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects` takes it over, after `--dry-run --diff` has shown what would change";
 const NOT_OF_RELEASE: &str =
     "`--adopt=objects` has the release take it over, and with it go; else remove it or rename it";
-const NO_NAMESPACE: &str =
-    "make it first (`kubectl create namespace`), or import into an environment of that name";
 const NOT_AS_PLANNED: &str = "the chart makes something else once it sees the cluster (`lookup`, or what a plan made before cannot know): plan again; if it comes again, tell its publisher";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
@@ -179,7 +177,6 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::NotCarried(..) => NOT_CARRIED,
         Unfit::ReleaseTaken(..) => RELEASE_TAKEN,
         Unfit::NotOfRelease(..) => NOT_OF_RELEASE,
-        Unfit::NoNamespace(_) => NO_NAMESPACE,
         Unfit::NotAsPlanned(..) => NOT_AS_PLANNED,
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::LeftBehind(..) => LEFT_BEHIND,

@@ -319,6 +319,36 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
 }
 
 #[test]
+fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
+    let site = site("charts-space");
+    pack(&site, "1.0.0", VALUES);
+    // What a hook makes would keep the namespace.
+    site.desk.write("1.0.0/web/templates/hook.yaml", "");
+    let chart =
+        "{name: web, source: 'dir:web', values: [values.yaml], namespace: shop-web, timeout: 40s}";
+    let archive = packed(&site, "1.1.0", &format!("  charts: [{chart}]\n"));
+    let refused = import(&site, &archive, &[]).failure(1);
+    let id = refused.split("--accept ").nth(1).unwrap();
+    let id = id.split_whitespace().next().unwrap().trim_matches('`');
+    let shown = import(&site, &archive, &["--accept", id, "--dry-run"]).success();
+    for words in [
+        "create Namespace shop-web",
+        "create Secret shop-web/shop-registry-login",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    import(&site, &archive, &["--accept", id]).success();
+    let image = "{.spec.template.spec.containers[0].image}";
+    let image = site.field("shop-web", "deployment/web", image);
+    assert!(image.starts_with(&site.pull_registry()), "{image}");
+
+    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    let spaces = site.kubectl("default", &["get", "namespaces", "--output=name"]);
+    let spaces = spaces.success();
+    assert!(!spaces.contains("shop-web"), "{spaces}");
+}
+
+#[test]
 fn a_release_that_others_made_anew_is_theirs() {
     let site = site("charts-anew");
     let first = pack(&site, "1.0.0", VALUES);

@@ -322,9 +322,6 @@ pub enum Unfit {
     /// An object of a release's name is not the release's.
     #[error("{0} already exists, and is not of the {1}")]
     NotOfRelease(String, String),
-    /// A chart is to be installed in a namespace that is not there.
-    #[error("there is no namespace `{0}` to install a chart in")]
-    NoNamespace(Namespace),
     /// What a chart renders to at last is not what was planned.
     #[error("the {0} was not changed: {1}")]
     NotAsPlanned(String, String),

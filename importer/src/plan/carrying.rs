@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::{Address, Expansion, Kinds};
 use schemas::{
-    ApiName, Condition, ImagePlace, KubernetesName, Patch, Phase, SolutionName, Strategy,
+    ApiName, Condition, ImagePlace, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch,
+    Phase, SetName, SolutionName, Strategy,
 };
 use serde_json::{Value, json};
-use validator::CarriedSet;
+use validator::{CarriedChart, CarriedSet};
 
 use crate::model::authority::Authority;
 use crate::model::carried::{self, CarriedRecord, RecordedObject};
@@ -20,6 +21,7 @@ use crate::model::obstacle::{Above, Obstacle, Unfit, named};
 use crate::model::owner::{check_carried, look, look_all};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::record::{Record, RecordedImage};
+use crate::model::release::namespace_of;
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
 use crate::model::stage::Stage;
@@ -123,7 +125,8 @@ impl Carrying<'_> {
             return Ok(Planned::default());
         }
         let before = CarriedRecord::look(self.cluster, solution, namespace).await?;
-        if sets.is_empty() && before.is_empty() {
+        let spaces = self.spaces_of_charts(&before).await?;
+        if sets.is_empty() && spaces.is_empty() && before.is_empty() {
             let (_, unfit) = Patches::new(self.patches).end(sets);
             obstacles.extend(unfit.into_iter().map(Obstacle::from));
             return Ok(Planned::default());
@@ -135,11 +138,13 @@ impl Carrying<'_> {
             mut standing,
             kept,
         } = self.fates(&before, &parameters).await?;
+        installed.extend(spaces.iter().map(|it| &it.set));
         let operator = self.asked.accepted.manifest().spec.operator.as_ref();
         let order = order(operator, &parts(self.asked.accepted));
         installed.sort_by_key(|it| order.iter().position(|name| *name == it.set.name.as_str()));
         let all = [&installed[..], &last, &standing].concat();
-        Self::check_namespaces(&all, obstacles);
+        let made = all.iter().filter(|it| !is_there(&spaces, &it.set.name));
+        Self::check_namespaces(made, obstacles);
         if !self.has_all(&parameters) {
             // Without a value nothing can be expanded, and that it is missing is in the way already.
             return Ok(Planned::default());
@@ -148,7 +153,8 @@ impl Carrying<'_> {
         let mut rendering = self.rendering(&all, parameters, login)?;
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
-        let objects = rendering.objects(&mut patches)?;
+        let mut objects = rendering.objects(&mut patches)?;
+        objects.retain(|it| !is_there(&spaces, &it.set) || it.stage != Stage::Space);
         standing.extend(&installed);
         let labels = rendering.space_labels(&standing, &mut patches)?;
         rendering.sets = &last;
@@ -176,6 +182,45 @@ impl Carrying<'_> {
             ..Planned::default()
         };
         self.compare(planned, obstacles).await
+    }
+
+    /// What charts have in namespaces of their own before they are installed: the namespace, and the login of their pods.
+    async fn spaces_of_charts(&self, before: &CarriedRecord) -> Result<Vec<ChartSpace>, Error> {
+        let sets = self.asked.accepted.sets().iter();
+        let of_sets = sets.flat_map(|it| &it.set.namespaces);
+        let of_sets: BTreeSet<&Namespace> = of_sets.map(|own| &own.name).collect();
+        let mut spaces = Vec::new();
+        for CarriedChart { release, .. } in self.asked.accepted.charts() {
+            let namespace = namespace_of(release, &self.place.namespace);
+            if *namespace == self.place.namespace || of_sets.contains(namespace) {
+                continue;
+            }
+            let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
+            let is_there = before.find(&reference).is_none()
+                && look(self.cluster, &reference).await?.is_some();
+            // Sets and releases share one space of names.
+            let Ok(name) = release.name.as_str().parse() else {
+                continue;
+            };
+            spaces.push(ChartSpace {
+                set: CarriedSet {
+                    set: ObjectSet {
+                        name,
+                        namespaces: vec![OwnNamespace {
+                            name: namespace.clone(),
+                            fixed: true,
+                        }],
+                        needs: release.needs.clone(),
+                        strategy: Strategy::Managed,
+                        when: None,
+                        phase: Phase::default(),
+                    },
+                    objects: Vec::new(),
+                },
+                is_there,
+            });
+        }
+        Ok(spaces)
     }
 
     /// Whether what the site keeps to be applied before a removal is not this.
@@ -259,8 +304,11 @@ impl Carrying<'_> {
     }
 
     /// Namespaces that have their name at every site are not Kubernetes' own.
-    fn check_namespaces(sets: &[&CarriedSet], obstacles: &mut Vec<Obstacle>) {
-        let own = sets.iter().flat_map(|carried| &carried.set.namespaces);
+    fn check_namespaces<'s>(
+        sets: impl Iterator<Item = &'s &'s CarriedSet>,
+        obstacles: &mut Vec<Obstacle>,
+    ) {
+        let own = sets.flat_map(|carried| &carried.set.namespaces);
         for own in own.filter(|own| own.fixed) {
             obstacles.extend(check_reserved(&own.name).err());
         }
@@ -468,6 +516,21 @@ pub(crate) fn marked(object: &Object, live: Option<&Object>) -> Result<Object, E
         value["metadata"]["annotations"][v::CREATED] = json!("true");
     }
     Ok(Object::new(value)?)
+}
+
+/// What a release has in a namespace of its own besides what Helm brings.
+struct ChartSpace {
+    /// By the release's name.
+    set: CarriedSet,
+    /// Whether the namespace is there already, and not made by this deployment: then it stays as it is.
+    is_there: bool,
+}
+
+/// Whether a set stands for a chart whose namespace is there already.
+fn is_there(spaces: &[ChartSpace], set: &SetName) -> bool {
+    spaces
+        .iter()
+        .any(|it| it.is_there && it.set.set.name == *set)
 }
 
 fn identity(carried: &Carried) -> ObjectIdentity<'_> {

@@ -343,7 +343,8 @@ impl Planner<'_> {
             .await?;
         let now = (&place, space.as_ref(), standing.as_ref());
         self.note_carried(now, &mut carried, &mut deployed, obstacles);
-        let releases = self.releases(now, &deployed, obstacles).await?;
+        let logins = logins((id.name(), &namespace), &deployed, &carried);
+        let releases = self.releases(now, logins, obstacles).await?;
         deployed.releases = releases.recorded();
         let waves = self.waves(&carried, &releases, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
@@ -436,7 +437,7 @@ impl Planner<'_> {
     async fn releases(
         &self,
         (place, _, standing): (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
-        deployed: &Deployed,
+        logins: BTreeMap<Namespace, KubernetesName>,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Releases, Error> {
         let accepted = self.asked.accepted;
@@ -455,7 +456,7 @@ impl Planner<'_> {
             cluster: self.cluster,
             state: self.state,
             place,
-            pull_secret: deployed.pull_secret.as_ref(),
+            logins,
             before: standing.map_or(&[], |standing| &standing.releases),
         };
         let needed = |chart: &CarriedChart| needed.contains(chart.release.name.as_str());
@@ -835,6 +836,25 @@ pub(crate) fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object
 pub(crate) fn image_of(deployment: &Object) -> Option<&str> {
     let image = "/spec/template/spec/containers/0/image";
     deployment.as_value().pointer(image)?.as_str()
+}
+
+/// What pods of charts log in to the registry with, by where that Secret lies: the environment's, or a copy of it.
+fn logins(
+    (solution, namespace): (&SolutionName, &Namespace),
+    deployed: &Deployed,
+    carried: &Planned,
+) -> BTreeMap<Namespace, KubernetesName> {
+    let Some(secret) = &deployed.pull_secret else {
+        return BTreeMap::new();
+    };
+    let copy = login::secret_name(solution);
+    let objects = carried.objects.iter().map(|it| &it.object);
+    let copies = objects.filter(|it| it.gvk().kind == "Secret" && it.name() == copy.as_str());
+    let spaces = copies.filter_map(|it| it.namespace()?.parse().ok());
+    let copies = spaces.map(|space| (space, copy.clone()));
+    copies
+        .chain([(namespace.clone(), secret.clone())])
+        .collect()
 }
 
 /// The images of the pods of these objects.

@@ -22,9 +22,7 @@ pub(crate) const POLICY: &str = "helm.sh/resource-policy";
 pub(crate) struct Finish {
     known: KnownImages,
     expansion: Expansion,
-    pull_secret: Option<KubernetesName>,
-    /// Where that Secret lies.
-    environments: Namespace,
+    logins: BTreeMap<Namespace, KubernetesName>,
     /// The release's own namespace.
     namespace: Namespace,
     wide: BTreeSet<(String, String)>,
@@ -36,7 +34,8 @@ pub(crate) struct Finish {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FinishInputs {
     pub(crate) record: Record,
-    pub(crate) pull_secret: Option<KubernetesName>,
+    /// What pods log in to the registry with, by where that Secret lies.
+    pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     pub(crate) environments: Namespace,
     pub(crate) namespace: Namespace,
     /// The kinds of the chart's objects that belong to the whole cluster, group and kind each, as the cluster says.
@@ -61,8 +60,7 @@ impl Finish {
                 images,
                 ..Expansion::default()
             },
-            pull_secret: inputs.pull_secret.clone(),
-            environments: inputs.environments.clone(),
+            logins: inputs.logins.clone(),
             namespace: inputs.namespace.clone(),
             wide: inputs.wide.clone(),
             replicas: inputs.replicas.clone(),
@@ -94,9 +92,10 @@ impl Finish {
         self.expansion.expand(&mut object)?;
         self.scale(&mut object);
         for pod in pod_specs(&object) {
-            let inside = object["metadata"]["namespace"] == self.environments.as_str();
-            if let Some(pod) = object.pointer_mut(&pod).filter(|_| inside) {
-                self.log_in(pod);
+            let namespace = manifests::text(&object, "/metadata/namespace");
+            let login = self.logins.iter().find(|(it, _)| it.as_str() == namespace);
+            if let (Some((_, login)), Some(pod)) = (login, object.pointer_mut(&pod)) {
+                log_in(pod, login);
             }
         }
         Ok(object)
@@ -128,22 +127,22 @@ impl Finish {
             *replicas = json!(wanted);
         }
     }
+}
 
-    /// Has a pod log in with what its namespace has.
-    fn log_in(&self, pod: &mut Value) {
-        let (Some(name), Value::Object(pod)) = (&self.pull_secret, pod) else {
-            return;
-        };
-        let secret = json!({ "name": name });
-        let secrets = pod.entry("imagePullSecrets").or_insert_with(|| json!([]));
-        if secrets.is_null() {
-            *secrets = json!([]);
-        }
-        if let Value::Array(secrets) = secrets
-            && !secrets.contains(&secret)
-        {
-            secrets.push(secret);
-        }
+/// Has a pod log in with this Secret.
+fn log_in(pod: &mut Value, login: &KubernetesName) {
+    let Value::Object(pod) = pod else {
+        return;
+    };
+    let secret = json!({ "name": login });
+    let secrets = pod.entry("imagePullSecrets").or_insert_with(|| json!([]));
+    if secrets.is_null() {
+        *secrets = json!([]);
+    }
+    if let Value::Array(secrets) = secrets
+        && !secrets.contains(&secret)
+    {
+        secrets.push(secret);
     }
 }
 
@@ -224,7 +223,7 @@ mod tests {
         record.endpoint = format!("r.test:5000/{}", record.id());
         let inputs = FinishInputs {
             record,
-            pull_secret: Some("login".parse().unwrap()),
+            logins: [("prod".parse().unwrap(), "login".parse().unwrap())].into(),
             environments: "prod".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             wide: [

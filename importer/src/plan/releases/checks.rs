@@ -18,15 +18,8 @@ use crate::plan::kinds::Unknown;
 use crate::plan::summary;
 
 impl Releasing<'_> {
-    /// A release lies in a namespace that is there, and in none of another environment.
-    pub(super) async fn check_namespace(
-        &self,
-        namespace: &Namespace,
-        obstacles: &mut Vec<Obstacle>,
-    ) -> Result<(), Error> {
-        if *namespace == self.place.namespace {
-            return Ok(());
-        }
+    /// A release lies in no namespace of another environment.
+    pub(super) fn check_namespace(&self, namespace: &Namespace, obstacles: &mut Vec<Obstacle>) {
         let mut others = self.state.namespaces.iter();
         let other = others
             .find(|it| it.namespace == *namespace && it.environment != self.place.environment);
@@ -34,15 +27,6 @@ impl Releasing<'_> {
             let environment = other.environment.clone();
             obstacles.push(Obstacle::NamespaceTaken(namespace.clone(), environment));
         }
-        let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
-        let carried = self.asked.accepted.sets().iter();
-        let made = carried
-            .flat_map(|it| &it.set.namespaces)
-            .any(|it| it.name == *namespace);
-        if !made && look_all(self.cluster, &[&reference]).await?[0].is_none() {
-            obstacles.push(Unfit::NoNamespace(namespace.clone()).into());
-        }
-        Ok(())
     }
 
     /// Has the server try what Helm would apply: Helm itself would find out in the middle, and fail at the same when it

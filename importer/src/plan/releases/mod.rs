@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::Expansion;
-use schemas::{Digest, KubernetesName, yaml};
+use schemas::{Digest, KubernetesName, Namespace, yaml};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -91,7 +91,8 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
-    pub(crate) pull_secret: Option<&'a KubernetesName>,
+    /// What pods log in to the registry with, by where that Secret lies.
+    pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     /// What is recorded of what stands there.
     pub(crate) before: &'a [RecordedRelease],
 }
@@ -152,7 +153,7 @@ impl Releasing<'_> {
     ) -> Result<Option<PlannedRelease>, Error> {
         let release = &chart.release;
         let namespace = namespace_of(release, &self.place.namespace);
-        self.check_namespace(namespace, obstacles).await?;
+        self.check_namespace(namespace, obstacles);
         let expansion = Expansion {
             images: addresses(&self.asked.record)?,
             ..Expansion::default()
@@ -160,7 +161,7 @@ impl Releasing<'_> {
         let values = yaml::to_string(&expansion.expand_values(chart.values.clone())?);
         let finish = FinishInputs {
             record: self.asked.record.clone(),
-            pull_secret: self.pull_secret.cloned(),
+            logins: self.logins.clone(),
             environments: self.place.namespace.clone(),
             namespace: namespace.clone(),
             wide: BTreeSet::new(),
@@ -249,7 +250,7 @@ fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs) -> Digest {
         "as": FINISHED_AS,
         "images": images.collect::<Vec<_>>(),
         "registry": finish.record.pull_registry().map(|it| it.to_string()).unwrap_or_default(),
-        "pullSecret": finish.pull_secret,
+        "logins": finish.logins,
         "namespace": finish.namespace,
     });
     for part in [&chart.digest.to_string(), values, &finished.to_string()] {
