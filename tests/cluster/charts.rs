@@ -1,6 +1,8 @@
 //! Charts from the medium: installed by Helm and tracked by it, with images from the site's registry; upgraded, taken back,
 //! and gone without a rest.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -8,6 +10,7 @@ use serde_json::Value;
 
 use crate::carried::pods;
 use crate::common::Answer;
+use crate::pages::commands;
 use crate::site::{Site, difference, eventually};
 
 /// The real Helm 4, which `scripts/install-tools` builds.
@@ -122,6 +125,75 @@ fn site(prefix: &str) -> Site {
 /// Runs the program where Helm is found.
 fn solution(site: &Site, arguments: &[&str]) -> Answer {
     Answer::of(site.command().env("HELM", &*HELM).args(arguments))
+}
+
+/// A registry with a chart and its image, and a desk with what the page names.
+fn upstream(site: &Site) -> String {
+    let host = crate::site::variable("SOLUTION_TEST_PUSH_REGISTRY");
+    let registry = format!("{host}/upstream-{}", std::process::id());
+    let copy = |from: &str, to: &str| {
+        let bytes = fs::read(crate::site::variable(from)).unwrap();
+        site.desk.write(to, bytes);
+    };
+    copy("SOLUTION_TEST_REGISTRY_CA", "site-ca.pem");
+    copy("SOLUTION_TEST_REGISTRY_CA", "authorities/ca.crt");
+    copy("SOLUTION_TEST_PULL_SECRET", "nodes.json");
+    copy("REGISTRY_AUTH_FILE", ".docker/config.json");
+    let deployment = TEMPLATES[0]
+        .1
+        .replace("SERVER", &format!("{registry}/podinfo:6.7.0"));
+    let values = "replicas: 1\ngreeting: hello\ncommand: []\n";
+    let metadata = "apiVersion: v2\nname: podinfo\nversion: 6.7.0\n";
+    site.desk.write("upstream/podinfo/Chart.yaml", metadata);
+    site.desk.write("upstream/podinfo/values.yaml", values);
+    site.desk
+        .write("upstream/podinfo/templates/web.yaml", deployment);
+    let login = "--dest-authfile .docker/config.json --dest-cert-dir authorities";
+    for line in [
+        format!(
+            "skopeo copy --quiet {login} oci:1.0.0/images/example-server:1.0.0 docker://{registry}/podinfo:6.7.0"
+        ),
+        "helm package upstream/podinfo --destination upstream".to_owned(),
+        format!(
+            "helm push upstream/podinfo-6.7.0.tgz oci://{registry}/charts --ca-file site-ca.pem"
+        ),
+    ] {
+        with_helm(site, &line).success();
+    }
+    registry
+}
+
+/// Runs a line of a page where Helm is on the path.
+fn with_helm(site: &Site, line: &str) -> Answer {
+    let directory = Path::new(&*HELM).parent().unwrap();
+    crate::book::run(site, &format!("PATH={}:$PATH; {line}", directory.display()))
+}
+
+#[test]
+fn a_new_user_can_follow_the_page() {
+    let site = site("charts-page");
+    site.forget_signers();
+    fs::remove_file(site.desk.path("publisher.key")).unwrap();
+    fs::remove_file(site.desk.path("publisher.pub")).unwrap();
+    let registry = upstream(&site);
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/first-chart.md");
+    let all = commands(&page);
+    for command in &all {
+        // The registries of the internet have a well-known authority.
+        let line = command
+            .replace("ghcr.io/stefanprodan", &registry)
+            .replace("solution init", "solution init --ca-file site-ca.pem")
+            .replace("solution pack", "solution pack --ca-file site-ca.pem");
+        let answer = with_helm(&site, &line);
+        let expected = i32::from(command.ends_with("# ends with 1"));
+        assert_eq!(answer.code, expected, "{command}\n{answer:?}");
+        if expected == 1 {
+            let found = "release demo/podinfo is at revision 2, which is not from here";
+            assert!(answer.stdout.contains(found), "{answer:?}");
+        }
+    }
+    assert!(all.len() >= 10, "{all:?}");
+    solution(&site, &["undeploy", "podinfo", "-e", "demo"]).success();
 }
 
 /// Packs a version with this chart, whose values are what these lines say.
