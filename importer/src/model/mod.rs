@@ -19,6 +19,7 @@ pub(crate) mod parameters;
 pub(crate) mod receipt;
 pub(crate) mod record;
 pub(crate) mod release;
+pub(crate) mod renderings;
 pub(crate) mod request;
 pub(crate) mod sight;
 pub(crate) mod signers;

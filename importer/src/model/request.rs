@@ -18,6 +18,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::parameters::{AskedParameters, ParameterValues};
 use crate::model::receipt::Verb;
 use crate::model::record::Record;
+use crate::model::renderings::Renderings;
 use crate::model::writer::Writer;
 
 /// An import.
@@ -361,6 +362,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) record: Record,
     /// A value for each parameter that may have to be generated, the same however often it is decided.
     pub(crate) generated: ParameterValues,
+    /// What charts come to, likewise.
+    pub(crate) renderings: Renderings,
 }
 
 #[cfg(test)]

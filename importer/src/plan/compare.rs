@@ -10,6 +10,7 @@ use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
+use crate::model::renderings::Renderings;
 use crate::model::request::{Asked, Request};
 use crate::model::state::ClusterState;
 use crate::plan::decision::Decision;
@@ -116,6 +117,7 @@ impl Comparison {
             id,
             record,
             generated: parameters::generate(&accepted.manifest().spec.parameters)?,
+            renderings: Renderings::default(),
         };
         let decision = Decision::make(&asked, state, cluster).await?;
         comparison.take(&asked, decision, cluster).await?;

@@ -54,6 +54,7 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
+use crate::model::renderings::Renderings;
 use crate::model::request::{Asked, Goal, LeftOpen, PullLogin, Request};
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
@@ -170,6 +171,7 @@ impl<'a> Plan<'a> {
                 id,
                 record,
                 generated: parameters::generate(&accepted.manifest().spec.parameters)?,
+                renderings: Renderings::default(),
             },
             images,
             decision: None,

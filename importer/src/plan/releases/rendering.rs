@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use deployer::{Gvk, Object, ObjectRef};
 use helm::{Access, Helm, HelmError};
-use schemas::{ImageReference, Namespace};
-use serde_json::Value;
+use schemas::{Digest, ImageReference, Namespace};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 use watch::Cancel;
 
@@ -15,6 +16,8 @@ use super::{MANAGER, PlannedRelease, Releasing};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit, named};
 use crate::model::owner::look_all;
+use crate::model::release::RecordedRelease;
+use crate::model::renderings::Rendered;
 use crate::plan::carrying::is_scaled;
 use crate::plan::finish::{Finish, is_definition, kinds_of};
 
@@ -60,28 +63,17 @@ impl Releasing<'_> {
             upgrade: planned.revision.is_some(),
             access: self.sees(chart, planned, capabilities),
         });
-        let again = async {
-            Ok::<_, Error>(match chart.asks.chance {
-                true => Some(rendering.run().await?),
-                false => None,
-            })
-        };
-        let (rendered, again) = tokio::try_join!(rendering.run(), again)?;
-        let (rendered, again) = match (rendered, again.transpose()) {
-            (Ok(rendered), Ok(again)) => (rendered, again),
-            (Err(error), _) | (_, Err(error)) => {
+        let rendered = match self.rendered(&rendering, chart, &planned.recorded).await? {
+            Ok(rendered) => rendered,
+            Err(error) => {
                 let (release, why) = (planned.recorded.to_string(), error.to_string());
                 obstacles.push(Unfit::Rendering(release, why).into());
                 return Ok(());
             }
         };
-        let rendered = objects(&planned.recorded, &rendered)?;
-        if let Some(again) = again {
-            let again = objects(&planned.recorded, &again)?;
-            let differing = manifests::differing(&rendered, &again).into_iter();
-            planned.random = differing.map(|it| named_object(&it.value)).collect();
-        }
-        let objects: Vec<Value> = rendered.into_iter().map(|it| it.value).collect();
+        planned.random.clone_from(&rendered.random);
+        let objects = rendered.objects.iter().map(|it| it.value.clone());
+        let objects: Vec<Value> = objects.collect();
         planned.finish.wide = self.wide(&objects).await?;
         planned.finish.replicas = self.scaled(planned).await?;
         let finish = Finish::new(&planned.finish)?;
@@ -99,6 +91,42 @@ impl Releasing<'_> {
         self.check_kinds(planned, obstacles).await?;
         self.check_owners(planned, obstacles).await?;
         self.try_objects(planned, obstacles).await
+    }
+
+    /// What a rendering comes to, twice where it can be another thing each time. What the cluster has a part in is looked at
+    /// anew.
+    async fn rendered(
+        &self,
+        rendering: &Arc<OwnedRendering>,
+        chart: &CarriedChart,
+        release: &RecordedRelease,
+    ) -> Result<Result<Arc<Rendered>, HelmError>, Error> {
+        let renderings = &self.asked.renderings;
+        let inputs = rendering.inputs(chart);
+        if rendering.access.is_none()
+            && let Some(rendered) = renderings.get(&inputs)
+        {
+            return Ok(Ok(rendered));
+        }
+        let again = async {
+            Ok::<_, Error>(match chart.asks.chance {
+                true => Some(rendering.run().await?),
+                false => None,
+            })
+        };
+        let (first, again) = tokio::try_join!(rendering.run(), again)?;
+        let (first, again) = match (first, again.transpose()) {
+            (Ok(first), Ok(again)) => (objects(release, &first)?, again),
+            (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
+        };
+        let mut random = Vec::new();
+        if let Some(again) = again {
+            let again = objects(release, &again)?;
+            let differing = manifests::differing(&first, &again).into_iter();
+            random.extend(differing.map(|it| named_object(&it.value)));
+        }
+        let objects = first;
+        Ok(Ok(renderings.keep(inputs, Rendered { objects, random })))
     }
 
     /// How the rendering sees what is in the cluster, if the chart looks there and there can be anything of its own. Helm
@@ -172,6 +200,20 @@ struct OwnedRendering {
 }
 
 impl OwnedRendering {
+    /// The digest of all that decides what it comes to, but for what is in the cluster.
+    fn inputs(&self, chart: &CarriedChart) -> Digest {
+        let told = json!({
+            "release": self.release,
+            "namespace": self.namespace,
+            "chart": chart.digest,
+            "values": self.values,
+            "kubernetes": self.kubernetes,
+            "apiVersions": self.api_versions,
+            "upgrade": self.upgrade,
+        });
+        Digest::new(Sha256::digest(told.to_string()).into())
+    }
+
     /// Runs it; that Helm refuses is an answer.
     async fn run(self: &Arc<Self>) -> Result<Result<Vec<u8>, HelmError>, Error> {
         let this = Arc::clone(self);
@@ -217,8 +259,6 @@ pub(super) fn served_by(definition: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
