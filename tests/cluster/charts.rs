@@ -351,6 +351,8 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     for words in ["change Deployment prod/web-side", "Secret"] {
         assert!(!shown.contains(words), "{words}: {shown}");
     }
+    let changed = "change Deployment prod/web (.spec.template.metadata.annotations.greeting)";
+    assert!(shown.contains(changed), "{shown}");
     import(&site, &second, &[]).success();
     assert_eq!(statuses(&site), ["superseded", "deployed"]);
     assert_eq!(unchanged(), kept);

@@ -52,6 +52,6 @@ pub use stuck::unsettled::{Cause, Settled, Unready, Unsettled};
 pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use words::{Reword, Words};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
-pub use write::diff::FieldChange;
+pub use write::diff::{FieldChange, changes};
 pub use write::gone::{Hold, Leaving, Lingering};
 pub use write::remove::{Deleted, Propagation, Scope};

@@ -10,6 +10,10 @@ use super::show::flag;
 use crate::args::choose;
 use crate::render;
 
+/// Fields that are named of an object of a chart: a chart renews the schemas of its definitions and the rules of its alerts by
+/// the hundred, and the diff has them all.
+const CHART_FIELDS: usize = 5;
+
 /// The plan, for people.
 pub(crate) fn show(plan: &PlanSummary) {
     let context = plan.context.as_deref().unwrap_or("in-cluster");
@@ -99,12 +103,7 @@ fn target(target: &PlannedTarget) {
     let (environment, namespace) = (&target.environment, &target.namespace);
     render::line!("deploy    to environment {environment}, namespace {namespace} ({running})");
     for object in target.objects.iter().chain(&target.removed) {
-        let fields = if object.changes.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", object.changes.join(", "))
-        };
-        render::line!("          {} {}{fields}", object.action, object.object);
+        line_of(object, object.changes.len());
         warnings(object);
     }
     target.releases.iter().for_each(release);
@@ -140,6 +139,20 @@ fn target(target: &PlannedTarget) {
     }
 }
 
+/// What becomes of an object, with so many of the fields that change.
+fn line_of(object: &PlannedObject, most: usize) {
+    let (shown, more) = object.changes.split_at(most.min(object.changes.len()));
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let fields = match shown {
+        [] => String::new(),
+        shown => format!(" ({}{more})", shown.join(", ")),
+    };
+    render::line!("          {} {}{fields}", object.action, object.object);
+}
+
 /// A release of a chart, and what changes in it.
 fn release(release: &PlannedChart) {
     let PlannedChart {
@@ -154,7 +167,7 @@ fn release(release: &PlannedChart) {
         revision.unwrap_or_default()
     );
     for object in &release.objects {
-        render::line!("          {} {}", object.action, object.object);
+        line_of(object, CHART_FIELDS);
     }
     if !release.random.is_empty() {
         let objects = render::list(&release.random);

@@ -54,7 +54,8 @@ struct Pair<'a> {
 }
 
 /// The changes from one state to another, at most [`limits::MAX_CHANGES`], in the order of the fields.
-pub(crate) fn changes(before: Option<&Object>, after: &Object) -> Vec<FieldChange> {
+#[must_use]
+pub fn changes(before: Option<&Object>, after: &Object) -> Vec<FieldChange> {
     let secret = after.is_secret();
     let mut found = Vec::new();
     let mut open = vec![Pair {

@@ -107,7 +107,11 @@ impl PlannedRelease {
                 Some(_) if diff.is_empty() => continue,
                 Some(_) => "change",
             };
-            all.push(planned_object(object, action, diff));
+            let changes = before.map_or_else(Vec::new, |it| deployer::changes(Some(it), object));
+            all.push(PlannedObject {
+                changes: changes.into_iter().map(|it| it.path).collect(),
+                ..planned_object(object, action, diff)
+            });
         }
         let goes = |it: &&Object| !is_kept(it) && !is_hook(it);
         for object in self.before.iter().filter(goes) {
