@@ -59,6 +59,9 @@ impl Judge for Stuck {
             ),
             Self::WrongMachine => no(OTHER_PLATFORM),
             Self::NoProgram => no("check the command in the manifest against the image's content"),
+            Self::Node => no(
+                "read the message: the node lacks what the container asks of it, a mount or a device",
+            ),
             Self::Quota => no(
                 "raise the namespace's ResourceQuota, or choose smaller `resources` in the site's file (`solution site`)",
             ),

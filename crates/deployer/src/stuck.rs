@@ -73,6 +73,8 @@ pub enum Stuck {
     WrongMachine,
     /// The image has no program at the path that is started.
     NoProgram,
+    /// The node cannot make the container.
+    Node,
     /// The namespace's quota is used up.
     Quota,
     /// The namespace's pod security level does not allow such pods.
@@ -131,9 +133,11 @@ impl Stuck {
     pub(crate) fn passing(&self) -> Passing {
         match self {
             Self::Pull(problem) => problem.passing(),
-            Self::Configuration | Self::Quota | Self::PodRefused | Self::Unschedulable => {
-                Passing::Perhaps
-            }
+            Self::Configuration
+            | Self::Node
+            | Self::Quota
+            | Self::PodRefused
+            | Self::Unschedulable => Passing::Perhaps,
             Self::NotReady | Self::NoCause => Passing::Likely,
             Self::Crash { .. }
             | Self::OutOfMemory
@@ -179,6 +183,7 @@ impl fmt::Display for Stuck {
             Self::OutOfMemory => "the container runs out of memory",
             Self::WrongMachine => "the program was built for another architecture",
             Self::NoProgram => "the image does not contain the program to start",
+            Self::Node => "the node cannot make the container",
             Self::Quota => "the namespace's quota is used up",
             Self::PodSecurity => "the namespace's pod security level refuses the pods",
             Self::PodRefused => "the pods are refused",

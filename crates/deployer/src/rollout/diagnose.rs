@@ -236,7 +236,7 @@ fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Sightin
         "CreateContainerConfigError" => sighting(Stuck::Configuration, message),
         "CreateContainerError" | "RunContainerError" => match start_problem(message) {
             Some(stuck) => sighting(stuck, message),
-            None => crash(pod, status).or_else(|| sighting(Stuck::PodRefused, message)),
+            None => crash(pod, status).or_else(|| sighting(Stuck::Node, &without_ids(message))),
         },
         _ => crash(pod, status),
     }
@@ -277,6 +277,14 @@ fn of_end(pod: &Value, status: &Value, ended: &Value) -> Sighting {
         }
     });
     Sighting::of_container(pod, status, stuck, message)
+}
+
+/// A runtime's words without the id of the container, which is another one at each attempt.
+fn without_ids(message: &str) -> String {
+    let is_id = |word: &str| word.len() == 64 && word.bytes().all(|it| it.is_ascii_hexdigit());
+    let words = message.split('"');
+    let words = words.map(|word| if is_id(word) { "…" } else { word });
+    words.collect::<Vec<_>>().join("\"")
 }
 
 fn start_problem(message: &str) -> Option<Stuck> {
@@ -607,6 +615,24 @@ mod tests {
             &json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}),
         );
         assert_eq!(cause(vec![pending]), Some(Stuck::Unschedulable));
+    }
+
+    #[test]
+    fn a_node_that_cannot_make_a_container_says_the_same_at_each_attempt() {
+        let attempt = |id: &str| {
+            let words = format!(
+                "failed to generate container \"{}\" spec: path \"/sys/fs/bpf\" is not a shared mount",
+                id.repeat(64)
+            );
+            let pods = vec![waiting("CreateContainerError", &words)];
+            diagnose(&scene(pods, Vec::new())).unwrap()
+        };
+        let seen = attempt("a");
+        assert_eq!(seen.stuck, Stuck::Node);
+        let words =
+            "failed to generate container \"…\" spec: path \"/sys/fs/bpf\" is not a shared mount";
+        assert_eq!(seen.detail, words);
+        assert_eq!(attempt("7").detail, words);
     }
 
     #[test]
