@@ -1,6 +1,8 @@
 //! Repositories of images in the values of a chart, and the value that turns each on. A third of those that well-known
 //! charts have are in no rendering of their default values.
 
+use std::collections::BTreeSet;
+
 use manifests::reference::{self, Hint, normal, repository};
 use serde_json::{Map, Value};
 
@@ -13,7 +15,22 @@ pub struct RepositoryInValues {
     pub repository: String,
     /// The value that turns off what uses it, if one is beside it or around it.
     pub switch: Option<String>,
+    /// Whether it stands there without a registry, which another value may give.
+    pub(crate) is_bare: bool,
 }
+
+impl RepositoryInValues {
+    /// Whether one of these is the one: of a bare one, whatever its registry is.
+    pub(crate) fn is_among(&self, repositories: &BTreeSet<String>) -> bool {
+        let path = self.repository.strip_prefix(DEFAULT);
+        let path = path.filter(|_| self.is_bare);
+        let is_it = |it: &String| it.split_once('/').map(|(_, path)| path) == path;
+        repositories.contains(&self.repository) || path.is_some() && repositories.iter().any(is_it)
+    }
+}
+
+/// The registry of references that name none.
+const DEFAULT: &str = "docker.io/";
 
 /// Finds the repositories in values.
 pub(crate) fn repositories(values: &Map<String, Value>) -> Vec<RepositoryInValues> {
@@ -45,9 +62,11 @@ impl Around {
     }
 
     fn found(&self, reference: &str) -> Option<RepositoryInValues> {
+        let repository = repository(&normal(reference)?);
         Some(RepositoryInValues {
             path: self.path.clone(),
-            repository: repository(&normal(reference)?),
+            is_bare: repository.starts_with(DEFAULT) && !reference.starts_with(DEFAULT),
+            repository,
             switch: self.switch.clone(),
         })
     }
@@ -146,5 +165,20 @@ mod tests {
         let mut found = found;
         found.sort();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_repository_without_a_registry_is_there_with_any() {
+        let values = json!({
+            "image": "org/app", "otherImage": "docker.io/org/app", "thirdImage": "quay.io/org/app",
+        });
+        let rendered = ["registry.k8s.io/org/app".to_owned()].into();
+        let found = repositories(values.as_object().unwrap());
+        let named = found.iter().filter(|it| it.is_among(&rendered));
+        let named: Vec<&str> = named.map(|it| it.path.as_str()).collect();
+        assert_eq!(named, ["image"]);
+        // A longer path is another one.
+        let rendered = ["r.test/fork/org/app".to_owned()].into();
+        assert!(!found.iter().any(|it| it.is_among(&rendered)));
     }
 }

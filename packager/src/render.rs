@@ -157,7 +157,7 @@ impl Stage<'_> {
         let of_unused = of_unused.map(|it| reference::repository(&it));
         found.repositories.extend(of_unused);
         let is_named = |it: &RepositoryInValues| {
-            found.repositories.contains(&it.repository) || it.repository.starts_with(REGISTRY)
+            it.is_among(&found.repositories) || it.repository.starts_with(REGISTRY)
         };
         let named = found.named.into_values();
         let in_values = found.in_values.iter();
@@ -362,7 +362,7 @@ pub(crate) fn turned_off<'a>(
     let known: BTreeSet<String> = known.map(|it| reference::repository(&it)).collect();
     let all = rendered.iter();
     let all = all.flat_map(|it| it.turned_off.iter().map(|off| (&it.release, off)));
-    all.filter(move |(_, off)| !known.contains(&off.repository))
+    all.filter(move |(_, off)| !off.is_among(&known))
 }
 
 #[cfg(test)]
@@ -428,6 +428,7 @@ mod tests {
             path: "image".to_owned(),
             repository: repository.to_owned(),
             switch: None,
+            is_bare: false,
         };
         Rendered {
             release: "web".parse().unwrap(),
