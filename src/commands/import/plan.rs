@@ -153,6 +153,17 @@ fn line_of(object: &PlannedObject, most: usize) {
     render::line!("          {} {}{fields}", object.action, object.object);
 }
 
+/// Whether all that changes in an object is what its labels say of the chart's version.
+fn is_stamped(object: &PlannedObject) -> bool {
+    const STAMPS: [&str; 3] = [
+        ".metadata.labels[helm.sh/chart]",
+        ".metadata.labels[app.kubernetes.io/version]",
+        ".metadata.labels.chart",
+    ];
+    let mut changes = object.changes.iter();
+    !object.changes.is_empty() && changes.all(|it| STAMPS.contains(&it.as_str()))
+}
+
 /// A release of a chart, and what changes in it.
 fn release(release: &PlannedChart) {
     let PlannedChart {
@@ -166,8 +177,15 @@ fn release(release: &PlannedChart) {
         "chart     {action} {name} ({chart}{})",
         revision.unwrap_or_default()
     );
-    for object in &release.objects {
+    let (stamped, others): (Vec<_>, Vec<_>) = release.objects.iter().partition(|it| is_stamped(it));
+    for object in others {
         line_of(object, CHART_FIELDS);
+    }
+    if !stamped.is_empty() {
+        let count = render::count(stamped.len(), "object");
+        render::line!(
+            "          change {count} in the version that labels name, and in nothing else"
+        );
     }
     if !release.random.is_empty() {
         let objects = render::list(&release.random);

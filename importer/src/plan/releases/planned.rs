@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use deployer::{Object, ObjectIdentity};
 use schemas::ChartVersion;
+use serde_json::{Map, Value};
 
 use super::sent::{is_hook, is_kept, is_test};
 use super::step::{Mend, Step};
@@ -97,9 +98,10 @@ impl PlannedRelease {
 
     /// The objects that Helm would make, change or remove, compared with what it sent last.
     pub(crate) fn changed(&self, hidden: &Hidden) -> Vec<PlannedObject> {
-        let (known, new) = (by_identity(&self.before), by_identity(&self.objects));
+        let [before, objects] = [&self.before, &self.objects].map(|it| without_empty(it));
+        let (known, new) = (by_identity(&before), by_identity(&objects));
         let mut all = Vec::new();
-        for object in self.objects.iter().filter(|it| !is_test(it)) {
+        for object in objects.iter().filter(|it| !is_test(it)) {
             let before = known.get(&object.reference().identity()).copied();
             let diff = diff::unified(before, Some(object), hidden);
             let action = match before {
@@ -114,7 +116,7 @@ impl PlannedRelease {
             });
         }
         let goes = |it: &&Object| !is_kept(it) && !is_hook(it);
-        for object in self.before.iter().filter(goes) {
+        for object in before.iter().filter(goes) {
             if !new.contains_key(&object.reference().identity()) {
                 let diff = diff::unified(Some(object), None, hidden);
                 all.push(planned_object(object, "remove", diff));
@@ -122,6 +124,25 @@ impl PlannedRelease {
         }
         all
     }
+}
+
+/// The objects without labels and annotations that say nothing, which charts write in several ways.
+fn without_empty(objects: &[Object]) -> Vec<Object> {
+    let without = |object: &Object| {
+        let mut value = object.as_value().clone();
+        let metadata = value["metadata"].as_object_mut()?;
+        for field in ["labels", "annotations"] {
+            let said = metadata.get(field).and_then(Value::as_object);
+            if said.is_none_or(Map::is_empty) {
+                metadata.remove(field);
+            }
+        }
+        Object::new(value).ok()
+    };
+    let objects = objects.iter();
+    objects
+        .map(|it| without(it).unwrap_or_else(|| it.clone()))
+        .collect()
 }
 
 pub(super) fn by_identity(objects: &[Object]) -> BTreeMap<ObjectIdentity<'_>, &Object> {
@@ -137,5 +158,32 @@ fn planned_object(object: &Object, action: &str, diff: String) -> PlannedObject 
         action: action.to_owned(),
         diff,
         ..PlannedObject::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn labels_and_annotations_that_say_nothing_are_no_change() {
+        let map = |metadata: Value| {
+            let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
+            Object::new(map).unwrap()
+        };
+        let written = without_empty(&[
+            map(json!({ "name": "m", "annotations": null, "labels": {} })),
+            map(json!({ "name": "m", "annotations": {} })),
+            map(json!({ "name": "m" })),
+            map(json!({ "name": "m", "labels": { "a": "b" } })),
+        ]);
+        let alike = |one: &Object, other: &Object| one.as_value() == other.as_value();
+        assert!(alike(&written[0], &written[2]) && alike(&written[1], &written[2]));
+        assert_eq!(
+            written[3].as_value()["metadata"]["labels"],
+            json!({ "a": "b" })
+        );
     }
 }
