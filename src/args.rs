@@ -116,7 +116,7 @@ pub(crate) struct ReadArguments {
 }
 
 /// How long something is waited for: a day at most.
-fn seconds() -> RangedU64ValueParser<u64> {
+pub(crate) fn seconds() -> RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(1..=86_400)
 }
 

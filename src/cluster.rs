@@ -5,14 +5,15 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use deployer::{Account, Cluster, Connect, Gone, Leases};
+use deployer::{Account, Cluster, Connect, Gone, Leases, Waited};
 use importer::{Seal, Turn, Writer};
 use schemas::PayloadType;
 use signing::SecretKey;
 
-use crate::args::{ChangeArguments, ClusterArguments, ReadArguments};
+use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments};
 use crate::failure::Failure;
-use crate::{environment, holder, interrupt, keys, verbose};
+use crate::progress::Waiting;
+use crate::{environment, holder, interrupt, keys, render, verbose};
 
 /// How long one request to the API server may take.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -70,21 +71,47 @@ pub(crate) fn read<T>(
 
 /// Connects to the cluster that kubectl would.
 pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Failure> {
+    let connected = Cluster::connect(&way_to(arguments)).await;
+    connected.map_err(unusable)
+}
+
+/// The same with a cluster that may be coming up, which is waited for until it is ready.
+pub(crate) async fn connect_when_up(
+    arguments: &ClusterArguments,
+    longest: Duration,
+    output: Output,
+) -> Result<Cluster, Failure> {
+    let waiting = Waiting::new(output);
+    let tell = |error: deployer::Error| {
+        let error = anyhow::Error::from(error);
+        waiting.tell(&format!("waiting for the cluster: {error:#}"));
+    };
+    let connected = Cluster::connect_when_up(&way_to(arguments), longest, &tell).await;
+    let (cluster, waited) = connected.map_err(unusable)?;
+    waiting.clear();
+    if waited == Waited::Yes && output == Output::Human {
+        render::note("the cluster is up");
+    }
+    Ok(cluster)
+}
+
+fn unusable(error: deployer::Error) -> Failure {
+    Failure::unknown(error)
+        .context("cannot use the cluster")
+        .hint("try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another")
+}
+
+fn way_to(arguments: &ClusterArguments) -> Connect {
     let named = arguments.kubeconfig.clone().map(|path| vec![path]);
     let account = Account::Kubeconfig {
         paths: named.unwrap_or_else(kubeconfigs),
         context: arguments.context.clone(),
     };
-    let connect = Connect {
+    Connect {
         account,
         timeout: REQUEST,
         listener: verbose::listener(),
-    };
-    Cluster::connect(&connect).await.map_err(|error| {
-        Failure::unknown(error)
-            .context("cannot use the cluster")
-            .hint("try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another")
-    })
+    }
 }
 
 fn kubeconfigs() -> Vec<PathBuf> {

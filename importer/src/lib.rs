@@ -43,7 +43,8 @@ pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Re
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    HelmProgram, LeftOpen, Login, Migrate, PullLogin, Recreate, Replace, Request, Target, Unproved,
+    HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Recreate, Replace, Request, Target,
+    Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};

@@ -69,6 +69,7 @@ impl State {
             }
             Event::Object { .. }
             | Event::Migrated { .. }
+            | Event::Nodes(_)
             | Event::Restart { .. }
             | Event::Rollout { .. }
             | Event::Standing(_)

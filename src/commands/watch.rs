@@ -32,6 +32,7 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
                     _ => format!("waiting for a pod to pull {image}{on}: {awaited}"),
                 });
             }
+            Event::Nodes(nodes) => return waiting.tell(&format!("waiting for nodes: {nodes}")),
             Event::Waiting(held) => {
                 return render::note!("waiting: {}", failure::in_words(held));
             }
@@ -119,6 +120,7 @@ fn lines_of(event: &Event) -> Vec<String> {
         | Event::Pushed
         | Event::Migrated { .. }
         | Event::Pulling { .. }
+        | Event::Nodes(_)
         | Event::Waiting(_)
         | Event::Rollout { .. }
         | Event::Standing(_) => Vec::new(),

@@ -26,6 +26,9 @@ impl Judge for Error {
             Self::Rollout(failure) => failure.stuck.answer(),
             Self::Unsettled(unsettled) => unsettled.answer(),
             Self::Pull(failure) => failure.stuck.answer(),
+            Self::NodesNotReady { .. } => unknown(
+                "see what keeps them with `kubectl describe node`; what brings their network has to come first: let the rest need it, or list it first. `--wait-for-cluster=SECONDS` waits longer",
+            ),
             Self::StillThere { .. } => unknown(
                 "see what holds them, then run the same command again; `--timeout` waits longer",
             ),

@@ -14,7 +14,7 @@ use crate::pages::commands;
 use crate::site::{Site, difference, eventually};
 
 /// The real Helm 4, which `scripts/install-tools` builds.
-static HELM: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static HELM: LazyLock<String> = LazyLock::new(|| {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
     let found = Command::new(program).args(["helm", "--path"]).output();
     let found = found.unwrap();
@@ -25,7 +25,7 @@ static HELM: LazyLock<String> = LazyLock::new(|| {
     String::from_utf8(found.stdout).unwrap().trim().to_owned()
 });
 
-const SERVER: &str = "registry.example.test/example/server:1.0.0";
+pub(crate) const SERVER: &str = "registry.example.test/example/server:1.0.0";
 
 /// A chart with what charts have: a server by an image of upstream's, another one by values, a hook, a definition in
 /// `crds/`, something random, a test, and notes.
@@ -102,14 +102,14 @@ spec:
     - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 ";
 
-const VALUES: &str = "greeting: hello
+pub(crate) const VALUES: &str = "greeting: hello
 replicas: 1
 command: []
 image: {repository: $(image.repository:server), tag: $(image.tag:server)}
 ";
 
 /// A site with Helm, whose user may do anything: what charts take nobody can tell without rendering them.
-fn site(prefix: &str) -> Site {
+pub(crate) fn site(prefix: &str) -> Site {
     let site = Site::new(prefix);
     let bind = ["create", "clusterrolebinding", "charts"];
     let to = [
@@ -197,7 +197,7 @@ fn a_new_user_can_follow_the_page() {
 }
 
 /// Packs a version with this chart, whose values are what these lines say.
-fn pack(site: &Site, version: &str, values: &str) -> String {
+pub(crate) fn pack(site: &Site, version: &str, values: &str) -> String {
     for (name, template) in TEMPLATES {
         let template = template.replace("SERVER", SERVER);
         site.desk
@@ -215,7 +215,7 @@ fn pack(site: &Site, version: &str, values: &str) -> String {
 }
 
 /// Packs what stands there with this part of its `spec`.
-fn packed(site: &Site, version: &str, spec: &str) -> String {
+pub(crate) fn packed(site: &Site, version: &str, spec: &str) -> String {
     let source = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -248,7 +248,7 @@ fn helm(site: &Site, arguments: &[&str]) -> Answer {
 }
 
 /// The revisions of the release, each with how it stands.
-fn history(site: &Site) -> Vec<(u64, String)> {
+pub(crate) fn history(site: &Site) -> Vec<(u64, String)> {
     let told: Value = helm(site, &["history", "web", "--output", "json"]).json();
     let revisions = told.as_array().unwrap().iter();
     let revision = |it: &Value| {
@@ -258,7 +258,7 @@ fn history(site: &Site) -> Vec<(u64, String)> {
     revisions.map(revision).collect()
 }
 
-fn statuses(site: &Site) -> Vec<String> {
+pub(crate) fn statuses(site: &Site) -> Vec<String> {
     history(site)
         .into_iter()
         .map(|(_, status)| status)
@@ -550,7 +550,7 @@ fn what_needs_a_chart_comes_after_it_and_goes_before() {
 }
 
 /// The child of a process, once it has one.
-fn child_of(parent: u32) -> Option<u32> {
+pub(crate) fn child_of(parent: u32) -> Option<u32> {
     let children = format!("/proc/{parent}/task");
     let tasks = std::fs::read_dir(children).ok()?;
     let children = tasks.filter_map(|task| {

@@ -65,3 +65,4 @@ mod terminal;
 mod told;
 mod trust;
 mod uses;
+mod waits;

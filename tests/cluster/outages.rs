@@ -23,7 +23,7 @@ const DEPLOYMENT: &str =
 const OUTAGE: Duration = Duration::from_secs(20);
 
 /// What the cluster can do to one of its servers.
-fn server(action: &str, name: &str) {
+pub(crate) fn server(action: &str, name: &str) {
     let directory = variable("SOLUTION_TEST_CLUSTER_DIR");
     let mut command = Command::new(variable("SOLUTION_TEST_CLUSTER"));
     Answer::of(command.args(["server", &directory, action, name])).success();

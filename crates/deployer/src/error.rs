@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
+use crate::stuck::nodes::UnreadyNodes;
 use crate::stuck::unsettled::Unsettled;
 use crate::stuck::{PullFailure, RolloutFailure};
 
@@ -180,6 +181,14 @@ pub enum Error {
     /// A pod does not come to its image.
     #[error(transparent)]
     Pull(Box<PullFailure>),
+    /// Nodes that were waited for cannot run pods.
+    #[error("nodes are not ready after {}: {nodes}", show_duration(*after))]
+    NodesNotReady {
+        /// Which, and why.
+        nodes: UnreadyNodes,
+        /// How long was waited.
+        after: Duration,
+    },
     /// Objects that should go are still there.
     #[error("still there after {}: {}", show_duration(*after), objects.join(", "))]
     StillThere {
@@ -235,10 +244,11 @@ impl Error {
             | Self::StillThere { .. }
             | Self::LeaseHeld { .. }
             | Self::LeaseLost { .. } => true,
-            // What a rollout waits for was waited for already.
+            // What these wait for was waited for already.
             Self::Rollout(_)
             | Self::Unsettled(_)
             | Self::Pull(_)
+            | Self::NodesNotReady { .. }
             | Self::NoKubeconfig(_)
             | Self::ReadKubeconfig { .. }
             | Self::Kubeconfig { .. }

@@ -6,12 +6,12 @@
 //!
 //! | question | answer |
 //! |---|---|
-//! | which cluster | [`Cluster::connect`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
+//! | which cluster | [`Cluster::connect`], [`Cluster::connect_when_up`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
 //! | what is there | [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
-//! | has it come, has it gone | [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_stopped`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
+//! | has it come, has it gone | [`Cluster::wait_nodes`], [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_stopped`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
 //! | in other words | [`Words`] |
 //! | alone | [`Cluster::acquire_lease`] |
@@ -29,6 +29,7 @@ mod rights;
 mod rollout;
 mod rules;
 mod settle;
+mod start;
 mod stuck;
 mod words;
 mod write;
@@ -48,6 +49,8 @@ pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
 pub use settle::settled;
 pub use settle::wait::Standing;
+pub use start::Waited;
+pub use stuck::nodes::{UnreadyNode, UnreadyNodes};
 pub use stuck::unsettled::{Cause, Settled, Unready, Unsettled};
 pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use words::{Reword, Words};

@@ -1,5 +1,6 @@
 //! The causes that keep a rollout from coming, in words.
 
+pub(crate) mod nodes;
 pub(crate) mod unsettled;
 
 use std::fmt;

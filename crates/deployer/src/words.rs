@@ -4,6 +4,7 @@
 use crate::error::Error;
 use crate::rollout::awaited::{Awaited, RolloutState};
 use crate::settle::wait::Standing;
+use crate::stuck::nodes::UnreadyNodes;
 use crate::stuck::unsettled::{Settled, Unsettled};
 
 /// What makes other words of some.
@@ -57,6 +58,7 @@ impl Words for Error {
             }
             Self::Pull(failure) => failure.detail.reword(reword),
             Self::Unsettled(unsettled) => unsettled.reword(reword),
+            Self::NodesNotReady { nodes, .. } => nodes.reword(reword),
             Self::NoKubeconfig(_)
             | Self::ReadKubeconfig { .. }
             | Self::Kubeconfig { .. }
@@ -83,6 +85,14 @@ impl Words for Unsettled {
                 cause.detail.reword(reword);
                 cause.log.reword(reword);
             }
+        }
+    }
+}
+
+impl Words for UnreadyNodes {
+    fn reword(&mut self, reword: Reword<'_>) {
+        for node in &mut self.0 {
+            node.why.reword(reword);
         }
     }
 }

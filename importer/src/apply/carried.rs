@@ -16,12 +16,14 @@ use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::owner::check_carried;
+use crate::model::request::Nodes;
 use crate::model::stage::{Stage, batches, intercepts};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::carried::{Content, Precedence};
 use crate::plan::carrying::scaled;
 use crate::plan::deployment::Deployment;
+use crate::plan::network::Network;
 use crate::plan::parameters;
 
 impl Ready<'_> {
@@ -79,6 +81,8 @@ impl Ready<'_> {
             if first == Some(index) {
                 self.stop_former(deployment, leased).await?;
             }
+            let network = Network::of_wave(deployment, &wave.content);
+            self.await_nodes(network, leased).await?;
             match &wave.content {
                 Content::Release(at) => self.bring_release(deployment, *at, leased).await?,
                 Content::Objects(stage, at) => {
@@ -88,6 +92,21 @@ impl Ready<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Waits for the nodes, where that is asked for and what comes next cannot run on one that is not Ready.
+    pub(crate) async fn await_nodes(
+        &self,
+        network: Network,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let (Nodes::Awaited(longest), Network::Needed) = (self.asked.request.nodes, network) else {
+            return Ok(());
+        };
+        leased.lock.check()?;
+        let tell = |nodes| (leased.tell)(Event::Nodes(nodes));
+        leased.cluster.wait_nodes(longest, &tell).await?;
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use crate::plan::Ready;
 use crate::plan::carried::Precedence;
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::{Deployment, is_default_account};
+use crate::plan::network::Network;
 
 impl Ready<'_> {
     pub(crate) async fn deploy(
@@ -247,6 +248,7 @@ impl Ready<'_> {
         if deployment.operator.is_some() && deployment.first_workloads().is_none() {
             self.stop_former(deployment, leased).await?;
         }
+        self.await_nodes(Network::of(pods), leased).await?;
         for object in pods {
             self.put(deployment, object, leased).await?;
         }

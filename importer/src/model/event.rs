@@ -1,6 +1,6 @@
 //! What is told of an import while it goes on.
 
-use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Standing};
+use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Standing, UnreadyNodes};
 use schemas::Version;
 
 /// One step of an import.
@@ -31,6 +31,8 @@ pub enum Event {
         /// Of how many.
         total: usize,
     },
+    /// Nodes are waited for that are not Ready.
+    Nodes(UnreadyNodes),
     /// A pod that waited for its image is to be started anew, with the pull secrets of now.
     Restart {
         /// Which.

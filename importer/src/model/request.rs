@@ -49,12 +49,23 @@ pub struct Request {
     pub now: StatementTime,
     /// Who works on the cluster, for others who want to at the same time.
     pub writer: Writer,
+    /// Whether nodes are waited for that are not Ready.
+    pub nodes: Nodes,
     /// How long CRDs may take until they are served, and the operator until it is ready.
     pub wait: Duration,
     /// Where files without a name lie while archives of older versions are read.
     pub scratch: PathBuf,
     /// What charts are installed by.
     pub helm: HelmProgram,
+}
+
+/// Whether nodes are waited for that are not Ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// They are taken as they are.
+    AsTheyAre,
+    /// They are, for so long at each time, before whatever needs them.
+    Awaited(Duration),
 }
 
 /// The program that installs charts, and what it is told.

@@ -24,6 +24,7 @@ mod losses;
 mod metrics;
 pub(crate) mod migration;
 mod narrowing;
+pub(crate) mod network;
 mod notes;
 pub(crate) mod operator;
 pub(crate) mod parameters;
@@ -43,6 +44,7 @@ pub(crate) mod veil;
 pub(crate) mod withdrawal;
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use deployer::Cluster;
 use registry::{Client, RegistryAddress};
@@ -55,14 +57,17 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::renderings::Renderings;
-use crate::model::request::{Asked, Goal, LeftOpen, PullLogin, Request};
+use crate::model::request::{Asked, Goal, LeftOpen, Nodes, PullLogin, Request};
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
-use crate::plan::notes::{asked_about_everything, later_pods, notes, of_changes, uncollected};
+use crate::plan::network::{Network, of_deployment};
+use crate::plan::notes::{
+    asked_about_everything, later_pods, notes, of_changes, of_network, uncollected,
+};
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
     PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
@@ -104,6 +109,17 @@ impl Ready<'_> {
     #[must_use]
     pub fn summary(&self) -> &PlanSummary {
         &self.summary
+    }
+
+    /// How long nodes are to be waited for until they are Ready, before all of it is planned anew: what is brought needs
+    /// them, and none of it can be what they wait for. None where nodes are taken as they are.
+    #[must_use]
+    pub fn awaits_nodes(&self) -> Option<Duration> {
+        let Nodes::Awaited(longest) = self.asked.request.nodes else {
+            return None;
+        };
+        let network = of_deployment(self.decision.deployment.as_ref()?);
+        (network == Network::Needed).then_some(longest)
     }
 
     /// Gives back what was opened at the registry, of a plan that is not applied after all.
@@ -232,6 +248,8 @@ impl<'a> Plan<'a> {
         self.summary.notes = notes(accepted, client, (cluster, sight), state, id).await?;
         let about = deployment.iter().flat_map(|it| asked_about_everything(it));
         let about = about.chain(deployment.and_then(uncollected));
+        self.summary.notes.extend(about);
+        let about = deployment.and_then(|it| of_network(it, request.nodes));
         self.summary.notes.extend(about);
         let changes = deployment.iter().flat_map(|it| of_changes(it));
         self.summary.notes.extend(changes);

@@ -10,10 +10,12 @@ use validator::Accepted;
 use validator::rules::{Reach, Right};
 
 use crate::model::error::Error;
+use crate::model::request::Nodes;
 use crate::model::sight::{Hidden, Sight};
 use crate::model::state::ClusterState;
 use crate::plan::consent::held;
 use crate::plan::deployment::Deployment;
+use crate::plan::network::{Network, of_deployment};
 use crate::plan::summary::PlannedLaterPods;
 
 /// Who else than the registry gets the login, versions that are newer than this one, and images that no node runs.
@@ -94,6 +96,16 @@ pub(crate) fn later_pods(
         namespace: namespace.to_owned(),
         secret: secret.to_string(),
     }))
+}
+
+/// That nodes are waited for behind what brings their network, and that no pod can pull an image before.
+pub(crate) fn of_network(deployment: &Deployment, nodes: Nodes) -> Option<String> {
+    let is_awaited = matches!(nodes, Nodes::Awaited(_));
+    let is_brought = of_deployment(deployment) == Network::Brought;
+    (is_awaited && is_brought).then(|| {
+        "what runs on nodes that are not Ready is brought first: it may bring their network; nodes are waited for behind it"
+            .to_owned()
+    })
 }
 
 /// That nothing is known to collect an operator's metrics.

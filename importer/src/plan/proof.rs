@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 
 use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
-use crate::model::request::{Asked, Unproved};
+use crate::model::request::{Asked, Nodes, Unproved};
 use crate::model::stage::Stage;
 use crate::plan::deployment::{Deployment, image_of};
+use crate::plan::network::{Network, of_deployment};
 use crate::plan::operator::operator_name;
 use crate::plan::releases::is_hook;
 use crate::plan::summary::PlannedProof;
@@ -92,6 +93,12 @@ impl Proof {
             Err(deployer::Error::Forbidden { .. }) => Vec::new(),
             nodes => nodes?,
         };
+        // No pod has a network to start in before the deployment itself brings it.
+        let is_first = of_deployment(deployment) == Network::Brought;
+        let is_awaited = matches!(asked.request.nodes, Nodes::Awaited(_));
+        if is_awaited && is_first && !nodes.iter().any(|node| node.ready) {
+            return Ok(None);
+        }
         let carried = || {
             let mut unproven = of_parts(asked, deployment).into_iter();
             // A DaemonSet may be for nodes that this cluster does not have.

@@ -11,7 +11,9 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 use super::super::image_map::{LayoutArguments, MapArguments};
 use super::super::parameters::ParameterArguments;
 use super::then::Then;
-use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, TrustArguments, choose};
+use crate::args::{
+    ChangeArguments, ClusterArguments, RegistryArguments, TrustArguments, choose, seconds,
+};
 
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
@@ -22,6 +24,7 @@ use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, TrustArg
     mut_arg("values", |argument| argument.requires("environment")),
     mut_arg("unset", |argument| argument.requires("environment")),
     mut_arg("image_map", |argument| argument.conflicts_with("plan_out")),
+    mut_arg("wait_for_cluster", |argument| argument.conflicts_with("plan_out")),
     after_help = "\
 Whatever can be checked is checked before anything changes: signatures, the registry and its
 login, your rights in the cluster. Images are verified while they are pushed; the cluster is
@@ -77,13 +80,26 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) cluster: ClusterArguments,
 
+    /// Wait for a cluster that is coming up, for at most SECONDS (`--wait-for-cluster=900`), or 600 if none are given:
+    /// for its API server, and for its nodes to be Ready before whatever needs the network for pods
+    #[arg(
+        long,
+        help_heading = "Cluster",
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "600",
+        value_parser = seconds()
+    )]
+    pub(super) wait_for_cluster: Option<u64>,
+
     #[command(flatten)]
     pub(super) turn: ChangeArguments,
 }
 
 /// What says something only where there is a cluster. Also what needs an environment: clap asks for nothing that conflicts
 /// with another flag.
-const OF_CLUSTERS: [&str; 26] = [
+const OF_CLUSTERS: [&str; 27] = [
     "environment",
     "namespace",
     "create_environment",
@@ -105,6 +121,7 @@ const OF_CLUSTERS: [&str; 26] = [
     "force_conflicts",
     "kubeconfig",
     "context",
+    "wait_for_cluster",
     "wait",
     "timeout",
     "helm",

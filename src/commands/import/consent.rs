@@ -6,13 +6,14 @@ use crate::args::Output;
 use crate::commands::question::agreed;
 use crate::failure::Failure;
 
-/// Asks, where consent is all that is missing, and whoever reads the plan can answer.
-pub(super) async fn ask(plan: &mut Plan<'_>, output: Output) -> Result<(), Failure> {
+/// Asks, where consent is all that is missing, and whoever reads the plan can answer. Returns the id of what is accepted so.
+pub(super) async fn ask(plan: &mut Plan<'_>, output: Output) -> Result<Option<String>, Failure> {
     let Some(id) = plan.consent_wanted().map(str::to_owned) else {
-        return Ok(());
+        return Ok(None);
     };
-    if agreed("accept what reaches beyond the environment?", output).await? {
-        plan.accept(id);
+    if !agreed("accept what reaches beyond the environment?", output).await? {
+        return Ok(None);
     }
-    Ok(())
+    plan.accept(id.clone());
+    Ok(Some(id))
 }

@@ -12,9 +12,10 @@ mod then;
 mod without_cluster;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use deployer::Cluster;
-use importer::{Layout, Plan, Request};
+use deployer::{Cluster, Waited};
+use importer::{Event, Layout, Plan, Ready, Request};
 use registry::Client;
 use serde::Serialize;
 use validator::{Accepted, Finding};
@@ -28,6 +29,7 @@ pub(crate) use self::request::{Chosen, accept, allow, client, judge, of_goal, of
 pub(crate) use self::then::Then;
 use super::give;
 use super::image_map::{Mapping, ShownMap};
+use super::watch::watch;
 use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
@@ -49,7 +51,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     let choices = arguments.planning.choices();
     cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
+        let cluster = match arguments.wait_for_cluster.map(Duration::from_secs) {
+            Some(longest) => cluster::connect_when_up(&arguments.cluster, longest, output).await?,
+            None => cluster::connect(&arguments.cluster).await?,
+        };
         let site = importer::site(&cluster).await?;
         let request = request::request(arguments, &site)?;
         let reach = request::reach(&arguments.registries.reach, &site)?;
@@ -78,17 +83,32 @@ impl<T> Mapped<'_, T> {
     }
 }
 
+/// Waits until the nodes are ready, where a plan asks for it, and tells what keeps them.
+async fn wait_nodes(
+    ready: &Ready<'_>,
+    cluster: &Cluster,
+    output: Output,
+) -> Result<Waited, Failure> {
+    let Some(longest) = ready.awaits_nodes() else {
+        return Ok(Waited::No);
+    };
+    let tell = watch(output);
+    let tell = |nodes| tell(Event::Nodes(nodes));
+    let waited = cluster.wait_nodes(longest, &tell).await;
+    Ok(waited.map_err(importer::Error::from)?)
+}
+
 /// Plans, asks for consent where somebody can give it, and applies the plan.
 pub(crate) async fn carry_out(
-    (accepted, findings): &(Accepted, Vec<Finding>),
-    request: Request,
+    (archive, findings): &(Accepted, Vec<Finding>),
+    mut request: Request,
     (client, cluster): (&Client, &Cluster),
     ((then, shown), mapping): ((Then<'_>, Shown), Option<&Mapping<'_>>),
     output: Output,
 ) -> Result<Outcome, Failure> {
     loop {
-        let (findings, request) = (findings.clone(), request.clone());
-        let plan = Plan::make(accepted, findings, client, cluster, request);
+        let findings = findings.clone();
+        let plan = Plan::make(archive, findings, client, cluster, request.clone());
         // What a plan is made and applied with is far larger than the plan itself.
         let mut plan = Box::pin(plan).await?;
         if output == Output::Human {
@@ -98,7 +118,9 @@ pub(crate) async fn carry_out(
             }
         }
         if let Then::Apply = then {
-            consent::ask(&mut plan, output).await?;
+            request
+                .accepted
+                .extend(consent::ask(&mut plan, output).await?);
         }
         let ready = match plan.ready() {
             Ok(ready) => ready,
@@ -119,6 +141,11 @@ pub(crate) async fn carry_out(
         if let Some(instead) = instead.transpose() {
             ready.give_up(client).await;
             return instead;
+        }
+        if wait_nodes(&ready, cluster, output).await? == Waited::Yes {
+            // Only now is it known which nodes are to pull an image first.
+            ready.give_up(client).await;
+            continue;
         }
         let waited = AtomicBool::new(false);
         let applied = Box::pin(apply::apply(ready, client, cluster, output, &waited));

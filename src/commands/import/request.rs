@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, LeftOpen,
-    Request, Target, Verb,
+    Nodes, Request, Target, Verb,
 };
 use registry::{Client, Options, RegistryAddress};
 use validator::{Accepted, Depth, Finding, Report};
@@ -102,9 +103,16 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
     } = arguments;
     let chosen = Chosen::of(registries, site)?;
     let mut request = of_place(place, &chosen.registry, chosen.pull_registry, turn)?;
+    request.nodes = nodes(arguments.wait_for_cluster);
     request.from_site = chosen.from_site;
     request.allowed.conflicts = planning.conflicts();
     Ok(allow(request, registries, signers))
+}
+
+/// Whether nodes are waited for, each time for so many seconds.
+fn nodes(longest: Option<u64>) -> Nodes {
+    let longest = longest.map(Duration::from_secs);
+    longest.map_or(Nodes::AsTheyAre, Nodes::Awaited)
 }
 
 /// Where images go, as it was typed or as the site's file has it.
@@ -207,6 +215,7 @@ pub(crate) fn of_goal(
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
         writer: cluster::writer(turn)?,
+        nodes: Nodes::AsTheyAre,
         wait: turn.timeout(),
         scratch: environment::scratch(),
         helm: helm::installer(turn.helm.as_deref()),

@@ -14,7 +14,7 @@ use crate::model::error::Error;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
 use crate::model::request::{
-    Allowed, Goal, HelmProgram, LeftOpen, PullLogin, Recreate, Request, Target,
+    Allowed, Goal, HelmProgram, LeftOpen, Nodes, PullLogin, Recreate, Request, Target,
 };
 use crate::model::writer::Writer;
 
@@ -177,6 +177,8 @@ impl FiledRequest {
             by,
             now,
             writer,
+            // A plan is carried out by who sees that the cluster is there.
+            nodes: Nodes::AsTheyAre,
             wait: Duration::from_secs(self.wait.0),
             scratch,
             helm,

@@ -10,7 +10,7 @@ use super::*;
 use crate::model::authority::Authority;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
-use crate::model::request::{Allowed, Goal, LeftOpen, Login, PullLogin, Target};
+use crate::model::request::{Allowed, Goal, LeftOpen, Login, Nodes, PullLogin, Target};
 use crate::model::writer::Turn;
 use crate::plan::hidden::Hidden;
 use crate::plan::summary::PlannedTarget;
@@ -97,6 +97,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
         by: "alice@desk".to_owned(),
         now: StatementTime::DEFAULT,
         writer: writer(),
+        nodes: Nodes::AsTheyAre,
         wait: Duration::from_secs(wait),
         scratch: PathBuf::new(),
         helm: helm(),

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 
 pub(crate) use self::planned::PlannedRelease;
-pub(crate) use self::sent::{is_hook, sent, uninstalled};
+pub(crate) use self::sent::{hook_events, is_hook, sent, uninstalled};
 pub(crate) use self::step::{Mend, Step};
 use crate::limits;
 use crate::model::authority::Authority;

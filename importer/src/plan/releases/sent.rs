@@ -74,6 +74,13 @@ pub(super) fn named_object(object: &Value) -> String {
     format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
+/// The events at which Helm makes an object; none of one that belongs to the release itself.
+pub(crate) fn hook_events(object: &Object) -> Vec<&str> {
+    let annotations = object.annotations();
+    let events = annotations.get(HOOK).copied().into_iter();
+    events.flat_map(|it| it.split(',')).map(str::trim).collect()
+}
+
 /// Whether Helm makes an object when something happens, and does not count it to the release.
 pub(crate) fn is_hook(object: &Object) -> bool {
     object.annotations().contains_key(HOOK)
@@ -81,9 +88,8 @@ pub(crate) fn is_hook(object: &Object) -> bool {
 
 /// Whether an object is made only when somebody has Helm test the release.
 pub(super) fn is_test(object: &Object) -> bool {
-    let annotations = object.annotations();
-    let events = annotations.get(HOOK).map(|it| it.split(','));
-    events.is_some_and(|mut events| events.all(|it| it.trim().starts_with("test")))
+    let events = hook_events(object);
+    !events.is_empty() && events.iter().all(|it| it.starts_with("test"))
 }
 
 /// Whether Helm leaves an object when the release goes.

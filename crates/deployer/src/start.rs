@@ -1,0 +1,243 @@
+//! Waiting for a cluster that is coming up: its API server, and its nodes.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout_at};
+use watch::Tell;
+
+use crate::cluster::Cluster;
+use crate::cluster::connect::Connect;
+use crate::cluster::wire::{Call, endure};
+use crate::error::{Error, bounded};
+use crate::limits;
+use crate::object::{Gvk, Object, condition};
+use crate::stuck::nodes::{UnreadyNode, UnreadyNodes};
+
+/// Whether a wait was one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// What was waited for was there.
+    No,
+    /// It came meanwhile, and what was read before may not hold any more.
+    Yes,
+}
+
+impl Cluster {
+    /// Connects like [`Cluster::connect`] to a server that may not be up yet, and waits until it says that it is ready.
+    /// Tells what keeps it, as often as it looks.
+    ///
+    /// That nothing answers, or with a server's own failure, is waited for; so is that it knows nobody or nobody's rights
+    /// yet, for [`limits::RETURN`]. What waiting cannot mend ends it at once: a kubeconfig that is missing or wrong, a
+    /// certificate that is not to be trusted.
+    pub async fn connect_when_up(
+        connect: &Connect,
+        deadline: Duration,
+        tell: Tell<'_, Error>,
+    ) -> Result<(Self, Waited), Error> {
+        let end = Instant::now() + deadline;
+        let (mut waited, mut refused) = (Waited::No, None);
+        loop {
+            let error = match timeout_at(end, Self::connect_ready(connect)).await {
+                Ok(Ok(cluster)) => return Ok((cluster, waited)),
+                Ok(Err(error)) => error,
+                Err(_) => Error::Timeout {
+                    doing: DOING.to_owned(),
+                    after: deadline,
+                },
+            };
+            let may_come = match &error {
+                Error::Unauthorized { .. } | Error::Forbidden { .. } => {
+                    let since = *refused.get_or_insert_with(Instant::now);
+                    since.elapsed() < limits::RETURN
+                }
+                error => {
+                    refused = None;
+                    error.is_temporary() && !is_about_certificate(error)
+                }
+            };
+            if !may_come || Instant::now() + limits::POLL >= end {
+                return Err(error);
+            }
+            waited = Waited::Yes;
+            tell(error);
+            sleep(limits::POLL).await;
+        }
+    }
+
+    async fn connect_ready(connect: &Connect) -> Result<Self, Error> {
+        let cluster = Self::connect(connect).await?;
+        cluster.is_up().await?;
+        Ok(cluster)
+    }
+
+    async fn is_up(&self) -> Result<(), Error> {
+        let up = self.call(&Call::get("/readyz", DOING)).await;
+        up.map(drop).map_err(|error| match error {
+            // The first line of its answer is about what works.
+            Error::Server { doing, status, .. } => Error::Server {
+                doing,
+                status,
+                message: "it is not ready yet".to_owned(),
+            },
+            other => other,
+        })
+    }
+
+    /// Waits until the cluster has nodes and all of them are ready, but for those that take no new pods. Tells which are
+    /// not and why, as often as it looks.
+    pub async fn wait_nodes(
+        &self,
+        deadline: Duration,
+        tell: Tell<'_, UnreadyNodes>,
+    ) -> Result<Waited, Error> {
+        let end = Instant::now() + deadline;
+        let mut waited = Waited::No;
+        loop {
+            if let Some(unready) = endure(self.unready_nodes().await, end)? {
+                let Some(nodes) = unready else {
+                    return Ok(waited);
+                };
+                if Instant::now() >= end {
+                    let after = deadline;
+                    return Err(Error::NodesNotReady { nodes, after });
+                }
+                tell(nodes);
+            }
+            waited = Waited::Yes;
+            sleep(limits::POLL.min(deadline)).await;
+        }
+    }
+
+    /// The nodes that are not ready; `None` where all are.
+    async fn unready_nodes(&self) -> Result<Option<UnreadyNodes>, Error> {
+        let nodes = self.list(&Gvk::new("v1", "Node"), None, None).await?;
+        let takes_pods = |node: &&Object| node.as_value()["spec"]["unschedulable"] != true;
+        let nodes: Vec<&Object> = nodes.iter().filter(takes_pods).collect();
+        let unready = nodes.iter().filter_map(|node| {
+            let why = unready(node.as_value())?;
+            let name = node.name().to_owned();
+            Some(UnreadyNode { name, why })
+        });
+        let unready: Vec<UnreadyNode> = unready.collect();
+        let all = !nodes.is_empty() && unready.is_empty();
+        Ok((!all).then_some(UnreadyNodes(unready)))
+    }
+}
+
+const DOING: &str = "see whether the API server is ready";
+
+/// Why a node is not ready, if it is not.
+fn unready(node: &Value) -> Option<String> {
+    let Some(ready) = condition(node, "Ready") else {
+        return Some("it has not reported yet".to_owned());
+    };
+    if ready["status"] == "True" {
+        return None;
+    }
+    let text = |field: &str| ready[field].as_str().unwrap_or_default().trim();
+    let why = match (text("message"), text("reason")) {
+        ("", "") => "it does not say why".to_owned(),
+        ("", why) | (why, _) => bounded(why),
+    };
+    Some(why)
+}
+
+/// Whether no connection came about since the server's certificate is not to be trusted.
+fn is_about_certificate(error: &Error) -> bool {
+    error.source().is_some_and(names_certificate)
+}
+
+fn names_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref() {
+        return matches!(error, rustls::Error::InvalidCertificate(_));
+    }
+    // What one wraps is none of its sources.
+    let wrapped = error.downcast_ref::<std::io::Error>();
+    match wrapped.and_then(std::io::Error::get_ref) {
+        Some(wrapped) => names_certificate(wrapped),
+        None => error.source().is_some_and(names_certificate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    fn node(name: &str, status: &str, cordoned: bool) -> Value {
+        let message = "container runtime network not ready";
+        json!({"metadata": {"name": name}, "spec": {"unschedulable": cordoned}, "status": {
+            "conditions": [{"type": "Ready", "status": status, "reason": "R", "message": message}]}})
+    }
+
+    fn list(nodes: &[Value]) -> Answer {
+        Answer::json(200, &json!({ "items": nodes }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nodes_are_waited_for_until_all_that_take_pods_are_ready() {
+        let answers = Mutex::new(vec![
+            list(&[node("a", "True", false), node("c", "False", true)]),
+            list(&[node("a", "True", false), json!({"metadata": {"name": "b"}})]),
+            list(&[node("a", "False", false)]),
+            list(&[node("c", "True", true)]),
+            list(&[]),
+        ]);
+        let (cluster, _) = cluster(move |_| answers.lock().unwrap().pop().unwrap()).await;
+        let told = Mutex::new(Vec::new());
+        let tell = |nodes: UnreadyNodes| told.lock().unwrap().push(nodes.to_string());
+        let hour = Duration::from_hours(1);
+        assert_eq!(cluster.wait_nodes(hour, &tell).await.unwrap(), Waited::Yes);
+        let none = "no node has joined that takes pods";
+        let [a, b] = [
+            "a: container runtime network not ready",
+            "b: it has not reported yet",
+        ];
+        assert_eq!(*told.lock().unwrap(), [none, none, a, b]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nodes_that_do_not_come_are_named_with_their_own_words() {
+        let (late, _) = cluster(|_| list(&[node("a", "Unknown", false)])).await;
+        let late = late.wait_nodes(Duration::from_secs(9), &|_| ()).await;
+        assert_eq!(
+            late.unwrap_err().to_string(),
+            "nodes are not ready after 9 s: a: container runtime network not ready"
+        );
+        let (up, _) = cluster(|_| list(&[node("a", "True", false)])).await;
+        let up = up.wait_nodes(Duration::ZERO, &|_| ()).await.unwrap();
+        assert_eq!(up, Waited::No);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_not_ready_says_so() {
+        let (cluster, _) = cluster(|_| Answer(500, None, b"[+]ping ok\n[-]etcd".to_vec())).await;
+        assert_eq!(
+            cluster.is_up().await.unwrap_err().to_string(),
+            "cannot see whether the API server is ready: the server answers 500: it is not ready yet"
+        );
+    }
+
+    #[test]
+    fn a_certificate_is_found_behind_other_errors() {
+        let unreachable = |source: std::io::Error| Error::Unreachable {
+            doing: DOING.to_owned(),
+            server: "https://a.test".to_owned(),
+            source: Box::new(source),
+        };
+        let certificate =
+            rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let wrapped = std::io::Error::other(certificate);
+        assert!(is_about_certificate(&unreachable(std::io::Error::other(
+            wrapped
+        ))));
+        let refused = std::io::ErrorKind::ConnectionRefused;
+        assert!(!is_about_certificate(&unreachable(refused.into())));
+    }
+}

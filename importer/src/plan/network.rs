@@ -1,0 +1,186 @@
+//! What of a deployment runs on nodes that are not Ready, as those are on which no network for pods is set up yet: it is
+//! brought before the nodes are waited for, since it may be what they wait for. Pure functions of objects.
+
+use deployer::Object;
+use manifests::pod_specs;
+use serde_json::Value;
+
+use crate::plan::carried::Content;
+use crate::plan::deployment::Deployment;
+use crate::plan::releases::hook_events;
+
+/// The taint of a node that is not Ready.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// When Helm makes the hooks that an installation or upgrade waits for before anything else is there.
+const BEFORE: [&str; 2] = ["pre-install", "pre-upgrade"];
+/// The same for all that it waits for.
+const AWAITED: [&str; 4] = ["pre-install", "pre-upgrade", "post-install", "post-upgrade"];
+
+/// What objects that come together have to do with the network for pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// They have no pods.
+    Unneeded,
+    /// They have pods that run without it, and may be what sets it up.
+    Brought,
+    /// Their pods need it.
+    Needed,
+}
+
+impl Network {
+    /// By all pods of these objects: either none needs it, or there are some on every node that do not; what others of
+    /// the same objects need of it they get from these.
+    pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Self {
+        let (mut found, mut all, mut on_every_node) = (false, true, false);
+        for object in objects {
+            let events = hook_events(object);
+            let is_at = |wanted: &[&str]| events.iter().any(|it| wanted.contains(it));
+            if !events.is_empty() && !is_at(&AWAITED) {
+                continue;
+            }
+            for pod in pod_specs(object.as_value()) {
+                let pod = object.as_value().pointer(&pod);
+                let runs = pod.is_some_and(runs_without_network);
+                if !runs && is_at(&BEFORE) {
+                    return Self::Needed;
+                }
+                found = true;
+                all &= runs;
+                on_every_node |= runs && object.gvk().kind == "DaemonSet";
+            }
+        }
+        match (found, all || on_every_node) {
+            (false, _) => Self::Unneeded,
+            (true, true) => Self::Brought,
+            (true, false) => Self::Needed,
+        }
+    }
+
+    /// That of what a wave brings.
+    pub(crate) fn of_wave(deployment: &Deployment, content: &Content) -> Self {
+        match content {
+            Content::Objects(_, at) => Self::of(&deployment.objects[at.clone()]),
+            Content::Release(at) => {
+                let release = &deployment.releases.all[*at];
+                if release.changes() {
+                    Self::of(&release.objects)
+                } else {
+                    Self::Unneeded
+                }
+            }
+        }
+    }
+}
+
+/// That of a whole deployment: what brings the network counts, wherever it comes.
+pub(crate) fn of_deployment(deployment: &Deployment) -> Network {
+    let waves = deployment.waves.iter();
+    let waves = waves.map(|wave| Network::of_wave(deployment, &wave.content));
+    let all: Vec<Network> = waves.chain([Network::of(deployment.own())]).collect();
+    let has = |network| all.contains(&network);
+    match (has(Network::Brought), has(Network::Needed)) {
+        (true, _) => Network::Brought,
+        (false, true) => Network::Needed,
+        (false, false) => Network::Unneeded,
+    }
+}
+
+/// Whether a pod runs on a node that is not Ready for want of a network: it is in the node's own, and the scheduler puts
+/// it there.
+fn runs_without_network(pod: &Value) -> bool {
+    let tolerations = pod["tolerations"].as_array();
+    let mut tolerations = tolerations.into_iter().flatten();
+    pod["hostNetwork"] == true && tolerations.any(tolerates)
+}
+
+fn tolerates(toleration: &Value) -> bool {
+    let text = |field: &str| toleration[field].as_str().unwrap_or_default();
+    let any_value = match text("operator") {
+        "Exists" => true,
+        "" | "Equal" => text("key") == NOT_READY && text("value").is_empty(),
+        _ => false,
+    };
+    any_value
+        && ["", NOT_READY].contains(&text("key"))
+        && ["", "NoSchedule"].contains(&text("effect"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn workload(kind: &str, event: &str, pod: &Value) -> Object {
+        let annotations = match event {
+            "" => json!({}),
+            event => json!({ "helm.sh/hook": event }),
+        };
+        let api = if kind == "Job" { "batch/v1" } else { "apps/v1" };
+        Object::new(json!({
+            "apiVersion": api, "kind": kind,
+            "metadata": { "name": "a", "annotations": annotations },
+            "spec": { "template": { "spec": pod } },
+        }))
+        .unwrap()
+    }
+
+    fn able() -> Value {
+        json!({ "hostNetwork": true, "tolerations": [{ "operator": "Exists" }] })
+    }
+
+    #[test]
+    fn what_runs_without_a_network_may_bring_it_to_the_rest() {
+        let (able, other) = (able(), json!({}));
+        let of = |all: &[(&str, &str, &Value)]| {
+            let objects = all
+                .iter()
+                .map(|(kind, event, pod)| workload(kind, event, pod));
+            Network::of(&objects.collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[]), Network::Unneeded);
+        assert_eq!(of(&[("Deployment", "", &able)]), Network::Brought);
+        assert_eq!(of(&[("Deployment", "", &other)]), Network::Needed);
+        let agent = ("DaemonSet", "", &able);
+        assert_eq!(of(&[agent, ("Deployment", "", &other)]), Network::Brought);
+        let both = [("Deployment", "", &able), ("Deployment", "", &other)];
+        assert_eq!(of(&both), Network::Needed);
+        // What is to be done before has nothing to run on; what comes after it has, and tests are not run.
+        assert_eq!(
+            of(&[agent, ("Job", "pre-install", &other)]),
+            Network::Needed
+        );
+        assert_eq!(
+            of(&[agent, ("Job", "post-install", &other)]),
+            Network::Brought
+        );
+        let tested = [("Deployment", "", &able), ("Job", "test", &other)];
+        assert_eq!(of(&tested), Network::Brought);
+    }
+
+    #[test]
+    fn a_pod_runs_without_a_network_where_the_scheduler_puts_it_on_such_a_node() {
+        let runs = |host: bool, toleration: Value| {
+            runs_without_network(&json!({ "hostNetwork": host, "tolerations": [toleration] }))
+        };
+        for toleration in [
+            json!({ "operator": "Exists" }),
+            json!({ "operator": "Exists", "effect": "NoSchedule" }),
+            json!({ "key": NOT_READY, "operator": "Exists" }),
+            json!({ "key": NOT_READY, "effect": "NoSchedule" }),
+        ] {
+            assert!(runs(true, toleration.clone()), "{toleration}");
+            assert!(!runs(false, toleration));
+        }
+        for toleration in [
+            json!({ "operator": "Exists", "effect": "NoExecute" }),
+            json!({ "key": NOT_READY, "operator": "Exists", "effect": "NoExecute" }),
+            json!({ "key": NOT_READY, "value": "true" }),
+            json!({ "key": "node-role.kubernetes.io/control-plane", "operator": "Exists" }),
+            json!({}),
+        ] {
+            assert!(!runs(true, toleration.clone()), "{toleration}");
+        }
+        assert!(!runs_without_network(&json!({ "hostNetwork": true })));
+    }
+}

@@ -1,0 +1,299 @@
+//! An import into a cluster that is coming up: its API server does not answer yet, its nodes are not Ready yet, and what
+//! brings their network is in the archive.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::charts::{HELM, SERVER, VALUES, pack, packed, site, statuses};
+use crate::common::Answer;
+use crate::outages::server;
+use crate::site::{Site, consent_id, eventually, variable};
+
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// A program that runs, and what it says meanwhile.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    said: String,
+}
+
+impl Running {
+    fn new(command: &mut Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (give, lines) = channel();
+        thread::spawn(move || {
+            let lines = stderr.lines().map_while(Result::ok);
+            // Nobody may listen any more.
+            lines.for_each(|line| drop(give.send(line)));
+        });
+        Self {
+            child,
+            lines,
+            said: String::new(),
+        }
+    }
+
+    /// Waits until it says this.
+    #[track_caller]
+    fn says(&mut self, words: &str) {
+        let end = Instant::now() + DEADLINE;
+        while !self.said.contains(words) {
+            let left = end.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            let line = line.unwrap_or_else(|_| panic!("`{words}` is not in: {}", self.said));
+            self.said += &line;
+            self.said.push('\n');
+        }
+    }
+
+    /// All that it said, once it has ended well.
+    #[track_caller]
+    fn succeeds(mut self) -> String {
+        self.said.extend(self.lines.iter().map(|line| line + "\n"));
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {}", self.said);
+        self.said
+    }
+}
+
+/// An API server that is stopped until this is dropped.
+struct Stopped;
+
+impl Stopped {
+    fn new() -> Self {
+        server("stop", "kube-apiserver");
+        Self
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        server("restart", "kube-apiserver");
+    }
+}
+
+/// The configuration of the node's network for pods, which is there again at the latest when this is dropped.
+struct Network {
+    file: PathBuf,
+    content: String,
+}
+
+impl Network {
+    fn new() -> Self {
+        let file =
+            Path::new(&variable("SOLUTION_TEST_CLUSTER_DIR")).join("node/cni/10-pods.conflist");
+        let content = fs::read_to_string(&file).unwrap();
+        Self { file, content }
+    }
+
+    /// Takes it away, and waits until the node is without.
+    fn take_away(&self, site: &Site) {
+        fs::remove_file(&self.file).unwrap();
+        eventually("the node is not ready", || {
+            (!takes_pods() && node(site, "status").contains("cni")).then_some(())
+        });
+    }
+
+    fn put_back(&self) {
+        if self.file.exists() {
+            return;
+        }
+        let beside = self.file.with_extension("part");
+        let written = fs::write(&beside, &self.content);
+        drop(written.and_then(|()| fs::rename(&beside, &self.file)));
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.put_back();
+        let end = Instant::now() + DEADLINE;
+        while !takes_pods() && Instant::now() < end {
+            thread::park_timeout(Duration::from_millis(200));
+        }
+    }
+}
+
+fn node(site: &Site, field: &str) -> String {
+    site.field("default", "node/node1", &format!("{{.{field}}}"))
+}
+
+/// Whether the node is ready, and without the taint of one that is not.
+fn takes_pods() -> bool {
+    let state = r#"{.status.conditions[?(@.type=="Ready")].status} {.spec.taints}"#;
+    let get = [
+        "get",
+        "node",
+        "node1",
+        &format!("--output=jsonpath={state}"),
+    ];
+    Answer::of(Command::new("kubectl").args(get)).stdout == "True "
+}
+
+/// An import into a cluster that is coming up.
+fn import(site: &Site, archive: &str, more: &[&str]) -> Command {
+    let into = ["-e", "prod", "--pull-secret", "login"];
+    let mut command = site.import_command(archive, &[&into[..], more].concat());
+    command.env("HELM", &*HELM);
+    command
+}
+
+#[test]
+fn an_api_server_that_is_coming_up_is_waited_for() {
+    let site = site("wait-server");
+    let archive = pack(&site, "1.0.0", VALUES);
+    let mut command = import(&site, &archive, &["--wait-for-cluster"]);
+    let mut at_once = import(&site, &archive, &[]);
+    let stopped = Stopped::new();
+    // Without the flag nobody waits for long.
+    let refused = Answer::of(&mut at_once).failure(3);
+    assert!(refused.contains("cannot use the cluster"), "{refused}");
+    let mut running = Running::new(&mut command);
+    running.says("waiting for the cluster: ");
+    drop(stopped);
+    let said = running.succeeds();
+    for words in ["refused", "the cluster is up"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(statuses(&site), ["deployed"]);
+}
+
+#[test]
+fn what_waiting_does_not_mend_is_not_waited_for() {
+    let site = site("wait-wrong");
+    let archive = pack(&site, "1.0.0", VALUES);
+    let config = site.desk.path("wrong.kubeconfig");
+    fs::copy(site.kubeconfig(), &config).unwrap();
+    let flag = format!("--kubeconfig={}", config.display());
+    let cluster = site.kubectl(
+        "default",
+        &[
+            &flag,
+            "config",
+            "view",
+            "--output=jsonpath={.clusters[0].name}",
+        ],
+    );
+    let authority = format!(
+        "--certificate-authority={}",
+        variable("SOLUTION_TEST_REGISTRY_CA")
+    );
+    let cluster = cluster.success();
+    let set = [
+        &flag[..],
+        "config",
+        "set-cluster",
+        &cluster,
+        "--embed-certs",
+        &authority,
+    ];
+    site.kubectl("default", &set).success();
+    let began = Instant::now();
+    for (kubeconfig, words, code) in [
+        (config.to_str().unwrap(), "certificate", 3),
+        ("nowhere", "no kubeconfig found", 3),
+    ] {
+        let more = ["--wait-for-cluster=3600", "--kubeconfig", kubeconfig];
+        let told = Answer::of(&mut import(&site, &archive, &more)).failure(code);
+        assert!(told.contains(words), "{told}");
+    }
+    assert!(began.elapsed() < DEADLINE);
+}
+
+#[test]
+fn nodes_that_are_not_ready_are_waited_for_and_named_if_they_do_not_come() {
+    let site = site("wait-nodes");
+    let archive = pack(&site, "1.0.0", VALUES);
+    let network = Network::new();
+    network.take_away(&site);
+    let before = site.snapshot();
+    let late = Answer::of(&mut import(&site, &archive, &["--wait-for-cluster=3"])).failure(3);
+    for words in ["nodes are not ready after 3 s: node1: ", "cni", "hint: "] {
+        assert!(late.contains(words), "{words}: {late}");
+    }
+    assert_eq!(site.snapshot(), before);
+    let mut running = Running::new(&mut import(&site, &archive, &["--wait-for-cluster"]));
+    running.says("waiting for nodes: node1: ");
+    network.put_back();
+    running.succeeds();
+    assert_eq!(statuses(&site), ["deployed"]);
+}
+
+/// What a chart brings that sets up the network of a node: here a file, by a pod in the node's own network.
+const AGENT: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: net}
+data: {pods.conflist: {{ .Values.config | quote }}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: net}
+spec:
+  selector: {matchLabels: {app: net}}
+  template:
+    metadata: {labels: {app: net}}
+    spec:
+      hostNetwork: true
+      terminationGracePeriodSeconds: 1
+      tolerations: [{operator: Exists}]
+      containers:
+        - name: net
+          image: SERVER
+          args: [--put, /config/pods.conflist, /node/10-pods.conflist]
+          securityContext: {runAsUser: 0}
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+          volumeMounts: [{name: config, mountPath: /config}, {name: node, mountPath: /node}]
+      volumes:
+        - {name: config, configMap: {name: net}}
+        - {name: node, hostPath: {path: {{ .Values.place | quote }}, type: Directory}}
+";
+
+#[test]
+fn a_chart_that_brings_the_network_comes_before_the_nodes_are_ready() {
+    let site = site("wait-network");
+    let network = Network::new();
+    pack(&site, "1.0.0", VALUES);
+    let agent = AGENT.replace("SERVER", SERVER);
+    site.desk.write("1.0.0/net/templates/net.yaml", agent);
+    let metadata = "apiVersion: v2\nname: net\nversion: 1.0.0\n";
+    site.desk.write("1.0.0/net/Chart.yaml", metadata);
+    let place = network.file.parent().unwrap();
+    let values = serde_json::json!({ "config": network.content, "place": place });
+    site.desk.write("1.0.0/net.yaml", values.to_string());
+    let spec = "  charts:
+    - {name: web, source: 'dir:web', values: [values.yaml], timeout: 60s, needs: [net]}
+    - {name: net, source: 'dir:net', values: [net.yaml], timeout: 60s}\n";
+    let archive = packed(&site, "1.1.0", spec);
+    // It reaches beyond the environment.
+    let refused = Answer::of(&mut import(&site, &archive, &[])).failure(1);
+    let accepted = ["--wait-for-cluster=60", "--accept", consent_id(&refused)];
+
+    network.take_away(&site);
+    let shown = Answer::of(&mut import(
+        &site,
+        &archive,
+        &[&accepted[..], &["--dry-run"]].concat(),
+    ));
+    let shown = shown.success();
+    let note = "what runs on nodes that are not Ready is brought first";
+    assert!(shown.contains(note), "{shown}");
+    let done = Answer::of(&mut import(&site, &archive, &accepted));
+    let told = done.stderr.clone();
+    done.success();
+    let at = |words: &str| {
+        told.find(words)
+            .unwrap_or_else(|| panic!("{words}: {told}"))
+    };
+    assert!(at("helm installs release prod/net") < at("helm installs release prod/web"));
+    assert_eq!(fs::read_to_string(&network.file).unwrap(), network.content);
+    eventually("the node takes pods again", || takes_pods().then_some(()));
+    assert_eq!(statuses(&site), ["deployed"]);
+}
