@@ -53,6 +53,7 @@ mod requests;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;
+mod silence;
 mod site;
 mod sites;
 mod spaces;

@@ -37,6 +37,52 @@ fn render(template: &str, values: &str, cancel: Cancel<'_>) -> Result<String, He
     render_as("shop", template, values, cancel)
 }
 
+/// A Helm whose calls for sockets, and those of all that it starts, are written into this file.
+fn traced(directory: &Path, log: &Path) -> Helm {
+    let traced = directory.join("helm");
+    // Written by another process: a program that this one has open for writing, even in a thread's fork, cannot be run.
+    let write = r#"printf '#!/bin/sh\nexec "%s" -f -A -e trace=socket,connect -o "%s" "%s" "$@"\n' \
+        "$(command -v strace)" "$2" "$3" >"$1" && chmod 755 "$1""#;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", write, "sh"]).arg(&traced).arg(log);
+    assert!(shell.arg(program("helm")).status().unwrap().success());
+    Helm::at(&traced).unwrap()
+}
+
+#[test]
+fn a_rendering_opens_no_socket() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("sockets");
+    let helm = traced(directory.path(), &log);
+    let render = |schema: &str| {
+        let files = [
+            ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+            ("templates/a.yaml", "a: {{ .Values.a }}\n"),
+            ("values.schema.json", schema),
+        ];
+        let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+        let rendering = Rendering {
+            release: &"shop".parse().unwrap(),
+            namespace: &"there".parse().unwrap(),
+            chart: &charts::package(&BTreeMap::from(files)).unwrap(),
+            values: b"a: 1",
+            kubernetes: Some("1.31.0"),
+            api_versions: &[],
+            definitions: true,
+            upgrade: false,
+        };
+        let rendered = helm.template(&rendering, Cancel::never());
+        (rendered, fs::read_to_string(&log).unwrap())
+    };
+    let (rendered, calls) = render("{}");
+    rendered.unwrap();
+    assert!(!calls.contains("socket("), "{calls}");
+    // What would be seen: Helm fetches such schemas, and so no chart has one that gets to a site.
+    let (refused, calls) = render(r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#);
+    refused.unwrap_err();
+    assert!(calls.contains("htons(9)"), "{calls}");
+}
+
 fn render_as(
     release: &str,
     template: &str,

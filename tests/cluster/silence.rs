@@ -1,0 +1,80 @@
+//! Helm asks nobody but the API server: a site has nobody else to ask. The sandbox of these tests leads nowhere, so that
+//! whatever they install is installed without an internet; and what Helm connects to is written down by the kernel.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::charts::{HELM, VALUES, pack, site, statuses};
+use crate::common::Answer;
+
+/// An address that is nobody's (RFC 5737).
+const OUTSIDE: &str = "192.0.2.1:443";
+const DEFAULT_ROUTE: &str = "00000000";
+
+#[test]
+fn the_sandbox_leads_nowhere() {
+    let routes = fs::read_to_string("/proc/net/route").unwrap();
+    let mut destinations = routes
+        .lines()
+        .skip(1)
+        .filter_map(|it| it.split_whitespace().nth(1));
+    assert!(!destinations.any(|it| it == DEFAULT_ROUTE), "{routes}");
+    let address: SocketAddr = OUTSIDE.parse().unwrap();
+    let error = TcpStream::connect_timeout(&address, Duration::from_secs(60)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NetworkUnreachable, "{error}");
+}
+
+#[test]
+fn helm_connects_to_nothing_but_the_api_server() {
+    let site = site("charts-silent");
+    let archive = pack(&site, "1.0.0", VALUES);
+    let log = site.desk.path("connections");
+    let helm = site.desk.path("helm");
+    let trace = "connect,sendto,sendmsg,sendmmsg";
+    // Every process of every run adds to it. Helm gets no path to look for programs in.
+    let script = format!(
+        "#!/bin/sh\nexec /usr/bin/strace -f -A -e trace={trace} -o {} {} \"$@\"\n",
+        log.display(),
+        *HELM
+    );
+    site.desk.write("helm", script);
+    let executable = Command::new("chmod")
+        .arg("755")
+        .arg(&helm)
+        .status()
+        .unwrap();
+    assert!(executable.success());
+    let into = ["-e", "prod", "--pull-secret", "login"];
+    let mut import = site.import_command(&archive, &into);
+    Answer::of(import.env("HELM", &helm)).success();
+    assert_eq!(statuses(&site), ["deployed"]);
+
+    let log = fs::read_to_string(&log).unwrap();
+    let addressed: BTreeSet<&str> = log.lines().filter_map(addressee).collect();
+    let server = "{.clusters[0].cluster.server}";
+    let view = [
+        "config",
+        "view",
+        "--minify",
+        &format!("--output=jsonpath={server}"),
+    ];
+    let server = Answer::of(Command::new("kubectl").args(view)).success();
+    let server: SocketAddr = server.strip_prefix("https://").unwrap().parse().unwrap();
+    let expected = format!(
+        "sa_family=AF_INET, sin_port=htons({}), sin_addr=inet_addr(\"{}\")",
+        server.port(),
+        server.ip()
+    );
+    assert_eq!(addressed, BTreeSet::from([&expected[..]]), "{log}");
+}
+
+/// To whom something goes, by a line of strace.
+fn addressee(line: &str) -> Option<&str> {
+    let from = line.find("sa_family=")?;
+    let address = &line[from..];
+    Some(&address[..address.find('}')?])
+}
