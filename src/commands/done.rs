@@ -70,6 +70,7 @@ impl State {
             Event::Object { .. }
             | Event::Migrated { .. }
             | Event::Nodes(_)
+            | Event::Behind { .. }
             | Event::Restart { .. }
             | Event::Rollout { .. }
             | Event::Standing(_)

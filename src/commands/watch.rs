@@ -88,17 +88,24 @@ fn lines_of(event: &Event) -> Vec<String> {
             Applied::Changed => vec![format!("  {object} changed")],
         },
         Event::Removed(object) => vec![format!("  {object} removed")],
+        Event::Behind { pod, restart } => match restart {
+            Restart::Done => vec![format!(
+                "  {pod} deleted: it is of the version that failed, and its StatefulSet waits for it"
+            )],
+            Restart::NotAllowed => vec![
+                format!(
+                    "  {pod} is of the version that failed, its StatefulSet waits for it, and you may not delete it"
+                ),
+                delete_hint(pod, "StatefulSet"),
+            ],
+        },
         Event::Restart { pod, restart } => match restart {
             Restart::Done => vec![format!("  {pod} restarted: it was waiting for its image")],
             Restart::NotAllowed => vec![
                 format!(
                     "  {pod} is waiting for its image with the pull secrets it was created with, and you may not delete it"
                 ),
-                format!(
-                    "hint: have it deleted, and its Deployment creates another: `kubectl --namespace {} delete pod {}`",
-                    pod.namespace.as_deref().unwrap_or_default(),
-                    pod.name
-                ),
+                delete_hint(pod, "Deployment"),
             ],
         },
         Event::Unproved {
@@ -125,6 +132,14 @@ fn lines_of(event: &Event) -> Vec<String> {
         | Event::Rollout { .. }
         | Event::Standing(_) => Vec::new(),
     }
+}
+
+fn delete_hint(pod: &ObjectRef, maker: &str) -> String {
+    let namespace = pod.namespace.as_deref().unwrap_or_default();
+    let name = &pod.name;
+    format!(
+        "hint: have it deleted, and its {maker} creates another: `kubectl --namespace {namespace} delete pod {name}`"
+    )
 }
 
 #[cfg(test)]

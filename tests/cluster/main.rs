@@ -10,6 +10,7 @@ mod acceptance;
 mod activate;
 mod admission;
 mod approval;
+mod behind;
 mod book;
 mod carried;
 mod carried_faults;

@@ -1,6 +1,7 @@
 //! Waiting for a Deployment, and saying soon and in words why it does not come.
 
 pub(crate) mod awaited;
+pub(crate) mod behind;
 pub(crate) mod diagnose;
 pub(crate) mod pull;
 pub(crate) mod scene;
@@ -28,7 +29,7 @@ use scene::{Set, Workload, wanted};
 /// What became of a pod that was to be started anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// It is deleted, and its `ReplicaSet` makes another.
+    /// It is deleted, and what made it makes another.
     Done,
     /// We may not delete it.
     NotAllowed,
@@ -196,22 +197,24 @@ impl Cluster {
         let mut restarted = Vec::new();
         for pod in pods {
             let reference = pod.reference().clone();
-            if let Some(restart) = self.restart(pod).await? {
+            if let Some(restart) = self.restart(pod, waits_for_image).await? {
                 restarted.push((reference, restart));
             }
         }
         Ok(restarted)
     }
 
-    /// Deletes one pod as long as it waits for an image; what it waits for changes at any time.
-    async fn restart(&self, pod: Object) -> Result<Option<Restart>, Error> {
+    /// Deletes one pod as long as it is so; that changes at any time.
+    async fn restart(
+        &self,
+        pod: Object,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Restart>, Error> {
         let uid = pod.uid().map(str::to_owned);
         let mut seen = Some(pod);
         for _ in 0..RESTARTS {
             let Some(pod) = seen.filter(|pod| {
-                pod.uid() == uid.as_deref()
-                    && waits_for_image(pod.as_value())
-                    && !pod.is_being_deleted()
+                pod.uid() == uid.as_deref() && is_so(pod.as_value()) && !pod.is_being_deleted()
             }) else {
                 return Ok(None);
             };

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{KubernetesName, Version};
 
+use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
 use crate::model::authority::Authority;
@@ -231,7 +232,9 @@ impl Ready<'_> {
         }
         let tell = |standing| (leased.tell)(Event::Standing(standing));
         let awaited = before.awaited();
-        leased.cluster.wait_settled(&awaited, wait, &tell).await?;
+        let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
+        let mut behind = Behind::taken_back(&awaited);
+        behind.during(leased, settled).await??;
         before.arm(leased, solution).await
     }
 

@@ -2,6 +2,7 @@
 //! place; running it again completes whatever an interruption left. Whatever is told of it goes through [`veil`].
 
 mod announce;
+mod behind;
 mod carried;
 pub(crate) mod change;
 mod cleanup;

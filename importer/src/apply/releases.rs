@@ -14,6 +14,7 @@ use schemas::SolutionName;
 use tokio::time::sleep;
 use watch::Cancel;
 
+use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
 use crate::limits;
 use crate::model::error::Error;
@@ -25,7 +26,7 @@ use crate::model::request::{Adopt, HelmProgram};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
-use crate::plan::releases::{Mend, PlannedRelease, Step};
+use crate::plan::releases::{Mend, PlannedRelease, Step, sent};
 use crate::plan::standing::StandingRelease;
 use crate::renderer::{Approved, reason};
 
@@ -109,11 +110,29 @@ impl Hand {
             release.to_string(),
             ReleaseChange::RollingBack(revision),
         ));
-        let (of, wait) = (release.clone(), limits::RELEASE_WAIT);
-        let run = self.run(move |helm, access, cancel| {
-            helm.rollback(of_helm(&of), revision, wait, access, cancel)
-        });
-        run.await.map_err(|error| failed(release, error))?;
+        let (cluster, name) = (leased.cluster, &release.name);
+        let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
+        let objects = match &standing {
+            Some(standing) => sent(cluster, standing, release).await?,
+            None => Vec::new(),
+        };
+        let mut behind = Behind::taken_back(objects.iter().map(Object::reference));
+        // Where Helm itself has begun to take it back, pods are behind already.
+        behind.look(leased).await;
+        let run = || {
+            let (of, wait) = (release.clone(), limits::RELEASE_WAIT);
+            self.run(move |helm, access, cancel| {
+                helm.rollback(of_helm(&of), revision, wait, access, cancel)
+            })
+        };
+        let mut done = behind.during(leased, run()).await?;
+        if let Err(HelmError::Failed { .. }) = done {
+            // Helm does not wait where a pod has failed, also where that one is about to go.
+            if behind.has_found(leased).await {
+                done = behind.during(leased, run()).await?;
+            }
+        }
+        done.map_err(|error| failed(release, error))?;
         leased.changed(release.to_string());
         Ok(())
     }
@@ -371,8 +390,8 @@ fn failed(release: &RecordedRelease, source: HelmError) -> Error {
     }
 }
 
-/// Waits for a run of Helm; and looks at these objects until it ends, for what keeps them. The Lease that is lost
-/// meanwhile ends it.
+/// Waits for a run of Helm; and looks at these objects until it ends, for what keeps them, and for what they leave
+/// behind when Helm takes them back. The Lease that is lost meanwhile ends it.
 async fn watched(
     leased: &Leased<'_>,
     objects: &[ObjectRef],
@@ -387,9 +406,11 @@ async fn watched(
             (leased.tell)(Event::Standing(standing));
         }
     };
+    let mut behind = Behind::watched(objects);
     let look = async {
         loop {
             leased.lock.check()?;
+            behind.look(leased).await;
             let there = existing(leased, objects).await;
             let settled = leased
                 .cluster

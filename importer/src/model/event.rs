@@ -40,6 +40,13 @@ pub enum Event {
         /// Whether we may.
         restart: Restart,
     },
+    /// A pod of a version that failed keeps its StatefulSet from the version that it goes back to, and is to be made anew.
+    Behind {
+        /// Which.
+        pod: ObjectRef,
+        /// Whether we may.
+        restart: Restart,
+    },
     /// A pod pulls an image, before anything of the deployment is changed.
     Pulling {
         /// The image.

@@ -24,6 +24,7 @@ pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
         | Event::Object { .. }
         | Event::Removed(_)
         | Event::Migrated { .. }
+        | Event::Behind { .. }
         | Event::Release(..)
         | Event::Restart { .. }
         | Event::RollingBack(_) => {}

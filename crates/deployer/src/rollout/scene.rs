@@ -233,16 +233,18 @@ pub(crate) fn wanted(workload: &Object) -> u64 {
     wanted.as_u64().unwrap_or(1)
 }
 
+/// The version of its StatefulSet that a pod is of.
+pub(super) fn revision_of(pod: &Value) -> &Value {
+    &pod["metadata"]["labels"]["controller-revision-hash"]
+}
+
 /// Whether a pod is of its maker's current version, as the maker's controller marks both. One of a kind that does not
 /// mark them is.
 fn is_of_current_version(pod: &Value, maker: &Value) -> bool {
     let labels = &pod["metadata"]["labels"];
     let marks = [
         // Of a StatefulSet.
-        (
-            &labels["controller-revision-hash"],
-            &maker["status"]["updateRevision"],
-        ),
+        (revision_of(pod), &maker["status"]["updateRevision"]),
         // Of a DaemonSet.
         (
             &labels["pod-template-generation"],

@@ -25,6 +25,8 @@ const FIND: [&str; 3] = ["get", "list", "delete"];
 const RELEASE: [&str; 5] = ["get", "list", "create", "update", "delete"];
 /// What waiting for objects takes of Helm.
 const WATCH: [&str; 2] = ["list", "watch"];
+/// What finding pods by their labels and removing them takes.
+const CLEAR: [&str; 2] = ["list", "delete"];
 /// Verbs that Kubernetes does not grant for single objects: there is no name yet, or none in the request.
 const NAMELESS: [&str; 2] = ["create", "list"];
 
@@ -198,6 +200,7 @@ impl Needs {
         for object in objects {
             self.recorded(&PUT, object);
             self.recorded(&REMOVE, object);
+            self.left_behind(&object.reference());
         }
     }
 
@@ -215,6 +218,14 @@ impl Needs {
             for verbs in [&PUT[..], &REMOVE] {
                 self.want(verbs, group, &kind.plural, place, Some(&object.name));
             }
+            self.left_behind(object);
+        }
+    }
+
+    /// Making the pods of a StatefulSet anew that a failed version leaves behind.
+    fn left_behind(&mut self, object: &ObjectRef) {
+        if object.gvk.group == APPS && object.gvk.kind == "StatefulSet" {
+            self.want(&CLEAR, CORE, "pods", object.namespace.as_deref(), None);
         }
     }
 
