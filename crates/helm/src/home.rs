@@ -1,12 +1,12 @@
 //! The directory that a run of Helm has for itself, instead of all places where it would find something of the user's.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
+use tempfile::{Builder, TempDir};
 
 /// What Helm is told by variables about where its files lie, and the directory that it gets for each.
 const PLACES: [(&str, &str); 6] = [
@@ -22,10 +22,17 @@ const PLACES: [(&str, &str); 6] = [
 #[derive(Debug)]
 pub struct Home(TempDir);
 
+/// Makes directories that only this user can look into, whatever the umask allows.
+pub(crate) fn private() -> Builder<'static, 'static> {
+    let mut builder = Builder::new();
+    builder.permissions(Permissions::from_mode(0o700));
+    builder
+}
+
 impl Home {
     /// An empty one.
     pub fn new() -> io::Result<Self> {
-        let home = Self(tempfile::tempdir()?);
+        let home = Self(private().tempdir()?);
         for (_, directory) in PLACES.iter().filter(|(_, it)| !it.is_empty()) {
             DirBuilder::new().mode(0o700).create(home.path(directory))?;
         }
@@ -54,5 +61,19 @@ impl Home {
         let place =
             |(name, directory): (&'static str, &str)| (OsStr::new(name), self.path(directory));
         PLACES.into_iter().map(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_else_can_look_into_it() {
+        let home = Home::new().unwrap();
+        for directory in ["", "cache", "plugins"] {
+            let metadata = home.path(directory).metadata().unwrap();
+            assert_eq!(metadata.permissions().mode() & 0o777, 0o700, "{directory}");
+        }
     }
 }
