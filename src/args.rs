@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
-use importer::Run;
+use importer::{HelmFrom, Run};
 
 /// What a flag, or another yes, stands for: the first, else the second.
 pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
@@ -85,6 +85,23 @@ impl ChangeArguments {
     /// How long is waited for the cluster to become as asked.
     pub(crate) fn timeout(&self) -> Duration {
         self.longest.timeout()
+    }
+}
+
+/// Whether charts are installed by what an archive includes.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct IncludedHelmArguments {
+    /// Install charts by the `helm` that the archive includes: the publisher's program, which then runs on this machine
+    /// with all of your rights, here and in the cluster; it must be, byte for byte, what was signed
+    #[arg(long, conflicts_with = "helm")]
+    pub(crate) use_included_helm: bool,
+}
+
+impl IncludedHelmArguments {
+    /// The choice.
+    pub(crate) fn helm_from(&self) -> HelmFrom {
+        choose(self.use_included_helm, HelmFrom::Archive, HelmFrom::Site)
     }
 }
 

@@ -43,8 +43,8 @@ pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Re
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Recreate, Replace, Request, Target,
-    Unproved,
+    HelmFrom, HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Recreate, Replace, Request,
+    Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
@@ -61,9 +61,9 @@ pub use plan::rights::manifests::{
     Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,
 };
 pub use plan::summary::{
-    PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedLaterPods,
-    PlannedLine, PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch, PlannedProof,
-    PlannedRight, PlannedTarget,
+    PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedHelm,
+    PlannedLaterPods, PlannedLine, PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch,
+    PlannedProof, PlannedRight, PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use renderer::{RendererError, postrender};

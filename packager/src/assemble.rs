@@ -11,6 +11,7 @@ use sources::{Blob, Collected, Here};
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::load::Loaded;
+use crate::programs::LoadedHelm;
 
 /// Every file of the archive but those that `archive` makes itself. `source` says where each blob comes from.
 pub(crate) fn files(
@@ -41,6 +42,7 @@ pub(crate) fn files(
     );
     list.extend(objects(loaded, &images)?);
     list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
+    list.extend(loaded.programs.iter().map(LoadedHelm::file));
     list.extend(derived);
     Ok(list)
 }

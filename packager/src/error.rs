@@ -131,6 +131,23 @@ pub enum PackError {
         "there are charts, and no `helm` that could render them: which images they need cannot be told"
     )]
     NoHelm,
+    /// What is to be included is no program that can be.
+    #[error("`{}` is no executable for Linux on amd64 or arm64, and so cannot be included", .0.display())]
+    NoExecutable(PathBuf),
+    /// What is to be included is no Helm 4, or cannot be asked.
+    #[error("`{}` cannot be included as `helm`", path.display())]
+    IncludedHelm {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: helm::HelmError,
+    },
+    /// Two programs for one kind of processor.
+    #[error("there are two programs to include for {0}; an archive has one for each")]
+    HelmTwice(archive::Architecture),
+    /// A program is to be included, and there is nothing that it would install.
+    #[error("there are no charts that an included `helm` could install")]
+    HelmWithoutCharts,
     /// The program that renders charts cannot be used.
     #[error("charts cannot be rendered")]
     Helm(#[from] helm::HelmError),

@@ -15,6 +15,7 @@ mod missing;
 mod operator;
 mod pack;
 mod preview;
+mod programs;
 mod render;
 mod rendered;
 mod sets;
@@ -35,6 +36,7 @@ pub use init::init;
 pub use missing::MissingImage;
 pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
+pub use programs::IncludedHelm;
 pub use render::{ChartRemark, Renderer};
 pub use rendered::ReachesOut;
 

@@ -13,6 +13,7 @@ use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::operator::{self, TextFile};
+use crate::programs::LoadedHelm;
 use crate::render::{self, Rendered, Renderer};
 use crate::sets::{self, LoadedSet};
 
@@ -33,6 +34,8 @@ pub(crate) struct Loaded {
     pub(crate) charts: Vec<LoadedChart>,
     /// What they render to.
     pub(crate) rendered: Vec<Rendered>,
+    /// The programs that are included.
+    pub(crate) programs: Vec<LoadedHelm>,
     /// CRDs and roles that lie there although there is no operator to use them.
     pub(crate) unused: Vec<PathBuf>,
 }
@@ -104,6 +107,7 @@ pub(crate) fn load(
         sets,
         charts,
         rendered: of_charts,
+        programs: Vec::new(),
         source,
         id,
         operator,

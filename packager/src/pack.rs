@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use archive::{Draft, Feature, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
-use schemas::{
-    Capability, Digest, ImagePlace, ImageSource, SolutionId, SolutionSpec, StatementTime,
-};
+use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use serde::{Serialize, Serializer};
 use signing::SecretKey;
 use sources::{
@@ -19,6 +17,7 @@ use watch::{Cancel, Watch};
 
 use crate::error::PackError;
 use crate::load::{self, Loaded};
+use crate::programs::{self, IncludedHelm};
 use crate::render::{self, ChartRemark, Renderer};
 use crate::{Event, assemble, charts};
 
@@ -45,6 +44,10 @@ pub struct Request {
     pub remote: Remote,
     /// What renders charts.
     pub renderer: Renderer,
+    /// The programs `helm` that are included, for sites that have none.
+    pub include_helm: Vec<PathBuf>,
+    /// Where copies of these lie while they are asked for their version.
+    pub scratch: PathBuf,
     /// How many threads read, hash and compress.
     pub threads: NonZeroUsize,
 }
@@ -90,6 +93,9 @@ pub struct Packed {
     pub blob_bytes: u64,
     /// What each image is, sorted by place.
     pub pinned: Vec<Pinned>,
+    /// The programs that it includes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub helm: Vec<IncludedHelm>,
     /// What a check says of it: warnings. As JSON its findings.
     #[serde(rename = "findings", serialize_with = "findings")]
     pub report: Report,
@@ -135,7 +141,7 @@ pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackE
     packed
 }
 
-/// The first stage: the texts and the charts.
+/// The first stage: the texts, the charts and the programs.
 pub(crate) fn load(
     request: &Request,
     cache: &Cache,
@@ -144,7 +150,12 @@ pub(crate) fn load(
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let network = Network::new(&request.remote, cache, &watched);
-    load::load(&request.directory, &network, &request.renderer, watch)
+    let programs = programs::load(&request.include_helm, &request.scratch)?;
+    let loaded = load::load(&request.directory, &network, &request.renderer, watch)?;
+    if loaded.charts.is_empty() && !programs.is_empty() {
+        return Err(PackError::HelmWithoutCharts);
+    }
+    Ok(Loaded { programs, ..loaded })
 }
 
 /// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
@@ -201,6 +212,7 @@ fn pack_loaded(
         id: loaded.id.clone(),
         images: pinned.len() + charts::images(&loaded.charts).len(),
         pinned,
+        helm: included(loaded),
         blobs: blobs.len() + of_charts.len(),
         blob_bytes: sizes.chain(of_charts.into_values()).sum(),
         report,
@@ -269,6 +281,11 @@ fn plan(
     Ok(Unsigned::new(info(loaded, request.time), files)?)
 }
 
+pub(crate) fn included(loaded: &Loaded) -> Vec<IncludedHelm> {
+    let programs = loaded.programs.iter();
+    programs.map(|it| it.included.clone()).collect()
+}
+
 fn pinned(image: &Collected) -> Pinned {
     Pinned {
         place: image.place.clone(),
@@ -283,15 +300,19 @@ pub(crate) fn info(loaded: &Loaded, time: StatementTime) -> Info {
         time,
         upgrade_from: loaded.source.spec.upgrade_from.clone(),
         expires: loaded.source.spec.expires,
-        requires: requires(&assemble::manifest(loaded).spec),
+        requires: requires(loaded),
         optional: Vec::new(),
     }
 }
 
 /// What a reader must know to read what this becomes.
-fn requires(spec: &SolutionSpec) -> Vec<Capability> {
+fn requires(loaded: &Loaded) -> Vec<Capability> {
+    let spec = assemble::manifest(loaded).spec;
     let features = Feature::ALL.into_iter();
-    let features = features.filter(|feature| feature.is_in(spec));
+    let features = features.filter(|feature| match feature {
+        Feature::Programs => !loaded.programs.is_empty(),
+        feature => feature.is_in(&spec),
+    });
     features.map(Feature::capability).collect()
 }
 

@@ -14,6 +14,7 @@ use watch::Watch;
 use crate::error::PackError;
 use crate::load::Loaded;
 use crate::pack::{self, Request};
+use crate::programs::IncludedHelm;
 use crate::{Event, assemble, charts};
 
 /// What would be packed.
@@ -29,6 +30,9 @@ pub struct Preview {
     pub size: u64,
     /// The images, by place.
     pub images: Vec<ImagePreview>,
+    /// The programs that are included.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub helm: Vec<IncludedHelm>,
     /// How many different layers and configurations there are.
     pub blobs: usize,
     /// The bytes of these together.
@@ -129,6 +133,7 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
         },
         size,
         images,
+        helm: pack::included(&loaded),
         files: list,
         blobs: number,
         blob_bytes,

@@ -136,6 +136,8 @@ spec:
             },
             remote: sources::Remote::default(),
             renderer: Renderer::Helm(Some(helm())),
+            include_helm: Vec::new(),
+            scratch: self.0.path().to_owned(),
         }
     }
 

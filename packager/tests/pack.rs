@@ -48,6 +48,8 @@ fn request(tree: &Path, output: &Path) -> Request {
         },
         remote: Remote::default(),
         renderer: Renderer::Nothing,
+        include_helm: Vec::new(),
+        scratch: tree.to_owned(),
     }
 }
 

@@ -72,6 +72,8 @@ spec:
         },
         remote: sources::Remote::default(),
         renderer: Renderer::Nothing,
+        include_helm: Vec::new(),
+        scratch: directory.to_owned(),
     };
     pack(&request, &Watch::silent(Cancel::never())).unwrap()
 }

@@ -10,7 +10,9 @@ use validator::{Accepted, AcceptedBefore, Finding, Report};
 
 use super::import::{self, PlanArguments};
 use super::validate::words;
-use crate::args::{ChangeArguments, ClusterArguments, Output, RegistryArguments};
+use crate::args::{
+    ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, RegistryArguments,
+};
 use crate::failure::{Failure, Outcome};
 use crate::{environment, interrupt, render};
 
@@ -28,6 +30,9 @@ pub(super) struct KeptArguments {
 
     #[command(flatten)]
     pub(super) turn: ChangeArguments,
+
+    #[command(flatten)]
+    included: IncludedHelmArguments,
 }
 
 impl KeptArguments {
@@ -68,6 +73,7 @@ impl KeptArguments {
         };
         let mut request = request(&kept)?;
         request.allowed.conflicts = self.planning.conflicts();
+        request.helm_from = self.included.helm_from();
         let reached = (&kept.client, cluster);
         let choices = self.planning.choices();
         import::carry_out(&kept.accepted, request, reached, (choices, None), output).await

@@ -59,6 +59,8 @@ const NOTHING_BEFORE: &str = "`solution status` lists what is imported, and `sol
 const REVISIONS: &str = "`solution history NAME --environment NAME` shows what was deployed there; `solution deploy NAME VERSION` runs any imported version";
 const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `solution deploy NAME VERSION --allow-downgrade` runs the one that is imported now";
 const NO_HELM: &str = "install helm 4, and name it with `--helm FILE` or `HELM` where it is not on the path; or leave out `--environment`: the registry then offers each chart as `oci://`";
+const NO_INCLUDED_HELM: &str = "install helm 4 here, and leave `--use-included-helm` out; a publisher includes one with `solution pack --include-helm`";
+const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from elsewhere and name it with `--helm`";
 const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution cat`) shows the same";
 const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
 const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects` takes it over, after `--dry-run --diff` has shown what would change";
@@ -173,6 +175,8 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
         Unfit::NoKind(.., found) => other_kind(found),
         Unfit::NoHelm | Unfit::Helm(_) => NO_HELM,
+        Unfit::NoIncludedHelm(_) => NO_INCLUDED_HELM,
+        Unfit::UnsignedHelm => UNSIGNED_HELM,
         Unfit::Rendering(..) => RENDERING,
         Unfit::NotCarried(..) => NOT_CARRIED,
         Unfit::ReleaseTaken(..) => RELEASE_TAKEN,

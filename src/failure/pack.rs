@@ -28,6 +28,16 @@ impl Judge for PackError {
                 "install Helm 4, or name it with `--helm` or HELM; `--no-render` packs without looking for the images that charts need",
             ),
             Self::Helm(error) => error.answer(),
+            Self::NoExecutable(_) => {
+                no("give `helm` out of an archive for Linux that its project publishes, unpacked")
+            }
+            Self::IncludedHelm { source, .. } => match source {
+                HelmError::NotHelm4 { .. } | HelmError::Failed { .. } => {
+                    no("give the program of Helm 4")
+                }
+                source => source.answer(),
+            },
+            Self::HelmTwice(_) | Self::HelmWithoutCharts => no("leave `--include-helm` out"),
             Self::Render { source, .. } => source.answer(),
             Self::NoAddress(_) => no(
                 "give the chart the whole address by placeholders of one image, repository and tag or digest, or its reference without a placeholder",
@@ -67,7 +77,7 @@ impl Judge for HelmError {
             Self::Missing(_) | Self::NotHelm4 { .. } => {
                 no("install Helm 4, or name it with `--helm` or HELM")
             }
-            Self::TooMuch { .. } => NO,
+            Self::TooMuch { .. } | Self::Altered { .. } => NO,
             Self::Failed { .. } => no(
                 "values that the chart cannot do without go into spec.charts.values; what it says can be tried with `helm template`",
             ),

@@ -95,6 +95,7 @@ fn about(group: &str) -> &'static str {
             "`manifests/`: the sets of objects that are applied as they are, and the parameters."
         }
         "charts" => "`charts/`: the Helm charts, and the artifacts that registries offer of them.",
+        "programs" => "`bin/`: the programs that an archive includes for sites that have none.",
         "practice" => "What works, but is better done differently.",
         other => panic!("group {other} has no words"),
     }

@@ -392,6 +392,60 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
 }
 
+/// Where no Helm is, the archive's own does the same: only if it is asked for, and only if somebody vouches for it.
+#[test]
+fn charts_are_installed_by_the_helm_that_the_archive_includes() {
+    let site = site("charts-own");
+    let plain = pack(&site, "1.0.0", VALUES);
+    let with = |out: &str, signing: &[&str]| {
+        let include = [
+            "pack",
+            "1.0.0",
+            "-o",
+            out,
+            "--force",
+            "--include-helm",
+            &*HELM,
+        ];
+        let packed = solution(&site, &[&include[..], signing].concat()).success();
+        assert!(packed.contains("helm        for amd64 (v4."), "{packed}");
+    };
+    // This machine has no Helm: neither a variable nor a path leads to one.
+    let import = |archive: &str, more: &[&str]| {
+        let into = ["-e", "prod", "--pull-secret", "login"];
+        site.import(archive, &[&into[..], more].concat())
+    };
+    let refused = import(&plain, &["--use-included-helm"]).failure(1);
+    let words = "the archive includes no `helm` for amd64";
+    assert!(refused.contains(words), "{refused}");
+    with("unsigned.iso", &["--unsigned"]);
+    let unsigned = ["--use-included-helm", "--allow-unsigned", "shop-1.0.0"];
+    let refused = import("unsigned.iso", &unsigned).failure(1);
+    let words = "nobody signed the archive, so the `helm` that it includes is not run";
+    assert!(refused.contains(words), "{refused}");
+
+    with("own.iso", &["--key", "publisher.key"]);
+    let refused = import("own.iso", &[]).failure(1);
+    assert!(refused.contains("there is no `helm`"), "{refused}");
+    let dry = ["--use-included-helm", "--dry-run"];
+    let shown = import("own.iso", &dry).success();
+    let words = ", included in the archive: the publisher's program";
+    assert!(shown.contains(words), "{shown}");
+    let json = [&dry[..], &["--output", "json"]].concat();
+    let shown: Value = import("own.iso", &json).json();
+    assert_eq!(shown["target"]["helm"]["included"], true, "{shown}");
+    import("own.iso", &["--use-included-helm"]).success();
+    assert_eq!(statuses(&site), ["deployed"]);
+
+    // A site keeps it with the archive's head.
+    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    let deploy = ["deploy", "shop", "-e", "prod", "--ca-file", &ca];
+    let login = ["--pull-secret", "login", "--use-included-helm"];
+    site.solution(&[&deploy[..], &login].concat()).success();
+    assert_eq!(statuses(&site), ["deployed"]);
+}
+
 #[test]
 fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
     let site = site("charts-space");

@@ -1,6 +1,6 @@
 //! The proof that an archive was checked: everything the importer uses, and nothing that was not checked.
 
-use archive::{Blob, Listed};
+use archive::{Architecture, Blob, Listed, helm_path};
 use schemas::{Digest, Image, Solution, Statement};
 use serde_json::Value;
 use signing::Signers;
@@ -20,6 +20,7 @@ pub struct Accepted {
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
     pub(crate) charts: Vec<CarriedChart>,
+    pub(crate) helm: Vec<Architecture>,
 }
 
 impl Accepted {
@@ -77,6 +78,20 @@ impl Accepted {
     #[must_use]
     pub fn charts(&self) -> &[CarriedChart] {
         &self.charts
+    }
+
+    /// For which processors the archive includes the program `helm`.
+    #[must_use]
+    pub fn helm_for(&self) -> &[Architecture] {
+        &self.helm
+    }
+
+    /// The program `helm` for a processor, to be verified while it is read; none when the archive does not include it.
+    #[must_use]
+    pub fn helm(&self, architecture: Architecture) -> Option<Blob> {
+        let included = self.helm.contains(&architecture);
+        let blob = || self.listed.file(helm_path(architecture).as_str());
+        included.then(blob).flatten()
     }
 
     /// A content of the archive, to be verified while it is read; none when the archive does not have it.

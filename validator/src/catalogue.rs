@@ -27,7 +27,7 @@ pub struct FindingInfo {
 
 impl FindingInfo {
     /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator`,
-    /// `manifests`, `charts` or `practice`.
+    /// `manifests`, `charts`, `programs` or `practice`.
     #[must_use]
     pub fn group(&self) -> &'static str {
         self.id.split('.').next().unwrap_or_default()
@@ -386,6 +386,22 @@ catalogue! {
         RELEASE_SIZE: Error, "charts.release-size",
             "Helm cannot store a release of the chart: it keeps all of it in one Secret",
             "leave files out of the chart by its .helmignore, or install large definitions of custom resources by another chart";
+    }
+
+    /// `bin/`: programs for the site.
+    programs {
+        CAPABILITY: Error, "programs.capability",
+            "the signed statement requires what reading programs takes, and there are none",
+            "make the archive again with `solution pack`";
+        UNEXPECTED: Error, "programs.unexpected",
+            "a file below bin/ is none of the programs that an archive can include",
+            "make the archive again with `solution pack`, which writes bin/helm-linux-ARCHITECTURE";
+        SIZE: Error, "programs.size",
+            "a program is larger than any that archives include",
+            "include a program that is linked without what debuggers need";
+        EXECUTABLE: Error, "programs.executable",
+            "a program is no executable for Linux and the processor that its name says",
+            "make the archive again with `solution pack --include-helm`, with Helm as its project publishes it";
     }
 
     /// What works but is better done otherwise.

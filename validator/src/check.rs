@@ -156,6 +156,7 @@ impl Checking<'_> {
                 roles: content.roles,
                 sets: content.sets,
                 charts: content.charts,
+                helm: content.helm,
             }),
             _ => None,
         })

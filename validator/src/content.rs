@@ -1,7 +1,7 @@
-//! Everything that is checked of the listed files: manifest, images, operator, charts, sets. What is read here is read once, and is
+//! Everything that is checked of the listed files: manifest, images, operator, charts, sets, programs. What is read here is read once, and is
 //! what the importer gets.
 
-use archive::OpenError;
+use archive::{Architecture, OpenError};
 use schemas::{ImageReference, Predicate, Solution};
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::files::Files;
 use crate::finding::Findings;
 use crate::images::Images;
 use crate::sets::CarriedSet;
-use crate::{charts, images, manifest, operator, practice, sets};
+use crate::{charts, images, manifest, operator, practice, programs, sets};
 
 /// What the files hold, as far as they could be read.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Content {
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
     pub(crate) charts: Vec<CarriedChart>,
+    /// For which processors there is a `helm`.
+    pub(crate) helm: Vec<Architecture>,
 }
 
 /// Reads and checks the files of the Solution that was signed.
@@ -62,6 +64,7 @@ pub(crate) fn check(
         requires,
     };
     let sets = sets::check(files, solution.as_ref(), beside, findings)?;
+    let helm = programs::check(files, requires, findings)?;
     practice::check(solution.as_ref(), &images.places, findings);
     Ok(Content {
         solution,
@@ -70,5 +73,6 @@ pub(crate) fn check(
         roles: operator.roles,
         sets,
         charts,
+        helm,
     })
 }

@@ -177,6 +177,7 @@ mod tests {
                 "operator",
                 "manifests",
                 "charts",
+                "programs",
                 "practice"
             ]
         );

@@ -21,6 +21,7 @@ mod manifest;
 mod operator;
 mod options;
 mod practice;
+mod programs;
 mod refusal;
 mod report;
 pub mod rules;

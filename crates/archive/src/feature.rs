@@ -8,6 +8,9 @@ pub const MANIFESTS: &str = "manifests";
 /// The Helm charts, of archives that require [`Feature::Charts`].
 pub const CHARTS: &str = "charts";
 
+/// The programs that an archive includes, of those that require [`Feature::Programs`].
+pub const PROGRAMS: &str = "bin";
+
 /// Something that an archive has beyond format 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
@@ -17,11 +20,18 @@ pub enum Feature {
     Manifests,
     /// What an operator's Deployment has beneath what an import sets of it (docs/format-operator-template.md).
     OperatorTemplate,
+    /// Programs for the site (docs/format-programs.md).
+    Programs,
 }
 
 impl Feature {
     /// All of them, in the order of a statement.
-    pub const ALL: [Self; 3] = [Self::Charts, Self::Manifests, Self::OperatorTemplate];
+    pub const ALL: [Self; 4] = [
+        Self::Charts,
+        Self::Manifests,
+        Self::OperatorTemplate,
+        Self::Programs,
+    ];
 
     /// What the statement requires of a reader.
     ///
@@ -40,10 +50,11 @@ impl Feature {
             Self::Charts => "charts-0.1.0",
             Self::Manifests => "manifests-0.1.0",
             Self::OperatorTemplate => "operator-template-0.1.0",
+            Self::Programs => "programs-0.1.0",
         }
     }
 
-    /// Whether a Solution has it.
+    /// Whether a Solution's manifest has it. Programs are files that no manifest names.
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {
@@ -53,6 +64,7 @@ impl Feature {
                 let operator = solution.operator.as_ref();
                 operator.is_some_and(|operator| operator.template.is_some())
             }
+            Self::Programs => false,
         }
     }
 
@@ -69,6 +81,7 @@ impl Feature {
             Self::Charts => Some(CHARTS),
             Self::Manifests => Some(MANIFESTS),
             Self::OperatorTemplate => None,
+            Self::Programs => Some(PROGRAMS),
         }
     }
 }

@@ -19,6 +19,7 @@ mod open;
 mod order;
 mod pieces;
 mod pipeline;
+mod program;
 mod readme;
 mod sign;
 mod temporary;
@@ -29,7 +30,7 @@ mod write;
 
 pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
-pub use feature::{CHARTS, Feature, MANIFESTS};
+pub use feature::{CHARTS, Feature, MANIFESTS, PROGRAMS};
 pub use foreign::ForeignSignatures;
 pub use iso9660::Difference;
 pub use layout::{
@@ -43,6 +44,7 @@ pub use list::{Blob, Listed};
 pub use medium::{Blobs, Drive, Medium};
 pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
+pub use program::{Architecture, ELF_HEADER, helm_path};
 pub use readme::readme;
 pub use sign::{Destination, Signable, Subject, detached_path, read_detached};
 pub use unsigned::{ArchiveFile, FileSource, Info, Unsigned};

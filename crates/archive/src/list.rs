@@ -288,7 +288,13 @@ impl Listed {
     /// The place of a content of the OCI image layout (`blobs/sha256/<hex>`).
     #[must_use]
     pub fn blob(&self, digest: &Digest) -> Option<Blob> {
-        let entry = self.contents.get(blob_path(digest).as_str())?;
+        self.file(blob_path(digest).as_str())
+    }
+
+    /// The place of a listed file.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<Blob> {
+        let entry = self.contents.get(path)?;
         let extent = self.plan.extent_of(entry.path.as_str());
         Some(Blob {
             medium: Arc::clone(&self.medium),

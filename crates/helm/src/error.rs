@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemas::Digest;
 use watch::Cancelled;
 
 /// What went wrong with a run of Helm.
@@ -27,6 +28,16 @@ pub enum HelmError {
         program: PathBuf,
         /// What it says of its version, shortened.
         said: String,
+    },
+    /// The bytes that were given as a program are not those that were signed.
+    #[error(
+        "the included program has the digest {found}, not the signed {expected}: damaged or altered"
+    )]
+    Altered {
+        /// The digest that was signed.
+        expected: Box<Digest>,
+        /// That of its bytes.
+        found: Box<Digest>,
     },
     /// It failed.
     #[error("helm {verb}: {said}")]

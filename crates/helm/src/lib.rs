@@ -3,6 +3,7 @@
 //! This crate must not know what a chart contains nor what a cluster has: it is given a chart's bytes and says what Helm
 //! said, and it is given what Helm keeps of a release and reads it.
 
+mod copy;
 mod error;
 mod home;
 mod install;
@@ -13,6 +14,7 @@ mod renderer;
 mod run;
 pub mod stored;
 
+pub use copy::Source;
 pub use error::HelmError;
 pub use home::Home;
 pub use install::{Access, Release, Upgrade};

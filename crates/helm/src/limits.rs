@@ -28,3 +28,7 @@ pub const REQUESTS: Duration = Duration::from_mins(5);
 pub const STORED: usize = (1024 * 1024_usize).div_ceil(3) * 4;
 /// Bytes that it may inflate to: the largest charts in use come to some MB, and a bomb of this size to 800 MB.
 pub const STORED_JSON: u64 = 32 * 1024 * 1024;
+/// Bytes of a program that are copied at once.
+pub const COPIED_AT_ONCE: usize = 1024 * 1024;
+/// How often a start is tried while a process that was just started still holds the program open for writing.
+pub const STARTS: u32 = 20;

@@ -1,9 +1,11 @@
 //! A program that says of itself that it is Helm 4.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use watch::Cancel;
 
+use crate::copy::{PrivateCopy, Source};
 use crate::error::HelmError;
 use crate::home::Home;
 use crate::limits;
@@ -14,6 +16,8 @@ use crate::run::{self, Run};
 pub struct Helm {
     program: PathBuf,
     version: String,
+    /// What the program lies in as long as this value, or a clone of it, is there.
+    copy: Option<Arc<PrivateCopy>>,
 }
 
 impl Helm {
@@ -22,6 +26,7 @@ impl Helm {
         let mut helm = Self {
             program: program.to_owned(),
             version: String::new(),
+            copy: None,
         };
         let home = helm.home()?;
         let mut run = Run::new(&home, "version");
@@ -41,10 +46,25 @@ impl Helm {
         Ok(helm)
     }
 
+    /// A copy of a program in a new directory in `scratch`, which goes with the value, once it has said its version. Nothing is
+    /// run unless the copy has the digest that was signed.
+    pub fn copied(source: &Source<'_>, scratch: &Path) -> Result<Self, HelmError> {
+        let copy = PrivateCopy::new(source, scratch)?;
+        let mut helm = Self::at(copy.program())?;
+        helm.copy = Some(Arc::new(copy));
+        Ok(helm)
+    }
+
     /// What it says of its version, such as `v4.3.1`.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// Whether it is a copy of what others gave.
+    #[must_use]
+    pub fn is_copied(&self) -> bool {
+        self.copy.is_some()
     }
 
     /// Where it is.

@@ -102,7 +102,7 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
         Stdio::null()
     });
     command.stderr(Stdio::piped());
-    let child = command.spawn().map_err(|source| match source.kind() {
+    let child = start(&mut command).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => HelmError::Missing(program.to_owned()),
         _ => failed(program, source),
     })?;
@@ -125,6 +125,18 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
             said: words(&stderr.recv_timeout(TICK).unwrap_or_default()),
         }),
     }
+}
+
+/// Starts it. A program that was written just now can be held open by a process that another thread is starting, until that
+/// becomes another program.
+fn start(command: &mut Command) -> io::Result<Child> {
+    for _ in 1..limits::STARTS {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(TICK),
+            done => return done,
+        }
+    }
+    command.spawn()
 }
 
 /// What the operating system refused.

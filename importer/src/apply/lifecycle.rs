@@ -29,7 +29,8 @@ use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
-use crate::plan::releases::{program, uninstalled};
+use crate::plan::program::program;
+use crate::plan::releases::uninstalled;
 use crate::plan::rights::{
     check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
 };

@@ -310,6 +310,12 @@ pub enum Unfit {
     /// What is to install charts cannot do so, in its own words.
     #[error("charts cannot be installed: {0}")]
     Helm(String),
+    /// The archive includes no program for this kind of processor that could install charts.
+    #[error("the archive includes no `helm` for {0}")]
+    NoIncludedHelm(String),
+    /// The archive includes a program, and nobody vouches for it.
+    #[error("nobody signed the archive, so the `helm` that it includes is not run")]
+    UnsignedHelm,
     /// A chart does not render with its values at this cluster, in Helm's words.
     #[error("the {0} cannot be rendered: {1}")]
     Rendering(String, String),

@@ -57,6 +57,18 @@ pub struct Request {
     pub scratch: PathBuf,
     /// What charts are installed by.
     pub helm: HelmProgram,
+    /// Whether that is the publisher's program instead.
+    pub helm_from: HelmFrom,
+}
+
+/// Whose program installs charts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HelmFrom {
+    /// The site's own.
+    #[default]
+    Site,
+    /// The one that the archive includes: it is the publisher's, and is run with the rights of whoever imports.
+    Archive,
 }
 
 /// Whether nodes are waited for that are not Ready.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use deployer::{
     Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, Trial,
 };
+use helm::Helm;
 use schemas::{Digest, ParameterName, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -257,6 +258,9 @@ pub struct PlannedTarget {
     /// Pods that are made later, and how nodes would log in for them; none where no login is needed or none are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later_pods: Option<PlannedLaterPods>,
+    /// What charts are installed by; none where there is nothing for it to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm: Option<PlannedHelm>,
     /// The releases of charts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<PlannedChart>,
@@ -265,6 +269,25 @@ pub struct PlannedTarget {
     /// Objects of the running version that this one does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<PlannedObject>,
+}
+
+/// The program that installs charts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedHelm {
+    /// What it says of its version.
+    pub version: String,
+    /// Whether it is the one that the archive includes.
+    pub included: bool,
+}
+
+impl From<&Helm> for PlannedHelm {
+    fn from(helm: &Helm) -> Self {
+        Self {
+            version: helm.version().to_owned(),
+            included: helm.is_copied(),
+        }
+    }
 }
 
 /// A release of a chart, and what would become of it.
@@ -505,6 +528,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         pull_proof: proof.map(Proof::planned),
         site: deployment.site.values(&deployment.solution, OPERATOR),
         later_pods: None,
+        helm: deployment.releases.helm.as_ref().map(PlannedHelm::from),
         releases: planned_charts(deployment),
         objects: Vec::new(),
         removed: stale

@@ -11,12 +11,13 @@ use clap::Args;
 use importer::{Adopt, Run};
 
 use super::import::{Registries, SignerArguments};
-use crate::args::{ChangeArguments, ClusterArguments, Output, choose};
+use crate::args::{ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, choose};
 use crate::failure::{Failure, Outcome};
 
 /// Make the cluster as a file says: a `SolutionsConfiguration`, or a plan that may be approved
 #[derive(Args, Debug)]
 #[command(
+    mut_arg("use_included_helm", |argument| argument.conflicts_with("file")),
     mut_args(|argument| match argument.get_id().as_str() {
         "registry" | "pull_registry" | "replace" | "change_signers" | "forget_signers" => {
             argument.conflicts_with("plan")
@@ -88,6 +89,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     turn: ChangeArguments,
+
+    #[command(flatten)]
+    included: IncludedHelmArguments,
 }
 
 /// What becomes of what a configuration does not list.

@@ -38,7 +38,8 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
     let writer = cluster::writer(&arguments.turn)?;
     let helm = helm::installer(arguments.turn.helm.as_deref());
     let place = (environment::scratch(), helm);
-    let request = plan.file.request(environment::person(), now, writer, place);
+    let mut request = plan.file.request(environment::person(), now, writer, place);
+    request.helm_from = arguments.included.helm_from();
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
         let found = archive(arguments, &plan.file, &request, given, &cluster, output).await?;

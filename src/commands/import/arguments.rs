@@ -12,13 +12,15 @@ use super::super::image_map::{LayoutArguments, MapArguments};
 use super::super::parameters::ParameterArguments;
 use super::then::Then;
 use crate::args::{
-    ChangeArguments, ClusterArguments, RegistryArguments, TrustArguments, choose, seconds,
+    ChangeArguments, ClusterArguments, IncludedHelmArguments, RegistryArguments, TrustArguments,
+    choose, seconds,
 };
 
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
 #[command(
     mut_arg("namespace", |argument| argument.requires("environment")),
+    mut_arg("use_included_helm", |argument| argument.requires("environment")),
     mut_arg("no_pull_proof", |argument| argument.requires("environment")),
     mut_arg("set", |argument| argument.requires("environment")),
     mut_arg("values", |argument| argument.requires("environment")),
@@ -95,11 +97,14 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) turn: ChangeArguments,
+
+    #[command(flatten)]
+    pub(super) included: IncludedHelmArguments,
 }
 
 /// What says something only where there is a cluster. Also what needs an environment: clap asks for nothing that conflicts
 /// with another flag.
-const OF_CLUSTERS: [&str; 27] = [
+const OF_CLUSTERS: [&str; 28] = [
     "environment",
     "namespace",
     "create_environment",
@@ -125,6 +130,7 @@ const OF_CLUSTERS: [&str; 27] = [
     "wait",
     "timeout",
     "helm",
+    "use_included_helm",
     "receipt_key",
     "passphrase_file",
 ];

@@ -1,9 +1,9 @@
 //! The plan, for people.
 
 use importer::{
-    PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedLaterPods,
-    PlannedMigration, PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight,
-    PlannedTarget, SiteValue, Unseen,
+    PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedHelm,
+    PlannedLaterPods, PlannedMigration, PlannedObject, PlannedParameter, PlannedPatch,
+    PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
 };
 
 use super::show::flag;
@@ -105,6 +105,14 @@ fn target(target: &PlannedTarget) {
     for object in target.objects.iter().chain(&target.removed) {
         line_of(object, object.changes.len());
         warnings(object);
+    }
+    if let Some(PlannedHelm { version, included }) = &target.helm {
+        let whose = choose(
+            *included,
+            "included in the archive: the publisher's program",
+            "this machine's",
+        );
+        render::line!("helm      {version}, {whose}");
     }
     target.releases.iter().for_each(release);
     if let Some(PlannedProof {

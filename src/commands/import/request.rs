@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use importer::{
-    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, LeftOpen,
-    Nodes, Request, Target, Verb,
+    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
+    LeftOpen, Nodes, Request, Target, Verb,
 };
 use registry::{Client, Options, RegistryAddress};
 use validator::{Accepted, Depth, Finding, Report};
@@ -99,6 +99,7 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
         place,
         planning,
         turn,
+        included,
         ..
     } = arguments;
     let chosen = Chosen::of(registries, site)?;
@@ -106,6 +107,7 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
     request.nodes = nodes(arguments.wait_for_cluster);
     request.from_site = chosen.from_site;
     request.allowed.conflicts = planning.conflicts();
+    request.helm_from = included.helm_from();
     Ok(allow(request, registries, signers))
 }
 
@@ -219,6 +221,7 @@ pub(crate) fn of_goal(
         wait: turn.timeout(),
         scratch: environment::scratch(),
         helm: helm::installer(turn.helm.as_deref()),
+        helm_from: HelmFrom::Site,
     })
 }
 

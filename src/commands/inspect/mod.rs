@@ -8,7 +8,7 @@ pub(super) mod words;
 
 use std::path::PathBuf;
 
-use archive::{Listed, Opened};
+use archive::{Architecture, Feature, Listed, Opened, helm_path};
 use clap::Args;
 use registry::RegistryAddress;
 use schemas::{
@@ -87,6 +87,9 @@ struct Inspected {
     sets: Vec<SetLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     charts: Vec<ChartLine>,
+    /// The programs that it includes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<ContentsEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<ContentsEntry>,
 }
@@ -161,9 +164,21 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         map,
         sets,
         charts,
+        programs: programs(&listed),
         manifest,
         files,
     })
+}
+
+/// The programs, if the statement says that there are any.
+fn programs(listed: &Listed) -> Vec<ContentsEntry> {
+    let requires = &listed.statement().predicate.requires;
+    if !requires.contains(&Feature::Programs.capability()) {
+        return Vec::new();
+    }
+    let paths = Architecture::ALL.into_iter().map(helm_path);
+    let found = paths.filter_map(|it| listed.contents().get(it.as_str()).cloned());
+    found.collect()
 }
 
 /// Where nodes will find the images that the archive has.

@@ -65,6 +65,13 @@ pub(super) fn show(inspected: &Inspected) {
     for (release, line) in spec.charts.iter().zip(&inspected.charts) {
         charts::show(release, line);
     }
+    for program in &inspected.programs {
+        render::line!(
+            "program     {}  {}",
+            program.path,
+            render::bytes(program.size)
+        );
+    }
     for (name, parameter) in &spec.parameters {
         sets::show_parameter(name, parameter);
     }

@@ -25,6 +25,7 @@ Examples:
   solution pack shop --check
   solution pack shop --check --files --output json
   solution pack shop --add-images
+  solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm
   solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
   solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -67,7 +68,7 @@ pub(crate) struct Arguments {
     pub(super) files: bool,
 
     /// Write the images that objects and charts need and solution.yaml does not list into it, and write no archive
-    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render"])]
+    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render", "include_helm"])]
     pub(super) add_images: bool,
 
     /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
@@ -77,6 +78,11 @@ pub(crate) struct Arguments {
     /// Render no charts, and so do not look for the images that they need
     #[arg(long)]
     pub(super) no_render: bool,
+
+    /// Include this program `helm`, version 4, for sites that have none: an executable for Linux on amd64 or arm64, as its
+    /// project publishes it; may be repeated, once for each. A site runs it only with `--use-included-helm`
+    #[arg(long, value_name = "FILE")]
+    pub(super) include_helm: Vec<PathBuf>,
 
     /// Replace the archive if it exists
     #[arg(long)]

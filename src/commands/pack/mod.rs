@@ -10,7 +10,7 @@ pub(crate) mod watch;
 
 use std::path::Path;
 
-use packager::{PackError, Packed};
+use packager::{IncludedHelm, PackError, Packed};
 use serde::Serialize;
 use validator::{Finding, Report, Verdict};
 
@@ -89,5 +89,14 @@ fn show(packed: &Packed) {
         let (place, digest) = (&pinned.place, &pinned.digest);
         render::line!("image       {place} from {source}@{digest}");
     }
+    packed.helm.iter().for_each(show_helm);
     render::line!("archive id  {}", packed.archive_id);
+}
+
+/// A program that is included.
+fn show_helm(helm: &IncludedHelm) {
+    let version = helm.version.as_deref();
+    let version =
+        version.unwrap_or("its version was not asked: it is for another machine than this");
+    render::line!("helm        for {} ({version})", helm.architecture);
 }

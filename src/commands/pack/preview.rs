@@ -5,7 +5,7 @@ use std::path::Path;
 use packager::{ImagePreview, Preview};
 use validator::Verdict;
 
-use super::{Arguments, missing, request, watch};
+use super::{Arguments, missing, request, show_helm, watch};
 use crate::args::{Output, choose};
 use crate::commands::{inspect, validate};
 use crate::failure::{Failure, Outcome};
@@ -50,6 +50,7 @@ fn show(preview: &Preview) {
     for image in &preview.images {
         show_image(image);
     }
+    preview.helm.iter().for_each(show_helm);
     inspect::words::show_files(&preview.files);
     render::note(match preview.verdict {
         Verdict::Refused => "refused: `solution pack` would write no archive",

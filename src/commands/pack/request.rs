@@ -78,6 +78,8 @@ pub(super) fn request(
             Renderer::Nothing,
             Renderer::Helm(helm::program(arguments.helm.as_deref())),
         ),
+        include_helm: arguments.include_helm.clone(),
+        scratch: environment::scratch(),
     })
 }
 

@@ -7,6 +7,7 @@ mod archives;
 mod charts;
 mod cluster;
 mod mistakes;
+mod programs;
 mod sets;
 mod source;
 mod stages;
@@ -21,11 +22,12 @@ use source::Source;
 use validator::{FINDINGS, Verdict};
 
 /// Findings that need more than a small archive; the tests beside the code produce them.
-const TESTED_BESIDE_THE_CODE: [&str; 4] = [
+const TESTED_BESIDE_THE_CODE: [&str; 5] = [
     "charts.budget",
     "images.budget",
     "manifests.budget",
     "operator.budget",
+    "programs.size",
 ];
 
 #[test]
@@ -37,6 +39,7 @@ fn mistakes_of_publishers_are_found() {
         cluster::CASES,
         sets::CASES,
         charts::CASES,
+        programs::CASES,
         templates::CASES,
     ];
     for (name, change, expected) in tables.concat() {
@@ -99,6 +102,7 @@ fn every_finding_has_a_case() {
         cluster::CASES,
         sets::CASES,
         charts::CASES,
+        programs::CASES,
         templates::CASES,
     ];
     let mistakes = tables.concat().into_iter().flat_map(|(_, _, ids)| ids);

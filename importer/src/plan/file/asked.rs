@@ -14,7 +14,7 @@ use crate::model::error::Error;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
 use crate::model::request::{
-    Allowed, Goal, HelmProgram, LeftOpen, Nodes, PullLogin, Recreate, Request, Target,
+    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Nodes, PullLogin, Recreate, Request, Target,
 };
 use crate::model::writer::Writer;
 
@@ -182,6 +182,7 @@ impl FiledRequest {
             wait: Duration::from_secs(self.wait.0),
             scratch,
             helm,
+            helm_from: HelmFrom::Site,
         }
     }
 }

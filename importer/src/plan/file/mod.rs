@@ -287,8 +287,11 @@ impl PlanFile {
 
 impl PlanFile {
     /// What charts make by chance is another thing each time they are rendered: of what is the same object with the same
-    /// fate, the difference is shown as before. What decides it is what goes in.
+    /// fate, the difference is shown as before. What decides it is what goes in. By which Helm is for who applies it to say.
     fn show_charts(&self, anew: &mut PlanSummary) {
+        if let (Some(shown), Some(now)) = (&self.summary.target, &mut anew.target) {
+            now.helm.clone_from(&shown.helm);
+        }
         let charts = |target: &PlannedTarget| target.releases.clone();
         let shown = self.summary.target.as_ref().map(charts).unwrap_or_default();
         let now = anew.target.iter_mut().flat_map(|it| &mut it.releases);

@@ -45,6 +45,7 @@ fn summary() -> PlanSummary {
             patches: Vec::new(),
             cleanup: vec!["Job prod/farewell".to_owned()],
             later_pods: None,
+            helm: None,
             releases: Vec::new(),
             objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
             removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],
@@ -101,6 +102,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
         wait: Duration::from_secs(wait),
         scratch: PathBuf::new(),
         helm: helm(),
+        helm_from: HelmFrom::Site,
     }
 }
 

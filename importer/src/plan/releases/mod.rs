@@ -11,7 +11,6 @@ mod sent;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use deployer::{Cluster, Object};
 use helm::Helm;
@@ -28,12 +27,13 @@ use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::{Above, Obstacle, Unfit};
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::release::{RecordedRelease, namespace_of};
-use crate::model::request::{Asked, HelmProgram};
+use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::carrying::addresses;
 use crate::plan::finish::FinishInputs;
+use crate::plan::program;
 use crate::plan::standing::StandingRelease;
 
 /// Counts what finishes objects: other objects of the same chart are another input.
@@ -126,7 +126,7 @@ impl Releasing<'_> {
         let going = self.before.iter().rev().filter(|old| !stays(old));
         releases.going = going.cloned().collect();
         if releases.changes() {
-            releases.helm = program(&self.asked.request.helm, obstacles).await?;
+            releases.helm = program::chosen(self.asked, obstacles).await?;
         }
         if let Some(helm) = releases.helm.clone()
             && releases.all.iter().any(PlannedRelease::changes)
@@ -218,26 +218,6 @@ impl Releasing<'_> {
             known: once,
             offered: release.version.clone(),
         }))
-    }
-}
-
-/// The program that Helm is run with, once it has said its version; that there is none is in the way.
-pub(crate) async fn program(
-    asked: &HelmProgram,
-    obstacles: &mut Vec<Obstacle>,
-) -> Result<Option<Helm>, Error> {
-    let Some(program) = asked.program.clone() else {
-        obstacles.push(Unfit::NoHelm.into());
-        return Ok(None);
-    };
-    let at = |program: PathBuf| Helm::at(&program);
-    let helm = tokio::task::spawn_blocking(move || at(program)).await;
-    match helm.expect("a run of Helm does not panic") {
-        Ok(helm) => Ok(Some(helm)),
-        Err(error) => {
-            obstacles.push(Unfit::Helm(error.to_string()).into());
-            Ok(None)
-        }
     }
 }
 
