@@ -1,6 +1,7 @@
 //! The Helm charts that a Solution carries: read or packaged, with the values that their releases get.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -141,6 +142,8 @@ pub struct ReadChart {
     pub version: ChartVersion,
     /// Its archive; that of a directory as a pack would make it.
     pub archive: Vec<u8>,
+    /// What says who signed it, of a packed chart on this disk.
+    pub provenance: Option<Vec<u8>>,
 }
 
 /// Reads a chart that is in no source tree yet. What was downloaded stays in the cache in this directory.
@@ -157,6 +160,10 @@ pub fn read_chart(
     let (path, archive) = bytes(source, |path| Ok(path.to_owned()), &network)?;
     let chart = Chart::read(&archive).map_err(|source| PackError::Chart { path, source })?;
     check(source, &chart)?;
+    let provenance = match source {
+        ChartSource::File(file) => provenance(file)?,
+        _ => None,
+    };
     drop(network);
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));
@@ -165,7 +172,18 @@ pub fn read_chart(
         name: chart.name,
         version: chart.version,
         archive,
+        provenance,
     })
+}
+
+/// The provenance file beside a chart on this disk; none if there is none.
+pub(crate) fn provenance(chart: &Path) -> Result<Option<Vec<u8>>, PackError> {
+    let mut path = OsString::from(chart);
+    path.push(".prov");
+    match files::read(Path::new(&path), charts::limits::PROVENANCE as u64) {
+        Err(error) if error.is_missing() => Ok(None),
+        read => Ok(Some(read?)),
+    }
 }
 
 /// Refuses a chart that is another one than its source says.

@@ -148,6 +148,31 @@ pub enum PackError {
     /// A program is to be included, and there is nothing that it would install.
     #[error("there are no charts that an included `helm` could install")]
     HelmWithoutCharts,
+    /// Charts are to be verified, and there is no program for it.
+    #[error("there is no `helm` that could verify who signed the charts")]
+    NoVerifier,
+    /// The program that verifies charts cannot be used.
+    #[error("charts cannot be verified")]
+    Verifier(#[source] helm::HelmError),
+    /// A chart that is to be signed is a directory.
+    #[error("the chart `{0}` is a directory, and only a packaged chart can be signed")]
+    SignedDirectory(ReleaseName),
+    /// A chart that is to be signed is not.
+    #[error("the chart `{release}` is not signed: `{from}` has no provenance file")]
+    NoProvenance {
+        /// Its release.
+        release: ReleaseName,
+        /// Where it comes from.
+        from: ChartSource,
+    },
+    /// A chart is not what a key of the keyring signed.
+    #[error("the chart `{release}` is not what a key of the keyring signed")]
+    Unverified {
+        /// Its release.
+        release: ReleaseName,
+        /// What Helm says.
+        source: helm::HelmError,
+    },
     /// The program that renders charts cannot be used.
     #[error("charts cannot be rendered")]
     Helm(#[from] helm::HelmError),

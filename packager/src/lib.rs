@@ -16,6 +16,7 @@ mod operator;
 mod pack;
 mod preview;
 mod programs;
+mod provenance;
 mod render;
 mod rendered;
 mod sets;
@@ -47,6 +48,8 @@ pub enum Event {
     Unused(PathBuf),
     /// There are charts, and nothing renders them: their images are not looked for.
     NotRendered,
+    /// A chart is what the key with this fingerprint signed.
+    Verified(ReleaseName, Option<String>),
     /// A chart is rendered.
     Rendering(ReleaseName),
     /// Something about a chart that its publisher should know.

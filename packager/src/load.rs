@@ -14,6 +14,7 @@ use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::operator::{self, TextFile};
 use crate::programs::LoadedHelm;
+use crate::provenance;
 use crate::render::{self, Rendered, Renderer};
 use crate::sets::{self, LoadedSet};
 
@@ -40,6 +41,15 @@ pub(crate) struct Loaded {
     pub(crate) unused: Vec<PathBuf>,
 }
 
+/// What `helm` does with charts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByHelm<'a> {
+    /// What renders them.
+    pub(crate) renderer: &'a Renderer,
+    /// The keys of which one must have signed each; without, nobody asks.
+    pub(crate) keyring: Option<&'a Path>,
+}
+
 const FILE: &str = "solution.yaml";
 
 fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
@@ -62,7 +72,7 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
 pub(crate) fn load(
     directory: &Path,
     network: &Network<'_>,
-    renderer: &Renderer,
+    ByHelm { renderer, keyring }: ByHelm<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {
     let path = directory.join(FILE);
@@ -91,6 +101,10 @@ pub(crate) fn load(
     let below = |field, path: &Path| below(directory, field, path);
     let charts = charts.map(|it| charts::load(it, below, network));
     let charts = charts.collect::<Result<Vec<_>, _>>()?;
+    if let Some(keyring) = keyring {
+        let signed: Vec<_> = source.spec.charts.iter().zip(&charts).collect();
+        provenance::check(&signed, (keyring, renderer), below, network, watch)?;
+    }
     sets::check(&sets, &charts, &source.spec)?;
     let of_charts = render::render(&charts, (&id, &source.spec), renderer, watch)?;
     if source

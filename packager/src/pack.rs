@@ -16,7 +16,7 @@ use validator::{Report, Verdict, rules};
 use watch::{Cancel, Watch};
 
 use crate::error::PackError;
-use crate::load::{self, Loaded};
+use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, IncludedHelm};
 use crate::render::{self, ChartRemark, Renderer};
 use crate::{Event, assemble, charts};
@@ -44,6 +44,8 @@ pub struct Request {
     pub remote: Remote,
     /// What renders charts.
     pub renderer: Renderer,
+    /// The keys of which one must have signed each chart; without, nobody asks.
+    pub keyring: Option<PathBuf>,
     /// The programs `helm` that are included, for sites that have none.
     pub include_helm: Vec<PathBuf>,
     /// Where copies of these lie while they are asked for their version.
@@ -151,7 +153,11 @@ pub(crate) fn load(
     let watched = watch.with(&tell);
     let network = Network::new(&request.remote, cache, &watched);
     let programs = programs::load(&request.include_helm, &request.scratch)?;
-    let loaded = load::load(&request.directory, &network, &request.renderer, watch)?;
+    let by_helm = ByHelm {
+        renderer: &request.renderer,
+        keyring: request.keyring.as_deref(),
+    };
+    let loaded = load::load(&request.directory, &network, by_helm, watch)?;
     if loaded.charts.is_empty() && !programs.is_empty() {
         return Err(PackError::HelmWithoutCharts);
     }

@@ -9,7 +9,7 @@ use watch::{Cancel, Watch};
 
 use crate::Event;
 use crate::error::PackError;
-use crate::load::{self, Loaded};
+use crate::load::{self, ByHelm, Loaded};
 use crate::render::Renderer;
 
 pub(crate) const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
@@ -105,5 +105,9 @@ pub(crate) fn load_by(
     let (remote, cache) = (Remote::default(), Cache::new(&directory.join("no-cache")));
     let silent = Watch::silent(Cancel::never());
     let network = Network::new(&remote, &cache, &silent);
-    load::load(directory, &network, renderer, watch)
+    let by_helm = ByHelm {
+        renderer,
+        keyring: None,
+    };
+    load::load(directory, &network, by_helm, watch)
 }

@@ -136,6 +136,7 @@ spec:
             },
             remote: sources::Remote::default(),
             renderer: Renderer::Helm(Some(helm())),
+            keyring: None,
             include_helm: Vec::new(),
             scratch: self.0.path().to_owned(),
         }
@@ -336,4 +337,26 @@ fn what_cannot_be_installed_is_not_packed() {
         "{said}"
     );
     assert!(said.contains("no such thing"), "{said}");
+}
+
+/// The real program says its version, and is what lies in the archive.
+#[test]
+fn a_helm_that_is_included_says_its_version() {
+    let tree = Tree::new(&[PLACES[0]], "");
+    let request = Request {
+        include_helm: vec![helm()],
+        ..tree.request()
+    };
+    let checked = preview(&request, &Watch::silent(Cancel::never())).unwrap();
+    let [included] = &checked.helm[..] else {
+        panic!("{checked:?}");
+    };
+    let version = included.version.as_deref().unwrap();
+    assert!(version.starts_with("v4."), "{version}");
+    let path = archive::helm_path(included.architecture);
+    let mut files = checked.files.iter();
+    let file = files.find(|it| it.path == path).unwrap();
+    let bytes = fs::read(helm()).unwrap();
+    assert_eq!(file.digest, files::digest(&bytes));
+    assert_eq!(checked.verdict, validator::Verdict::Accepted);
 }

@@ -48,6 +48,7 @@ fn request(tree: &Path, output: &Path) -> Request {
         },
         remote: Remote::default(),
         renderer: Renderer::Nothing,
+        keyring: None,
         include_helm: Vec::new(),
         scratch: tree.to_owned(),
     }
@@ -256,7 +257,7 @@ fn what_happens_is_told() {
                 format!("downloaded {done} of {total}")
             }
             Event::Sources(Source::Retrying { reason, .. }) => format!("again: {reason}"),
-            Event::NotRendered | Event::Rendering(_) | Event::Chart(..) => {
+            Event::NotRendered | Event::Verified(..) | Event::Rendering(_) | Event::Chart(..) => {
                 panic!("there is no chart")
             }
         };

@@ -72,6 +72,7 @@ spec:
         },
         remote: sources::Remote::default(),
         renderer: Renderer::Nothing,
+        keyring: None,
         include_helm: Vec::new(),
         scratch: directory.to_owned(),
     };

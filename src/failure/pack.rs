@@ -28,6 +28,20 @@ impl Judge for PackError {
                 "install Helm 4, or name it with `--helm` or HELM; `--no-render` packs without looking for the images that charts need",
             ),
             Self::Helm(error) => error.answer(),
+            Self::NoVerifier => no("install Helm 4, or name it with `--helm` or HELM"),
+            Self::Verifier(error) => error.answer(),
+            Self::SignedDirectory(_) => no(
+                "give the chart as `helm package --sign` packages it (`file:`), or leave `--keyring` out",
+            ),
+            Self::NoProvenance { .. } => no(
+                "get the file that ends in `.prov` from the chart's publisher and put it beside a chart on this disk, or leave `--keyring` out",
+            ),
+            Self::Unverified { source, .. } => match source {
+                HelmError::Failed { .. } => no(
+                    "see whose signature it has: with the right key, `gpg --export KEY > FILE` makes a keyring; else get the chart again from its publisher, and do not use this one",
+                ),
+                source => source.answer(),
+            },
             Self::NoExecutable(_) => {
                 no("give `helm` out of an archive for Linux that its project publishes, unpacked")
             }

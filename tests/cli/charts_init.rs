@@ -62,7 +62,11 @@ web-shop/values-2.yaml
         "--output",
         "json",
     ];
+    // With it comes what says who signed it.
+    desk.write(&format!("{file}.prov"), "signed");
     let made = desk.solution(&named).json();
+    let signed = "shop/charts/web-shop-v1.2.3+b.tgz.prov";
+    assert_eq!(desk.read(signed), b"signed");
     assert_eq!(made["solution"], "shop");
     assert_eq!(made["version"], "2.0.0");
     assert_eq!(made["chartVersion"], "v1.2.3+b");

@@ -26,6 +26,7 @@ mod packing;
 #[path = "../common/pages.rs"]
 mod pages;
 mod plans;
+mod programs;
 mod releases;
 mod rights;
 mod signals;

@@ -44,7 +44,7 @@ pub const OBJECT_VALUES: usize = manifests::limits::VALUES;
 pub const OBJECT_TEXT: usize = manifests::limits::TEXT;
 /// Charts: each may take a second to look through. The largest platforms in use are made of twenty.
 pub const CHARTS: usize = 32;
-/// Bytes of a program: twice as many as Helm 4 has. It is read whole, and a site keeps it for each version that has one.
+/// Bytes of a program: half as many again as Helm 4 has. It is read whole, and a site keeps it for each version that has one.
 pub const PROGRAM_SIZE: u64 = 128 * 1024 * 1024;
 /// Namespaces of a set: each is looked for in every text. The largest releases in use have four.
 pub const SET_NAMESPACES: usize = 16;

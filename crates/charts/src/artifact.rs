@@ -16,6 +16,9 @@ pub const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 /// The media type of the chart's archive.
 pub const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 
+/// The media type of what says who signed it.
+pub const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
+
 /// The documents of an artifact; its one layer is the chart's archive, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact {
@@ -72,6 +75,28 @@ impl Artifact {
 
 /// The chart's archive in an artifact, by its manifest.
 pub fn content(manifest: &[u8]) -> Result<Descriptor, ArtifactProblem> {
+    match <[Descriptor; 1]>::try_from(layers(manifest, CONTENT)?) {
+        Ok([layer]) if layer.size > limits::ARCHIVE_SIZE => Err(ArtifactProblem::Size(layer.size)),
+        Ok([layer]) => Ok(layer),
+        Err(layers) => Err(ArtifactProblem::Content(layers.len())),
+    }
+}
+
+/// The chart's provenance file in an artifact, by its manifest; none if it has none.
+pub fn provenance(manifest: &[u8]) -> Result<Option<Descriptor>, ArtifactProblem> {
+    let mut found = layers(manifest, PROVENANCE)?;
+    match (found.pop(), found.len()) {
+        (None, _) => Ok(None),
+        (Some(layer), 0) if layer.size > limits::PROVENANCE as u64 => {
+            Err(ArtifactProblem::ProvenanceSize(layer.size))
+        }
+        (Some(layer), 0) => Ok(Some(layer)),
+        (Some(_), others) => Err(ArtifactProblem::Provenance(others + 1)),
+    }
+}
+
+/// The layers of a type in the artifact of a chart.
+fn layers(manifest: &[u8], media_type: &str) -> Result<Vec<Descriptor>, ArtifactProblem> {
     let manifest = match ImageDocument::from_slice(manifest)? {
         ImageDocument::Manifest(manifest) => manifest,
         ImageDocument::Index(_) => return Err(ArtifactProblem::Index),
@@ -80,13 +105,8 @@ pub fn content(manifest: &[u8]) -> Result<Descriptor, ArtifactProblem> {
         return Err(ArtifactProblem::Config(manifest.config.media_type));
     }
     let mut layers = manifest.layers;
-    // A signature of the chart may lie beside it.
-    layers.retain(|layer| layer.media_type == CONTENT);
-    match <[Descriptor; 1]>::try_from(layers) {
-        Ok([layer]) if layer.size > limits::ARCHIVE_SIZE => Err(ArtifactProblem::Size(layer.size)),
-        Ok([layer]) => Ok(layer),
-        Err(layers) => Err(ArtifactProblem::Content(layers.len())),
-    }
+    layers.retain(|layer| layer.media_type == media_type);
+    Ok(layers)
 }
 
 /// As Go's encoder writes it, which also escapes what HTML reads.

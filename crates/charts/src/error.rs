@@ -122,6 +122,12 @@ pub enum ArtifactProblem {
     /// Larger than is read.
     #[error("has a chart of {0} bytes; at most {max} are read", max = limits::ARCHIVE_SIZE)]
     Size(u64),
+    /// Several provenance files.
+    #[error("has {0} provenance files; expected one")]
+    Provenance(usize),
+    /// A larger provenance file than is read.
+    #[error("has a provenance file of {0} bytes; at most {max} are read", max = limits::PROVENANCE)]
+    ProvenanceSize(u64),
 }
 
 /// Why the index of a repository of charts does not lead to a chart.

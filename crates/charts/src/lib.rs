@@ -20,7 +20,7 @@ mod stored;
 mod tests;
 mod values;
 
-pub use artifact::{Artifact, CONFIG, CONTENT, content};
+pub use artifact::{Artifact, CONFIG, CONTENT, PROVENANCE, content, provenance};
 pub use asks::Asks;
 pub use chart::{Chart, ChartFile};
 pub use error::{ArchiveProblem, ArtifactProblem, ChartError, ChartProblem, IndexProblem};

@@ -17,6 +17,8 @@ pub const EXTENSION: u64 = 16 * 1024;
 pub const DEPTH: usize = 8;
 /// Bytes of `Chart.yaml`: charts that list their changes and images in annotations have 30 kB.
 pub const METADATA: usize = 256 * 1024;
+/// Bytes of a provenance file: `Chart.yaml`, a digest and a signature.
+pub const PROVENANCE: usize = 2 * METADATA;
 /// Dependencies of one chart: the largest charts in use have thirty.
 pub const DEPENDENCIES: usize = 256;
 /// Bytes of `values.schema.json`: those that hold all of Kubernetes' own have half of it.

@@ -13,6 +13,7 @@ mod render;
 mod renderer;
 mod run;
 pub mod stored;
+mod verify;
 
 pub use copy::Source;
 pub use error::HelmError;
@@ -23,3 +24,4 @@ pub use render::Rendering;
 pub use renderer::Renderer;
 pub use run::Run;
 pub use stored::{ReleaseStatus, Stored, StoredError};
+pub use verify::Provenance;

@@ -8,6 +8,10 @@ pub const OUTPUT: u64 = 64 * 1024 * 1024;
 pub const SAID: usize = 16 * 1024;
 /// How long a rendering may take: charts in use take a second. A template can go on for ever.
 pub const RENDERING: Duration = Duration::from_mins(1);
+/// How long it may take to verify a signature: milliseconds, with a keyring of thousands of keys a second.
+pub const VERIFYING: Duration = Duration::from_mins(1);
+/// Bytes of a keyring: some thousands of keys.
+pub const KEYRING: u64 = 16 * 1024 * 1024;
 /// How long it may take to say its version.
 pub const VERSION: Duration = Duration::from_secs(20);
 /// Bytes of address space: Go reserves more than a gigabyte before it does anything, the largest charts in use need 100

@@ -7,27 +7,66 @@
 #[cfg(test)]
 mod tests;
 
-use charts::{Listed, content, limits};
-use registry::{ImageLocation, Reference};
+use std::path::PathBuf;
+
+use charts::{ArtifactProblem, Listed, content, limits, provenance};
+use registry::{ImageLocation, Manifest, Reference, Site};
 use schemas::{ChartPin, OciChart, RepositoryChart};
 
+use crate::blob::Origin;
 use crate::error::SourceError;
 use crate::remote::{INDEX, Network};
 
+/// How a repository names what a registry has.
+const OCI: &str = "oci://";
+
 /// The archive of a chart in a registry.
 pub fn oci_chart(chart: &OciChart, network: &Network<'_>) -> Result<Vec<u8>, SourceError> {
-    let reference: Reference = match &chart.pin {
-        ChartPin::Version(version) => version.tag().into(),
-        ChartPin::Digest(digest) => (*digest).into(),
-    };
-    let location = ImageLocation::at(&chart.repository, reference)?;
-    let origin = network.origin(&location)?;
-    let manifest = network.document(&origin, location.reference())?;
-    let content = content(&manifest.bytes).map_err(|source| SourceError::Artifact {
-        name: origin.name(location.reference()),
-        source: Box::new(source),
-    })?;
-    network.small(&origin, &content)
+    let artifact = Artifact::ask(chart, network)?;
+    let content = content(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
+    network.small(&artifact.origin, &content)
+}
+
+/// The provenance file of a chart in a registry; none if there is none.
+pub fn oci_provenance(
+    chart: &OciChart,
+    network: &Network<'_>,
+) -> Result<Option<Vec<u8>>, SourceError> {
+    let artifact = Artifact::ask(chart, network)?;
+    let layer = provenance(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
+    let read = layer.map(|layer| network.small(&artifact.origin, &layer));
+    read.transpose()
+}
+
+/// What a registry has of a chart.
+struct Artifact {
+    origin: Origin,
+    manifest: Manifest,
+    name: PathBuf,
+}
+
+impl Artifact {
+    fn ask(chart: &OciChart, network: &Network<'_>) -> Result<Self, SourceError> {
+        let reference: Reference = match &chart.pin {
+            ChartPin::Version(version) => version.tag().into(),
+            ChartPin::Digest(digest) => (*digest).into(),
+        };
+        let location = ImageLocation::at(&chart.repository, reference)?;
+        let origin = network.origin(&location)?;
+        let manifest = network.document(&origin, location.reference())?;
+        Ok(Self {
+            name: origin.name(location.reference()),
+            origin,
+            manifest,
+        })
+    }
+
+    fn unusable(&self, problem: ArtifactProblem) -> SourceError {
+        SourceError::Artifact {
+            name: self.name.clone(),
+            source: Box::new(problem),
+        }
+    }
 }
 
 /// The archive of a chart in a repository of charts.
@@ -35,21 +74,14 @@ pub fn repository_chart(
     chart: &RepositoryChart,
     network: &Network<'_>,
 ) -> Result<Vec<u8>, SourceError> {
-    let RepositoryChart { url, name, version } = chart;
-    let site = network.site(url)?;
-    let index = network.index(url, &site)?;
-    let listed = charts::find(&index, name, version);
-    let Listed { url, digest } = listed.map_err(|source| SourceError::Index {
-        file: INDEX,
-        source: Box::new(source),
-    })?;
+    let (site, Listed { url, digest }) = listed(chart, network)?;
     if let Some(digest) = digest
         && let Some(bytes) = network.kept(digest, limits::ARCHIVE_SIZE)?
     {
         return Ok(bytes);
     }
     // Some repositories only list what registries have.
-    let bytes = if let Some(chart) = url.strip_prefix("oci://") {
+    let bytes = if let Some(chart) = url.strip_prefix(OCI) {
         oci_chart(&chart.parse()?, network)?
     } else {
         let limit = usize::try_from(limits::ARCHIVE_SIZE).unwrap_or(usize::MAX);
@@ -63,4 +95,33 @@ pub fn repository_chart(
             Ok(bytes)
         }
     }
+}
+
+/// The provenance file of a chart in a repository of charts, which lies beside it; none if there is none.
+pub fn repository_provenance(
+    chart: &RepositoryChart,
+    network: &Network<'_>,
+) -> Result<Option<Vec<u8>>, SourceError> {
+    let (site, Listed { url, .. }) = listed(chart, network)?;
+    if let Some(chart) = url.strip_prefix(OCI) {
+        return oci_provenance(&chart.parse()?, network);
+    }
+    match network.file(&site, &format!("{url}.prov"), limits::PROVENANCE) {
+        Ok(bytes) => Ok(Some(bytes.to_vec())),
+        Err(SourceError::Registry(registry::Error::Missing { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where a chart lies, as the index of its repository says.
+fn listed(chart: &RepositoryChart, network: &Network<'_>) -> Result<(Site, Listed), SourceError> {
+    let RepositoryChart { url, name, version } = chart;
+    let site = network.site(url)?;
+    let index = network.index(url, &site)?;
+    let listed = charts::find(&index, name, version);
+    let listed = listed.map_err(|source| SourceError::Index {
+        file: INDEX,
+        source: Box::new(source),
+    })?;
+    Ok((site, listed))
 }

@@ -1,7 +1,7 @@
 //! Where images come from: layouts, directories and archives on the disk, registries and container engines; and what is
 //! kept of them, so that it need not be had twice.
 //!
-//! Charts of registries and repositories come from here too, whole: [`oci_chart`], [`repository_chart`].
+//! Charts of registries and repositories come from here too, whole: [`oci_chart`], [`repository_chart`]; and who signed them.
 //!
 //! [`collect`] pins every image to a digest and finds each of its contents: [`Here`] on this disk, or [`Wanted`] from a
 //! registry. [`fetch`] makes the second into the first, and [`check_configurations`] judges what is here then.
@@ -28,7 +28,7 @@ use watch::Progress;
 
 pub use blob::{Blob, Here, Wanted};
 pub use cache::{Cache, CacheError, CacheOptions};
-pub use chart::{oci_chart, repository_chart};
+pub use chart::{oci_chart, oci_provenance, repository_chart, repository_provenance};
 pub use collect::{
     Collected, Configuration, ImageContents, blobs, check_configurations, collect, configurations,
     fetch,

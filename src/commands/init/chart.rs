@@ -39,6 +39,8 @@ pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result
         ChartSource::File(_) | ChartSource::Dir(_) => {
             let path = format!("charts/{}-{}.tgz", chart.name, chart.version);
             files.insert(path.clone(), chart.archive);
+            let signed = chart.provenance.map(|it| (format!("{path}.prov"), it));
+            files.extend(signed);
             ChartSource::File(path.into())
         }
         elsewhere => elsewhere,

@@ -141,6 +141,7 @@ impl Disk<'_> {
             name,
             version,
             archive,
+            ..
         } = read;
         Ok((ChartRead { name, version }, archive))
     }

@@ -25,6 +25,7 @@ Examples:
   solution pack shop --check
   solution pack shop --check --files --output json
   solution pack shop --add-images
+  solution pack shop -o shop.iso --key a.key --keyring charts.gpg
   solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm
   solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
   solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
@@ -78,6 +79,11 @@ pub(crate) struct Arguments {
     /// Render no charts, and so do not look for the images that they need
     #[arg(long)]
     pub(super) no_render: bool,
+
+    /// Have `helm` verify that each chart was signed by one of the public keys in this keyring (as `gpg --export` writes
+    /// it), by its provenance file
+    #[arg(long, value_name = "FILE", conflicts_with = "no_render")]
+    pub(super) keyring: Option<PathBuf>,
 
     /// Include this program `helm`, version 4, for sites that have none: an executable for Linux on amd64 or arm64, as its
     /// project publishes it; may be repeated, once for each. A site runs it only with `--use-included-helm`

@@ -78,6 +78,7 @@ pub(super) fn request(
             Renderer::Nothing,
             Renderer::Helm(helm::program(arguments.helm.as_deref())),
         ),
+        keyring: arguments.keyring.clone(),
         include_helm: arguments.include_helm.clone(),
         scratch: environment::scratch(),
     })

@@ -35,6 +35,11 @@ pub(crate) fn show(bar: &Bar, event: Event) {
                     .to_owned(),
             );
         }
+        Event::Verified(release, key) => {
+            let key = key.map(|it| format!(" by the key {it}"));
+            let key = key.unwrap_or_default();
+            say(format!("note: the chart `{release}` is signed{key}"));
+        }
         Event::Rendering(release) => bar.set_message(format!("chart {release}")),
         Event::Chart(release, remark) => say(format!("warning: {}", chart(&release, remark))),
         Event::Untidy(error) => say(format!(

@@ -454,3 +454,70 @@ fn what_is_no_chart_is_not_downloaded() {
     );
     assert!(!server.asked().iter().any(|it| it.contains("/blobs/")));
 }
+
+/// What says who signed the chart lies beside it.
+#[test]
+fn the_provenance_file_of_a_repository_is_asked_for_beside_the_chart() {
+    let (desk, server) = (Desk::new(), Server::default());
+    let url = format!("http://{}", server.serve());
+    let provenance = || {
+        let chart = RepositoryChart {
+            url: url.clone(),
+            name: "web".parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+        };
+        desk.network(|network| repository_provenance(&chart, network))
+    };
+    server.give("/index.yaml", index("charts/web-1.0.0.tgz", ""));
+    assert_eq!(provenance().unwrap(), None);
+    let prov = "/charts/web-1.0.0.tgz.prov";
+    assert_eq!(server.asked(), ["/index.yaml", prov]);
+    server.give(prov, ok("signed"));
+    assert_eq!(provenance().unwrap().as_deref(), Some(&b"signed"[..]));
+    server.give(prov, ok(vec![b'a'; limits::PROVENANCE + 1]));
+    let said = provenance().unwrap_err().to_string();
+    let words = "the answer is longer than 524288 bytes";
+    assert!(said.ends_with(words), "{said}");
+    server.give(prov, status("403 Forbidden"));
+    assert!(provenance().is_err(), "what is refused is not absent");
+}
+
+#[test]
+fn the_provenance_file_of_a_registry_is_a_layer_of_the_artifact() {
+    let (desk, server) = (Desk::plain(), Server::default());
+    let host = server.serve();
+    let name = format!("{host}/charts/web:1.0.0+b");
+    let provenance = || {
+        let chart = name.parse().unwrap();
+        desk.network(|network| oci_provenance(&chart, network))
+    };
+    push(&server, b"chart", charts::CONFIG, charts::CONTENT, 1);
+    assert_eq!(provenance().unwrap(), None);
+    push(&server, b"signed", charts::CONFIG, charts::PROVENANCE, 1);
+    assert_eq!(provenance().unwrap().as_deref(), Some(&b"signed"[..]));
+    push(&server, b"signed", charts::CONFIG, charts::PROVENANCE, 2);
+    let said = provenance().unwrap_err();
+    let cause = std::error::Error::source(&said).unwrap().to_string();
+    assert_eq!(cause, "has 2 provenance files; expected one");
+    let large = vec![b'a'; limits::PROVENANCE + 1];
+    push(&server, &large, charts::CONFIG, charts::PROVENANCE, 1);
+    server.asked();
+    let said = provenance().unwrap_err();
+    let cause = std::error::Error::source(&said).unwrap().to_string();
+    assert!(
+        cause.contains("a provenance file of 524289 bytes"),
+        "{cause}"
+    );
+    let is_blob = |it: &String| it.contains("/blobs/");
+    assert!(!server.asked().iter().any(is_blob));
+    // Repositories may list what a registry has.
+    push(&server, b"signed", charts::CONFIG, charts::PROVENANCE, 1);
+    server.give("/index.yaml", index(&format!("oci://{name}"), ""));
+    let chart = RepositoryChart {
+        url: format!("http://{host}"),
+        name: "web".parse().unwrap(),
+        version: "1.0.0".parse().unwrap(),
+    };
+    let found = desk.network(|network| repository_provenance(&chart, network));
+    assert_eq!(found.unwrap().as_deref(), Some(&b"signed"[..]));
+}

@@ -10,7 +10,7 @@ use super::*;
 use crate::model::authority::Authority;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
-use crate::model::request::{Allowed, Goal, LeftOpen, Login, Nodes, PullLogin, Target};
+use crate::model::request::{Allowed, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target};
 use crate::model::writer::Turn;
 use crate::plan::hidden::Hidden;
 use crate::plan::summary::PlannedTarget;

@@ -1,0 +1,191 @@
+//! Charts that their publishers have signed: real `GnuPG` keys, signed by Helm itself, and verified before they are packed.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::error::Error as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use packager::{Event, PackError, Renderer, Request, Signing, preview};
+use schemas::StatementTime;
+use sources::{CacheOptions, Compression};
+use tempfile::TempDir;
+use watch::{Cancel, Watch};
+
+/// The program, which `scripts/install-tools` builds.
+fn helm() -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/interop/program");
+    let output = Command::new(script).args(["helm", "--path"]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().into()
+}
+
+/// A source tree with a signed chart, and a publisher of charts with two keys.
+struct Tree(TempDir);
+
+impl Tree {
+    fn new() -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        let mut private = fs::DirBuilder::new();
+        private.mode(0o700).create(tree.path("gnupg")).unwrap();
+        for name in ["one", "two"] {
+            tree.gpg(&["--quick-gen-key", name, "ed25519", "sign", "never"]);
+            let keyring = tree.gpg(&["--export", name]);
+            fs::write(tree.path(&format!("{name}.gpg")), keyring).unwrap();
+        }
+        let secret = tree.gpg(&["--export-secret-keys"]);
+        fs::write(tree.path("secret.gpg"), secret).unwrap();
+        fs::create_dir_all(tree.path("web/templates")).unwrap();
+        let chart = "apiVersion: v2\nname: web\nversion: 1.0.0+b\n";
+        fs::write(tree.path("web/Chart.yaml"), chart).unwrap();
+        let mut package = Command::new(helm());
+        package.args(["package", "--sign", "--key", "one", "--keyring"]);
+        package
+            .args(["secret.gpg", "web"])
+            .current_dir(tree.0.path());
+        let packaged = package.output().unwrap();
+        assert!(packaged.status.success(), "{packaged:?}");
+        // What the file is called is no matter: the chart says it itself.
+        for ending in ["", ".prov"] {
+            let made = tree.path(&format!("web-1.0.0+b.tgz{ending}"));
+            fs::rename(made, tree.path(&format!("chart.tgz{ending}"))).unwrap();
+        }
+        tree.take("file:chart.tgz");
+        tree
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs `GnuPG` with a home of its own, and returns what it writes.
+    fn gpg(&self, arguments: &[&str]) -> Vec<u8> {
+        let mut gpg = Command::new("gpg");
+        gpg.arg("--homedir").arg(self.path("gnupg"));
+        gpg.args(["--batch", "--pinentry-mode", "loopback", "--passphrase", ""]);
+        let output = gpg.args(arguments).output();
+        let output = output.expect("gpg is missing: scripts/install-tools installs it");
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    }
+
+    /// Takes the chart from here.
+    fn take(&self, source: &str) {
+        let solution = format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {{name: demo}}
+spec:
+  version: 1.0.0
+  images: []
+  charts: [{{name: shop, source: '{source}'}}]
+"
+        );
+        fs::write(self.path("solution.yaml"), solution).unwrap();
+    }
+
+    /// What packing with this keyring says, and what it tells of signatures.
+    fn check(&self, keyring: &str) -> (Result<(), PackError>, Vec<Option<String>>) {
+        let request = Request {
+            directory: self.0.path().to_owned(),
+            output: self.path("demo.iso"),
+            overwrite: archive::Overwrite::Replace,
+            compression: Compression::None,
+            signing: Signing::Unsigned,
+            time: StatementTime::DEFAULT,
+            now: StatementTime::DEFAULT,
+            threads: NonZeroUsize::MIN,
+            cache: CacheOptions {
+                directory: self.path("cache"),
+                unpack_limit: sources::UNPACK_LIMIT,
+            },
+            remote: sources::Remote::default(),
+            renderer: Renderer::Helm(Some(helm())),
+            keyring: Some(self.path(keyring)),
+            include_helm: Vec::new(),
+            scratch: self.0.path().to_owned(),
+        };
+        let told = Mutex::new(Vec::new());
+        let tell = |event| match event {
+            Event::Verified(_, key) => told.lock().unwrap().push(key),
+            Event::Rendering(_) => assert!(!told.lock().unwrap().is_empty(), "verified first"),
+            _ => {}
+        };
+        let watch = Watch {
+            tell: &tell,
+            cancel: Cancel::never(),
+        };
+        let checked = preview(&request, &watch).map(drop);
+        (checked, told.into_inner().unwrap())
+    }
+
+    fn refused(&self, keyring: &str) -> String {
+        let (checked, told) = self.check(keyring);
+        assert!(told.is_empty(), "{told:?}");
+        let error = checked.unwrap_err();
+        let cause = error.source().map(|cause| format!(": {cause}"));
+        format!("{error}{}", cause.unwrap_or_default())
+    }
+}
+
+#[test]
+fn a_chart_that_a_key_of_the_keyring_signed_is_taken() {
+    let tree = Tree::new();
+    let listed = tree.gpg(&["--list-keys", "--with-colons", "one"]);
+    let listed = String::from_utf8(listed).unwrap();
+    let expected = listed.lines().find_map(|line| line.strip_prefix("fpr:"));
+    let expected = expected.unwrap().trim_matches(':').to_owned();
+    // As it is exported, as GnuPG itself keeps it, and in text.
+    let armored = tree.gpg(&["--export", "--armor", "one"]);
+    fs::write(tree.path("one.asc"), armored).unwrap();
+    for keyring in ["one.gpg", "gnupg/pubring.kbx", "one.asc"] {
+        let (checked, told) = tree.check(keyring);
+        checked.unwrap();
+        assert_eq!(told, [Some(expected.clone())], "{keyring}");
+    }
+}
+
+#[test]
+fn what_no_key_of_the_keyring_signed_is_refused_by_name() {
+    let tree = Tree::new();
+    let words = "the chart `shop` is not what a key of the keyring signed: helm verify: ";
+    let other = tree.refused("two.gpg");
+    assert!(other.starts_with(words), "{other}");
+    // The same chart packaged once more is another file.
+    let mut package = Command::new(helm());
+    let package = package.args(["package", "web"]).current_dir(tree.0.path());
+    fs::write(tree.path("web/more.txt"), "more").unwrap();
+    assert!(package.output().unwrap().status.success());
+    fs::rename(tree.path("web-1.0.0+b.tgz"), tree.path("chart.tgz")).unwrap();
+    let altered = tree.refused("one.gpg");
+    assert!(
+        altered.starts_with(words) && altered.contains("sum"),
+        "{altered}"
+    );
+    fs::write(tree.path("none.gpg"), "no keyring").unwrap();
+    assert!(tree.refused("none.gpg").starts_with(words));
+}
+
+#[test]
+fn what_is_not_signed_is_refused_with_the_reason() {
+    let tree = Tree::new();
+    tree.take("dir:web");
+    let words = "the chart `shop` is a directory, and only a packaged chart can be signed";
+    assert_eq!(tree.refused("one.gpg"), words);
+    tree.take("file:chart.tgz");
+    let prov = OpenOptions::new()
+        .append(true)
+        .open(tree.path("chart.tgz.prov"));
+    prov.unwrap().write_all(&vec![b'a'; 600_000]).unwrap();
+    let large = tree.refused("one.gpg");
+    assert!(large.contains("at most 524288 are read"), "{large}");
+    fs::remove_file(tree.path("chart.tgz.prov")).unwrap();
+    let words = "the chart `shop` is not signed: `file:chart.tgz` has no provenance file";
+    assert_eq!(tree.refused("one.gpg"), words);
+}
