@@ -269,6 +269,10 @@ pub(crate) fn collect(
         .map_err(PackError::in_file(Path::new("solution.yaml")))?;
     load::check_images((&loaded.sets, &loaded.rendered), references.clone())?;
     let references = references.map(|(_, reference)| reference);
+    for (release, images) in render::for_scanners(&loaded.rendered, references.clone()) {
+        let remark = ChartRemark::ForScanners(images);
+        (watch.tell)(Event::Chart(release, remark));
+    }
     for (release, off) in render::turned_off(&loaded.rendered, references) {
         let remark = ChartRemark::TurnedOff(off.clone());
         (watch.tell)(Event::Chart(release.clone(), remark));

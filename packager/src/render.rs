@@ -2,19 +2,21 @@
 //! image one names is known before the archive is made. What only a site knows has a stand-in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use helm::{Helm, HelmError, Rendering};
 use manifests::{Address, Expansion, RenderedObject, reference};
 use schemas::{
-    ImagePlace, ImageReference, Namespace, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
+    ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName, SolutionId, SourceImage,
+    SourceSpec, yaml,
 };
 use serde_json::{Map, Value};
 use validator::rules::{self, PlaceholderNames};
 use watch::Watch;
 
 use crate::Event;
-use crate::charts::LoadedChart;
+use crate::charts::{LoadedChart, ValuesSet};
 use crate::error::PackError;
 use crate::in_values::{self, RepositoryInValues};
 use crate::missing::MissingImage;
@@ -40,8 +42,10 @@ pub enum ChartRemark {
     ReachesOut(ReachesOut),
     /// A repository that stands in values, and that nothing rendered names.
     TurnedOff(RepositoryInValues),
-    /// The annotation that lists the chart's images cannot be understood.
+    /// An annotation that lists the chart's images cannot be understood.
     Annotation(&'static str),
+    /// Images that its annotation for scanners lists, and that are not carried.
+    ForScanners(Vec<ImageReference>),
 }
 
 /// What a chart needs besides itself.
@@ -52,6 +56,8 @@ pub(crate) struct Rendered {
     named: Vec<MissingImage>,
     /// Repositories in its values that nothing rendered names.
     turned_off: Vec<RepositoryInValues>,
+    /// The images that it lists for scanners, but for those that are unused.
+    for_scanners: Vec<ImageReference>,
 }
 
 /// The registry of all stand-ins: no host is called so (RFC 2606).
@@ -85,6 +91,7 @@ pub(crate) fn render(
         placeholders: PlaceholderNames::new(&places, &spec.parameters),
         // Which one it will be only the site knows.
         namespace: namespace.expect("a Solution is named by a DNS label"),
+        kubernetes: &spec.kubernetes,
         watch,
     };
     charts.iter().map(|chart| stage.chart(chart)).collect()
@@ -126,7 +133,16 @@ struct Stage<'a> {
     addresses: BTreeSet<String>,
     placeholders: PlaceholderNames<'a>,
     namespace: Namespace,
+    kubernetes: &'a [KubernetesVersion],
     watch: &'a Watch<'a, Event>,
+}
+
+/// What one rendering of a chart is with, besides the values of its release.
+#[derive(Clone, Copy)]
+struct With<'a> {
+    set: Option<&'a ValuesSet>,
+    /// The version that it is told; by default Helm's own.
+    kubernetes: Option<&'a KubernetesVersion>,
 }
 
 /// What was found in the renderings of one chart.
@@ -136,6 +152,7 @@ struct Found {
     named: BTreeMap<(String, String, String), MissingImage>,
     repositories: BTreeSet<String>,
     in_values: BTreeSet<RepositoryInValues>,
+    told: Vec<ChartRemark>,
 }
 
 impl Stage<'_> {
@@ -143,12 +160,14 @@ impl Stage<'_> {
         let release = &chart.release.name;
         (self.watch.tell)(Event::Rendering(release.clone()));
         let mut found = Found::default();
-        self.set(chart, &chart.values, None, &mut found)?;
-        for set in &chart.sets {
+        for with in self.all(chart) {
             let mut values = chart.values.clone();
-            charts::merge_values(&mut values, set.values.clone());
-            self.set(chart, &values, Some(&set.name), &mut found)?;
+            if let Some(set) = with.set {
+                charts::merge_values(&mut values, set.values.clone());
+            }
+            self.set(chart, &values, with, &mut found)?;
         }
+        let for_scanners = self.for_scanners(chart, &mut found);
         let unused: BTreeSet<_> = chart.unused.iter().filter_map(complete).collect();
         let of_unused = chart
             .unused
@@ -167,6 +186,22 @@ impl Stage<'_> {
                 .filter(|it| !unused.contains(it.reference.as_str()))
                 .collect(),
             turned_off: in_values.filter(|it| !is_named(it)).cloned().collect(),
+            for_scanners: for_scanners
+                .into_iter()
+                .filter(|it| !unused.contains(it.as_str()))
+                .collect(),
+        })
+    }
+
+    /// All that a chart is rendered with.
+    fn all<'a>(&'a self, chart: &'a LoadedChart) -> impl Iterator<Item = With<'a>> {
+        let versions: Vec<_> = match self.kubernetes {
+            [] => vec![None],
+            versions => versions.iter().map(Some).collect(),
+        };
+        versions.into_iter().flat_map(|kubernetes| {
+            let sets = iter::once(None).chain(chart.sets.iter().map(Some));
+            sets.map(move |set| With { set, kubernetes })
         })
     }
 
@@ -175,25 +210,23 @@ impl Stage<'_> {
         &self,
         chart: &LoadedChart,
         values: &Map<String, Value>,
-        set: Option<&str>,
+        with: With<'_>,
         found: &mut Found,
     ) -> Result<(), PackError> {
         let release = &chart.release.name;
         let values = self.expanded(release, values)?;
-        let first = self.helm(chart, &values, set, true)?;
-        let second = self.helm(chart, &values, set, false)?;
+        let first = self.helm(chart, &values, with, true)?;
+        let second = self.helm(chart, &values, with, false)?;
         let objects = rendered::objects(release, &first)?;
         let again = rendered::objects(release, &second)?;
         for differing in manifests::differing(&again, &objects) {
-            self.remark(
-                release,
-                ChartRemark::Differs(rendered::place(differing, release)),
-            );
+            let place = rendered::place(differing, release);
+            self.remark(release, ChartRemark::Differs(place), found);
         }
         let namespace = self.namespace(chart).as_str();
         let beyond = rendered::reaches_out(&objects, namespace);
-        if set.is_none() && beyond != ReachesOut::default() {
-            self.remark(release, ChartRemark::ReachesOut(beyond));
+        if with.set.is_none() && beyond != ReachesOut::default() {
+            self.remark(release, ChartRemark::ReachesOut(beyond), found);
         }
         let size = chart
             .chart
@@ -203,11 +236,13 @@ impl Stage<'_> {
             return Err(PackError::ReleaseSize { release, size });
         }
         for object in &objects {
-            let place = rendered::place(object, release) + &with(", rendered", set);
+            let place = rendered::place(object, release);
             let no_text = rendered::no_text(&object.value);
             if let Some(pointer) = no_text.filter(|_| !rules::is_definition(&object.value)) {
-                self.remark(release, ChartRemark::NoText(format!("{place}: {pointer}")));
+                let remark = ChartRemark::NoText(format!("{place}{}: {pointer}", with.values()));
+                self.remark(release, remark, found);
             }
+            let place = place + &with.after(", rendered");
             self.images(object, &place, found)?;
         }
         let mut effective = chart.chart.default_values();
@@ -240,7 +275,7 @@ impl Stage<'_> {
         &self,
         chart: &LoadedChart,
         values: &Map<String, Value>,
-        set: Option<&str>,
+        with: With<'_>,
         definitions: bool,
     ) -> Result<Vec<u8>, PackError> {
         let release = &chart.release;
@@ -250,7 +285,7 @@ impl Stage<'_> {
             namespace: self.namespace(chart),
             chart: chart.bytes(),
             values: values.as_bytes(),
-            kubernetes: None,
+            kubernetes: with.kubernetes.map(KubernetesVersion::as_str),
             api_versions: &[],
             definitions,
             upgrade: false,
@@ -260,7 +295,7 @@ impl Stage<'_> {
             HelmError::Cancelled(cancelled) => archive::WriteError::from(cancelled).into(),
             source => PackError::Render {
                 release: release.name.clone(),
-                with: with("", set),
+                with: with.after(""),
                 source,
             },
         })
@@ -304,7 +339,11 @@ impl Stage<'_> {
             return;
         };
         let Some(images) = rendered::annotated(text, values) else {
-            return self.remark(release, ChartRemark::Annotation(rendered::ANNOTATION));
+            return self.remark(
+                release,
+                ChartRemark::Annotation(rendered::ANNOTATION),
+                found,
+            );
         };
         for (number, reference) in images {
             found.repositories.insert(reference::repository(&reference));
@@ -317,8 +356,27 @@ impl Stage<'_> {
         }
     }
 
-    fn remark(&self, release: &ReleaseName, remark: ChartRemark) {
-        (self.watch.tell)(Event::Chart(release.clone(), remark));
+    /// The images that the chart lists for those who scan them: they need not be all, nor need any of them be pulled.
+    fn for_scanners(&self, chart: &LoadedChart, found: &mut Found) -> Vec<ImageReference> {
+        let annotations = &chart.chart.metadata.annotations;
+        let Some(text) = annotations.get(rendered::FOR_SCANNERS) else {
+            return Vec::new();
+        };
+        let images = rendered::annotated(text, &Map::new());
+        if images.is_none() {
+            let remark = ChartRemark::Annotation(rendered::FOR_SCANNERS);
+            self.remark(&chart.release.name, remark, found);
+        }
+        let images = images.unwrap_or_default().into_iter();
+        images.map(|(_, reference)| reference).collect()
+    }
+
+    /// Tells something once, however often it is found.
+    fn remark(&self, release: &ReleaseName, remark: ChartRemark, found: &mut Found) {
+        if !found.told.contains(&remark) {
+            found.told.push(remark.clone());
+            (self.watch.tell)(Event::Chart(release.clone(), remark));
+        }
     }
 }
 
@@ -333,9 +391,22 @@ impl Found {
     }
 }
 
-/// Which further values a chart is rendered with, for people.
-fn with(before: &str, set: Option<&str>) -> String {
-    set.map_or_else(String::new, |files| format!("{before} with {files}"))
+impl With<'_> {
+    /// Which further values, for people.
+    fn values(self) -> String {
+        let set = self.set.map(|it| format!(", rendered with {}", it.name));
+        set.unwrap_or_default()
+    }
+
+    /// All of it, for people; `before` stands before what there is.
+    fn after(self, before: &str) -> String {
+        let set = self.set.map(|it| format!(" with {}", it.name));
+        let kubernetes = self.kubernetes.map(|it| format!(" for Kubernetes {it}"));
+        match set.into_iter().chain(kubernetes).collect::<String>() {
+            with if with.is_empty() => with,
+            with => format!("{before}{with}"),
+        }
+    }
 }
 
 fn complete(reference: &ImageReference) -> Option<String> {
@@ -351,6 +422,24 @@ pub(crate) fn missing<'a>(
     let named = rendered.iter().flat_map(|chart| &chart.named);
     let missing = named.filter(|it| !known.contains(it.reference.as_str()));
     missing.cloned().collect()
+}
+
+/// The images that charts list for scanners and that are not among these.
+pub(crate) fn for_scanners<'a>(
+    rendered: &[Rendered],
+    references: impl Iterator<Item = &'a ImageReference>,
+) -> Vec<(ReleaseName, Vec<ImageReference>)> {
+    let known: BTreeSet<String> = references.filter_map(complete).collect();
+    let absent = |it: &&ImageReference| !known.contains(it.as_str());
+    let of_chart = |chart: &Rendered| {
+        let mut images: Vec<ImageReference> =
+            chart.for_scanners.iter().filter(absent).cloned().collect();
+        images.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        images.dedup();
+        (chart.release.clone(), images)
+    };
+    let all = rendered.iter().map(of_chart);
+    all.filter(|(_, images)| !images.is_empty()).collect()
 }
 
 /// The repositories in the values of charts that nothing rendered names, and no image is of.
@@ -434,6 +523,9 @@ mod tests {
             release: "web".parse().unwrap(),
             named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
             turned_off: vec![off("r.test/b"), off("r.test/c")],
+            for_scanners: ["r.test/a:1", "r.test/c:7", "r.test/a:1"]
+                .map(|it| it.parse().unwrap())
+                .into(),
         }
     }
 
@@ -447,5 +539,8 @@ mod tests {
         let off = turned_off(&rendered, references.iter());
         let off: Vec<_> = off.map(|(_, it)| it.repository.as_str()).collect();
         assert_eq!(off, ["r.test/b"]);
+        let listed = for_scanners(&rendered, references.iter());
+        let expected: ImageReference = "r.test/a:1".parse().unwrap();
+        assert_eq!(listed, [("web".parse().unwrap(), vec![expected])]);
     }
 }

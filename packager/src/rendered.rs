@@ -106,6 +106,9 @@ fn is_other_scalar(value: &Value) -> bool {
 /// Where `Chart.yaml` lists the images of a chart, by a convention of Helm's.
 pub(crate) const ANNOTATION: &str = "helm.sh/images";
 
+/// Where `Chart.yaml` lists images for those who scan them, by a convention of Artifact Hub's.
+pub(crate) const FOR_SCANNERS: &str = "artifacthub.io/images";
+
 /// The images that the annotation lists and that these values need, each with its number; none if it cannot be understood.
 pub(crate) fn annotated(
     text: &str,

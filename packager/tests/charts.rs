@@ -360,3 +360,61 @@ fn a_helm_that_is_included_says_its_version() {
     assert_eq!(file.digest, files::digest(&bytes));
     assert_eq!(checked.verdict, validator::Verdict::Accepted);
 }
+
+/// Which images a chart has can depend on the cluster: all of them are needed.
+#[test]
+fn a_chart_is_rendered_for_every_version_of_kubernetes() {
+    let template = "{apiVersion: v1, kind: Pod, metadata: {name: o}, spec: {containers: [{name: o, image: 'r.test/proxy:{{ .Capabilities.KubeVersion.Minor }}'}]}}";
+    let tree = Tree::new(&[("templates/o.yaml", template)], ", render: [[on.yaml]]");
+    tree.write("on.yaml", "cache: {enabled: true}\n");
+    let solution = fs::read_to_string(tree.0.path().join("solution.yaml")).unwrap();
+    let kubernetes = "  kubernetes: ['1.33', '1.35.2']\n";
+    tree.write("solution.yaml", &format!("{solution}{kubernetes}"));
+    let place = |version: &str| {
+        format!(
+            "`web/templates/o.yaml` of the chart `shop`, Pod `o`, rendered for Kubernetes {version}"
+        )
+    };
+    let expected = [
+        ("r.test/proxy:33".to_owned(), place("1.33")),
+        ("r.test/proxy:35".to_owned(), place("1.35.2")),
+    ];
+    assert_eq!(tree.missing(), expected);
+    // One of them is not for this chart.
+    let chart = fs::read_to_string(tree.0.path().join("web/Chart.yaml")).unwrap();
+    tree.write("web/Chart.yaml", &format!("{chart}kubeVersion: '<1.35'\n"));
+    let refused = tree.error();
+    let words = "the chart `shop` cannot be rendered for Kubernetes 1.35.2: helm template: chart requires kubeVersion: <1.35 ";
+    assert!(refused.starts_with(words), "{refused}");
+}
+
+/// Artifact Hub's list is for scanners: it is compared, and decides nothing.
+#[test]
+fn images_that_a_chart_lists_for_scanners_are_told_once() {
+    let tree = Tree::new(&[PLACES[0]], ", unusedImages: ['r.test/never:1']");
+    let chart = fs::read_to_string(tree.0.path().join("web/Chart.yaml")).unwrap();
+    let list = |images: &str| {
+        let annotation = format!("annotations: {{artifacthub.io/images: \"{images}\"}}\n");
+        tree.write("web/Chart.yaml", &format!("{chart}{annotation}"));
+        let (checked, told) = tree.check();
+        checked.unwrap();
+        told.into_iter()
+            .filter(|it| !matches!(it, ChartRemark::TurnedOff(_)))
+            .collect::<Vec<_>>()
+    };
+    let images = [
+        "r.test/web:1",
+        "r.test/never:1",
+        "r.test/more:2",
+        "org/less:1",
+    ];
+    let entries = images.map(|it| format!("- name: a\\n  image: {it}\\n  whitelisted: true\\n"));
+    let expected = ["docker.io/org/less:1", "r.test/more:2"].map(|it| it.parse().unwrap());
+    assert_eq!(
+        list(&entries.concat()),
+        [ChartRemark::ForScanners(expected.into())]
+    );
+    assert_eq!(list("- name: a\\n  image: r.test/web:1\\n"), []);
+    let annotation = ChartRemark::Annotation("artifacthub.io/images");
+    assert_eq!(list("- name: a\\n"), [annotation]);
+}

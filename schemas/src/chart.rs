@@ -36,6 +36,26 @@ checked_name! {
     is_timeout, pattern::TIMEOUT
 }
 
+checked_name! {
+    /// A version of Kubernetes that a site may have.
+    KubernetesVersion, "version of Kubernetes", "1, its minor version and perhaps a patch, such as 1.36 or 1.36.2, in quotes",
+    is_kubernetes_version, pattern::KUBERNETES_VERSION
+}
+
+fn is_kubernetes_version(text: &str) -> bool {
+    let is_number = |it: &str| {
+        (1..=3).contains(&it.len())
+            && it.bytes().all(|byte| byte.is_ascii_digit())
+            && (it == "0" || !it.starts_with('0'))
+    };
+    let parts: Vec<&str> = text.split('.').collect();
+    match parts[..] {
+        ["1", minor] => is_number(minor),
+        ["1", minor, patch] => is_number(minor) && is_number(patch),
+        _ => false,
+    }
+}
+
 /// Helm takes `v1.2.3` too, and some well-known charts are versioned so.
 fn is_chart_version(text: &str) -> bool {
     text.len() <= limits::PATH_COMPONENT
@@ -198,6 +218,20 @@ mod tests {
         accepted::<ChartVersion>(&["1.2.3", "v1.2.3", "1.2.3-rc.1+build.5", "1.2.3-RC"]);
         refused::<ChartVersion>(&["", "1", "1.2", "vv1.2.3", "1.2.3_a", "01.2.3", "latest"]);
         accepted::<Timeout>(&["1s", "10m", "99999h"]);
+        accepted::<KubernetesVersion>(&["1.36", "1.36.2", "1.0", "1.999.0"]);
+        refused::<KubernetesVersion>(&[
+            "",
+            "1",
+            "1.",
+            "2.0",
+            "v1.36",
+            "1.036",
+            "1.36.",
+            "1.36.2-eks",
+            "1.36.2.1",
+            "1.1000",
+            "1.x",
+        ]);
         refused::<Timeout>(&["", "s", "10", "0s", "010m", "1d", "1h30m", "-1s", "100000s"]);
     }
 

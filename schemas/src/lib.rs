@@ -35,8 +35,8 @@ mod version;
 pub mod yaml;
 
 pub use chart::{
-    ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, OciChart, ReleaseName,
-    RepositoryChart, SourceChart, Timeout,
+    ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, KubernetesVersion, OciChart,
+    ReleaseName, RepositoryChart, SourceChart, Timeout,
 };
 pub use cluster_scoped::{is_cluster_scoped, is_kubernetes_group};
 pub use configuration::{ActiveVersion, ConfigurationError, SolutionsConfiguration};

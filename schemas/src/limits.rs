@@ -42,6 +42,9 @@ pub const JSON_DEPTH: usize = 64;
 pub const PATH_COMPONENT: usize = 103;
 /// Characters of a release's name: Helm's own limit, since it labels objects with names made of it.
 pub const RELEASE_NAME: usize = 53;
+/// Versions of Kubernetes that charts are rendered for: more than are maintained at a time, and each takes as long as the
+/// first.
+pub const KUBERNETES_VERSIONS: usize = 8;
 /// Characters of a chart's name: it becomes a label of Kubernetes.
 pub const CHART_NAME: usize = 63;
 /// Components of a path: ECMA-119 6.8.2.1 allows 8 levels without relocation.

@@ -1,20 +1,22 @@
 //! `solution.yaml`, kind `SolutionSource`: what `solution pack` reads. Unknown fields are errors, since they are
 //! misspelt ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::manifest::{ManifestError, Metadata, Operator, check_kind};
 use crate::name::text_traits;
 use crate::yaml;
 use crate::{
-    API_VERSION, ImageName, ImagePlace, ImageReference, NameError, Parameter, ParameterName,
-    SolutionId, SourceChart, SourceSet, StatementTime, Tag, Version, VersionRange, WantedPlatform,
+    API_VERSION, ImageName, ImagePlace, ImageReference, KubernetesVersion, NameError, Parameter,
+    ParameterName, SolutionId, SourceChart, SourceSet, StatementTime, Tag, Version, VersionRange,
+    WantedPlatform, limits,
 };
 
 /// What an archive is made from.
@@ -57,6 +59,15 @@ pub struct SourceSpec {
     /// Helm charts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charts: Vec<SourceChart>,
+    /// The versions of Kubernetes that the charts are rendered for: their images are complete for each; by default the one
+    /// that Helm knows best.
+    #[serde(
+        default,
+        deserialize_with = "distinct_and_few",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(length(max = limits::KUBERNETES_VERSIONS), extend("uniqueItems" = true))]
+    pub kubernetes: Vec<KubernetesVersion>,
     /// What the site may say about them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,
@@ -66,6 +77,25 @@ pub struct SourceSpec {
     /// When the archive should be no longer used; only a warning at the site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<StatementTime>,
+}
+
+/// Versions of which each stands once, and not too many.
+fn distinct_and_few<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<KubernetesVersion>, D::Error> {
+    let versions = Vec::<KubernetesVersion>::deserialize(deserializer)?;
+    if versions.len() > limits::KUBERNETES_VERSIONS {
+        let max = limits::KUBERNETES_VERSIONS;
+        return Err(D::Error::custom(format_args!(
+            "there are {} versions of Kubernetes; at most {max} are rendered for",
+            versions.len()
+        )));
+    }
+    let mut seen = BTreeSet::new();
+    match versions.iter().find(|it| !seen.insert(it.as_str())) {
+        Some(twice) => Err(D::Error::custom(format_args!("{twice} stands there twice"))),
+        None => Ok(versions),
+    }
 }
 
 fn default_crds() -> PathBuf {
@@ -256,6 +286,25 @@ spec:
   operator: {image: {name: example-operator, tag: 1.0.0}}
   upgradeFrom: '>=0.9.0'
 ";
+
+    #[test]
+    fn versions_of_kubernetes_are_texts_that_stand_there_once() {
+        let read = |list: &str| {
+            let text = format!("{SOURCE}  kubernetes: [{list}]\n");
+            SolutionSource::from_slice(text.as_bytes()).map(|it| it.spec.kubernetes)
+        };
+        assert_eq!(read("'1.30', 1.36.2").unwrap().len(), 2);
+        assert_eq!(read("").unwrap(), []);
+        let many: Vec<String> = (0..=limits::KUBERNETES_VERSIONS)
+            .map(|minor| format!("'1.{minor}'"))
+            .collect();
+        assert!(read(&many[1..].join(",")).is_ok());
+        // Without quotes, other readers of YAML have 1.3.
+        assert_eq!(read("1.30").unwrap()[0].as_str(), "1.30");
+        for refused in ["'1.30', '1.30'", "1.30, '1.30'", "'1'", &many.join(",")] {
+            assert!(read(refused).is_err(), "{refused}");
+        }
+    }
 
     #[test]
     fn the_reference_is_where_the_image_came_from_when_that_is_a_registry() {

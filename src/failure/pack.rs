@@ -27,9 +27,8 @@ impl Judge for PackError {
             Self::NoHelm => no(
                 "install Helm 4, or name it with `--helm` or HELM; `--no-render` packs without looking for the images that charts need",
             ),
-            Self::Helm(error) => error.answer(),
+            Self::Helm(error) | Self::Verifier(error) => error.answer(),
             Self::NoVerifier => no("install Helm 4, or name it with `--helm` or HELM"),
-            Self::Verifier(error) => error.answer(),
             Self::SignedDirectory(_) => no(
                 "give the chart as `helm package --sign` packages it (`file:`), or leave `--keyring` out",
             ),

@@ -110,6 +110,7 @@ impl Carried {
                 roles: archive::ROLE.into(),
                 manifests: vec![set],
                 charts: Vec::new(),
+                kubernetes: Vec::new(),
                 parameters: BTreeMap::new(),
                 upgrade_from: None,
                 expires: None,

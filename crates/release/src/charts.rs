@@ -28,6 +28,7 @@ pub(crate) fn source(id: &SolutionId, charts: Vec<SourceChart>) -> SolutionSourc
             roles: archive::ROLE.into(),
             manifests: Vec::new(),
             charts,
+            kubernetes: Vec::new(),
             parameters: BTreeMap::new(),
             upgrade_from: None,
             expires: None,
@@ -87,6 +88,9 @@ pub(crate) fn text(
   version: {version}
   # Optional. The versions that a site can upgrade from.
   # upgradeFrom: '>=0.0.1'
+
+  # Optional. The versions of Kubernetes that sites have: the charts are rendered for each.
+  # kubernetes: ['1.36']
 
   # Every image that the charts run. `solution pack --add-images` adds those that they name.
   images: []

@@ -229,6 +229,7 @@ fn source(
             roles: archive::ROLE.into(),
             manifests: Vec::new(),
             charts: Vec::new(),
+            kubernetes: Vec::new(),
             parameters: BTreeMap::new(),
             upgrade_from: None,
             expires: None,

@@ -76,6 +76,10 @@ fn chart(release: &ReleaseName, remark: ChartRemark) -> String {
                 on.unwrap_or_default()
             )
         }
+        ChartRemark::ForScanners(images) => format!(
+            "the chart `{release}` lists images that are not carried, by `artifacthub.io/images` in its Chart.yaml: {}; if a site may pull them, add them to spec.images",
+            listed(&images)
+        ),
         ChartRemark::Annotation(name) => format!(
             "the annotation `{name}` in Chart.yaml of the chart `{release}` cannot be understood, and is passed over"
         ),
