@@ -1,4 +1,4 @@
-//! A StatefulSet waits for ever for a pod that its way back to the version before leaves behind, since that one never
+//! A `StatefulSet` waits for ever for a pod that its way back to the version before leaves behind, since that one never
 //! becomes ready (kubernetes/kubernetes issue 67250). It is made anew, and no other one is touched.
 
 use std::process::Command;

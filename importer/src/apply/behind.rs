@@ -1,4 +1,4 @@
-//! Pods that a way back leaves behind: their StatefulSets wait for them, and they never become ready, since they are of the
+//! Pods that a way back leaves behind: their `StatefulSet`s wait for them, and they never become ready, since they are of the
 //! version that failed. They are deleted while the way back is waited for: [`Cluster::clear_behind`] says which.
 //!
 //! [`Cluster::clear_behind`]: deployer::Cluster::clear_behind
@@ -13,7 +13,7 @@ use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::Event;
 
-/// The StatefulSets that are looked at, and what is known of them.
+/// The `StatefulSet`s that are looked at, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Behind {
     sets: Vec<ObjectRef>,
@@ -22,7 +22,7 @@ pub(crate) struct Behind {
 }
 
 impl Behind {
-    /// Of those among these objects that are StatefulSets and may be taken back meanwhile.
+    /// Of those among these objects that are `StatefulSet`s and may be taken back meanwhile.
     pub(crate) fn watched<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>) -> Self {
         Self::of(objects, Attempts::Seen(BTreeMap::new()))
     }

@@ -40,7 +40,7 @@ pub enum Event {
         /// Whether we may.
         restart: Restart,
     },
-    /// A pod of a version that failed keeps its StatefulSet from the version that it goes back to, and is to be made anew.
+    /// A pod of a version that failed keeps its `StatefulSet` from the version that it goes back to, and is to be made anew.
     Behind {
         /// Which.
         pod: ObjectRef,

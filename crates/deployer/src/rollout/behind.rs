@@ -1,4 +1,4 @@
-//! Pods that a StatefulSet's way back leaves behind. Its controller replaces no pod that is not ready by one of another
+//! Pods that a `StatefulSet`'s way back leaves behind. Its controller replaces no pod that is not ready by one of another
 //! version before it has become ready, and so never one that was broken by the version that is given up
 //! (kubernetes/kubernetes issue 67250).
 
@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::object::{Object, ObjectRef, condition};
 
-/// The revisions that StatefulSets are known to have been on their way to, before they went back.
+/// The revisions that `StatefulSet`s are known to have been on their way to, before they went back.
 #[derive(Debug)]
 pub enum Attempts {
     /// Those that were seen, by the set's uid.
@@ -22,7 +22,7 @@ pub enum Attempts {
 }
 
 impl Cluster {
-    /// Notes to which revisions these StatefulSets are on their way; and of those that have gone back from one, deletes its
+    /// Notes to which revisions these `StatefulSet`s are on their way; and of those that have gone back from one, deletes its
     /// pods that are not ready, so that they are made anew. Returns these pods, and whether we may delete them.
     pub async fn clear_behind(
         &self,

@@ -233,7 +233,7 @@ pub(crate) fn wanted(workload: &Object) -> u64 {
     wanted.as_u64().unwrap_or(1)
 }
 
-/// The version of its StatefulSet that a pod is of.
+/// The version of its `StatefulSet` that a pod is of.
 pub(super) fn revision_of(pod: &Value) -> &Value {
     &pod["metadata"]["labels"]["controller-revision-hash"]
 }

@@ -222,7 +222,7 @@ impl Needs {
         }
     }
 
-    /// Making the pods of a StatefulSet anew that a failed version leaves behind.
+    /// Making the pods of a `StatefulSet` anew that a failed version leaves behind.
     fn left_behind(&mut self, object: &ObjectRef) {
         if object.gvk.group == APPS && object.gvk.kind == "StatefulSet" {
             self.want(&CLEAR, CORE, "pods", object.namespace.as_deref(), None);
