@@ -343,14 +343,13 @@ impl Planner<'_> {
             .await?;
         let now = (&place, space.as_ref(), standing.as_ref());
         self.note_carried(now, &mut carried, &mut deployed, obstacles);
-        let logins = logins((id.name(), &namespace), &deployed, &carried);
-        let releases = self.releases(now, logins, obstacles).await?;
+        let releases = self.releases(now, (&deployed, &carried), obstacles).await?;
         deployed.releases = releases.recorded();
         let waves = self.waves(&carried, &releases, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
-        images_before.extend(images_run_by(&carried.live));
-        images_before.extend(releases.objects_before().flat_map(images_of_object));
+        let run_before = carried.live.iter().chain(releases.objects_before());
+        images_before.extend(run_before.flat_map(images_run_by));
         let live = self.live(&namespace, &mut carried).await?;
         let shown = (&objects[..], behind, live.as_slice());
         let placed = (target, &namespace, &deployed);
@@ -437,7 +436,7 @@ impl Planner<'_> {
     async fn releases(
         &self,
         (place, _, standing): (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
-        logins: BTreeMap<Namespace, KubernetesName>,
+        (deployed, carried): (&Deployed, &Planned),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Releases, Error> {
         let accepted = self.asked.accepted;
@@ -456,7 +455,7 @@ impl Planner<'_> {
             cluster: self.cluster,
             state: self.state,
             place,
-            logins,
+            logins: logins((self.asked.id.name(), &place.namespace), deployed, carried),
             before: standing.map_or(&[], |standing| &standing.releases),
         };
         let needed = |chart: &CarriedChart| needed.contains(chart.release.name.as_str());
@@ -857,12 +856,8 @@ fn logins(
         .collect()
 }
 
-/// The images of the pods of these objects.
-fn images_run_by(objects: &[Object]) -> impl Iterator<Item = String> {
-    objects.iter().flat_map(images_of_object)
-}
-
-fn images_of_object(object: &Object) -> Vec<String> {
+/// The images of the pods of an object.
+fn images_run_by(object: &Object) -> Vec<String> {
     let pods = pod_specs(object.as_value()).into_iter();
     let pods = pods.filter_map(|pod| object.as_value().pointer(&pod));
     pods.flat_map(images_of).map(str::to_owned).collect()

@@ -22,8 +22,8 @@ pub enum Attempts {
 }
 
 impl Cluster {
-    /// Notes to which revisions these `StatefulSet`s are on their way; and of those that have gone back from one, deletes its
-    /// pods that are not ready, so that they are made anew. Returns these pods, and whether we may delete them.
+    /// Notes to which revisions these `StatefulSet`s are on their way; and of those that have gone back from one, or on to
+    /// another, deletes its pods that are not ready, so that they are made anew. Returns these pods, and whether we may delete them.
     pub async fn clear_behind(
         &self,
         sets: &[ObjectRef],
@@ -32,14 +32,15 @@ impl Cluster {
         let sets: Vec<&ObjectRef> = sets.iter().collect();
         let mut cleared = Vec::new();
         for set in self.get_all(&sets).await?.into_iter().flatten() {
-            let Some(revision) = attempts.note(&set) else {
+            let Some(kept) = attempts.note(&set) else {
                 continue;
             };
             for pod in self.pods_of(&set, &set).await? {
                 let reference = pod.reference().clone();
                 let is_behind = |pod: &Value| {
                     let of_pod = revision_of(pod).as_str();
-                    let given_up = |it| it != revision && attempts.has(&set, it);
+                    let is_kept = |it| kept.iter().any(|kept| kept == it);
+                    let given_up = |it| !is_kept(it) && attempts.has(&set, it);
                     !is_ready(pod) && of_pod.is_some_and(given_up)
                 };
                 if let Some(restart) = self.restart(pod, is_behind).await? {
@@ -52,8 +53,9 @@ impl Cluster {
 }
 
 impl Attempts {
-    /// Notes where a set is on its way to; or else the revision that it is at.
-    fn note(&mut self, set: &Object) -> Option<String> {
+    /// Notes where a set is on its way to; the revisions that it has then. Of a set that is taken back, only once it is on no
+    /// way any more: where it was on its way to is what is given up.
+    fn note(&mut self, set: &Object) -> Option<[String; 2]> {
         let value = set.as_value();
         let status = &value["status"];
         if status["observedGeneration"] != value["metadata"]["generation"] {
@@ -62,14 +64,14 @@ impl Attempts {
         let [current, update] =
             ["currentRevision", "updateRevision"].map(|field| status[field].as_str());
         let (current, update) = (current?, update?);
-        if current == update {
-            return Some(update.to_owned());
-        }
-        if let Self::Seen(seen) = self {
+        if current != update {
+            let Self::Seen(seen) = self else {
+                return None;
+            };
             let seen = seen.entry(set.uid()?.to_owned()).or_default();
             seen.insert(update.to_owned());
         }
-        None
+        Some([current.to_owned(), update.to_owned()])
     }
 
     /// Whether a set was on its way to a revision.
@@ -153,6 +155,7 @@ mod tests {
         };
         let (there, back) = (set(2, "a", "b"), set(2, "a", "a"));
         assert_eq!(seen(&[&there, &back]).await, ["broken"]);
+        assert_eq!(seen(&[&there, &set(2, "a", "c")]).await, ["broken"]);
         // Not before the controller has seen it, not where it has never left, and not where it has arrived.
         let none: [&str; 0] = [];
         assert_eq!(seen(&[&there, &set(3, "a", "a")]).await, none);

@@ -109,9 +109,10 @@ impl Releasing<'_> {
             return Ok(Ok(rendered));
         }
         let again = async {
-            Ok::<_, Error>(match chart.asks.chance {
-                true => Some(rendering.run().await?),
-                false => None,
+            Ok::<_, Error>(if chart.asks.chance {
+                Some(rendering.run().await?)
+            } else {
+                None
             })
         };
         let (first, again) = tokio::try_join!(rendering.run(), again)?;
