@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::charts::{HELM, SERVER, history, packed, site};
+use crate::charts::{HELM, SERVER, helm, history, packed, site};
 use crate::common::Answer;
 use crate::site::{Site, eventually};
 
@@ -131,6 +131,23 @@ fn a_run_of_helm_that_was_killed_leaves_no_broken_pod_behind() {
     let kill = ["-KILL", &helm.to_string()];
     assert!(Command::new("kill").args(kill).status().unwrap().success());
     let done = import(&site, &pack(&site, "1.2.0", "[/bin/example-server]"));
+    let told = done.stderr.clone();
+    done.success();
+    assert!(told.contains("Pod prod/db-1 deleted"), "{told}");
+    assert!(pods(&site).iter().all(|it| it.2));
+}
+
+/// Somebody has upgraded by hand, to images that nodes cannot pull; the next version is neither theirs nor the one before.
+#[test]
+fn an_upgrade_by_hand_leaves_no_broken_pod_in_the_way() {
+    let site = site("behind-hand");
+    import(&site, &pack(&site, "1.0.0", WORKS)).success();
+    let theirs = ["upgrade", "web", "1.0.0/web", "--force-conflicts"];
+    helm(&site, &theirs).success();
+    eventually("a pod is broken", || {
+        pods(&site).iter().any(|it| !it.2).then_some(())
+    });
+    let done = import(&site, &pack(&site, "1.1.0", "[/bin/example-server]"));
     let told = done.stderr.clone();
     done.success();
     assert!(told.contains("Pod prod/db-1 deleted"), "{told}");

@@ -240,7 +240,7 @@ fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
 }
 
 /// What Helm says, asked as its users do.
-fn helm(site: &Site, arguments: &[&str]) -> Answer {
+pub(crate) fn helm(site: &Site, arguments: &[&str]) -> Answer {
     let mut helm = Command::new(&*HELM);
     helm.env("KUBECONFIG", site.kubeconfig());
     helm.args(arguments).args(["--namespace", "prod"]);

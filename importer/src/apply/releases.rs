@@ -11,7 +11,7 @@ use std::time::Duration;
 use deployer::{Cluster, Conflicts, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
 use schemas::SolutionName;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use watch::Cancel;
 
 use crate::apply::behind::Behind;
@@ -407,6 +407,7 @@ async fn watched(
         }
     };
     let mut behind = Behind::watched(objects);
+    let began = Instant::now();
     let look = async {
         loop {
             leased.lock.check()?;
@@ -416,9 +417,11 @@ async fn watched(
                 .cluster
                 .wait_settled(&there, limits::RELEASE_LOOK, &tell)
                 .await;
-            if let Err(deployer::Error::Unsettled(found)) = settled
+            if let Err(deployer::Error::Unsettled(mut found)) = settled
                 && (found.cause().is_some() || found.has_failed())
             {
+                // Not only since this look.
+                found.after = began.elapsed();
                 *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(*found);
             }
             sleep(limits::SERVED_POLL).await;

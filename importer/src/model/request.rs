@@ -5,9 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use deployer::{Cluster, Conflicts};
+use helm::Helm;
 use registry::{Credentials, RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use serde::{Deserialize, Serialize};
@@ -387,6 +389,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) generated: ParameterValues,
     /// What charts come to, likewise.
     pub(crate) renderings: Renderings,
+    /// The program that installs charts, once it has said its version.
+    pub(crate) helm: OnceLock<Helm>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What a deployment would change in a namespace, or what others have changed since one was made: every object that
 //! would be another one, as the API server would store it. Reading only, and no registry is asked.
 
+use std::sync::OnceLock;
+
 use deployer::{Cluster, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version, yaml};
 use serde_json::Value;
@@ -118,6 +120,7 @@ impl Comparison {
             record,
             generated: parameters::generate(&accepted.manifest().spec.parameters)?,
             renderings: Renderings::default(),
+            helm: OnceLock::new(),
         };
         let decision = Decision::make(&asked, state, cluster).await?;
         comparison.take(&asked, decision, cluster).await?;

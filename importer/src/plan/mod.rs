@@ -45,6 +45,7 @@ pub(crate) mod veil;
 pub(crate) mod withdrawal;
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use deployer::Cluster;
@@ -189,6 +190,7 @@ impl<'a> Plan<'a> {
                 record,
                 generated: parameters::generate(&accepted.manifest().spec.parameters)?,
                 renderings: Renderings::default(),
+                helm: OnceLock::new(),
             },
             images,
             decision: None,

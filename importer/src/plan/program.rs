@@ -15,19 +15,23 @@ pub(crate) async fn chosen(
     asked: &Asked<'_>,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<Option<Helm>, Error> {
-    match asked.request.helm_from {
-        HelmFrom::Site => program(&asked.request.helm, obstacles).await,
+    if let Some(helm) = asked.helm.get() {
+        return Ok(Some(helm.clone()));
+    }
+    let found = match asked.request.helm_from {
+        HelmFrom::Site => program(&asked.request.helm, obstacles).await?,
         HelmFrom::Archive => match included(asked) {
             Ok(blob) => {
                 let scratch = asked.request.scratch.clone();
-                started(move || copied(&blob, &scratch), obstacles).await
+                started(move || copied(&blob, &scratch), obstacles).await?
             }
             Err(unfit) => {
                 obstacles.push(unfit.into());
-                Ok(None)
+                None
             }
         },
-    }
+    };
+    Ok(found.map(|helm| asked.helm.get_or_init(|| helm).clone()))
 }
 
 /// The site's program, once it has said its version; that there is none is in the way.
