@@ -476,6 +476,55 @@ fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
     assert!(!spaces.contains("shop-web"), "{spaces}");
 }
 
+/// The example's operator, a chart, and a set that needs the chart: in two environments, each in another version.
+#[test]
+fn an_operator_has_charts_beside_it_in_two_environments_and_versions() {
+    let site = site("charts-operator");
+    site.environment("test");
+    let source = fs::read_to_string(site.desk.path("1.0.0/solution.yaml")).unwrap();
+    pack(&site, "1.0.0", VALUES);
+    site.desk.write("1.0.0/web/templates/hook.yaml", "");
+    let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: after, namespace: shop}}\n";
+    site.desk.write("1.0.0/after.yaml", object);
+    let parts = "  charts: [{name: web, source: 'dir:web', values: [values.yaml], timeout: 60s}]
+  manifests: [{name: after, files: [after.yaml], needs: [web], namespaces: [{name: shop, fixed: false}]}]
+";
+    let values = VALUES.replace(":server)", ":example-server)");
+    let import = |version: &str, greeting: &str, environment: &str| {
+        let values = values.replace("hello", greeting);
+        site.desk.write("1.0.0/values.yaml", values);
+        let source = source.replace("  version: 1.0.0", &format!("  version: {version}"));
+        site.desk
+            .write("1.0.0/solution.yaml", format!("{source}{parts}"));
+        let archive = format!("example-{version}.iso");
+        let arguments = ["pack", "1.0.0", "-o", &archive, "--key", "publisher.key"];
+        solution(&site, &arguments).success();
+        let into = ["-e", environment, "--pull-secret", "login"];
+        Answer::of(site.import_command(&archive, &into).env("HELM", &*HELM)).success()
+    };
+    import("1.0.1", "hello", "prod");
+    import("1.0.2", "good day", "test");
+    let greeting = "{.spec.template.metadata.annotations.greeting}";
+    for (environment, expected) in [("prod", "hello"), ("test", "good day")] {
+        assert_eq!(
+            site.field(environment, "deployment/web", greeting),
+            expected
+        );
+        let ready = site.field(
+            environment,
+            "deployment/example-operator",
+            "{.status.readyReplicas}",
+        );
+        assert_eq!(ready, "1", "{environment}");
+        let set = ["get", "configmap", "after"];
+        site.kubectl(environment, &set).success();
+    }
+    solution(&site, &["status"]).success();
+    solution(&site, &["undeploy", "example", "-e", "test"]).success();
+    assert_eq!(statuses(&site), ["deployed"]);
+    assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
+}
+
 #[test]
 fn a_release_that_others_made_anew_is_theirs() {
     let site = site("charts-anew");
