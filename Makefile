@@ -24,7 +24,7 @@ test: ## Everything: installs what it needs (as root), then all tests against re
 
 test-interop: ## Foreign programs judge keys, images and archives
 	cargo test --features interop -p iso9660 -p signing -p archive -p packager -p fixtures -p helm -p solution \
-	    --test charts --test foreign --test helm --test reference --test openssl --test skopeo --test interop
+	    --test charts --test foreign --test helm --test reference --test openssl --test signed --test skopeo --test interop
 
 test-kernel: ## Debian's kernel mounts archives in an emulated machine
 	cargo test --features kernel -p solution --test kernel
