@@ -198,10 +198,8 @@ impl Carrying<'_> {
             let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
             let is_there = before.find(&reference).is_none()
                 && look(self.cluster, &reference).await?.is_some();
-            // Sets and releases share one space of names.
-            let Ok(name) = release.name.as_str().parse() else {
-                continue;
-            };
+            let name = release.name.as_str().parse();
+            let name = name.expect("the name of a release is a DNS label, as that of a set");
             spaces.push(ChartSpace {
                 set: CarriedSet {
                     set: ObjectSet {
