@@ -293,6 +293,13 @@ fn a_chart_that_brings_the_network_comes_before_the_nodes_are_ready() {
             .unwrap_or_else(|| panic!("{words}: {told}"))
     };
     assert!(at("helm installs release prod/net") < at("helm installs release prod/web"));
+    // What needs the network was not even begun before; seconds, as text that sorts.
+    let ready = node(
+        &site,
+        "status.conditions[?(@.type=='Ready')].lastTransitionTime",
+    );
+    let begun = site.field("prod", "job/web-setup", "{.metadata.creationTimestamp}");
+    assert!(ready <= begun, "{ready} {begun}");
     assert_eq!(fs::read_to_string(&network.file).unwrap(), network.content);
     eventually("the node takes pods again", || takes_pods().then_some(()));
     assert_eq!(statuses(&site), ["deployed"]);
