@@ -69,6 +69,36 @@ pub fn check_accepted(
     )
 }
 
+/// Decides about the signatures of what was opened, and nothing else. The report says why nobody vouches for it.
+pub fn vouch(
+    opened: &Opened,
+    signatures: Signatures,
+    path: &Path,
+) -> Result<Result<Trusted, Box<Report>>, OpenError> {
+    let options = Options {
+        signatures,
+        detached: Vec::new(),
+        depth: Depth::Documents,
+        threads: NonZeroUsize::MIN,
+        now: None,
+    };
+    let mut checking = Checking {
+        options: &options,
+        watch: &Watch::silent(Cancel::never()),
+        summary: Summary::new(path),
+        findings: Findings::default(),
+    };
+    checking.summary.archive_id = Some(opened.archive_id());
+    match checking.decide(opened) {
+        Ok((trusted, Vouched::Yes)) => Ok(Ok(trusted)),
+        Ok((_, Vouched::No)) | Err(Stop::Refused) => {
+            let findings = checking.findings.into_sorted();
+            Ok(Err(Box::new(Report::new(checking.summary, findings, None))))
+        }
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
 fn check_documents(
     medium: Medium,
     options: &Options,

@@ -30,7 +30,7 @@ mod sets;
 pub use accepted::Accepted;
 pub use catalogue::{FINDINGS, FindingInfo, Severity};
 pub use charts::CarriedChart;
-pub use check::{check, check_accepted, check_draft};
+pub use check::{check, check_accepted, check_draft, vouch};
 pub use definitions::Definition;
 pub use finding::Finding;
 pub use images::{IMAGE_INDEX, image_references};

@@ -53,6 +53,12 @@ pub enum WriteError {
         /// The digest of what was read.
         found: Digest,
     },
+    /// The head of which the archive is written again cannot be read, or is not what was signed.
+    #[error("cannot write the archive again from its head")]
+    Head(#[source] OpenError),
+    /// A blob was never given.
+    #[error("blob {0} is missing from what was written")]
+    Lacking(Digest),
     /// The target exists.
     #[error("`{}` already exists", .0.display())]
     Exists(PathBuf),

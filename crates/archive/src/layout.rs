@@ -65,6 +65,17 @@ const TOP_LEVEL: [(&str, Kind); 9] = [
     (REGISTRY_CONFIG_TEMPLATE, Kind::File),
 ];
 
+/// What a content is in its image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageRole {
+    /// The manifest or index that the image is.
+    Root,
+    /// A manifest or index below it.
+    Child,
+    /// A configuration or layer.
+    Blob,
+}
+
 /// Why a list of files is not that of an archive.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
@@ -261,6 +272,24 @@ pub(crate) fn is_document(path: &str) -> bool {
     is_blob(path) && path.ends_with("manifest.json")
 }
 
+/// Which image's content a path is, and what it is there; none if it lies in no image's directory.
+pub(crate) fn image_content(path: &str) -> Option<(ImagePlace, ImageRole)> {
+    let rest = path.strip_prefix(IMAGES)?.strip_prefix('/')?;
+    let (directory, file) = rest.rsplit_once('/')?;
+    let (name, tag) = directory.rsplit_once('/')?;
+    let role = match file {
+        "manifest.json" => ImageRole::Root,
+        _ if file.strip_suffix(".manifest.json").is_some_and(is_hex) => ImageRole::Child,
+        _ if is_hex(file) => ImageRole::Blob,
+        _ => return None,
+    };
+    let place = ImagePlace {
+        name: name.parse().ok()?,
+        tag: tag.parse().ok()?,
+    };
+    Some((place, role))
+}
+
 fn is_hex(text: &str) -> bool {
     Digest::from_hex(text).is_ok()
 }
@@ -311,6 +340,35 @@ mod tests {
             &format!("images/app/1/{}", "A".repeat(64)),
         ] {
             assert!(!is_blob(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn contents_of_images_are_told_by_their_paths() {
+        let hex = "0".repeat(64);
+        let of = |path: &str| {
+            let found = image_content(path);
+            found.map(|(place, role)| (place.to_string(), role))
+        };
+        for (path, place, role) in [
+            ("images/app/1/manifest.json", "app:1", ImageRole::Root),
+            (
+                &format!("images/org/app/1/{hex}.manifest.json"),
+                "org/app:1",
+                ImageRole::Child,
+            ),
+            (&format!("images/app/1/{hex}"), "app:1", ImageRole::Blob),
+        ] {
+            assert_eq!(of(path), Some((place.to_owned(), role)), "{path}");
+        }
+        for path in [
+            "images/app/1/version",
+            "images/app/manifest.json",
+            "imagesx/app/1/manifest.json",
+            &format!("blobs/sha256/{hex}"),
+            &format!("images/App/1/{hex}"),
+        ] {
+            assert_eq!(of(path), None, "{path}");
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Synchronous code without network, terminal or clock. What is acceptable as a Solution is the validator's business.
 
+mod copy;
 mod documents;
 mod error;
 mod feature;
@@ -28,19 +29,20 @@ mod unsigned;
 mod verify;
 mod write;
 
+pub use copy::{Copying, Slot};
 pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
 pub use feature::{CHARTS, Feature, MANIFESTS, PROGRAMS};
 pub use foreign::ForeignSignatures;
 pub use iso9660::Difference;
 pub use layout::{
-    BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ListError, MANIFEST, OCI_LAYOUT, README,
-    REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT, STATEMENT_OFFSET,
-    blob_path, chart_path, chart_values_path, crd_path, image_blob_path, image_child_path,
-    image_directory, image_manifest_path, image_version_path, is_blob, is_crd, object_path,
-    volume_names,
+    BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ImageRole, ListError, MANIFEST,
+    OCI_LAYOUT, README, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT,
+    STATEMENT_OFFSET, blob_path, chart_path, chart_values_path, crd_path, image_blob_path,
+    image_child_path, image_directory, image_manifest_path, image_version_path, is_blob, is_crd,
+    object_path, volume_names,
 };
-pub use list::{Blob, Listed};
+pub use list::{Blob, ImageContent, Listed};
 pub use medium::{Blobs, Drive, Medium};
 pub use open::{Opened, Trusted};
 pub use pieces::Pieces;

@@ -1,18 +1,19 @@
 //! The signed list of files, and the image compared with it. From here on, names, sizes and places come from the plan.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use iso9660::{Extent, Layout, Plan};
-use schemas::{Capability, Contents, Digest};
+use schemas::{Capability, Contents, Digest, ImagePlace};
 use sha2::{Digest as _, Sha256};
 use watch::Cancel;
 
 use crate::error::Differences;
 use crate::feature::Feature;
-use crate::layout::{self, CONTENTS_OFFSET, SHA256SUMS, blob_path, is_blob};
+use crate::layout::{self, CONTENTS_OFFSET, ImageRole, SHA256SUMS, blob_path, is_blob};
 use crate::medium::{Kind, Medium};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
@@ -33,6 +34,19 @@ pub struct Blob {
     offset: u64,
     digest: Digest,
     size: u64,
+}
+
+/// One content of one image, as the signed list has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageContent {
+    /// The image.
+    pub place: ImagePlace,
+    /// What it is there.
+    pub role: ImageRole,
+    /// Its digest.
+    pub digest: Digest,
+    /// Bytes.
+    pub size: u64,
 }
 
 impl Trusted {
@@ -164,7 +178,7 @@ fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
 }
 
 /// Where the first blob lies.
-fn head_size(plan: &Plan) -> u64 {
+pub(crate) fn head_size(plan: &Plan) -> u64 {
     let mut extents = plan.extents().iter();
     let first = extents.find(|extent| is_blob(plan.path_of(extent)));
     first.map_or(plan.image_size(), |extent| extent.offset)
@@ -285,6 +299,20 @@ impl Listed {
         })
     }
 
+    /// Every content of every image, as the images' directories have them: by image, one after the other.
+    pub fn image_contents(&self) -> impl Iterator<Item = ImageContent> {
+        let entries = self.contents.entries().iter();
+        entries.filter_map(|entry| {
+            let (place, role) = layout::image_content(entry.path.as_str())?;
+            Some(ImageContent {
+                place,
+                role,
+                digest: entry.digest,
+                size: entry.size,
+            })
+        })
+    }
+
     /// The place of a content of the OCI image layout (`blobs/sha256/<hex>`).
     #[must_use]
     pub fn blob(&self, digest: &Digest) -> Option<Blob> {
@@ -321,6 +349,13 @@ impl Blob {
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// The file that has its bytes, and the offset at which they begin there; none if they are not in one. For whoever has
+    /// the system send them: they are not verified.
+    #[must_use]
+    pub fn place(&self) -> Option<(Arc<File>, u64)> {
+        Some((self.medium.file_of(self.offset)?, self.offset))
     }
 
     /// Fills `buf` from `offset` (bytes from the start of the blob), without verifying: whoever passes the bytes on

@@ -53,7 +53,7 @@ pub trait Blobs: fmt::Debug + Send + Sync {
 /// What an archive is read from. It is opened once; everything is read through this one handle.
 #[derive(Debug)]
 pub struct Medium {
-    file: File,
+    file: Arc<File>,
     pub(crate) path: PathBuf,
     pub(crate) size: u64,
     pub(crate) kind: Kind,
@@ -95,7 +95,7 @@ impl Medium {
         match metadata.and_then(|metadata| Ok((metadata, size?))) {
             Ok((metadata, size)) => Ok(Self {
                 kind: kind_of(&path, &metadata)?,
-                file,
+                file: Arc::new(file),
                 path,
                 size,
             }),
@@ -167,6 +167,12 @@ impl Medium {
         }
     }
 
+    /// The file that has the content at `offset`; none if it is elsewhere.
+    pub(crate) fn file_of(&self, offset: u64) -> Option<Arc<File>> {
+        let is_elsewhere = matches!(self.kind, Kind::Head { size, .. } if offset >= size);
+        (!is_elsewhere).then(|| Arc::clone(&self.file))
+    }
+
     /// Keeps others from signing the same archive as long as this handle is open.
     pub(crate) fn lock(&self) -> Result<(), OpenError> {
         self.file.try_lock().map_err(|error| match error {
@@ -205,12 +211,12 @@ impl Medium {
 impl ReadAt for Medium {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         let Kind::Head { size, .. } = self.kind else {
-            return ReadAt::read_exact_at(&self.file, buf, offset);
+            return ReadAt::read_exact_at(&*self.file, buf, offset);
         };
         let here = size.saturating_sub(offset).min(buf.len() as u64);
         let (here, behind) = buf.split_at_mut(usize::try_from(here).expect("at most the buffer"));
         behind.fill(0);
-        ReadAt::read_exact_at(&self.file, here, offset)
+        ReadAt::read_exact_at(&*self.file, here, offset)
     }
 }
 

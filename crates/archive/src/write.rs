@@ -26,14 +26,20 @@ pub struct Signed {
     envelope: Envelope,
 }
 
-/// An archive that is whole and on the disk, but has no name yet. Goes away by itself unless it gets one.
+/// A file of an archive's size beside the one whose name it is to get. Goes away by itself unless it gets it.
 #[derive(Debug)]
-pub struct Draft {
+pub(crate) struct Unnamed {
     temporary: NamedTempFile,
     /// The directory of the target; none where names may not be read.
     directory: Option<File>,
     target: PathBuf,
     overwrite: Overwrite,
+}
+
+/// An archive that is whole and on the disk, but has no name yet. Goes away by itself unless it gets one.
+#[derive(Debug)]
+pub struct Draft {
+    unnamed: Unnamed,
     size: u64,
     archive_id: Digest,
 }
@@ -118,32 +124,19 @@ impl Signed {
         threads: NonZeroUsize,
         watch: &Watch<'_, Progress>,
     ) -> Result<Draft, WriteError> {
-        check_target(target, overwrite)?;
-        let failed = |source| WriteError::Target {
-            path: target.to_owned(),
-            source,
-        };
-        let directory = temporary::directory(target).map_err(failed)?;
-        let temporary = sized_file(target, self.image_size()).map_err(failed)?;
+        let unnamed = Unnamed::create(target, overwrite, self.image_size())?;
         self.fill_in_statement();
         let plan = &self.unsigned.plan;
-        iso9660::write_metadata(plan, temporary.as_file()).map_err(failed)?;
+        let written = iso9660::write_metadata(plan, unnamed.file());
+        written.map_err(|source| unnamed.failed(source))?;
         let writing = Writing {
             plan,
             sources: &self.unsigned.sources,
-            file: temporary.as_file(),
+            file: unnamed.file(),
             target,
         };
         writing.write_data(threads, watch)?;
-        temporary.as_file().sync_all().map_err(failed)?;
-        Ok(Draft {
-            temporary,
-            directory,
-            target: target.to_owned(),
-            overwrite,
-            size: self.image_size(),
-            archive_id: self.archive_id(),
-        })
+        unnamed.sync(self.image_size(), self.archive_id())
     }
 
     /// The archive in memory, all but the contents of files: every document that was given as bytes, and the `wanted`
@@ -196,31 +189,77 @@ impl Signed {
     }
 }
 
+impl Unnamed {
+    /// Makes it, reading as zeros, if the name can be had.
+    pub(crate) fn create(
+        target: &Path,
+        overwrite: Overwrite,
+        size: u64,
+    ) -> Result<Self, WriteError> {
+        check_target(target, overwrite)?;
+        let failed = |source| WriteError::Target {
+            path: target.to_owned(),
+            source,
+        };
+        Ok(Self {
+            directory: temporary::directory(target).map_err(failed)?,
+            temporary: sized_file(target, size).map_err(failed)?,
+            target: target.to_owned(),
+            overwrite,
+        })
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        self.temporary.as_file()
+    }
+
+    pub(crate) fn failed(&self, source: io::Error) -> WriteError {
+        WriteError::Target {
+            path: self.target.clone(),
+            source,
+        }
+    }
+
+    /// Waits until all of the archive that it holds is on the disk.
+    pub(crate) fn sync(self, size: u64, archive_id: Digest) -> Result<Draft, WriteError> {
+        let synced = self.file().sync_all();
+        synced.map_err(|source| self.failed(source))?;
+        Ok(Draft {
+            unnamed: self,
+            size,
+            archive_id,
+        })
+    }
+}
+
 impl Draft {
     /// What is to be the archive, under the name that it will get.
     pub fn medium(&self) -> Result<Medium, WriteError> {
-        let file = self.temporary.as_file().try_clone();
-        let file = file.map_err(|source| self.failed(source))?;
-        Medium::of(file, self.target.clone()).map_err(WriteError::Draft)
+        let unnamed = &self.unnamed;
+        let file = unnamed.file().try_clone();
+        let file = file.map_err(|source| unnamed.failed(source))?;
+        Medium::of(file, unnamed.target.clone()).map_err(WriteError::Draft)
     }
 
     /// Gives the archive its name, at once. An end before that leaves nothing behind.
     pub fn publish(self, cancel: Cancel<'_>) -> Result<Written, WriteError> {
+        let Unnamed {
+            temporary,
+            directory,
+            target,
+            overwrite,
+        } = self.unnamed;
         // Writing took long enough for somebody to change their mind, or to make a file of this name.
         cancel.go_on()?;
-        check_target(&self.target, self.overwrite)?;
-        let Self {
-            temporary, target, ..
-        } = self;
-        let renamed = match self.overwrite {
+        check_target(&target, overwrite)?;
+        let renamed = match overwrite {
             Overwrite::Refuse => temporary.persist_noclobber(&target),
             Overwrite::Replace => temporary.persist(&target),
         };
         // The name must be on the disk too.
-        let named = renamed.map_err(|failed| failed.error).and_then(|_| {
-            let directory = self.directory.as_ref();
-            directory.map_or(Ok(()), File::sync_all)
-        });
+        let named = renamed
+            .map_err(|failed| failed.error)
+            .and_then(|_| directory.as_ref().map_or(Ok(()), File::sync_all));
         match named {
             Ok(()) => Ok(Written {
                 path: target,
@@ -234,13 +273,6 @@ impl Draft {
                 path: target,
                 source,
             }),
-        }
-    }
-
-    fn failed(&self, source: io::Error) -> WriteError {
-        WriteError::Target {
-            path: self.target.clone(),
-            source,
         }
     }
 }
@@ -268,11 +300,24 @@ fn sized_file(target: &Path, size: u64) -> io::Result<NamedTempFile> {
 }
 
 /// Lets the disk begin with what is written while the rest is still read and hashed, so that the sync at the end waits
-/// for little. The advice that pages will not be read soon makes Linux write the dirty ones at once, without waiting;
-/// while they are written they stay in memory.
-fn begin_writeback(file: &File, offset: u64, len: u64) {
+/// for little: `written` are the bytes, from the content's beginning, of a content that lies at `at`. The advice that
+/// pages will not be read soon makes Linux write the dirty ones at once, without waiting; while they are written they
+/// stay in memory.
+pub(crate) fn begin_writeback(file: &File, at: u64, (from, len): (u64, u64), size: u64) {
+    let end = from + len;
+    let block = |position: u64| position / limits::WRITEBACK;
+    if len == 0 || (end != size && block(end) == block(from)) {
+        return;
+    }
+    let start = block(from) * limits::WRITEBACK;
+    let end = if end == size {
+        end
+    } else {
+        block(end) * limits::WRITEBACK
+    };
+    let len = NonZeroU64::new(end - start);
     // Only advice: a system that refuses it writes later.
-    rustix::fs::fadvise(file, offset, NonZeroU64::new(len), Advice::DontNeed).unwrap_or_default();
+    rustix::fs::fadvise(file, at + start, len, Advice::DontNeed).unwrap_or_default();
 }
 
 /// The pass that writes the data.
@@ -373,11 +418,12 @@ impl<'a> Feed for Writing<'a> {
                 path: self.target.to_owned(),
                 source,
             })?;
-        let end = offset + buf.len() as u64;
-        if end == extent.size || end.is_multiple_of(limits::WRITEBACK) {
-            let start = (end - 1) / limits::WRITEBACK * limits::WRITEBACK;
-            begin_writeback(self.file, extent.offset + start, end - start);
-        }
+        begin_writeback(
+            self.file,
+            extent.offset,
+            (offset, buf.len() as u64),
+            extent.size,
+        );
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
-//! Small files of this machine: reading one whole, within a limit, making a new one; and in [`ownership`], who else could
-//! change what a path leads to.
+//! Small files of this machine: reading one whole, within a limit, making a new one; in [`ownership`], who else could
+//! change what a path leads to, and in [`owned`], reading what nobody else can.
 //!
 //! This crate must not know archives or the network.
 
 mod limits;
+pub mod owned;
 pub mod ownership;
 
 use std::fs::{self, File};

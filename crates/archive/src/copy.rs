@@ -1,0 +1,224 @@
+//! An archive written again from its head, with the blobs from elsewhere: all but the blobs first, then each blob at its
+//! place and hashed on the way, in any order and several at a time; and a name only for what is whole.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iso9660::{Extent, ReadAt as _};
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+use watch::{Cancel, Watch};
+
+use crate::list::head_size;
+use crate::pipeline::{self, Feed, Turns};
+use crate::write::{Overwrite, Unnamed, begin_writeback};
+use crate::{Draft, Listed, OpenError, Opened, WriteError};
+
+/// An archive that is being written again: all of it is there but its blobs. Goes away by itself.
+#[derive(Debug)]
+pub struct Copying {
+    unnamed: Unnamed,
+    file: Arc<File>,
+    size: u64,
+    archive_id: Digest,
+    slots: BTreeMap<Digest, Place>,
+}
+
+/// Where a blob belongs.
+#[derive(Debug)]
+struct Place {
+    offset: u64,
+    size: u64,
+    /// Whether all of it is there, and was found to be what is listed.
+    filled: Arc<AtomicBool>,
+}
+
+/// The place of one blob in the file. What is written there is hashed on the way.
+#[derive(Debug)]
+pub struct Slot {
+    file: Arc<File>,
+    offset: u64,
+    size: u64,
+    digest: Digest,
+    position: u64,
+    hash: Sha256,
+    filled: Arc<AtomicBool>,
+}
+
+impl Listed {
+    /// Every blob behind the head and its size: what a head alone does not have.
+    pub fn blobs_behind(&self) -> impl Iterator<Item = (Digest, u64)> {
+        let behind = self.behind();
+        behind.filter_map(|extent| Some((Self::expected(extent)?, extent.size)))
+    }
+
+    fn behind(&self) -> impl Iterator<Item = &Extent> {
+        let head = head_size(&self.plan);
+        let extents = self.plan.extents().iter();
+        extents.filter(move |extent| extent.offset >= head)
+    }
+
+    /// Begins to write the same image beside the target: everything but the blobs behind the head, each file of it
+    /// compared with the list on the way. Whatever goes wrong leaves nothing behind.
+    pub fn copy(
+        &self,
+        target: &Path,
+        overwrite: Overwrite,
+        cancel: Cancel<'_>,
+    ) -> Result<Copying, WriteError> {
+        let unnamed = Unnamed::create(target, overwrite, self.image_size())?;
+        let failed = |source| unnamed.failed(source);
+        iso9660::write_metadata(&self.plan, unnamed.file()).map_err(failed)?;
+        self.copy_head(target, unnamed.file(), cancel)?;
+        let file = Arc::new(unnamed.file().try_clone().map_err(failed)?);
+        let place = |extent: &Extent| {
+            let place = Place {
+                offset: extent.offset,
+                size: extent.size,
+                filled: Arc::default(),
+            };
+            Some((Self::expected(extent)?, place))
+        };
+        Ok(Copying {
+            slots: self.behind().filter_map(place).collect(),
+            size: self.image_size(),
+            archive_id: self.archive_id(),
+            unnamed,
+            file,
+        })
+    }
+
+    fn copy_head(&self, target: &Path, file: &File, cancel: Cancel<'_>) -> Result<(), WriteError> {
+        let extents = self.plan.extents();
+        let head = head_size(&self.plan);
+        let extents = &extents[..extents.partition_point(|extent| extent.offset < head)];
+        let copying = CopyingHead {
+            listed: self,
+            file,
+            target,
+        };
+        let watch = Watch::silent(cancel);
+        let threads = NonZeroUsize::MIN;
+        let differing = pipeline::hash_all(&copying, extents, threads, Turns::Free, &watch)?;
+        let Some(first) = differing.first() else {
+            return Ok(());
+        };
+        let extent = &extents[first.index];
+        Err(WriteError::Head(OpenError::FileDigest {
+            path: self.plan.path_of(extent).to_owned(),
+            expected: Self::expected(extent).unwrap_or(first.digest),
+            found: first.digest,
+        }))
+    }
+}
+
+/// The pass over the files before the first blob.
+struct CopyingHead<'a> {
+    listed: &'a Listed,
+    file: &'a File,
+    target: &'a Path,
+}
+
+impl Feed for CopyingHead<'_> {
+    type Reader = ();
+    type Error = WriteError;
+
+    fn start(&self, _: &Extent) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn fill(
+        &self,
+        (): &mut (),
+        extent: &Extent,
+        buf: &mut [u8],
+        offset: u64,
+    ) -> Result<(), WriteError> {
+        let (medium, offset) = (&self.listed.medium, extent.offset + offset);
+        let read = medium.read_exact_at(buf, offset);
+        read.map_err(|source| WriteError::Head(medium.failed(offset, source)))?;
+        let written = self.file.write_all_at(buf, offset);
+        written.map_err(|source| WriteError::Target {
+            path: self.target.to_owned(),
+            source,
+        })
+    }
+}
+
+impl Copying {
+    /// Where a blob belongs; none if the archive has no such blob behind its head.
+    #[must_use]
+    pub fn slot(&self, digest: &Digest) -> Option<Slot> {
+        let place = self.slots.get(digest)?;
+        Some(Slot {
+            file: Arc::clone(&self.file),
+            offset: place.offset,
+            size: place.size,
+            digest: *digest,
+            position: 0,
+            hash: Sha256::new(),
+            filled: Arc::clone(&place.filled),
+        })
+    }
+
+    /// What is whole and on the disk: every blob was found to be what is listed while it was written, and the rest of what
+    /// was written is read once more, from the statement to the last byte that is not file data.
+    pub fn finish(self, cancel: Cancel<'_>) -> Result<Draft, WriteError> {
+        let mut slots = self.slots.iter();
+        if let Some((digest, _)) = slots.find(|(_, it)| !it.filled.load(Ordering::SeqCst)) {
+            return Err(WriteError::Lacking(*digest));
+        }
+        let draft = self.unnamed.sync(self.size, self.archive_id)?;
+        let medium = draft.medium()?;
+        let read = Opened::read(medium)
+            .and_then(|opened| opened.recognise(self.archive_id, None))
+            .and_then(|trusted| trusted.list_unless(cancel));
+        read.map_err(WriteError::Draft)?;
+        Ok(draft)
+    }
+}
+
+impl Slot {
+    /// Bytes that are there.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Adds the bytes that come next; [`io::ErrorKind::InvalidInput`] if they are more than the blob has.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let end = self.position + bytes.len() as u64;
+        if end > self.size {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.file.write_all_at(bytes, self.offset + self.position)?;
+        self.hash.update(bytes);
+        let written = (self.position, bytes.len() as u64);
+        begin_writeback(&self.file, self.offset, written, self.size);
+        self.position = end;
+        Ok(())
+    }
+
+    /// Forgets all bytes: the next one is the blob's first.
+    pub fn restart(&mut self) {
+        self.position = 0;
+        self.hash = Sha256::new();
+    }
+
+    /// Keeps the blob if it is what is listed; else the digest that was found, and all bytes are forgotten.
+    pub fn finish(&mut self) -> Result<(), Digest> {
+        let found = Digest::new(self.hash.clone().finalize().into());
+        if found == self.digest {
+            self.filled.store(true, Ordering::SeqCst);
+            return Ok(());
+        }
+        self.restart();
+        Err(found)
+    }
+}

@@ -1,0 +1,76 @@
+//! Reading a file that nobody but root and the user can write to.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::ownership::{self, PathError};
+
+/// Why such a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum OwnedError {
+    /// The file system said no.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A link can lead to where others write.
+    #[error("`{}` is a link, and only files are read", .0.display())]
+    Link(PathBuf),
+    /// A directory, a device or a pipe.
+    #[error("`{}` is not a file", .0.display())]
+    Kind(PathBuf),
+    /// Somebody else can write to it.
+    #[error(transparent)]
+    Exposed(PathError),
+    /// Larger than this kind of file ever needs to be.
+    #[error("`{}` has more than {limit} bytes", path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+/// The bytes of a file, at most so many, that nobody but root and the user of this number can write to. Its directory is
+/// the caller's business.
+pub fn read(path: &Path, limit: u64, user: u32) -> Result<Vec<u8>, OwnedError> {
+    let failed = |source| OwnedError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut options = OpenOptions::new();
+    // A link may lead to where others write, and a pipe would wait for them.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = match options.open(path) {
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            return Err(OwnedError::Link(path.to_owned()));
+        }
+        other => other.map_err(failed)?,
+    };
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(OwnedError::Kind(path.to_owned()));
+    }
+    if let Some(how) = ownership::exposure(metadata.uid(), metadata.mode(), &[0, user]) {
+        let path = path.to_owned();
+        return Err(OwnedError::Exposed(PathError::Exposed { path, how }));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        let path = path.to_owned();
+        return Err(OwnedError::Size { path, limit });
+    }
+    Ok(bytes)
+}
