@@ -1,0 +1,209 @@
+//! Answers: what stands in them, and how they are written.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemas::Document;
+use serde::Serialize;
+
+use crate::content::Blob;
+use crate::head::{Method, Then};
+
+/// An answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: Status,
+    pub(crate) fields: Vec<(&'static str, String)>,
+    pub(crate) body: Body,
+}
+
+/// What follows a head.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// Nothing, and no word of how long it would be.
+    None,
+    /// Bytes that are there.
+    Bytes(Bytes),
+    /// A manifest.
+    Document(Arc<Document>),
+    /// The bytes `from..to` of a blob.
+    Blob { blob: Arc<Blob>, from: u64, to: u64 },
+}
+
+impl Body {
+    /// How long it is.
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Document(document) => document.bytes.len() as u64,
+            Self::Blob { from, to, .. } => to - from,
+        }
+    }
+}
+
+/// The statuses that are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Ok,
+    PartialContent,
+    NotModified,
+    BadRequest,
+    Unauthorized,
+    NotFound,
+    MethodNotAllowed,
+    RequestTimeout,
+    RangeNotSatisfiable,
+    HeadTooLarge,
+    Internal,
+    VersionNotSupported,
+}
+
+impl Status {
+    /// Its number.
+    pub(crate) fn code(self) -> u16 {
+        match self {
+            Self::Ok => 200,
+            Self::PartialContent => 206,
+            Self::NotModified => 304,
+            Self::BadRequest => 400,
+            Self::Unauthorized => 401,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::RequestTimeout => 408,
+            Self::RangeNotSatisfiable => 416,
+            Self::HeadTooLarge => 431,
+            Self::Internal => 500,
+            Self::VersionNotSupported => 505,
+        }
+    }
+
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::PartialContent => "Partial Content",
+            Self::NotModified => "Not Modified",
+            Self::BadRequest => "Bad Request",
+            Self::Unauthorized => "Unauthorized",
+            Self::NotFound => "Not Found",
+            Self::MethodNotAllowed => "Method Not Allowed",
+            Self::RequestTimeout => "Request Timeout",
+            Self::RangeNotSatisfiable => "Range Not Satisfiable",
+            Self::HeadTooLarge => "Request Header Fields Too Large",
+            Self::Internal => "Internal Server Error",
+            Self::VersionNotSupported => "HTTP Version Not Supported",
+        }
+    }
+}
+
+/// What is wrong, as the distribution specification lists it ("Error Codes"); `PaginationNumberInvalid` and `Unknown` are
+/// those of distribution itself, for what the list has no code for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum Code {
+    BlobUnknown,
+    DigestInvalid,
+    ManifestUnknown,
+    NameInvalid,
+    NameUnknown,
+    PaginationNumberInvalid,
+    SizeInvalid,
+    Unauthorized,
+    Unknown,
+    Unsupported,
+}
+
+impl Code {
+    fn status(self) -> Status {
+        match self {
+            Self::BlobUnknown | Self::ManifestUnknown | Self::NameUnknown => Status::NotFound,
+            Self::DigestInvalid | Self::NameInvalid | Self::PaginationNumberInvalid => {
+                Status::BadRequest
+            }
+            Self::SizeInvalid => Status::RangeNotSatisfiable,
+            Self::Unauthorized => Status::Unauthorized,
+            Self::Unknown => Status::Internal,
+            Self::Unsupported => Status::MethodNotAllowed,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Errors<'a> {
+    errors: [Error<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Error<'a> {
+    code: Code,
+    message: &'a str,
+}
+
+impl Answer {
+    /// Bytes of a kind.
+    pub(crate) fn bytes(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            status: Status::Ok,
+            fields: vec![("Content-Type", content_type.to_owned())],
+            body: Body::Bytes(bytes.into()),
+        }
+    }
+
+    /// JSON.
+    pub(crate) fn json<T: Serialize>(value: &T) -> Self {
+        Self::bytes(
+            "application/json",
+            serde_json::to_vec(value).unwrap_or_default(),
+        )
+    }
+
+    /// An error in the specification's words, with the status that goes with its code.
+    pub(crate) fn error(code: Code, message: &str) -> Self {
+        Self::error_as(code.status(), code, message)
+    }
+
+    /// The same with another status.
+    pub(crate) fn error_as(status: Status, code: Code, message: &str) -> Self {
+        let errors = [Error { code, message }];
+        Self {
+            status,
+            ..Self::json(&Errors { errors })
+        }
+    }
+
+    /// The same with one more field.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.fields.push((name, value.into()));
+        self
+    }
+
+    /// The head as it is written. What it holds of others has a checked grammar without line ends.
+    pub(crate) fn head(&self, then: Then) -> String {
+        let mut head = format!(
+            "HTTP/1.1 {} {}\r\nDocker-Distribution-Api-Version: registry/2.0\r\nX-Content-Type-Options: nosniff\r\n",
+            self.status.code(),
+            self.status.phrase()
+        );
+        for (name, value) in &self.fields {
+            debug_assert!(!value.contains(['\r', '\n']), "{value}");
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        if self.status != Status::NotModified {
+            let _ = write!(head, "Content-Length: {}\r\n", self.body.length());
+        }
+        if then == Then::Close {
+            head.push_str("Connection: close\r\n");
+        }
+        head.push_str("\r\n");
+        head
+    }
+
+    /// How many bytes follow the head when it answers this method.
+    pub(crate) fn follows(&self, method: &Method) -> u64 {
+        match method {
+            Method::Head => 0,
+            Method::Get | Method::Other(_) => self.body.length(),
+        }
+    }
+}

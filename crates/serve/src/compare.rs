@@ -1,0 +1,160 @@
+//! Blobs compared with what was signed before any of their bytes is served.
+//!
+//! What was compared is remembered as long as its file has the same device, inode, size and times: the time of the last
+//! change of an inode (`st_ctime`) cannot be set by whoever writes. A device has no such times, so that what lies on one is
+//! compared each time.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+
+use crate::content::Blob;
+use crate::limits;
+
+/// What a file looks like from outside as long as nobody changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    inode: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    kind: Kind,
+}
+
+/// Whether a stamp tells of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    File,
+    Device,
+}
+
+impl Stamp {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        Ok(Self {
+            inode: (metadata.dev(), metadata.ino()),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            kind: if metadata.file_type().is_block_device() {
+                Kind::Device
+            } else {
+                Kind::File
+            },
+        })
+    }
+}
+
+/// Why a blob is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// It cannot be read.
+    #[error("it cannot be read")]
+    Unreadable(#[source] io::Error),
+    /// Its bytes are others.
+    #[error("its bytes have the digest {0}: damaged or altered since it was signed")]
+    Damaged(Digest),
+}
+
+/// A place, and the stamp of the file when what lies there was compared.
+type Place = (u64, u64, u64, Digest);
+type Slot = Arc<tokio::sync::Mutex<Option<Stamp>>>;
+
+/// What was compared.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    slots: Mutex<HashMap<Place, Slot>>,
+}
+
+impl Compared {
+    /// Compares a blob unless that was done since its file was changed: the stamp of the file, which must still be the same
+    /// when a byte is sent. Several who ask for one blob wait for one comparison.
+    pub(crate) async fn stamp(&self, blob: &Arc<Blob>) -> Result<Stamp, Unfit> {
+        let now = Stamp::of(&blob.file).map_err(Unfit::Unreadable)?;
+        let slot = self.slot((now.inode.0, now.inode.1, blob.offset, blob.digest));
+        let mut held = slot.lock().await;
+        let now = Stamp::of(&blob.file).map_err(Unfit::Unreadable)?;
+        if *held == Some(now) && now.kind == Kind::File {
+            return Ok(now);
+        }
+        *held = None;
+        let hashed = Arc::clone(blob);
+        let found = tokio::task::spawn_blocking(move || hash(&hashed)).await;
+        let found = found.map_err(io::Error::other).and_then(|found| found);
+        let found = found.map_err(Unfit::Unreadable)?;
+        if found != blob.digest {
+            return Err(Unfit::Damaged(found));
+        }
+        *held = Some(now);
+        Ok(now)
+    }
+
+    fn slot(&self, place: Place) -> Slot {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() >= limits::REMEMBERED && !slots.contains_key(&place) {
+            slots.clear();
+        }
+        Arc::clone(slots.entry(place).or_default())
+    }
+}
+
+fn hash(blob: &Blob) -> io::Result<Digest> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; limits::HASHED];
+    let mut position = 0;
+    while position < blob.size {
+        let left = usize::try_from(blob.size - position).unwrap_or(usize::MAX);
+        let piece = &mut buffer[..left.min(limits::HASHED)];
+        blob.file.read_exact_at(piece, blob.offset + position)?;
+        hash.update(&*piece);
+        position += piece.len() as u64;
+    }
+    Ok(Digest::new(hash.finalize().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn blob(file: &File, content: &[u8]) -> Arc<Blob> {
+        Arc::new(Blob {
+            digest: Digest::new(Sha256::digest(content).into()),
+            file: Arc::new(file.try_clone().unwrap()),
+            offset: 3,
+            size: content.len() as u64,
+        })
+    }
+
+    #[tokio::test]
+    async fn what_was_compared_is_compared_again_once_its_file_changes() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"...content...").unwrap();
+        let blob = blob(file.as_file(), b"content");
+        let compared = Compared::default();
+        let first = compared.stamp(&blob).await.unwrap();
+        assert_eq!(compared.stamp(&blob).await.unwrap(), first);
+        // A change that leaves the time of the last write as it was.
+        let written = file.as_file().metadata().unwrap().modified().unwrap();
+        loop {
+            file.as_file().write_all_at(b"C", 3).unwrap();
+            file.as_file().set_modified(written).unwrap();
+            if Stamp::of(file.as_file()).unwrap() != first {
+                break;
+            }
+        }
+        let found = compared.stamp(&blob).await.unwrap_err();
+        assert!(matches!(found, Unfit::Damaged(_)), "{found:?}");
+        file.as_file().write_all_at(b"c", 3).unwrap();
+        compared.stamp(&blob).await.unwrap();
+        file.as_file().set_len(5).unwrap();
+        let found = compared.stamp(&blob).await.unwrap_err();
+        assert!(matches!(found, Unfit::Unreadable(_)), "{found:?}");
+    }
+}

@@ -1,0 +1,291 @@
+//! One connection from its first request to its end: each request is answered before the next is read.
+//!
+//! What a peer could do, and where it ends: a head without end or that comes byte by byte ([`limits::HEAD`],
+//! [`limits::HEAD_WITHIN`]); a connection held for nothing ([`limits::IDLE`]); an answer that is taken byte by byte
+//! ([`limits::PIECE_WITHIN`] for each piece); a body that would be taken for a request (it is never read: the connection
+//! ends). Memory is one head and one piece.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use crate::answer::{Answer, Body, Code, Status};
+use crate::compare::Stamp;
+use crate::content::Blob;
+use crate::head::{self, Bad, Head, Method, Then};
+use crate::limits;
+use crate::respond::respond;
+use crate::shared::{Access, Event, Shared};
+use crate::wire::{Wire, read_file, send_file};
+
+/// What the server must do to read a head that does not end in time or is none.
+enum Next {
+    Head(Head),
+    Refused(Answer),
+    End,
+}
+
+/// A connection.
+struct Conversation<'a> {
+    shared: &'a Shared,
+    wire: Wire,
+    peer: SocketAddr,
+    ending: watch::Receiver<bool>,
+    /// What came and was not read yet.
+    came: Vec<u8>,
+    /// What a piece of a blob is read into.
+    piece: Vec<u8>,
+}
+
+/// Answers requests until either side ends.
+pub(crate) async fn converse(
+    shared: &Shared,
+    wire: Wire,
+    peer: SocketAddr,
+    ending: watch::Receiver<bool>,
+) {
+    let mut conversation = Conversation {
+        shared,
+        wire,
+        peer,
+        ending,
+        came: Vec::new(),
+        piece: Vec::new(),
+    };
+    loop {
+        let (head, answer) = match conversation.next().await {
+            Next::End => return,
+            Next::Head(head) => (head, None),
+            Next::Refused(answer) => {
+                let head = Head {
+                    then: Then::Close,
+                    ..Head::default()
+                };
+                (head, Some(answer))
+            }
+        };
+        match conversation.answer(&head, answer).await {
+            Err(_) => return,
+            Ok(Then::Keep) => {}
+            Ok(Then::Close) => return conversation.part().await,
+        }
+    }
+}
+
+impl Conversation<'_> {
+    /// The head of the next request.
+    async fn next(&mut self) -> Next {
+        if self.came.is_empty() {
+            let read = self.wire.read(&mut self.came, limits::HEAD);
+            let read = tokio::select! {
+                read = timeout(limits::IDLE, read) => read,
+                _ = self.ending.wait_for(|ending| *ending) => return Next::End,
+            };
+            match read {
+                Ok(Ok(1..)) => {}
+                Ok(Ok(0) | Err(_)) | Err(_) => return Next::End,
+            }
+        }
+        match timeout(limits::HEAD_WITHIN, self.head()).await {
+            Ok(next) => next,
+            Err(_) => Next::Refused(Answer::error_as(
+                Status::RequestTimeout,
+                Code::Unsupported,
+                "the request did not come in time",
+            )),
+        }
+    }
+
+    async fn head(&mut self) -> Next {
+        let refused =
+            |status, message| Next::Refused(Answer::error_as(status, Code::Unsupported, message));
+        loop {
+            match head::read(&self.came) {
+                Ok(Some((head, length))) => {
+                    self.came.drain(..length);
+                    return Next::Head(head);
+                }
+                Ok(None) => {}
+                Err(Bad::Grammar) => return refused(Status::BadRequest, "this is no HTTP"),
+                Err(Bad::Version) => {
+                    return refused(Status::VersionNotSupported, "HTTP/1.1 is spoken here");
+                }
+                Err(Bad::TooMany) => return refused(Status::HeadTooLarge, "too many fields"),
+            }
+            let room = limits::HEAD.saturating_sub(self.came.len());
+            if room == 0 {
+                return refused(Status::HeadTooLarge, "the head is too large");
+            }
+            match self.wire.read(&mut self.came, room).await {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => return Next::End,
+            }
+        }
+    }
+
+    /// Answers a request, and says so to whoever listens.
+    async fn answer(&mut self, head: &Head, answer: Option<Answer>) -> io::Result<Then> {
+        let started = Instant::now();
+        let (answer, stamp) = match answer {
+            Some(answer) => (answer, None),
+            None => self.find(head).await,
+        };
+        let then = if *self.ending.borrow() {
+            Then::Close
+        } else {
+            head.then
+        };
+        let mut sent = 0;
+        let result = self.send(&answer, stamp, (head, then), &mut sent).await;
+        let status = answer.status.code();
+        self.shared.metrics.answered(status, sent);
+        if result.is_err() {
+            self.shared.metrics.broke();
+        }
+        (self.shared.tell)(Event::Access(Access {
+            peer: self.peer,
+            method: head.method.as_str(),
+            target: shown(&head.target),
+            status,
+            bytes: sent,
+            took: started.elapsed(),
+            broken: result.as_ref().err(),
+        }));
+        result.map(|()| then)
+    }
+
+    /// The answer to a request, and the stamp that the file of its blob must keep.
+    async fn find(&self, head: &Head) -> (Answer, Option<Stamp>) {
+        let shared = self.shared;
+        let authorization = head.fields.authorization.as_deref();
+        if shared
+            .login
+            .as_ref()
+            .is_some_and(|it| !it.is_in(authorization))
+        {
+            if authorization.is_some() {
+                tokio::time::sleep(limits::WRONG_LOGIN).await;
+            }
+            let refusal = Answer::error(Code::Unauthorized, "this registry wants a login");
+            let realm = "Basic realm=\"solution\", charset=\"UTF-8\"";
+            return (refusal.with("WWW-Authenticate", realm), None);
+        }
+        let answer = respond(head, &shared.content(), &shared.metrics);
+        let (Body::Blob { blob, .. }, Some(compared), Method::Get) =
+            (&answer.body, &shared.compared, &head.method)
+        else {
+            return (answer, None);
+        };
+        match compared.stamp(blob).await {
+            Ok(stamp) => (answer, Some(stamp)),
+            Err(unfit) => {
+                shared.metrics.damaged();
+                (shared.tell)(Event::Unfit(&blob.digest, &unfit));
+                let message = "the blob is not what was signed, or cannot be read";
+                (Answer::error(Code::Unknown, message), None)
+            }
+        }
+    }
+
+    async fn send(
+        &mut self,
+        answer: &Answer,
+        stamp: Option<Stamp>,
+        (head, then): (&Head, Then),
+        sent: &mut u64,
+    ) -> io::Result<()> {
+        let mut first = answer.head(then).into_bytes();
+        if answer.follows(&head.method) == 0 {
+            return self.write(&first).await;
+        }
+        match &answer.body {
+            Body::None => self.write(&first).await,
+            Body::Bytes(bytes) => {
+                first.extend_from_slice(bytes);
+                self.write(&first).await?;
+                *sent = bytes.len() as u64;
+                Ok(())
+            }
+            Body::Document(document) => {
+                first.extend_from_slice(&document.bytes);
+                self.write(&first).await?;
+                *sent = document.bytes.len() as u64;
+                Ok(())
+            }
+            Body::Blob { blob, from, to } => {
+                self.write(&first).await?;
+                let result = self.send_blob(blob, (*from, *to), stamp, sent).await;
+                self.piece = Vec::new();
+                result
+            }
+        }
+    }
+
+    /// Sends bytes of a blob, and counts them. What cannot be read breaks the connection: the peer then knows that it has
+    /// less than was announced.
+    async fn send_blob(
+        &mut self,
+        blob: &Blob,
+        (from, to): (u64, u64),
+        stamp: Option<Stamp>,
+        sent: &mut u64,
+    ) -> io::Result<()> {
+        while from + *sent < to {
+            let (offset, left) = (blob.offset + from + *sent, to - from - *sent);
+            *sent += match (&self.wire, stamp) {
+                (Wire::Plain(stream), None) => {
+                    in_time(send_file(stream, &blob.file, offset, left)).await?
+                }
+                (Wire::Tls(_), _) | (Wire::Plain(_), Some(_)) => {
+                    let buffer = std::mem::take(&mut self.piece);
+                    let piece = read_file(buffer, &blob.file, offset, left).await?;
+                    // Only now: what was changed before it was read shows here.
+                    if let Some(stamp) = stamp
+                        && stamp != Stamp::of(&blob.file)?
+                    {
+                        return Err(io::Error::other("the file was changed while it was sent"));
+                    }
+                    self.write(&piece).await?;
+                    self.piece = piece;
+                    self.piece.len() as u64
+                }
+            };
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        in_time(self.wire.write(bytes)).await
+    }
+
+    /// Ends a connection so that the peer gets the last answer, also while it still sends a body that nobody reads: were
+    /// it closed before, the system would take the answer back.
+    async fn part(&mut self) {
+        let parting = async {
+            self.wire.finish().await?;
+            let mut read = 0;
+            while read < limits::PARTING {
+                self.came.clear();
+                match self.wire.read(&mut self.came, limits::HEAD).await? {
+                    0 => break,
+                    more => read += more,
+                }
+            }
+            io::Result::Ok(())
+        };
+        let _ = timeout(limits::PARTING_WITHIN, parting).await;
+    }
+}
+
+async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    timeout(limits::PIECE_WITHIN, work).await.map_err(late)?
+}
+
+/// A target as it is shown: of a long one the beginning.
+fn shown(target: &str) -> &str {
+    let end = target.floor_char_boundary(limits::SHOWN);
+    &target[..end]
+}

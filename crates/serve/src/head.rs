@@ -1,0 +1,205 @@
+//! The head of a request (RFC 9112). Bodies are never read: whoever sends one is answered, and the connection ends, so
+//! that nothing of a body can be taken for a request.
+
+use crate::limits;
+
+/// What of a head counts here.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The method.
+    pub(crate) method: Method,
+    /// The target as it was written.
+    pub(crate) target: String,
+    /// Whether another request may follow.
+    pub(crate) then: Then,
+    /// The fields that are looked at.
+    pub(crate) fields: Fields,
+}
+
+/// What is to be done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Give it.
+    #[default]
+    Get,
+    /// Say what would be given.
+    Head,
+    /// Something that a registry that is only read does not do.
+    Other(String),
+}
+
+impl Method {
+    /// As clients write it.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// What becomes of a connection after an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// It is kept for the next request.
+    #[default]
+    Keep,
+    /// It ends.
+    Close,
+}
+
+/// The fields of a head that count, as they were written.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub(crate) range: Option<String>,
+    pub(crate) if_range: Option<String>,
+    pub(crate) if_none_match: Option<String>,
+    pub(crate) authorization: Option<String>,
+}
+
+/// Why bytes are no head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bad {
+    /// Not the grammar.
+    Grammar,
+    /// More fields than [`limits::HEADERS`].
+    TooMany,
+    /// Not HTTP/1.0 or 1.1.
+    Version,
+}
+
+/// Reads a head at the beginning of what came: with how many bytes it has; none as long as it is not all there.
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Bad> {
+    let mut headers = [httparse::EMPTY_HEADER; limits::HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let length = match request.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Bad::TooMany),
+        Err(httparse::Error::Version) => return Err(Bad::Version),
+        Err(_) => return Err(Bad::Grammar),
+    };
+    let mut head = Head {
+        method: match request.method.unwrap_or_default() {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            other => Method::Other(other.to_owned()),
+        },
+        target: request.path.unwrap_or_default().to_owned(),
+        // HTTP/1.0 keeps connections only where both sides say so; nobody needs that.
+        then: if request.version == Some(1) {
+            Then::Keep
+        } else {
+            Then::Close
+        },
+        fields: Fields::default(),
+    };
+    for header in request.headers.iter() {
+        head.take(header)?;
+    }
+    Ok(Some((head, length)))
+}
+
+impl Head {
+    fn take(&mut self, header: &httparse::Header<'_>) -> Result<(), Bad> {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let value = || str::from_utf8(header.value).map_err(|_| Bad::Grammar);
+        if is("transfer-encoding") {
+            self.then = Then::Close;
+        } else if is("content-length") {
+            // Whatever else it says, a body may follow.
+            if value()?.trim() != "0" {
+                self.then = Then::Close;
+            }
+        } else if is("connection") {
+            let mut options = value()?.split(',');
+            if options.any(|option| option.trim().eq_ignore_ascii_case("close")) {
+                self.then = Then::Close;
+            }
+        }
+        let fields = &mut self.fields;
+        for (name, field) in [
+            ("range", &mut fields.range),
+            ("if-range", &mut fields.if_range),
+            ("if-none-match", &mut fields.if_none_match),
+            ("authorization", &mut fields.authorization),
+        ] {
+            if is(name) {
+                *field = Some(value()?.to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn head(fields: &str) -> Head {
+        let text = format!("GET /v2/ HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        read(text.as_bytes()).unwrap().unwrap().0
+    }
+
+    #[test]
+    fn a_head_is_read_once_it_is_whole() {
+        let text = b"HEAD /v2/a/tags/list?n=1 HTTP/1.1\r\nHost: a\r\nRANGE: bytes=0-1\r\n\r\nGET ";
+        for end in 0..text.len() - 4 {
+            assert_eq!(read(&text[..end]).unwrap(), None, "{end}");
+        }
+        let (head, length) = read(text).unwrap().unwrap();
+        assert_eq!(length, text.len() - 4);
+        assert_eq!((head.method, head.then), (Method::Head, Then::Keep));
+        assert_eq!(head.target, "/v2/a/tags/list?n=1");
+        assert_eq!(head.fields.range.as_deref(), Some("bytes=0-1"));
+    }
+
+    #[test]
+    fn a_connection_ends_where_a_body_could_follow() {
+        for (fields, then) in [
+            ("", Then::Keep),
+            ("Content-Length: 0\r\n", Then::Keep),
+            ("Content-Length: 5\r\n", Then::Close),
+            ("Content-Length: 0, 5\r\n", Then::Close),
+            ("Content-Length: 5\r\nContent-Length: 0\r\n", Then::Close),
+            ("Transfer-Encoding: chunked\r\n", Then::Close),
+            ("Connection: keep-alive, Close\r\n", Then::Close),
+        ] {
+            assert_eq!(head(fields).then, then, "{fields}");
+        }
+        let old = read(b"GET / HTTP/1.0\r\n\r\n").unwrap().unwrap().0;
+        assert_eq!(old.then, Then::Close);
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        for (text, bad) in [
+            ("GET / HTTP/2.0\r\n\r\n".to_owned(), Bad::Version),
+            ("GET  / HTTP/1.1\r\n\r\n".to_owned(), Bad::Grammar),
+            (
+                "GET / HTTP/1.1\r\n Folded: a\r\n\r\n".to_owned(),
+                Bad::Grammar,
+            ),
+            (
+                "GET / HTTP/1.1\r\nRange : a\r\n\r\n".to_owned(),
+                Bad::Grammar,
+            ),
+            (
+                format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(65)),
+                Bad::TooMany,
+            ),
+        ] {
+            assert_eq!(read(text.as_bytes()), Err(bad), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes: Vec<u8>) {
+            let _ = read(&bytes);
+        }
+    }
+}

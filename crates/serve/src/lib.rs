@@ -1,0 +1,31 @@
+//! A read-only OCI registry over files: the pull half of the distribution specification, over HTTP/1.1, of contents that
+//! lie at known places of files that are open. Nothing is copied, and nothing is written.
+//!
+//! What is served is a [`Content`], put together from what archives bring ([`Brought`]); how archives are opened and
+//! verified is not known here. Each file of this crate says which of a client's bytes it reads.
+//!
+//! The server speaks HTTP by itself, for two reasons (docs/decisions/0024): no request has a body, so that little of the
+//! protocol is left; and only so the system can send files by itself, which libraries do not allow.
+
+mod answer;
+mod compare;
+mod content;
+mod converse;
+mod head;
+pub mod limits;
+mod login;
+mod metrics;
+mod range;
+mod respond;
+mod route;
+mod server;
+mod shared;
+mod tls;
+mod wire;
+
+pub use compare::Unfit;
+pub use content::{Blob, Brought, Conflict, Content, Image};
+pub use login::{Login, LoginError};
+pub use server::{Server, Shelf};
+pub use shared::{Access, Event, Options, Reads, Tell};
+pub use tls::{TlsError, tls};

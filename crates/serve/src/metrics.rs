@@ -1,0 +1,116 @@
+//! Numbers in the text form that Prometheus reads ("Exposition formats", 0.0.4).
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The media type.
+pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What a server counts.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    /// Requests by the first digit of their status, from 1 on.
+    answers: [AtomicU64; 5],
+    sent: AtomicU64,
+    connections: AtomicU64,
+    broken: AtomicU64,
+    damaged: AtomicU64,
+    left_out: AtomicU64,
+}
+
+impl Metrics {
+    /// An answer of a status was sent, with so many bytes behind its head.
+    pub(crate) fn answered(&self, status: u16, bytes: u64) {
+        let class = usize::from(status / 100).clamp(1, 5) - 1;
+        self.answers[class].fetch_add(1, Ordering::Relaxed);
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// An answer could not be sent to its end.
+    pub(crate) fn broke(&self) {
+        self.broken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A blob was not what was signed.
+    pub(crate) fn damaged(&self) {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many archives were found and are not served.
+    pub(crate) fn left_out(&self, archives: usize) {
+        self.left_out.store(archives as u64, Ordering::Relaxed);
+    }
+
+    /// A connection, as long as the value lives.
+    pub(crate) fn connection(&self) -> Open<'_> {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        Open(&self.connections)
+    }
+
+    /// All of it.
+    pub(crate) fn text(&self, archives: usize) -> String {
+        let mut text = String::new();
+        let mut one = |name: &str, kind: &str, help: &str, value: u64| {
+            let _ = write!(
+                text,
+                "# HELP solution_serve_{name} {help}\n# TYPE solution_serve_{name} {kind}\nsolution_serve_{name} {value}\n"
+            );
+        };
+        let get = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        one(
+            "archives",
+            "gauge",
+            "Archives that are served.",
+            archives as u64,
+        );
+        one(
+            "archives_left_out",
+            "gauge",
+            "Archives that were found and are not served.",
+            get(&self.left_out),
+        );
+        one(
+            "connections",
+            "gauge",
+            "Connections that are open.",
+            get(&self.connections),
+        );
+        one(
+            "sent_bytes_total",
+            "counter",
+            "Bytes of contents that were sent.",
+            get(&self.sent),
+        );
+        one(
+            "broken_answers_total",
+            "counter",
+            "Answers that were not sent to their end.",
+            get(&self.broken),
+        );
+        one(
+            "damaged_blobs_total",
+            "counter",
+            "Blobs that were not what was signed, and were not served.",
+            get(&self.damaged),
+        );
+        text.push_str("# HELP solution_serve_requests_total Requests that were answered.\n");
+        text.push_str("# TYPE solution_serve_requests_total counter\n");
+        for (class, count) in (1..).zip(&self.answers).filter(|(class, _)| *class > 1) {
+            let _ = writeln!(
+                text,
+                "solution_serve_requests_total{{status=\"{class}xx\"}} {}",
+                get(count)
+            );
+        }
+        text
+    }
+}
+
+/// A connection that is open.
+pub(crate) struct Open<'a>(&'a AtomicU64);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,109 @@
+//! Ranges of a content (RFC 9110, section 14), and the conditions under which it is sent at all (section 13).
+
+/// The part of a content that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    All,
+    /// The bytes from the first to before the second offset; never none.
+    Some(u64, u64),
+    /// Nothing that is there.
+    Unsatisfiable,
+}
+
+/// Reads `Range` for a content of this size. What is not understood, and several ranges at once, ask for all of it: a
+/// server may always send that (section 14.2).
+pub(crate) fn part(range: Option<&str>, size: u64) -> Part {
+    let Some(one) = range.and_then(|range| range.trim().strip_prefix("bytes=")) else {
+        return Part::All;
+    };
+    let Some((first, last)) = one.trim().split_once('-') else {
+        return Part::All;
+    };
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => {
+            within(first, last.saturating_add(1).min(size))
+        }
+        (Some(first), None) if last.is_empty() => within(first, size),
+        // The last bytes.
+        (None, Some(count)) if first.is_empty() => within(size.saturating_sub(count), size),
+        _ => Part::All,
+    }
+}
+
+fn within(from: u64, to: u64) -> Part {
+    if from < to {
+        Part::Some(from, to)
+    } else {
+        Part::Unsatisfiable
+    }
+}
+
+fn number(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    // One that does not fit lies behind every content.
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// Whether `If-None-Match` names the content that the client has already. Its tags are compared weakly.
+pub(crate) fn is_known(if_none_match: Option<&str>, etag: &str) -> bool {
+    let mut tags = if_none_match.unwrap_or_default().split(',').map(str::trim);
+    tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+/// Whether `If-Range` lets a range count: only of this very content.
+pub(crate) fn is_same(if_range: Option<&str>, etag: &str) -> bool {
+    if_range.is_none_or(|tag| tag.trim() == etag)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_range_is_a_part_and_everything_else_is_all() {
+        for (range, expected) in [
+            ("bytes=0-0", Part::Some(0, 1)),
+            ("bytes=2-5", Part::Some(2, 6)),
+            ("bytes=9-", Part::Some(9, 10)),
+            ("bytes=5-99999999999999999999999", Part::Some(5, 10)),
+            ("bytes=-3", Part::Some(7, 10)),
+            ("bytes=-99", Part::Some(0, 10)),
+            ("bytes=10-", Part::Unsatisfiable),
+            ("bytes=99999999999999999999999-", Part::Unsatisfiable),
+            ("bytes=-0", Part::Unsatisfiable),
+            ("bytes=5-2", Part::All),
+            ("bytes=0-1,4-5", Part::All),
+            ("bytes=-", Part::All),
+            ("bytes=+1-2", Part::All),
+            ("items=0-1", Part::All),
+            ("", Part::All),
+        ] {
+            assert_eq!(part(Some(range), 10), expected, "{range}");
+        }
+        assert_eq!(part(None, 10), Part::All);
+        assert_eq!(part(Some("bytes=0-"), 0), Part::Unsatisfiable);
+    }
+
+    proptest! {
+        #[test]
+        fn no_part_reaches_beyond_the_content(range in "bytes=[0-9,-]{0,24}", size: u64) {
+            if let Part::Some(from, to) = part(Some(&range), size) {
+                prop_assert!(from < to && to <= size);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_client_has_is_named_by_its_tag() {
+        let etag = "\"sha256:00\"";
+        for known in [etag, "*", "\"a\", W/\"sha256:00\"", "\"a\",\"sha256:00\""] {
+            assert!(is_known(Some(known), etag), "{known}");
+        }
+        assert!(!is_known(Some("\"sha256:0\""), etag) && !is_known(None, etag));
+        assert!(is_same(None, etag) && is_same(Some(etag), etag));
+        assert!(!is_same(Some("W/\"sha256:00\""), etag));
+    }
+}

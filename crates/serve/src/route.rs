@@ -1,0 +1,278 @@
+//! What a request's target asks for (distribution specification, "Endpoints").
+
+use schemas::{Digest, ImageName};
+
+use crate::limits;
+
+/// What is asked for, in a repository where there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// Whether this is a registry.
+    Base,
+    /// The names of all repositories.
+    Catalog,
+    /// The server's own numbers.
+    Metrics,
+    /// Something of a repository.
+    In(String, Of),
+}
+
+/// Something of a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// Its tags.
+    Tags,
+    /// The manifest of a tag.
+    Tagged(String),
+    /// A manifest.
+    Manifest(Named),
+    /// A blob.
+    Blob(Named),
+    /// What refers to a manifest.
+    Referrers(Named),
+    /// Uploads, of which there are none.
+    Upload,
+}
+
+/// A digest as clients write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// One of ours.
+    Known(Digest),
+    /// Of another algorithm: nothing here has it.
+    Other,
+}
+
+/// Why a target asks for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misled {
+    /// No place of a registry.
+    Nowhere,
+    /// What stands for a repository is no name of one.
+    Name,
+    /// What stands for a digest is none.
+    Digest,
+    /// `%` and no two hexadecimal digits, or not UTF-8.
+    Escape,
+}
+
+/// The parameters behind a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Query {
+    /// How many entries.
+    pub(crate) n: Option<String>,
+    /// Behind which entry they begin.
+    pub(crate) last: Option<String>,
+    /// What referrers must be.
+    pub(crate) artifact_type: Option<String>,
+    /// The registry that the client has in mind: containerd's name for what it is mirrored by.
+    pub(crate) namespace: Option<String>,
+}
+
+/// Reads a target in origin form, `/PATH?QUERY`.
+pub(crate) fn read(target: &str) -> Result<(Route, Query), Misled> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = unescape(path, Plus::Kept)?;
+    Ok((route(&path)?, parameters(query)?))
+}
+
+fn route(path: &str) -> Result<Route, Misled> {
+    match path {
+        "/v2" | "/v2/" => return Ok(Route::Base),
+        "/v2/_catalog" => return Ok(Route::Catalog),
+        "/metrics" => return Ok(Route::Metrics),
+        _ => {}
+    }
+    let path = path.strip_prefix("/v2/").ok_or(Misled::Nowhere)?;
+    if let Some((name, _)) = path.split_once("/blobs/uploads") {
+        return Ok(Route::In(repository(name)?, Of::Upload));
+    }
+    if let Some(name) = path.strip_suffix("/tags/list") {
+        return Ok(Route::In(repository(name)?, Of::Tags));
+    }
+    let (before, last) = path.rsplit_once('/').ok_or(Misled::Nowhere)?;
+    let (name, kind) = before.rsplit_once('/').ok_or(Misled::Nowhere)?;
+    let of: fn(&str) -> Result<Of, Misled> = match kind {
+        "manifests" => |text| {
+            if text.contains(':') {
+                digest(text).map(Of::Manifest)
+            } else {
+                Ok(Of::Tagged(text.to_owned()))
+            }
+        },
+        "blobs" => |text| Ok(Of::Blob(digest(text)?)),
+        "referrers" => |text| Ok(Of::Referrers(digest(text)?)),
+        _ => return Err(Misled::Nowhere),
+    };
+    Ok(Route::In(repository(name)?, of(last)?))
+}
+
+/// Whether a text has the grammar of a repository's name.
+fn repository(text: &str) -> Result<String, Misled> {
+    let fits = text.len() <= limits::REPOSITORY;
+    // One component of an image name has the grammar of one component of a repository.
+    let is_name = fits && text.split('/').all(|it| it.parse::<ImageName>().is_ok());
+    is_name.then(|| text.to_owned()).ok_or(Misled::Name)
+}
+
+/// Reads a digest: `algorithm:encoded` (image specification, "Digests").
+fn digest(text: &str) -> Result<Named, Misled> {
+    let (algorithm, encoded) = text.split_once(':').ok_or(Misled::Digest)?;
+    if algorithm == "sha256" {
+        return text.parse().map(Named::Known).map_err(|_| Misled::Digest);
+    }
+    let encoding = |byte: u8| byte.is_ascii_alphanumeric() || b"=_-".contains(&byte);
+    let components = |byte: u8| byte.is_ascii_alphanumeric() || b"+._-".contains(&byte);
+    let is_digest = !encoded.is_empty()
+        && encoded.bytes().all(encoding)
+        && !algorithm.is_empty()
+        && algorithm.bytes().all(components);
+    is_digest.then_some(Named::Other).ok_or(Misled::Digest)
+}
+
+fn parameters(query: &str) -> Result<Query, Misled> {
+    let mut read = Query::default();
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let field = match name {
+            "n" => &mut read.n,
+            "last" => &mut read.last,
+            "artifactType" => &mut read.artifact_type,
+            "ns" => &mut read.namespace,
+            _ => continue,
+        };
+        // The first of several counts, as with most servers.
+        if field.is_none() {
+            *field = Some(unescape(value, Plus::Space)?);
+        }
+    }
+    Ok(read)
+}
+
+/// What `+` stands for: a space in a query only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plus {
+    Kept,
+    Space,
+}
+
+fn unescape(text: &str, plus: Plus) -> Result<String, Misled> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || (rest.next()? as char).to_digit(16);
+                let pair = digit().zip(digit());
+                let (high, low) = pair.ok_or(Misled::Escape)?;
+                u8::try_from(high * 16 + low).map_err(|_| Misled::Escape)?
+            }
+            b'+' if plus == Plus::Space => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| Misled::Escape)
+}
+
+/// A text as a parameter's value.
+pub(crate) fn escape(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                escaped.push(char::from(byte));
+            }
+            byte => drop(write!(escaped, "%{byte:02X}")),
+        }
+        escaped
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    fn of(target: &str) -> Result<Route, Misled> {
+        read(target).map(|(route, _)| route)
+    }
+
+    #[test]
+    fn targets_name_what_a_registry_has() {
+        let known = || Named::Known(DIGEST.parse().unwrap());
+        let other = format!("sha512:{}", "a".repeat(128));
+        for (target, name, expected) in [
+            ("a/manifests/1.0", "a", Of::Tagged("1.0".to_owned())),
+            ("a/b/manifests/x", "a/b", Of::Tagged("x".to_owned())),
+            ("manifests/blobs/tags/list", "manifests/blobs", Of::Tags),
+            ("a/tags/manifests/list", "a/tags", Of::Tagged("list".into())),
+            (&format!("a/manifests/{DIGEST}"), "a", Of::Manifest(known())),
+            (&format!("a/blobs/{DIGEST}"), "a", Of::Blob(known())),
+            (
+                &format!("a/referrers/{DIGEST}"),
+                "a",
+                Of::Referrers(known()),
+            ),
+            (&format!("a/blobs/{other}"), "a", Of::Blob(Named::Other)),
+            ("a/blobs/uploads/", "a", Of::Upload),
+            ("a/blobs/uploads/123", "a", Of::Upload),
+        ] {
+            let found = of(&format!("/v2/{target}"));
+            assert_eq!(found, Ok(Route::In(name.to_owned(), expected)), "{target}");
+        }
+        let escaped = format!("/v2/a/blobs/{}", DIGEST.replace(':', "%3A"));
+        assert_eq!(
+            of(&escaped),
+            Ok(Route::In("a".to_owned(), Of::Blob(known())))
+        );
+        assert_eq!(of("/v2/"), Ok(Route::Base));
+        assert_eq!(of("/v2/_catalog?n=1"), Ok(Route::Catalog));
+        assert_eq!(of("/metrics"), Ok(Route::Metrics));
+    }
+
+    #[test]
+    fn everything_else_is_refused_by_kind() {
+        for (target, expected) in [
+            ("/", Misled::Nowhere),
+            ("/v1/a", Misled::Nowhere),
+            ("/v2/a", Misled::Nowhere),
+            ("/v2/a/other/1", Misled::Nowhere),
+            ("/v2/a//manifests/1", Misled::Name),
+            ("/v2/A/manifests/1", Misled::Name),
+            ("/v2/../manifests/1", Misled::Name),
+            ("/v2/a%2f..%2fb/tags/list", Misled::Name),
+            ("/v2/a/blobs/sha256:00", Misled::Digest),
+            ("/v2/a/blobs/latest", Misled::Digest),
+            ("/v2/a/manifests/sha256:", Misled::Digest),
+            ("/v2/a/manifests/%", Misled::Escape),
+            ("/v2/a/manifests/%ff", Misled::Escape),
+            ("/v2/_catalog?last=%g0", Misled::Escape),
+        ] {
+            assert_eq!(of(target), Err(expected), "{target}");
+        }
+        let long = format!("/v2/{}a/tags/list", "a/".repeat(limits::REPOSITORY));
+        assert_eq!(of(&long), Err(Misled::Name));
+    }
+
+    #[test]
+    fn parameters_are_unescaped_and_the_first_counts() {
+        let (_, query) = read("/v2/a/tags/list?n=2&last=a%26b+c&n=9&ns=docker.io&x").unwrap();
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!((query.n, query.last), (text("2"), text("a&b c")));
+        assert_eq!(
+            (query.namespace, query.artifact_type),
+            (text("docker.io"), None)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_target_is_read_and_escaping_can_be_undone(target: String, value: String) {
+            let _ = read(&target);
+            prop_assert_eq!(unescape(&escape(&value), Plus::Space), Ok(value));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What all connections of a server share, and what it tells.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use schemas::Digest;
+
+use crate::compare::{Compared, Unfit};
+use crate::content::Content;
+use crate::login::Login;
+use crate::metrics::Metrics;
+
+/// Whether blobs are compared before they are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// What the medium gives: clients compare, as they do with every registry.
+    AsTheyAre,
+    /// Each blob is hashed before its first byte is sent.
+    Compared,
+}
+
+/// How a server serves.
+#[derive(Debug)]
+pub struct Options {
+    /// TLS, where it is to be spoken.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// The login that is asked for.
+    pub login: Option<Login>,
+    /// Whether blobs are compared.
+    pub reads: Reads,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A request was answered.
+    Access(Access<'a>),
+    /// A blob was not served.
+    Unfit(&'a Digest, &'a Unfit),
+    /// No connection can be taken at the moment.
+    NoRoom(&'a io::Error),
+}
+
+/// A request that was answered.
+#[derive(Debug)]
+pub struct Access<'a> {
+    /// Who asked.
+    pub peer: SocketAddr,
+    /// The method, as it was written.
+    pub method: &'a str,
+    /// The target, as it was written; of a long one the beginning.
+    pub target: &'a str,
+    /// The status of the answer.
+    pub status: u16,
+    /// Bytes that were sent behind its head.
+    pub bytes: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// Why it was not sent to its end.
+    pub broken: Option<&'a io::Error>,
+}
+
+impl Access<'_> {
+    /// How long it took, in milliseconds.
+    #[must_use]
+    pub fn milliseconds(&self) -> u64 {
+        u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Who is told what happens. Called in the midst of the work, so that it must not wait.
+pub type Tell = Box<dyn Fn(Event<'_>) + Send + Sync>;
+
+/// What all connections share.
+pub(crate) struct Shared {
+    content: RwLock<Arc<Content>>,
+    pub(crate) metrics: Metrics,
+    pub(crate) compared: Option<Compared>,
+    pub(crate) login: Option<Login>,
+    pub(crate) tell: Tell,
+}
+
+impl Shared {
+    pub(crate) fn new(login: Option<Login>, reads: Reads, tell: Tell) -> Self {
+        Self {
+            content: RwLock::default(),
+            metrics: Metrics::default(),
+            compared: match reads {
+                Reads::AsTheyAre => None,
+                Reads::Compared => Some(Compared::default()),
+            },
+            login,
+            tell,
+        }
+    }
+
+    /// Serves this from the next request on.
+    pub(crate) fn put(&self, content: Content, left_out: usize) {
+        let held = self.content.write();
+        *held.unwrap_or_else(PoisonError::into_inner) = Arc::new(content);
+        self.metrics.left_out(left_out);
+    }
+
+    /// What is served at the moment.
+    pub(crate) fn content(&self) -> Arc<Content> {
+        let content = self.content.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&content)
+    }
+}
