@@ -158,6 +158,12 @@ pub(crate) struct RegistryArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Vec<std::path::PathBuf>,
 
+    /// A directory with certificates: `*.crt` are certificate authorities, `NAME.cert` and `NAME.key` a client certificate
+    /// and its key [default: the first that exists of `HOST[:PORT]` below ~/.config/containers/certs.d,
+    /// /etc/containers/certs.d and /etc/docker/certs.d]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cert_dir: Option<std::path::PathBuf>,
+
     /// Use HTTP without TLS; by default only for a registry on this machine
     #[arg(long)]
     pub(crate) plain_http: bool,

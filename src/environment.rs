@@ -90,6 +90,11 @@ pub(crate) fn cache() -> Option<PathBuf> {
     base("XDG_CACHE_HOME", ".cache").map(|base| base.join("solution"))
 }
 
+/// Where uploads are remembered that are under way.
+pub(crate) fn uploads() -> Option<PathBuf> {
+    base("XDG_STATE_HOME", ".local/state").map(|base| base.join("solution/uploads"))
+}
+
 /// Where the user's own choices lie.
 pub(crate) fn config() -> Option<PathBuf> {
     base("XDG_CONFIG_HOME", ".config").map(|base| base.join("solution"))
@@ -175,6 +180,13 @@ fn usual_logins() -> impl Iterator<Item = PathBuf> {
 
 fn below(folder: Option<PathBuf>, file: &str) -> Option<PathBuf> {
     folder.map(|folder| folder.join(file))
+}
+
+/// Where podman and docker keep certificates for registries, in podman's order.
+pub(crate) fn certificates() -> Vec<PathBuf> {
+    let own = below(home(), ".config/containers/certs.d");
+    let all = ["/etc/containers/certs.d", "/etc/docker/certs.d"];
+    own.into_iter().chain(all.map(PathBuf::from)).collect()
 }
 
 /// The proxies between here and the internet, in curl's spelling; the lower case counts more. `http_proxy` in upper case

@@ -6,7 +6,7 @@
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use watch::Cancel;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome, signal_code};
 
-/// How long a command has to notice a signal and to end: less than the second in which people expect it.
-const GRACE: Duration = Duration::from_millis(750);
-
+/// How many milliseconds a command has to notice a signal and to end: less than the second in which people expect it,
+/// unless a verb takes more.
+static LONGEST: AtomicU64 = AtomicU64::new(750);
 /// Set once the program was asked to end.
 static FLAG: AtomicBool = AtomicBool::new(false);
 /// The first signal.
@@ -60,6 +60,12 @@ pub(crate) async fn asked() {
     NOTICE.notified().await;
 }
 
+/// Gives this command more time to end: somebody else waits for what it has begun.
+pub(crate) fn take_time(longest: Duration) {
+    let milliseconds = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+    LONGEST.store(milliseconds, Ordering::SeqCst);
+}
+
 /// Notes what to say if a signal comes now: `interrupted` and all that follows. Without a word, nothing was changed.
 pub(crate) fn note(sentence: String) {
     *DONE.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
@@ -84,7 +90,7 @@ fn watch(mut woken: UnixStream, output: Output) {
         return;
     }
     NOTICE.notify_one();
-    std::thread::sleep(GRACE);
+    std::thread::sleep(Duration::from_millis(LONGEST.load(Ordering::SeqCst)));
     take_last_word();
     let signal = first().unwrap_or(SIGTERM);
     ended(signal).show(output);

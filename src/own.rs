@@ -1,15 +1,12 @@
 //! Files that are the user's or root's alone: what somebody else could have written is not read, and what takes the place
 //! of a file does so in one step.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use anyhow::bail;
-use files::ownership::{self, PathError};
+use files::owned::{self, OwnedError};
 
 /// The user who runs the program.
 pub(crate) fn user() -> u32 {
@@ -24,32 +21,11 @@ pub(crate) fn cannot_read(path: &Path, error: io::Error) -> anyhow::Error {
 /// The bytes of a file, at most so many, that nobody but root and the user can write to. Its directory is the caller's
 /// business.
 pub(crate) fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
-    let shown = path.display();
-    let cannot_read = |error| cannot_read(path, error);
-    let mut options = OpenOptions::new();
-    // A link may lead to where others write, and a pipe would wait for them.
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    let file = match options.open(path) {
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            bail!("`{shown}` is a link, and only files are read")
-        }
-        other => other.map_err(cannot_read)?,
-    };
-    let metadata = file.metadata().map_err(cannot_read)?;
-    if !metadata.is_file() {
-        bail!("`{shown}` is not a file");
-    }
-    if let Some(how) = ownership::exposure(metadata.uid(), metadata.mode(), &[0, user()]) {
-        let path = path.to_owned();
-        return Err(PathError::Exposed { path, how }.into());
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(most + 1).read_to_end(&mut bytes);
-    if read.map_err(cannot_read)? as u64 > most {
-        bail!("`{shown}` has more than {most} bytes");
-    }
-    Ok(bytes)
+    owned::read(path, most, user()).map_err(|error| match error {
+        OwnedError::Io { path, source } => cannot_read(&path, source),
+        OwnedError::Exposed(exposed) => exposed.into(),
+        other => other.into(),
+    })
 }
 
 /// What is to become of a file.

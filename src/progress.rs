@@ -58,11 +58,6 @@ impl Bar {
         self.0.set_position(done);
     }
 
-    /// The number of bytes that are done.
-    pub(crate) fn set_position(&self, done: u64) {
-        self.0.set_position(done);
-    }
-
     /// Takes the bar away while something else is shown.
     pub(crate) fn suspend(&self, show: impl FnOnce()) {
         self.0.suspend(show);

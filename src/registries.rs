@@ -1,22 +1,68 @@
-//! How registries are reached: the authorities that are trusted, and the logins of docker and podman.
+//! How registries are reached: proxies, the authorities that are trusted, client certificates, and the logins of docker
+//! and podman.
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context as _;
-use registry::{Credentials, Options, PlainHttp, RegistryAddress};
+use registry::{Client, Credentials, Journal, Options, PlainHttp, RegistryAddress};
+use sources::{CertificateFolders, CertificatePlace};
 
 use crate::args::{RegistryArguments, choose};
 use crate::failure::Failure;
-use crate::{disk, environment, verbose};
+use crate::{disk, environment, own, verbose};
 
-/// How registries are reached, without a login.
+/// How registries are reached, without a login and without what one registry has of its own.
 pub(crate) fn options(arguments: &RegistryArguments) -> Result<Options, Failure> {
     let files = arguments.ca_file.iter();
     let ca = files.map(|path| disk::read_text(path).map(String::into_bytes));
     Ok(Options {
         ca: ca.collect::<Result<_, _>>()?,
         plain_http: choose(arguments.plain_http, PlainHttp::Always, PlainHttp::Loopback),
+        proxies: environment::proxies(),
         listener: verbose::listener(),
         ..Options::default()
     })
+}
+
+/// Where a push remembers its uploads, for the next one to go on with. None for a user without a home.
+fn journal() -> Option<Arc<Journal>> {
+    let journal = |directory| Journal::new(directory, own::user(), environment::clock());
+    environment::uploads().map(journal).map(Arc::new)
+}
+
+/// Where certificates of registries lie.
+pub(crate) fn certificates(arguments: &RegistryArguments) -> CertificateFolders {
+    let named = arguments.cert_dir.clone().map(CertificatePlace::Of);
+    let place = named.unwrap_or_else(|| CertificatePlace::ByHost(environment::certificates()));
+    CertificateFolders {
+        place,
+        user: own::user(),
+    }
+}
+
+/// How one registry is reached: the same, with the certificates that are kept for it, and without a login.
+pub(crate) fn certified(
+    mut options: Options,
+    arguments: &RegistryArguments,
+    registry: &RegistryAddress,
+) -> Result<Options, Failure> {
+    let found = certificates(arguments).find(registry.host())?;
+    found.add_to(&mut options);
+    Ok(options)
+}
+
+/// The client of one registry, with the certificates that are kept for it, the login of docker or podman, and what is
+/// remembered of uploads.
+pub(crate) fn client(
+    registry: &RegistryAddress,
+    arguments: &RegistryArguments,
+    options: Options,
+) -> Result<Client, Failure> {
+    let mut options = certified(options, arguments, registry)?;
+    options.credentials = login(registry)?;
+    options.journal = journal();
+    Ok(Client::new(registry, options)?)
 }
 
 /// The certificate authorities that were named, as one text; none if nodes need to know none.
@@ -27,14 +73,22 @@ pub(crate) fn authorities(options: &Options) -> Option<String> {
 
 /// The login that docker or podman would use: the first file that has one for the registry, in podman's order.
 pub(crate) fn login(address: &RegistryAddress) -> Result<Credentials, Failure> {
+    let found = find_login(address)?;
+    Ok(found.map_or(Credentials::Anonymous, |(_, login)| login))
+}
+
+/// The same, if there is one, and the file that it is in.
+pub(crate) fn find_login(
+    address: &RegistryAddress,
+) -> Result<Option<(PathBuf, Credentials)>, Failure> {
     let files = environment::logins().into_iter();
     for path in files.filter(|path| path.exists()) {
         let found = Credentials::from_config(disk::read_text(&path)?.as_bytes(), address)
             .with_context(|| format!("cannot use the logins in `{}`", path.display()))
             .map_err(Failure::no)?;
         if let Some(credentials) = found {
-            return Ok(credentials);
+            return Ok(Some((path, credentials)));
         }
     }
-    Ok(Credentials::Anonymous)
+    Ok(None)
 }

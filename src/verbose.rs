@@ -1,4 +1,4 @@
-//! `--verbose`: each request to a registry or an API server, as one line on standard error.
+//! `--verbose`: each request to a registry or an API server, as one line on standard error, and what was passed over.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +20,13 @@ pub(crate) fn listener() -> Listener {
         Listener::new(show)
     } else {
         Listener::default()
+    }
+}
+
+/// Says what only somebody who looks for a reason wants to know.
+pub(crate) fn note(text: &str) {
+    if ON.load(Ordering::Relaxed) {
+        render::note(text);
     }
 }
 

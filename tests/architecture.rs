@@ -19,7 +19,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("signing", &["schemas"]),
     ("watch", &[]),
     ("archive", &["iso9660", "schemas", "signing", "watch"]),
-    ("registry", &["schemas", "watch"]),
+    // Who else could change what is remembered of uploads.
+    ("registry", &["files", "schemas", "watch"]),
+    ("serve", &["schemas"]),
     ("deployer", &["watch"]),
     ("charts", &["schemas"]),
     ("helm", &["schemas", "watch"]),
@@ -86,6 +88,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "registry",
             "release",
             "schemas",
+            "serve",
             "signing",
             "sources",
             "validator",

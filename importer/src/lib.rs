@@ -18,27 +18,29 @@ mod plan;
 mod renderer;
 mod status;
 
+pub use apply::Receipt;
 pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, undeploy_alone};
 pub use apply::push::PushReceipt;
+pub use apply::readback::{Readback, Repaired};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving, registries};
-pub use apply::{Count, Receipt};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
-pub use kept::{imported, open as open_kept};
+pub use kept::{Export, imported, kept_archives, open as open_kept, open_archive, open_head};
 pub use mirrors::{Format, ImageMap, Layout, MappedImage, MirroredImage, Mirrors, NodeFile};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
-pub use model::error::{Error, ExpandError, PushFailure, Unpulled};
+pub use model::error::{Error, ExpandError, Lacking, PushFailure, Unfetched, Unpulled, Unpushed};
 pub use model::event::{Event, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
 pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
 pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber};
+pub use model::pushed::{Count, Pushed};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
@@ -53,9 +55,10 @@ pub use model::writer::{Seal, Turn, Writer};
 pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
-pub use plan::images::recorded;
+pub use plan::images::{Placed, PlacedImage, recorded};
 pub use plan::migration::PlannedMigration;
 pub use plan::place::default_namespace;
+pub use plan::preflight::{ImagesToPush, Preflight};
 pub use plan::push::{PushPlan, PushRequest, PushSummary, ReadyPush};
 pub use plan::rights::manifests::{
     Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,

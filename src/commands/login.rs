@@ -12,7 +12,7 @@ use super::give;
 use crate::args::{LoginFileArguments, Output, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{self, Echo};
-use crate::{cluster, disk, environment, logins, registries, render};
+use crate::{cluster, disk, logins, registries, render};
 
 /// Log in to a registry, for this program, podman, skopeo and docker
 #[derive(Args, Debug)]
@@ -112,12 +112,15 @@ fn client(
     password: &Secret,
 ) -> Result<Client, Failure> {
     let options = Options {
-        proxies: environment::proxies(),
         credentials: Credentials::Password {
             username: username.as_str().to_owned(),
             password: password.clone(),
         },
-        ..registries::options(&arguments.reach)?
+        ..registries::certified(
+            registries::options(&arguments.reach)?,
+            &arguments.reach,
+            &arguments.registry,
+        )?
     };
     Ok(Client::new(&arguments.registry, options)?)
 }

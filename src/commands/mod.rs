@@ -2,6 +2,7 @@
 
 mod activate;
 mod apply;
+mod at_registry;
 mod cat;
 mod change;
 mod completion;
@@ -10,6 +11,7 @@ mod deploy;
 mod diff;
 mod done;
 mod environment;
+mod export;
 #[cfg(test)]
 mod flags_tests;
 mod history;
@@ -26,10 +28,12 @@ mod mirrors;
 mod pack;
 mod parameters;
 mod postrender;
+mod preflight;
 mod question;
 mod rbac;
 mod refusal;
 mod rollback;
+mod serve;
 mod sign;
 mod site;
 mod status;
@@ -37,6 +41,7 @@ mod trust;
 mod undo;
 mod unimport;
 mod validate;
+mod vouched;
 mod watch;
 
 use std::path::PathBuf;
@@ -94,6 +99,7 @@ pub(crate) enum Command {
     Cat(cat::Arguments),
     Login(login::Arguments),
     Logout(logout::Arguments),
+    Preflight(Box<preflight::Arguments>),
     Import(Box<import::Arguments>),
     Activate(Box<activate::Arguments>),
     Apply(Box<apply::Arguments>),
@@ -101,6 +107,9 @@ pub(crate) enum Command {
     Rollback(Box<rollback::Arguments>),
     Diff(Box<diff::Arguments>),
     Unimport(Box<unimport::Arguments>),
+    Export(Box<export::Arguments>),
+    #[command(subcommand)]
+    Registry(at_registry::Command),
     Status(status::Arguments),
     History(history::Arguments),
     Undeploy(undo::Undeploy),
@@ -112,6 +121,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Site(site::Command),
     Mirrors(mirrors::Arguments),
+    Serve(Box<serve::Arguments>),
     Completion(completion::Arguments),
     Man(man::Arguments),
     #[command(hide = true)]
@@ -147,6 +157,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Login(arguments) => login::run(&arguments, output),
         Command::Logout(arguments) => logout::run(&arguments, output),
+        Command::Preflight(arguments) => preflight::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
         Command::Activate(arguments) => activate::run(&arguments, output),
         Command::Apply(arguments) => apply::run(&arguments, output),
@@ -154,6 +165,8 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Rollback(arguments) => rollback::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
+        Command::Export(arguments) => export::run(&arguments, output),
+        Command::Registry(command) => at_registry::run(command, output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),
         Command::Undeploy(arguments) => arguments.run(output),
@@ -163,6 +176,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Rbac(arguments) => rbac::run(&arguments, output),
         Command::Site(command) => site::run(command, output),
         Command::Mirrors(arguments) => mirrors::run(&arguments, output),
+        Command::Serve(arguments) => serve::run(*arguments, output),
         Command::Completion(arguments) => completion::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),
         Command::Postrender(arguments) => postrender::run(&arguments),

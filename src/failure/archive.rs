@@ -8,6 +8,7 @@ use archive::{OpenError, WriteError, detached_path};
 use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, no, unknown};
 
 const VALIDATE: &str = "`solution validate` says what is wrong with it, and what to do";
+const ALTERED: &str = "find out who changed what the registry keeps, then import the archive once more from its medium";
 const OTHERS: &str = "remove the file, or get the one that belongs to this archive; `solution sign --detached` writes it";
 
 /// An archive could not be read.
@@ -81,11 +82,14 @@ fn answer(error: &OpenError) -> Answer {
 impl Judge for WriteError {
     fn answer(&self) -> Answer {
         match self {
+            Self::Head(cause) if validator::is_finding(cause) => no(ALTERED),
             Self::Source { .. }
+            | Self::Head(_)
             | Self::Changed { .. }
             | Self::Draft(_)
             | Self::Target { .. }
             | Self::Interrupted(_) => UNKNOWN,
+            Self::Lacking(_) => no(ALTERED),
             Self::Exists(_) => no("choose another name with `-o`, or replace it with `--force`"),
             Self::NotAFile(_) => no("choose another name with `-o`"),
             Self::List(_)

@@ -1,11 +1,14 @@
 //! What the errors of an import come to, and those of a cluster: what keeps a rollout from coming, who is at work.
 
+use std::sync::Arc;
+
 use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
 use importer::{Condition, OperatorStatus, PushFailure};
 
 use super::fixes::SKIP_REMOVE_SETS;
-use super::pulls;
-use super::{Answer, Failure, Judge, NO, Outcome, fix, no, unknown};
+use super::{
+    Answer, Failure, Judge, NO, Outcome, PushJson, UnpushedJson, exports, fix, no, pulls, unknown,
+};
 use crate::args::choose;
 use crate::{environment, holder, render};
 
@@ -159,6 +162,7 @@ impl From<importer::Error> for Failure {
             }
             E::Push(failure) => not_pushed(failure),
             E::Registry(cause) => Self::judged(cause.answer(), error),
+            E::Lacking(_) | E::Unfetched(_) | E::Write(_) => exports::failure(error),
             E::NotFreed { source, .. } => Self::judged(source.answer(), error),
             E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
                 let free = expires_in.as_secs() + 1;
@@ -179,10 +183,8 @@ impl From<importer::Error> for Failure {
             E::Unpulled(cause) => {
                 let Answer(outcome, usual) = cause.source.answer();
                 let (hints, files) = (pulls::hints(cause, usual), cause.files());
-                let failure = hints
-                    .into_iter()
-                    .fold(Self::new(outcome, error), Self::hint);
-                failure.files(files)
+                let failure = Self::new(outcome, error).files(files);
+                hints.into_iter().fold(failure, Self::hint)
             }
             E::Cleanup { source, .. } => {
                 quoting(log_of(source), Self::judged(source.answer(), error)).hint(SKIP_REMOVE_SETS)
@@ -259,7 +261,7 @@ fn not_pushed(failure: &PushFailure) -> Failure {
     let count = render::count(failure.images.len(), "image");
     let images = failure.images.join(", ");
     let message = format!("{count} not in place, so the cluster was not touched: {images}");
-    let ended = Failure::new(outcome, anyhow::anyhow!(message));
+    let ended = Failure::new(outcome, anyhow::anyhow!(message)).push(for_programs(failure));
     let causes = failure.errors.iter().cloned().map(anyhow::Error::new);
     let ended = causes.fold(ended, |ended, error| ended.because(format!("{error:#}")));
     if errors().any(|error| matches!(error, registry::Error::Damaged { .. })) {
@@ -275,16 +277,27 @@ fn not_pushed(failure: &PushFailure) -> Failure {
     if refused || !ended.hints.is_empty() {
         return ended;
     }
-    let sent = render::bytes(failure.uploaded.bytes);
+    let sent = render::bytes(failure.pushed.uploaded.bytes);
     ended.hint(format!(
         "run the same command again: it sends only what is missing ({sent} were sent already)"
     ))
 }
 
+fn for_programs(failure: &PushFailure) -> PushJson {
+    let failed = failure.failed.iter().map(|it| UnpushedJson {
+        what: it.what.clone(),
+        repository: it.repository.clone(),
+        why: format!("{:#}", anyhow::Error::new(Arc::clone(&it.error))),
+    });
+    PushJson {
+        pushed: failure.pushed,
+        images: failure.images.clone(),
+        failed: failed.collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     fn ended(error: importer::Error) -> (Outcome, Vec<String>) {
@@ -296,7 +309,8 @@ mod tests {
         ended(importer::Error::Push(Box::new(PushFailure {
             images: vec!["app:1".to_owned()],
             errors: errors.into_iter().map(Arc::new).collect(),
-            uploaded: registry::Tally::default(),
+            pushed: (&registry::PushReport::default()).into(),
+            failed: Vec::new(),
         })))
     }
 

@@ -3,7 +3,7 @@
 use importer::{Above, KindIn, Misplaced, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
-use super::registry::MAY_NOT_PUSH;
+use super::registry::{QUOTA, make_project, taking};
 use crate::hints;
 
 const NO_CRD: &str =
@@ -86,6 +86,10 @@ pub(crate) fn fix(obstacle: &O) -> String {
     hints::fit(way_out(obstacle))
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line for each obstacle, and no wildcard"
+)]
 fn way_out(obstacle: &O) -> String {
     let words = match obstacle {
         O::Kubernetes(_, oldest) => return format!("importing needs 1.{oldest} or newer"),
@@ -102,6 +106,14 @@ fn way_out(obstacle: &O) -> String {
         }
         O::Inhabited(name, _, _, place) => return undeploy_first(name, place),
         O::Active(name, _) => return deactivate_first(name),
+        O::PushRefused {
+            why,
+            host,
+            repository,
+            ..
+        } => return taking(*why, host, repository),
+        O::NoProject(host, project) => return make_project(host, project),
+        O::NoRoom(..) => QUOTA,
         O::Changed => PLAN_AGAIN,
         O::MadeAnew(_) | O::Unplanned(_) => "run the same command again",
         O::Denied(_) => HAVE_IT_GRANTED,
@@ -111,7 +123,6 @@ fn way_out(obstacle: &O) -> String {
         O::OtherArchive(..) => "ask the publisher which is right; `--replace` accepts this one",
         O::NoSigners(..) => UNSIGNED,
         O::OtherSigners(..) => OTHER_SIGNERS,
-        O::PushDenied(_) => MAY_NOT_PUSH,
         O::OtherTag(..) => OTHER_TAG,
         O::Misplaced(misplaced) => placing(misplaced),
         O::SameName(_) | O::SameReference(_) => SAME,

@@ -5,7 +5,9 @@
 //! last word is the system's ([`std::io::ErrorKind`]), whatever is not named was not found out.
 
 mod archive;
+mod certificates;
 mod cluster;
+mod exports;
 mod fixes;
 mod helmfiles;
 mod keys;
@@ -20,7 +22,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use importer::NodeFile;
+use importer::{NodeFile, Pushed};
 use serde::Serialize;
 
 pub(crate) use self::archive::{beside, reading, signing, too_much};
@@ -74,6 +76,26 @@ pub(crate) struct Failure {
     hints: Vec<String>,
     files: Vec<NodeFile>,
     quotes: Vec<Quote>,
+    push: Option<Box<PushJson>>,
+}
+
+/// What became of a push that is not complete, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PushJson {
+    #[serde(flatten)]
+    pub(crate) pushed: Pushed,
+    /// The images that are not in place.
+    pub(crate) images: Vec<String>,
+    pub(crate) failed: Vec<UnpushedJson>,
+}
+
+/// A blob or manifest that is not in place.
+#[derive(Debug, Serialize)]
+pub(crate) struct UnpushedJson {
+    pub(crate) what: String,
+    pub(crate) repository: String,
+    pub(crate) why: String,
 }
 
 /// A failure, for programs.
@@ -86,6 +108,8 @@ struct FailureJson<'a> {
     files: &'a [NodeFile],
     #[serde(skip_serializing_if = "<[Quote]>::is_empty")]
     quotes: &'a [Quote],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    push: Option<&'a PushJson>,
     answer: &'static str,
 }
 
@@ -167,6 +191,7 @@ impl Failure {
             hints: Vec::new(),
             files: Vec::new(),
             quotes: Vec::new(),
+            push: None,
         }
     }
 
@@ -212,6 +237,12 @@ impl Failure {
         self
     }
 
+    /// Adds what became of a push.
+    pub(crate) fn push(mut self, push: PushJson) -> Self {
+        self.push = Some(Box::new(push));
+        self
+    }
+
     /// Says it, on the stream of its format.
     pub(crate) fn show(&self, output: Output) {
         match output {
@@ -222,6 +253,7 @@ impl Failure {
                 hints: &self.hints,
                 files: &self.files,
                 quotes: &self.quotes,
+                push: self.push.as_deref(),
                 answer: match self.outcome {
                     Outcome::Yes => "yes",
                     Outcome::No => "no",

@@ -158,6 +158,7 @@ impl Judge for SourceError {
             Self::Registry(error) => error.answer(),
             Self::Engine(error) => error.answer(),
             Self::Cache(error) => error.answer(),
+            Self::Certificates(error) => error.answer(),
             Self::UnpackSpace { .. } => unknown(
                 "free some space there, or keep the cache on a larger disk with `--cache-dir`",
             ),

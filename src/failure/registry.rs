@@ -2,16 +2,23 @@
 
 use std::io::ErrorKind;
 
-use registry::{EngineError, Error};
+use registry::{DOCKER_HUB, EngineError, Error, IdentityError, Refusal};
 
 use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
 
+const QUAY: &str = "quay.io";
 /// Where somebody may not push.
-pub(super) const MAY_NOT_PUSH: &str =
+const MAY_NOT_PUSH: &str =
     "ask the registry's administrator for the right to push there, or to create the project";
 /// Where somebody may not delete.
 const MAY_NOT_DELETE: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; without `--images` the content stays";
 const KEEPS_ALL: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again; without `--images` the content stays";
+/// Where nothing more may be stored.
+pub(super) const QUOTA: &str = "have the quota raised, or free some of it: `solution unimport --images` removes versions that nobody needs, and the registry's garbage collector what they leave";
+const MAKE_IT: &str = "have the registry's administrator create the repository, or allow this login to create repositories by pushing";
+const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--repository-layout ref` gives images the paths of their references";
+const TAG_KEPT: &str = "the tag was pushed by someone else, and the registry is configured never to move a tag: find out whose it is, or choose another prefix in `--registry`";
+const WHAT_IT_TAKES: &str = "`solution preflight --registry HOST[/PREFIX]` shows what the registry takes, and its log why it refused this";
 const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
 const DELETE_AGAIN: &str = "run the same command again: what is left is deleted then";
 const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";
@@ -22,17 +29,26 @@ const NO_FILE: &str =
     "check the address of the repository of charts, and that the file is still there";
 const NO_IMAGE: &str =
     "check the name and the tag; some registries also say this of what your login may not see";
+const NO_IDENTITY: &str = "have the registry's administrator give you a certificate and its key, and put them into a directory as NAME.cert and NAME.key: /etc/containers/certs.d/HOST[:PORT], or any that you name with `--cert-dir`";
+const OTHER_IDENTITY: &str = "have the registry's administrator give you a new certificate and key: `openssl x509 -in NAME.cert -noout -dates -issuer -ext extendedKeyUsage` shows what the one in use is good for";
 const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
 
 impl Judge for Error {
     /// Refused credentials or certificates are an answer, an unreachable host is not.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one line for each error, and no wildcard"
+    )]
     fn answer(&self) -> Answer {
         match self {
             Self::CertificateAuthority { .. } => {
                 no("give a PEM file that begins with -----BEGIN CERTIFICATE-----")
             }
+            Self::Identity(error) => error.answer(),
+            Self::CertificateRequired { .. } => no(NO_IDENTITY),
+            Self::CertificateRefused { .. } => no(OTHER_IDENTITY),
             Self::Unreachable { .. } => unknown(
-                "check the host name, the port, and the firewall between here and the registry",
+                "check the host name, the port, the firewall between here and the registry, and the proxy that `https_proxy` and `no_proxy` choose",
             ),
             Self::TooSlow { .. } => unknown(
                 "check the connection to the registry and the load on it, then run the same command again: what is in place is kept",
@@ -58,6 +74,10 @@ impl Judge for Error {
             ),
             Self::Denied { operation, .. } if operation.is_deletion() => no(MAY_NOT_DELETE),
             Self::Denied { .. } => no(MAY_NOT_PUSH),
+            Self::NoRepository { .. } => no(MAKE_IT),
+            Self::NameRefused { .. } => no(LEVELS),
+            Self::TagKept { .. } => no(TAG_KEPT),
+            Self::Quota { .. } => no(QUOTA),
             Self::KeepsAll { .. } => no(KEEPS_ALL),
             Self::Missing { operation } if operation.is_site() => no(NO_FILE),
             Self::Missing { .. } => no(NO_IMAGE),
@@ -74,9 +94,21 @@ impl Judge for Error {
             } else {
                 PUSH_AGAIN
             }),
-            Self::Refused { status: 413, .. } => {
-                no("raise the maximum body size of the proxy in front of the registry")
+            Self::Refused { status: 413, .. } => no(
+                "raise the maximum body size of the proxy in front of the registry (nginx: `client_max_body_size`); `solution preflight` shows what it takes",
+            ),
+            Self::Refused { operation, .. } if !operation.is_pull() && !operation.is_deletion() => {
+                no(WHAT_IT_TAKES)
             }
+            Self::Proxy(_) => no(
+                "correct `https_proxy`, `http_proxy` or `all_proxy`: URLs such as http://proxy.site:3128",
+            ),
+            Self::LoginUnsupported { .. } => no(
+                "log in with a user name and a password, by `solution login`; if the registry's token server is at fault, tell its administrator",
+            ),
+            Self::BadAnswer { .. } => no(
+                "tell the registry's administrator: a proxy in front of it often changes addresses, and must pass on `Host` and `X-Forwarded-Proto`",
+            ),
             Self::Damaged { .. } | Self::ManifestDamaged { .. } => no(TAMPERED),
             Self::NotKept { .. } => no(
                 "restart the registry, then run the same command again: it still believes that it has content that its garbage collector removed",
@@ -88,13 +120,75 @@ impl Judge for Error {
             Self::Read { .. } => {
                 unknown("check the medium: copy the archive again, or try another drive")
             }
-            Self::Refused { .. }
-            | Self::Setup(_)
-            | Self::Proxy(_)
-            | Self::LoginUnsupported { .. }
-            | Self::BadAnswer { .. }
-            | Self::AnswerTooLong { .. } => NO,
+            Self::Refused { .. } | Self::Setup(_) | Self::AnswerTooLong { .. } => NO,
         }
+    }
+}
+
+/// How a repository comes to take what is pushed.
+pub(super) fn taking(why: Refusal, host: &str, repository: &str) -> String {
+    match why {
+        Refusal::NoRepository => make_repository(host, repository),
+        Refusal::Name => LEVELS.to_owned(),
+        Refusal::Quota => QUOTA.to_owned(),
+        Refusal::Denied if host == DOCKER_HUB && repository.matches('/').count() > 1 => {
+            // Docker Hub: "Create a repository"; what it answers to longer names is that access is denied.
+            "Docker Hub has repositories of two levels only, USER/NAME: choose another registry"
+                .to_owned()
+        }
+        Refusal::Denied => MAY_NOT_PUSH.to_owned(),
+    }
+}
+
+/// The command or the place that makes a repository.
+fn make_repository(host: &str, repository: &str) -> String {
+    if let Some(region) = region(host) {
+        return format!(
+            "create it: `aws ecr create-repository --region {region} --repository-name {repository}`"
+        );
+    }
+    let namespace = repository.split('/').next().unwrap_or(repository);
+    match host {
+        QUAY => format!(
+            "create the organization `{namespace}` at https://quay.io/organizations/new; the login needs its right to create repositories"
+        ),
+        _ => MAKE_IT.to_owned(),
+    }
+}
+
+/// Where a project is made. Only Harbor says that one is missing.
+pub(super) fn make_project(host: &str, project: &str) -> String {
+    format!(
+        "create the project `{project}` at https://{host}/harbor/projects, and make the login a developer of it or more"
+    )
+}
+
+/// The region of a registry of Amazon ECR: `ACCOUNT.dkr.ecr.REGION.amazonaws.com`, and `.cn` in China.
+fn region(host: &str) -> Option<&str> {
+    let (_, rest) = host.split_once(".dkr.ecr.")?;
+    let (region, rest) = rest.split_once('.')?;
+    matches!(rest, "amazonaws.com" | "amazonaws.com.cn").then_some(region)
+}
+
+impl Judge for IdentityError {
+    fn answer(&self) -> Answer {
+        no(match self {
+            Self::NoCertificate => {
+                "NAME.cert must hold the certificate in PEM: `openssl x509 -inform der -outform pem` converts from DER"
+            }
+            Self::NoKey => {
+                "NAME.key must hold the certificate's private key in PEM: `openssl pkcs12 -nodes` takes both out of a .p12 file"
+            }
+            Self::Encrypted => {
+                "remove the passphrase with `openssl pkey -in NAME.key -out NEW.key`, and let nobody but yourself read the new file"
+            }
+            Self::OtherKey => {
+                "give NAME.cert the key that it was issued for: `openssl x509 -pubkey -noout -in NAME.cert` and `openssl pkey -pubout -in NAME.key` must print the same"
+            }
+            Self::Unsupported => {
+                "have a certificate issued for a key of RSA (2048 bits or more), ECDSA (P-256, P-384) or Ed25519"
+            }
+        })
     }
 }
 
@@ -119,5 +213,29 @@ impl Judge for EngineError {
             | Self::TimedOut { .. }
             | Self::Refused { .. } => UNKNOWN,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_be_made_first_is_named_with_the_place_or_command() {
+        let repository = "shop-1.0.0/web";
+        let fix = |why, host| taking(why, host, repository);
+        let ecr = "111122223333.dkr.ecr.eu-west-1.amazonaws.com";
+        let made = fix(Refusal::NoRepository, ecr);
+        let command =
+            "aws ecr create-repository --region eu-west-1 --repository-name shop-1.0.0/web";
+        assert!(made.contains(command), "{made}");
+        let made = fix(Refusal::NoRepository, "quay.io");
+        assert!(made.contains("organization `shop-1.0.0`"), "{made}");
+        for host in ["r.test", "x.dkr.ecr.eu.example", "dkr.ecr.amazonaws.com"] {
+            assert_eq!(fix(Refusal::NoRepository, host), MAKE_IT);
+        }
+        let deep = taking(Refusal::Denied, DOCKER_HUB, "user/shop-1.0.0/web");
+        assert!(deep.contains("two levels"), "{deep}");
+        assert_eq!(fix(Refusal::Denied, DOCKER_HUB), MAY_NOT_PUSH);
     }
 }

@@ -9,9 +9,9 @@ use fixtures::layout::OciLayout;
 use serde_json::{Value, json};
 
 use crate::common::Answer;
-use crate::proxy::{Action, Proxy};
 use crate::server::{Protection, Server};
 use crate::site::{Site, variable};
+use fixtures::proxy::{Action, Proxy};
 
 fn unimport(site: &Site, more: &[&str]) -> Answer {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");

@@ -45,9 +45,6 @@ mod outages;
 #[path = "../common/pages.rs"]
 mod pages;
 mod plugin;
-#[path = "../../crates/registry/tests/docker_registry/proxy.rs"]
-#[allow(dead_code, reason = "each test crate uses a part")]
-mod proxy;
 mod pulls;
 mod refusals;
 mod requests;

@@ -8,18 +8,21 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../crates/registry/tests/docker_registry/proxy.rs"]
-#[allow(dead_code, reason = "each test crate uses a part")]
-mod proxy;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;
 
+mod certificates;
 mod charts;
 mod engine;
+mod exports;
 mod guide;
 mod logins;
+mod preflight;
+mod readback;
 mod registries;
+mod resuming;
+mod serving;
 mod setup;
 #[path = "../common/terminal.rs"]
 mod terminal;

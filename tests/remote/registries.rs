@@ -11,9 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::common::{Answer, Desk};
-use crate::proxy::{Action, Proxy, find};
 use crate::server::{PASSWORD, Protection, Server, USER, eventually};
 use crate::setup::{image, index, large, pack, push, validate, write_layout, write_source};
+use fixtures::proxy::{Action, Proxy, find};
 
 /// A desk with a key and the layout `source/layout` of this image, and a registry without protection that has it as
 /// `team/app:1`.
@@ -269,10 +269,16 @@ fn what_a_registry_says_of_its_documents_is_compared() {
 
 /// A desk with `auth.json` to write, and a registry with TLS and a login that has `team/app:1`; `pull` packs it.
 pub(crate) fn protected_desk() -> (Desk, Server) {
+    let (desk, server) = packing_desk(&Protection::TlsAndLogin);
+    push(&server, &desk.path("source/layout"), "team/app");
+    (desk, server)
+}
+
+/// The same for another protection, without the image.
+pub(crate) fn packing_desk(protection: &Protection) -> (Desk, Server) {
     let desk = Desk::with_key();
     write_layout(&desk, "source", &image("amd64").into());
-    let server = Server::start(&Protection::TlsAndLogin);
-    push(&server, &desk.path("source/layout"), "team/app");
+    let server = Server::start(protection);
     desk.write("ca.pem", server.ca());
     let source = format!("source: 'docker://{}/team/app:1'", server.host());
     write_source(&desk, "pull", &[&source]);

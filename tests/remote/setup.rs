@@ -56,12 +56,17 @@ spec:
 
 /// Copies a layout's image into a registry with skopeo, all platforms of it.
 pub(crate) fn push(server: &Server, layout: &Path, repository: &str) {
+    push_with(server, layout, repository, &[]);
+}
+
+/// The same, with more flags of skopeo's.
+pub(crate) fn push_with(server: &Server, layout: &Path, repository: &str, more: &[&str]) {
     let from = format!("oci:{}:1", layout.display());
     let to = format!("docker://{}/{repository}:1", server.host());
     let mut command = std::process::Command::new("skopeo");
     command.args(["copy", "--all", "--quiet", "--dest-tls-verify=false"]);
     command.args(["--dest-creds", &format!("{USER}:{PASSWORD}")]);
-    Answer::of(command.args([&from, &to])).success();
+    Answer::of(command.args(more).args([&from, &to])).success();
 }
 
 /// The arguments of a pack.

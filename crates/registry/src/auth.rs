@@ -126,6 +126,12 @@ impl Auth {
         self.state.lock().await.wanted.is_some()
     }
 
+    /// The header of a user name and password, for a request of the registry's that is not the protocol's.
+    pub(crate) fn password(&self, operation: &Operation) -> Option<HeaderValue> {
+        matches!(self.credentials, Credentials::Password { .. })
+            .then(|| self.basic(operation).ok())?
+    }
+
     pub(crate) fn is_anonymous(&self) -> bool {
         self.credentials == Credentials::Anonymous
     }

@@ -9,6 +9,7 @@ use crate::answer::{self, Answer, Purpose};
 use crate::auth::{Access, Scope};
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
+use crate::open_upload::OpenUpload;
 use crate::transport::Ask;
 use crate::{limits, origin};
 
@@ -21,14 +22,6 @@ pub(crate) enum Presence {
     Claimed,
     /// It: the last byte came.
     Present,
-}
-
-/// An open upload. The location is a permission to write and has no text form in errors.
-#[derive(Clone)]
-pub(crate) struct OpenUpload {
-    pub(crate) location: Url,
-    /// The smallest chunk that the registry takes (`OCI-Chunk-Min-Length`), in bytes.
-    pub(crate) smallest_chunk: u64,
 }
 
 /// What came of a mount.

@@ -1,12 +1,13 @@
 //! The client of one registry: how it is reached, and what was learned on the way.
 
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use reqwest::{Method, Url};
+use schemas::Digest;
 use tokio::sync::OnceCell;
 use watch::{Listener, Tell};
 
@@ -16,6 +17,9 @@ use crate::auth::{Auth, Scope};
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation, Verb};
 use crate::events::Event;
+use crate::failure;
+use crate::identity::ClientIdentity;
+use crate::journal::{Journal, Subject};
 use crate::limits;
 use crate::pace::{LeastRate, Pace};
 use crate::retry::{self, RetryPolicy};
@@ -83,6 +87,8 @@ pub struct Options {
     pub ca: Vec<Vec<u8>>,
     /// Whether the system's authorities count.
     pub system_roots: SystemRoots,
+    /// Who one is where a server asks for a client certificate.
+    pub identity: Option<ClientIdentity>,
     /// When HTTP without TLS is spoken.
     pub plain_http: PlainHttp,
     /// Proxies on the way. The environment's are the caller's business.
@@ -100,6 +106,28 @@ pub struct Options {
     pub least_rate: LeastRate,
     /// Is told of each request.
     pub listener: Listener,
+    /// Which blobs are sent in parts.
+    pub parts: Parts,
+    /// Where uploads are remembered, so that another process can go on with them.
+    pub journal: Option<Arc<Journal>>,
+}
+
+/// Large blobs are sent in parts: most registries keep what complete requests brought, and nothing of a broken one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Blobs of more bytes than this.
+    pub above: u64,
+    /// Bytes of one part.
+    pub bytes: NonZeroU64,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self {
+            above: limits::PARTS_ABOVE,
+            bytes: NonZeroU64::new(limits::PART).expect("not zero"),
+        }
+    }
 }
 
 impl Default for Options {
@@ -107,6 +135,7 @@ impl Default for Options {
         Self {
             ca: Vec::new(),
             system_roots: SystemRoots::default(),
+            identity: None,
             plain_http: PlainHttp::default(),
             proxies: Proxies::default(),
             credentials: Credentials::Anonymous,
@@ -115,6 +144,8 @@ impl Default for Options {
             retry: RetryPolicy::default(),
             least_rate: LeastRate::default(),
             listener: Listener::default(),
+            parts: Parts::default(),
+            journal: None,
         }
     }
 }
@@ -122,7 +153,7 @@ impl Default for Options {
 impl Wire {
     /// Connections as these options say.
     pub(crate) fn of(options: &Options) -> Result<Self, Error> {
-        let tls = tls::client_config(&options.ca, options.system_roots)?;
+        let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(options.user_agent.as_str())
@@ -138,8 +169,16 @@ impl Wire {
         let http = options.proxies.apply(builder)?;
         let http = http.build().map_err(Error::Setup)?;
         let pace = Pace::new(options.least_rate);
-        Ok(Self::new(http, pace, options.listener.clone()))
+        let wire = Self::new(http, pace, options.listener.clone());
+        Ok(wire.identified(options.identity.is_some()))
     }
+}
+
+/// Whether a request shows who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Show {
+    Nothing,
+    Login,
 }
 
 /// The client of one registry. Clones share connections, login and what was learned about the registry.
@@ -158,6 +197,10 @@ struct Inner {
     base: OnceCell<Url>,
     // Bytes per PATCH once the registry has refused a whole blob; 0 before.
     chunk: AtomicU64,
+    parts: Parts,
+    // The registry refuses parts.
+    whole: AtomicBool,
+    journal: Option<Arc<Journal>>,
 }
 
 impl fmt::Debug for Client {
@@ -183,6 +226,9 @@ impl Client {
                 retry: options.retry,
                 base: OnceCell::new(),
                 chunk: AtomicU64::new(0),
+                parts: options.parts,
+                whole: AtomicBool::new(false),
+                journal: options.journal,
             }),
         })
     }
@@ -218,6 +264,9 @@ impl Client {
         }
         let named = answer.header("docker-distribution-api-version").is_some();
         let body = answer.error_body(&operation).await;
+        if let Some(refused) = failure::refused_certificate(&operation, status, &body) {
+            return Err(refused);
+        }
         // Any web site answers something: a registry's answer is empty or JSON.
         let json =
             body.is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_ok();
@@ -284,6 +333,66 @@ impl Client {
         let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, smaller);
     }
 
+    /// Bytes of one part, of a blob that is sent in parts though nobody refused it as a whole.
+    pub(crate) fn part(&self, size: u64) -> Option<u64> {
+        let Parts { above, bytes } = self.inner.parts;
+        let in_parts = size > above && !self.inner.whole.load(Ordering::Relaxed);
+        in_parts.then_some(bytes.get())
+    }
+
+    /// The registry takes no parts.
+    pub(crate) fn refuses_parts(&self) {
+        self.inner.whole.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.inner.journal.as_deref()
+    }
+
+    /// Forgets what is remembered of an upload: its blob is in place.
+    pub(crate) fn forget_upload(&self, repository: &Repository, digest: Digest, size: u64) {
+        let registry = self.inner.base.get();
+        let Some((journal, registry)) = self.journal().zip(registry) else {
+            return;
+        };
+        if size > self.inner.parts.above {
+            journal.forget(&Subject {
+                registry,
+                repository,
+                digest,
+                size,
+            });
+        }
+    }
+
+    /// Asks the registry for something that is not the protocol's, as `login` says with the user's name and password, if
+    /// there are any. They go to nobody else, and not over a line that others can listen to.
+    pub(crate) async fn get_beside(
+        &self,
+        operation: &Operation,
+        path: &str,
+        login: Show,
+    ) -> Result<Answer, Error> {
+        let base = self.base(operation).await?;
+        let url = base.join(path).expect("a path of checked names");
+        let mut request = reqwest::Request::new(Method::GET, url);
+        let transport = &self.inner.transport;
+        let is_safe = base.scheme() == "https" || self.inner.address.is_loopback();
+        if let (Show::Login, true) = (login, is_safe)
+            && let Some(password) = transport.auth.password(operation)
+        {
+            let headers = request.headers_mut();
+            headers.insert(reqwest::header::AUTHORIZATION, password);
+        }
+        transport.wire.send(operation, request).await
+    }
+
+    /// Whether there is TLS between here and the registry, once it was asked anything.
+    #[must_use]
+    pub fn is_tls(&self) -> Option<bool> {
+        Some(self.inner.base.get()?.scheme() == "https")
+    }
+
     pub(crate) fn operation(&self, verb: Verb, repository: Option<&Repository>) -> Operation {
         Operation {
             verb,
@@ -345,10 +454,10 @@ impl Client {
         let mut looked = 0;
         while !self.retrying(&look).await? {
             looked += 1;
-            match self.retry().wait(looked, None) {
-                Some(wait) if looked < limits::LOOKS => tokio::time::sleep(wait).await,
-                _ => return Ok(false),
+            if looked >= limits::LOOKS {
+                return Ok(false);
             }
+            tokio::time::sleep(self.retry().pause(looked)).await;
         }
         Ok(true)
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemas::Digest;
 
 use crate::address::{Reference, Repository};
+use crate::identity::IdentityError;
 use crate::pace::LeastRate;
 
 /// How systems say that a disk is full.
@@ -35,6 +36,8 @@ pub(crate) enum Verb {
     ReadManifest(Reference),
     PushManifest(Reference),
     DeleteManifest(Digest),
+    ListTags,
+    AskSpace,
     /// Of a web site, which is no registry.
     ReadFile(String),
 }
@@ -45,7 +48,7 @@ impl Operation {
     pub fn is_pull(&self) -> bool {
         matches!(
             self.verb,
-            Verb::ReadBlob(_) | Verb::ReadManifest(_) | Verb::ReadFile(_)
+            Verb::ReadBlob(_) | Verb::ReadManifest(_) | Verb::ListTags | Verb::ReadFile(_)
         )
     }
 
@@ -53,6 +56,18 @@ impl Operation {
     #[must_use]
     pub fn is_site(&self) -> bool {
         matches!(self.verb, Verb::ReadFile(_))
+    }
+
+    /// The registry's host, with its port where it is not the usual one.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The repository that it was about, if it was about one.
+    #[must_use]
+    pub fn repository(&self) -> Option<&Repository> {
+        self.repository.as_ref()
     }
 
     /// What answers.
@@ -72,8 +87,18 @@ impl Operation {
 }
 
 impl Verb {
+    /// Whether it was to begin something in a repository that may not be there.
+    pub(crate) fn is_beginning(&self) -> bool {
+        matches!(self, Self::CheckPush | Self::MountBlob(_))
+    }
+
+    /// Whether a tag was to be given or moved.
+    pub(crate) fn is_tagging(&self) -> bool {
+        matches!(self, Self::PushManifest(Reference::Tag(_)))
+    }
+
     /// Whether the registry was to store something.
-    fn is_write(&self) -> bool {
+    pub(crate) fn is_write(&self) -> bool {
         matches!(
             self,
             Self::CheckPush | Self::MountBlob(_) | Self::UploadBlob(_) | Self::PushManifest(_)
@@ -94,6 +119,8 @@ impl fmt::Display for Operation {
             Verb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
             Verb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
             Verb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
+            Verb::ListTags => write!(f, "list the tags of ")?,
+            Verb::AskSpace => write!(f, "ask for the free space of ")?,
             Verb::ReadFile(file) => write!(f, "download `{file}` from ")?,
         }
         f.write_str(&self.host)?;
@@ -102,6 +129,19 @@ impl fmt::Display for Operation {
             None => Ok(()),
         }
     }
+}
+
+/// Why a repository takes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The login lacks the right, or something above the repository does not exist: registries do not tell these apart.
+    Denied,
+    /// It does not exist, and the registry makes none by itself.
+    NoRepository,
+    /// The registry has no repositories of such names.
+    Name,
+    /// Nothing more may be stored.
+    Quota,
 }
 
 /// Everything that can go wrong.
@@ -113,6 +153,9 @@ pub enum Error {
         /// Position in [`crate::Options::ca`], from 0.
         index: usize,
     },
+    /// The client certificate or its key cannot be used.
+    #[error("could not use the client certificate")]
+    Identity(#[from] IdentityError),
     /// The HTTP client could not be set up.
     #[error("could not set up the HTTP client")]
     Setup(#[source] reqwest::Error),
@@ -163,6 +206,20 @@ pub enum Error {
         /// In the words of the TLS library.
         reason: String,
     },
+    /// The server takes nobody without a client certificate, and none was given.
+    #[error("could not {operation}: {} requires a client certificate", operation.peer())]
+    CertificateRequired {
+        /// What was being done.
+        operation: Box<Operation>,
+    },
+    /// The server does not take the client certificate.
+    #[error("could not {operation}: {} refuses the client certificate: {reason}", operation.peer())]
+    CertificateRefused {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// Why, as far as the server says so.
+        reason: &'static str,
+    },
     /// The server speaks plain HTTP on a port where HTTPS was expected.
     #[error("could not {operation}: it answers in plain HTTP, not HTTPS")]
     PlainHttpAnswer {
@@ -209,6 +266,38 @@ pub enum Error {
     /// The login is good but lacks the right.
     #[error("could not {operation}: no permission: {message}")]
     Denied {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// The registry's own words, shortened.
+        message: String,
+    },
+    /// There is no such repository, and the registry makes none by itself.
+    #[error("could not {operation}: the repository does not exist: {message}")]
+    NoRepository {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// The registry's own words, shortened.
+        message: String,
+    },
+    /// The registry has no repositories of such names.
+    #[error("could not {operation}: the registry does not take this name: {message}")]
+    NameRefused {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// The registry's own words, shortened.
+        message: String,
+    },
+    /// A tag that is there must not be moved.
+    #[error("could not {operation}: the registry does not let this tag be moved: {message}")]
+    TagKept {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// The registry's own words, shortened.
+        message: String,
+    },
+    /// Less may be stored there than is to be.
+    #[error("could not {operation}: its quota is used up: {message}")]
+    Quota {
         /// What was being done.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
@@ -357,10 +446,13 @@ impl Error {
             | Self::CutShort { .. }
             | Self::Busy { .. } => true,
             Self::CertificateAuthority { .. }
+            | Self::Identity(_)
             | Self::Setup(_)
             | Self::Proxy(_)
             | Self::TooSlow { .. }
             | Self::Untrusted { .. }
+            | Self::CertificateRequired { .. }
+            | Self::CertificateRefused { .. }
             | Self::PlainHttpAnswer { .. }
             | Self::PlainHttpAsked { .. }
             | Self::NotARegistry { .. }
@@ -368,6 +460,10 @@ impl Error {
             | Self::LoginRefused { .. }
             | Self::LoginUnsupported { .. }
             | Self::Denied { .. }
+            | Self::NoRepository { .. }
+            | Self::NameRefused { .. }
+            | Self::TagKept { .. }
+            | Self::Quota { .. }
             | Self::Refused { .. }
             | Self::KeepsAll { .. }
             | Self::BadAnswer { .. }
@@ -391,11 +487,25 @@ impl Error {
             Self::Unreachable { .. }
                 | Self::TooSlow { .. }
                 | Self::Untrusted { .. }
+                | Self::CertificateRequired { .. }
+                | Self::CertificateRefused { .. }
                 | Self::PlainHttpAnswer { .. }
                 | Self::LoginRequired { .. }
                 | Self::LoginRefused { .. }
                 | Self::LoginUnsupported { .. }
         )
+    }
+
+    /// Why one repository takes nothing, where others may: the operation, and the registry's answer to it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<(&Operation, Refusal)> {
+        match self {
+            Self::Denied { operation, .. } => Some((operation, Refusal::Denied)),
+            Self::NoRepository { operation, .. } => Some((operation, Refusal::NoRepository)),
+            Self::NameRefused { operation, .. } => Some((operation, Refusal::Name)),
+            Self::Quota { operation, .. } => Some((operation, Refusal::Quota)),
+            _ => None,
+        }
     }
 
     /// Whether the source, not the registry, is at fault.

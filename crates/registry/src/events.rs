@@ -11,6 +11,11 @@ use crate::address::{Reference, Repository};
 pub enum Arrival {
     /// Its bytes were sent.
     Uploaded,
+    /// Its bytes from here on were sent: an earlier process had sent those before.
+    Resumed {
+        /// Bytes from the blob's beginning.
+        from: u64,
+    },
     /// The registry took it from another repository.
     Mounted,
     /// It was there already.
@@ -27,6 +32,23 @@ pub enum Event {
         digest: Digest,
         /// Bytes from the blob's beginning.
         position: u64,
+    },
+    /// The registry has so many bytes of a blob, from its beginning, that an earlier process sent. The upload goes on
+    /// from there.
+    BlobResumed {
+        /// The blob.
+        digest: Digest,
+        /// Where it goes.
+        repository: Repository,
+        /// Bytes from the blob's beginning.
+        from: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// Something of the [`Journal`](crate::Journal) is not used.
+    JournalIgnored {
+        /// What, and why.
+        reason: String,
     },
     /// A blob is in a repository.
     BlobInPlace {

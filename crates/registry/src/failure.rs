@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use rustls::AlertDescription;
 
 use crate::error::{Error, NO_SPACE, Operation};
 use crate::limits;
@@ -20,6 +21,12 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
                 operation,
                 reason: reason.to_string(),
             };
+        }
+        // With TLS 1.3 it comes after the handshake, in place of an answer.
+        Some(rustls::Error::AlertReceived(alert)) => {
+            if let Some(refused) = by_alert(&operation, *alert) {
+                return refused;
+            }
         }
         Some(rustls::Error::InvalidMessage(_)) if error.is_connect() => {
             return Error::PlainHttpAnswer { operation };
@@ -40,6 +47,47 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
             source: error,
         }
     }
+}
+
+/// What servers say of a client certificate (RFC 8446, section 6.2). Of these a server says nothing about anything else.
+fn by_alert(operation: &Operation, alert: AlertDescription) -> Option<Error> {
+    let reason = match alert {
+        AlertDescription::CertificateRequired => {
+            let operation = Box::new(operation.clone());
+            return Some(Error::CertificateRequired { operation });
+        }
+        AlertDescription::CertificateExpired => "it has expired, or is not valid yet",
+        AlertDescription::CertificateRevoked => "it was revoked",
+        AlertDescription::UnknownCA => "it does not know the authority that signed it",
+        AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::AccessDenied => {
+            "it has expired, is from another authority, or is not one for clients"
+        }
+        _ => return None,
+    };
+    let operation = Box::new(operation.clone());
+    Some(Error::CertificateRefused { operation, reason })
+}
+
+/// What nginx says of a client certificate: it ends no connection, but answers each request with 400 and a page.
+pub(crate) fn refused_certificate(
+    operation: &Operation,
+    status: StatusCode,
+    body: &[u8],
+) -> Option<Error> {
+    let text = (status == StatusCode::BAD_REQUEST).then(|| String::from_utf8_lossy(body))?;
+    let operation = || Box::new(operation.clone());
+    if text.contains("No required SSL certificate was sent") {
+        let operation = operation();
+        return Some(Error::CertificateRequired { operation });
+    }
+    let refused = text.contains("The SSL certificate error");
+    refused.then(|| Error::CertificateRefused {
+        operation: operation(),
+        reason: "it has expired, or the server does not know the authority that signed it",
+    })
 }
 
 impl Late {
@@ -77,10 +125,16 @@ pub(crate) fn from_status(
     body: &[u8],
     retry_after: Option<Duration>,
 ) -> Error {
+    if let Some(refused) = refused_certificate(operation, status, body) {
+        return refused;
+    }
     let operation = Box::new(operation.clone());
     let mut message = registry_words(body);
     if says_full(body) && !message.contains(NO_SPACE) {
         message = format!("{NO_SPACE} ({message})");
+    }
+    if let Some(refused) = by_words(&operation, status, body, &message) {
+        return refused;
     }
     match status {
         StatusCode::UNAUTHORIZED => Error::LoginRefused { operation },
@@ -97,6 +151,47 @@ pub(crate) fn from_status(
             status: status.as_u16(),
             message,
         },
+    }
+}
+
+/// Refusals that have a step of their own to get them out of the way, known by their code, or by the words of registries
+/// that have no code for them.
+fn by_words(
+    operation: &Operation,
+    status: StatusCode,
+    body: &[u8],
+    message: &str,
+) -> Option<Error> {
+    let (operation, message) = (Box::new(operation.clone()), message.to_owned());
+    let words = message.to_ascii_lowercase();
+    let code = registry_code(body).unwrap_or_default();
+    let verb = &operation.verb;
+    match (status.as_u16(), code.as_str()) {
+        // ECR, and others that make no repositories by themselves: "Error Codes" of the distribution specification.
+        // Harbor has NOT_FOUND for a project.
+        (404, "NAME_UNKNOWN" | "NOT_FOUND") if verb.is_beginning() => {
+            Some(Error::NoRepository { operation, message })
+        }
+        (400 | 404 | 405, "NAME_INVALID") if verb.is_beginning() => {
+            Some(Error::NameRefused { operation, message })
+        }
+        // ECR answers 400 TAG_INVALID, Harbor 412 PRECONDITION, others 403 or 409: all have the word.
+        (400..500, _) if verb.is_tagging() && words.contains("immutable") => {
+            Some(Error::TagKept { operation, message })
+        }
+        // Harbor answers 403 DENIED with the first of these, Quay 403 with the second.
+        (400..500, _)
+            if verb.is_write()
+                && [
+                    "exceed the configured upper limit",
+                    "quota has been exceeded",
+                ]
+                .iter()
+                .any(|mark| words.contains(mark)) =>
+        {
+            Some(Error::Quota { operation, message })
+        }
+        _ => None,
     }
 }
 

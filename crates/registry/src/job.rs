@@ -10,6 +10,7 @@ use crate::address::{Reference, Repository};
 use crate::error::Error;
 use crate::known::Known;
 use crate::source::BlobContent;
+use crate::turns::ReadConcurrency;
 
 /// One content and the repositories that need it.
 #[derive(Clone)]
@@ -50,16 +51,6 @@ pub struct ManifestPush {
     pub digest: Digest,
     /// The blobs and child manifests that must be in the same repository before; each must be part of the same job.
     pub needs: Vec<Digest>,
-}
-
-/// How many blobs may be read from the source at a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadConcurrency {
-    /// As many as there are connections.
-    #[default]
-    Many,
-    /// One: optical and rotating media lose more by seeking than connections gain.
-    One,
 }
 
 /// Everything that one push has to put in place.
@@ -121,8 +112,10 @@ pub enum ManifestOutcome {
 /// What a push did, exactly.
 #[derive(Clone, Debug, Default)]
 pub struct PushReport {
-    /// Blobs whose bytes were sent.
+    /// Blobs whose bytes were sent, and the bytes that this push had to send of them.
     pub uploaded: Tally,
+    /// Those among them that an earlier process had begun to send, and the bytes that it had sent.
+    pub resumed: Tally,
     /// Blobs that the registry took from another repository.
     pub mounted: Tally,
     /// Blobs that were there.

@@ -7,14 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use schemas::Digest;
 
 use crate::address::{Reference, Repository};
-use crate::blobs::{OpenUpload, Presence};
+use crate::blobs::Presence;
+use crate::open_upload::OpenUpload;
+
+/// The digest of what a repository gives under a reference, if anything.
+pub(crate) type FoundManifests = HashMap<Repository, HashMap<Reference, Option<Digest>>>;
 
 /// What a registry was found to have, and the uploads that were opened to see whether it takes the rest. Clones share
 /// the uploads: each can be used once.
 #[derive(Clone, Default)]
 pub struct Known {
     pub(crate) blobs: HashMap<Digest, BTreeMap<Repository, Presence>>,
-    pub(crate) manifests: HashMap<Repository, HashMap<Reference, Option<Digest>>>,
+    pub(crate) manifests: FoundManifests,
     uploads: Arc<Mutex<BTreeMap<Repository, OpenUpload>>>,
 }
 
@@ -38,6 +42,16 @@ impl Known {
         let mut found = self.blobs.get(digest)?.iter();
         let (repository, _) = found.find(|(_, presence)| **presence == Presence::Present)?;
         Some(repository)
+    }
+
+    /// A blob, and two repositories that were found to hold it: the second has nothing to gain from a mount of it.
+    #[must_use]
+    pub fn twice(&self) -> Option<(Digest, &Repository, &Repository)> {
+        self.blobs.iter().find_map(|(digest, at)| {
+            let present = at.iter().filter(|(_, it)| **it == Presence::Present);
+            let mut holders = present.map(|(repository, _)| repository);
+            Some((*digest, holders.next()?, holders.next()?))
+        })
     }
 
     pub(crate) fn blob(&self, repository: &Repository, digest: &Digest) -> Option<Presence> {

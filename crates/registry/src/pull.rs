@@ -23,7 +23,7 @@ use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
 use crate::events::Event;
 use crate::limits;
-use crate::retry::pause;
+use crate::retry::{Failed, pause};
 use crate::several::Several;
 use crate::transport::Ask;
 use crate::writer::{Writer, blocking};
@@ -103,7 +103,11 @@ pub async fn pull(
     Ok(())
 }
 
-async fn fetch(client: &Client, blob: BlobPull, tell: Tell<'_, Event>) -> Result<(), FailedPull> {
+pub(crate) async fn fetch(
+    client: &Client,
+    blob: BlobPull,
+    tell: Tell<'_, Event>,
+) -> Result<(), FailedPull> {
     let BlobPull {
         repository,
         digest,
@@ -151,7 +155,7 @@ impl Download<'_> {
             return Ok(());
         };
         let mut counted = sink.position();
-        let mut failures = 0;
+        let mut failed = Failed::default();
         let mut anew = false;
         loop {
             let (returned, result) = self.attempt(sink).await;
@@ -172,10 +176,9 @@ impl Download<'_> {
                 Err(Trouble::Failed(error)) => {
                     if sink.position() >= counted.saturating_add(limits::PROGRESS) {
                         counted = sink.position();
-                        failures = 0;
+                        failed = Failed::default();
                     }
-                    failures += 1;
-                    match self.client.retry().wait(failures, error.retry_after()) {
+                    match self.client.retry().after(&mut failed, &error) {
                         Some(wait) => (error, wait),
                         None => return Err(error),
                     }

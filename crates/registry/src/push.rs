@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use schemas::Digest;
-use tokio::sync::Semaphore;
 use watch::Tell;
 
 use crate::address::Repository;
@@ -16,25 +15,22 @@ use crate::blobs::{Mount, Presence};
 use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::events::{Arrival, Event};
-use crate::job::{BlobPush, FailedBlob, PushJob, PushReport, ReadConcurrency};
+use crate::job::{BlobPush, FailedBlob, PushJob, PushReport};
 use crate::known::Known;
 use crate::limits;
 use crate::several::Several;
 use crate::source::BlobSource;
+use crate::turns::Turns;
 use crate::upload::Upload;
 
 /// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
 /// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push; uploads
 /// that were under way are purged by the registry in its own time.
 pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushReport {
-    let readers = match job.reads {
-        ReadConcurrency::One => 1,
-        ReadConcurrency::Many => client.connections(),
-    };
     let run = Run {
         client,
         known: &job.known,
-        readers: Semaphore::new(readers),
+        turns: Turns::new(job.reads),
         tell,
         stopped: OnceLock::new(),
     };
@@ -50,7 +46,7 @@ pub(crate) type InPlace<'a> = HashSet<(&'a Repository, Digest)>;
 pub(crate) struct Run<'a> {
     pub(crate) client: &'a Client,
     pub(crate) known: &'a Known,
-    readers: Semaphore,
+    turns: Arc<Turns>,
     pub(crate) tell: Tell<'a, Event>,
     /// Why nothing more is tried: a registry that is gone or refuses the login would fail every blob in turn, each
     /// after all its attempts.
@@ -119,33 +115,22 @@ impl Run<'_> {
         missing
     }
 
-    /// The large first, as many as there are connections; what is small waits for other things than bandwidth.
     async fn bring_all<'a>(&self, missing: Vec<(Need<'a>, Presence)>, placed: &mut Placed<'a>) {
-        let (mut large, mut small) = (Vec::new(), Vec::new());
+        let mut list = Vec::new();
         for (need, presence) in missing {
-            let Need { blob, .. } = need;
-            if let Some(error) = placed.unusable.get(&blob.digest).cloned() {
+            let digest = need.blob.digest;
+            if let Some(error) = placed.unusable.get(&digest).cloned() {
                 self.note(need, Err(error), placed);
                 continue;
             }
-            let list = if blob.size > limits::BUFFER as u64 {
-                &mut large
-            } else {
-                &mut small
-            };
-            list.push((need, presence, placed.holders.get(&blob.digest).copied()));
+            list.push((need, presence, placed.holders.get(&digest).copied()));
         }
-        for (limit, list) in [
-            (self.client.connections(), large),
-            (limits::REQUESTS, small),
-        ] {
-            let mut bringing = Several::new(limit, list.into_iter());
-            while let Some((need, result)) = bringing
-                .next(|(need, presence, holder)| self.bring(need, presence, holder))
-                .await
-            {
-                self.note(need, result, placed);
-            }
+        let mut bringing = Several::new(limits::REQUESTS, list.into_iter());
+        while let Some((need, result)) = bringing
+            .next(|(need, presence, holder)| self.bring(need, presence, holder))
+            .await
+        {
+            self.note(need, result, placed);
         }
     }
 
@@ -162,8 +147,15 @@ impl Run<'_> {
             Ok(arrival) => {
                 placed.in_place.insert((repository, digest));
                 placed.holders.entry(digest).or_insert(repository);
+                if matches!(arrival, Arrival::Mounted | Arrival::Present) {
+                    self.client.forget_upload(repository, digest, size);
+                }
                 match arrival {
                     Arrival::Uploaded => report.uploaded.add(size),
+                    Arrival::Resumed { from } => {
+                        report.uploaded.add(size.saturating_sub(from));
+                        report.resumed.add(from);
+                    }
                     Arrival::Mounted => report.mounted.add(size),
                     Arrival::Present => report.present.add(size),
                 }
@@ -195,11 +187,11 @@ impl Run<'_> {
         if let Err(error) = self.check_stopped() {
             return (need, Err(error));
         }
-        let find = || {
-            self.client
-                .find_blob(repository, &blob.digest, blob.size, Access::PullPush)
-        };
-        let found = self.client.retrying_aloud(find, self.tell).await;
+        let sought = (&blob.digest, blob.size);
+        let look = self
+            .client
+            .look_for_blob(repository, sought, Access::PullPush, self.tell);
+        let found = look.await;
         (need, found.map_err(|error| self.failed(error)))
     }
 
@@ -242,11 +234,14 @@ impl Run<'_> {
             repository,
             source: &BlobSource::new(blob.digest, blob.size, Arc::clone(&blob.content)),
             tell: self.tell,
-            readers: &self.readers,
+            turns: &self.turns,
         };
+        let turn = self.turns.queue();
+        turn.comes().await;
+        self.check_stopped()?;
         let opened = opened.or_else(|| self.known.take_upload(repository));
-        match upload.run(opened).await {
-            Ok(()) => Ok(Arrival::Uploaded),
+        match upload.run(opened, turn).await {
+            Ok(arrival) => Ok(arrival),
             Err(error) => Err(self.failed(error)),
         }
     }

@@ -81,7 +81,9 @@ impl Run<'_> {
                 });
                 match arrival {
                     Arrival::Present => ManifestOutcome::Present,
-                    Arrival::Uploaded | Arrival::Mounted => ManifestOutcome::Pushed,
+                    Arrival::Uploaded | Arrival::Resumed { .. } | Arrival::Mounted => {
+                        ManifestOutcome::Pushed
+                    }
                 }
             }
             Err(error) => ManifestOutcome::Failed(error),
@@ -114,7 +116,11 @@ impl Run<'_> {
             .find_manifest(repository, reference, Access::PullPush);
         let there = match self.known.gives(repository, reference, digest) {
             Some(there) => there,
-            None => find.await? == Some(digest),
+            None => match find.await {
+                // As of a blob (`Client::look_for_blob`): sending it again heals what a full disk left.
+                Err(Error::Busy { status: 500, .. }) => false,
+                found => found? == Some(digest),
+            },
         };
         if there {
             return Ok(Arrival::Present);

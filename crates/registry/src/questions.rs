@@ -5,6 +5,7 @@ use watch::Tell;
 
 use crate::address::{Reference, Repository};
 use crate::auth::Access;
+use crate::blobs::Presence;
 use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::events::Event;
@@ -40,6 +41,23 @@ impl Client {
             found.push(read?);
         }
         Ok(found)
+    }
+
+    /// What a repository has of a blob. A registry that fails at this one question may have been left by a full disk with
+    /// half of what it remembers of the blob (distribution: an empty `link`), and fails at it until somebody sends the blob
+    /// again.
+    pub(crate) async fn look_for_blob(
+        &self,
+        repository: &Repository,
+        (digest, size): (&Digest, u64),
+        access: Access,
+        tell: Tell<'_, Event>,
+    ) -> Result<Presence, Error> {
+        let find = || self.find_blob(repository, digest, size, access);
+        match self.retrying_aloud(find, tell).await {
+            Err(Error::Busy { status: 500, .. }) => Ok(Presence::Claimed),
+            found => found,
+        }
     }
 
     /// Deletes a manifest or index, and with it every tag that points to it. Blobs stay until the registry's own garbage

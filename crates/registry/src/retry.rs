@@ -6,36 +6,100 @@ use watch::Tell;
 
 use crate::error::Error;
 use crate::events::Event;
+use crate::limits;
 
 /// When to give up. Attempts are counted from the last progress: an upload that gets further each time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts in all, the first included; at least one is made.
-    pub attempts: u32,
-    /// The wait after the first failure; doubled after each further one.
+    /// For each kind of failure.
+    pub attempts: Attempts,
+    /// The wait after the first failure of a kind; doubled after each further one.
     pub first_wait: Duration,
     /// The longest wait, unless the registry asks for a longer one.
     pub longest_wait: Duration,
 }
 
+/// Attempts in all, the first included, that may end in each kind of failure; at least one is made. Each kind is counted
+/// for itself: a registry that asks for patience has not used up that of a line that breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempts {
+    /// No connection came about, or it broke.
+    pub connection: u32,
+    /// The registry asks for a pause (429, or `Retry-After`).
+    pub pause: u32,
+    /// The registry or a proxy fails (5xx).
+    pub server: u32,
+    /// Nothing moved for too long.
+    pub stall: u32,
+}
+
+impl Attempts {
+    /// The same for every kind.
+    #[must_use]
+    pub fn of_each(attempts: u32) -> Self {
+        Self {
+            connection: attempts,
+            pause: attempts,
+            server: attempts,
+            stall: attempts,
+        }
+    }
+}
+
 impl Default for RetryPolicy {
-    /// Six attempts over about half a minute: a registry's restart takes that long.
     fn default() -> Self {
         Self {
-            attempts: 6,
+            attempts: Attempts {
+                connection: limits::CONNECTION_ATTEMPTS,
+                pause: limits::PAUSE_ATTEMPTS,
+                server: limits::SERVER_ATTEMPTS,
+                stall: limits::STALL_ATTEMPTS,
+            },
             first_wait: Duration::from_secs(1),
             longest_wait: Duration::from_secs(30),
         }
     }
 }
 
+/// Failures since the last progress, of each kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Failed {
+    connection: u32,
+    pause: u32,
+    server: u32,
+    stall: u32,
+}
+
+impl Failed {
+    /// Counts a failure; how many there are of its kind, and how many there may be.
+    fn count(&mut self, attempts: &Attempts, error: &Error) -> (u32, u32) {
+        let asked = error.retry_after().is_some();
+        let (count, most) = match error {
+            Error::Busy { status: 429, .. } => (&mut self.pause, attempts.pause),
+            Error::Busy { .. } if asked => (&mut self.pause, attempts.pause),
+            Error::Busy { .. } => (&mut self.server, attempts.server),
+            Error::TimedOut { .. } => (&mut self.stall, attempts.stall),
+            _ => (&mut self.connection, attempts.connection),
+        };
+        *count += 1;
+        (*count, most)
+    }
+}
+
 impl RetryPolicy {
-    /// The wait after this many failures (from 1), or `None` to give up. Between half and all of the doubled wait, so
-    /// that connections that failed together do not come back together.
-    pub(crate) fn wait(&self, failures: u32, asked: Option<Duration>) -> Option<Duration> {
-        if failures >= self.attempts {
+    /// The wait after another failure, or `None` to give up.
+    pub(crate) fn after(&self, failed: &mut Failed, error: &Error) -> Option<Duration> {
+        let (failures, most) = failed.count(&self.attempts, error);
+        if failures >= most {
             return None;
         }
+        let wait = self.pause(failures);
+        Some(error.retry_after().map_or(wait, |asked| asked.max(wait)))
+    }
+
+    /// The wait after this many failures (from 1). Between half and all of the doubled wait, so that connections that
+    /// failed together do not come back together.
+    pub(crate) fn pause(&self, failures: u32) -> Duration {
         let doubled = 1_u32
             .checked_shl(failures.saturating_sub(1))
             .unwrap_or(u32::MAX);
@@ -45,8 +109,7 @@ impl RetryPolicy {
             .min(self.longest_wait);
         // Without randomness the longest wait is right, too.
         let random = getrandom::u32().unwrap_or(u32::MAX);
-        let jittered = wait.mul_f64(0.5 + 0.5 * f64::from(random) / f64::from(u32::MAX));
-        Some(asked.map_or(jittered, |asked| asked.max(jittered)))
+        wait.mul_f64(0.5 + 0.5 * f64::from(random) / f64::from(u32::MAX))
     }
 }
 
@@ -59,14 +122,13 @@ pub(crate) async fn retrying<T, F>(
 where
     F: Future<Output = Result<T, Error>>,
 {
-    let mut failures = 0;
+    let mut failed = Failed::default();
     loop {
         let error = match step().await {
             Err(error) if error.is_retried() => error,
             result => return result,
         };
-        failures += 1;
-        let Some(wait) = policy.wait(failures, error.retry_after()) else {
+        let Some(wait) = policy.after(&mut failed, &error) else {
             return Err(error);
         };
         pause(tell, &error, wait).await;
@@ -83,21 +145,77 @@ pub(crate) async fn pause(tell: Tell<'_, Event>, error: &Error, wait: Duration) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{Operation, Verb};
+
+    const POLICY: RetryPolicy = RetryPolicy {
+        attempts: Attempts {
+            connection: 2,
+            pause: 40,
+            server: 3,
+            stall: 1,
+        },
+        first_wait: Duration::from_secs(1),
+        longest_wait: Duration::from_secs(8),
+    };
+
+    fn operation() -> Operation {
+        Operation {
+            verb: Verb::Ping,
+            host: "registry.example".to_owned(),
+            repository: None,
+        }
+    }
+
+    fn busy(status: u16, seconds: Option<u64>) -> Error {
+        Error::Busy {
+            operation: Box::new(operation()),
+            status,
+            message: String::new(),
+            retry_after: seconds.map(Duration::from_secs),
+        }
+    }
 
     #[test]
-    fn waits_double_up_to_the_longest_and_end() {
-        let policy = RetryPolicy {
-            attempts: 40,
-            first_wait: Duration::from_secs(1),
-            longest_wait: Duration::from_secs(8),
-        };
+    fn waits_double_up_to_the_longest() {
         for (failures, full) in [(1, 1), (2, 2), (3, 4), (4, 8), (39, 8)] {
             let full = Duration::from_secs(full);
-            let wait = policy.wait(failures, None).unwrap();
+            let wait = POLICY.pause(failures);
             assert!(wait <= full && wait >= full / 2, "{failures}: {wait:?}");
         }
-        assert_eq!(policy.wait(40, None), None);
-        let asked = Duration::from_mins(1);
-        assert_eq!(policy.wait(1, Some(asked)), Some(asked));
+    }
+
+    #[test]
+    fn each_kind_of_failure_has_its_own_end() {
+        let stalled = Error::TimedOut {
+            operation: Box::new(operation()),
+            limit: Duration::ZERO,
+        };
+        let broken = Error::CutShort {
+            operation: Box::new(operation()),
+            position: 0,
+        };
+        let kinds = [
+            (busy(429, None), 40),
+            (busy(503, Some(0)), 40),
+            (busy(503, None), 3),
+            (broken, 2),
+            (stalled, 1),
+        ];
+        for (error, most) in &kinds {
+            let mut failed = Failed::default();
+            let tried = (1..100).find(|_| POLICY.after(&mut failed, error).is_none());
+            assert_eq!(tried, Some(*most), "{error}");
+        }
+        // None of them uses up what another one has.
+        let mut failed = Failed::default();
+        let mut others = kinds.iter().filter(|(_, most)| *most > 1);
+        assert!(others.all(|(error, _)| POLICY.after(&mut failed, error).is_some()));
+    }
+
+    #[test]
+    fn a_registry_that_asks_for_a_longer_wait_gets_it() {
+        let wait = |asked| POLICY.after(&mut Failed::default(), &busy(503, Some(asked)));
+        assert_eq!(wait(60), Some(Duration::from_mins(1)));
+        assert!(wait(0).unwrap() >= Duration::from_millis(500));
     }
 }

@@ -4,9 +4,10 @@ use reqwest::{StatusCode, Url};
 use schemas::Digest;
 use tokio::sync::watch::Sender;
 
-use crate::blobs::OpenUpload;
 use crate::error::Error;
+use crate::journal::Remembered;
 use crate::limits;
+use crate::open_upload::OpenUpload;
 
 /// An upload and how far it got.
 pub(crate) struct Session {
@@ -17,6 +18,10 @@ pub(crate) struct Session {
     pub(crate) sent: Sender<u64>,
     /// A request was under way when something broke, so that `acknowledged` may be behind.
     pub(crate) broken: bool,
+    /// What an earlier process may have handed to a connection: no registry can have more of it.
+    handed: u64,
+    /// Where the upload of an earlier process is gone on with.
+    pub(crate) resumed: Option<u64>,
 }
 
 impl Session {
@@ -26,7 +31,37 @@ impl Session {
             acknowledged: 0,
             sent: Sender::default(),
             broken: false,
+            handed: 0,
+            resumed: None,
         }
+    }
+
+    /// An upload of an earlier process. How far it got is to be asked.
+    pub(crate) fn remembered(remembered: Remembered) -> Self {
+        Self {
+            acknowledged: remembered.acknowledged,
+            broken: true,
+            handed: remembered.handed,
+            ..Self::new(remembered.upload)
+        }
+    }
+
+    /// Whether it is an upload of an earlier process that the registry has not been asked about.
+    pub(crate) fn is_remembered(&self) -> bool {
+        self.handed > 0 && self.resumed.is_none()
+    }
+
+    /// Whether the registry says how far an upload of an earlier process got, and takes nothing more of it: what it keeps
+    /// beside the bytes may have been damaged when that process or the registry was killed. Only a new upload helps, and
+    /// to leave this one to the next process would help nobody.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let nothing = |from: u64| self.acknowledged < from.saturating_add(limits::PROGRESS);
+        !self.broken && self.resumed.is_some_and(nothing)
+    }
+
+    /// The end of what can have come to the registry.
+    pub(crate) fn reach(&self) -> u64 {
+        self.handed.max(*self.sent.borrow())
     }
 
     /// The location that commits the upload. The digest is added to the text of the query as it is: parsing and
@@ -58,6 +93,10 @@ pub(crate) enum Smaller {
     Chunks(u64),
     /// Chunks for this blob: the reason of the refusal is not clear.
     OnlyHere,
+    /// One request for this blob: it went in parts by choice, and those are refused.
+    Whole,
+    /// The same for every blob from now on.
+    WholeEverywhere,
 }
 
 impl From<Error> for Trouble {

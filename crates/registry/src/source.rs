@@ -13,11 +13,13 @@ use futures::Stream;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::activity::{Activity, Moment};
 use crate::error::Error;
 use crate::limits;
 use crate::pace::Pace;
+use crate::turns::Turn;
 
 /// Where the bytes of a blob come from. Called on threads that may wait.
 pub trait BlobContent: Send + Sync + 'static {
@@ -72,12 +74,14 @@ impl BlobSource {
         self: &Arc<Self>,
         from: u64,
         to: u64,
+        turn: &Arc<Turn>,
         pace: &Arc<Pace>,
     ) -> Result<Pieces, Error> {
         let (sender, mut receiver) = mpsc::channel(limits::BUFFERS_AHEAD);
         let activity = Activity::new(pace);
         let reader = SourceReader {
             source: Arc::clone(self),
+            turn: Arc::clone(turn),
             pieces: sender,
             activity: activity.clone(),
         };
@@ -126,6 +130,7 @@ impl BlobSource {
 /// The thread that reads a source.
 struct SourceReader {
     source: Arc<BlobSource>,
+    turn: Arc<Turn>,
     pieces: mpsc::Sender<Result<Bytes, Error>>,
     activity: Activity,
 }
@@ -142,26 +147,34 @@ impl SourceReader {
             // Never across a checkpoint, so that each one is met.
             let boundary = (position / limits::CHECKPOINT + 1).saturating_mul(limits::CHECKPOINT);
             let length = (to.min(boundary) - position).min(limits::BUFFER as u64);
-            let mut buffer = vec![0; usize::try_from(length).expect("at most a buffer")];
-            let read = source.content.read_exact_at(&mut buffer, position);
+            let length = usize::try_from(length).expect("at most a buffer");
+            self.turn.wait();
+            if self.pieces.is_closed() {
+                return Ok(());
+            }
+            let mut buffer = self.turn.buffer(length);
+            let begun = Instant::now();
+            let read = source.content.read_exact_at(buffer.as_mut(), position);
+            self.turn.waited(begun.elapsed());
             read.map_err(|error| Error::Read {
                 digest: source.digest,
                 offset: position,
                 source: error,
             })?;
-            hash.update(&buffer);
+            hash.update(buffer.as_ref());
             let start = position;
-            position += length;
+            position += length as u64;
             if position % limits::CHECKPOINT == 0 {
                 source.remember(position, &hash);
             }
             if position == source.size {
+                self.turn.has_read();
                 source.check(&hash)?;
             }
             let mut piece = Bytes::from(buffer);
             if start < from {
-                let skipped = (from - start).min(length);
-                piece = piece.slice(usize::try_from(skipped).expect("at most a buffer")..);
+                let skipped = usize::try_from(from - start).map_or(length, |n| n.min(length));
+                piece = piece.slice(skipped..);
             }
             if !piece.is_empty() && !self.give(position, Ok(piece)) {
                 return Ok(());
@@ -267,10 +280,12 @@ mod tests {
     use super::*;
     use crate::manifests::digest_of;
     use crate::pace::LeastRate;
+    use crate::turns::{ReadConcurrency, Turns};
 
     async fn collect(source: &Arc<BlobSource>, from: u64, to: u64) -> (u64, Option<Error>) {
+        let turn = Arc::new(Turns::new(ReadConcurrency::One).queue());
         let mut pieces = match source
-            .read(from, to, &Pace::new(LeastRate::default()))
+            .read(from, to, &turn, &Pace::new(LeastRate::default()))
             .await
         {
             Ok(pieces) => pieces,

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemas::{Digest, ImageDocument};
 
-use crate::address::Repository;
+use crate::address::{Reference, Repository};
 use crate::auth::Access;
 use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::job::PushJob;
-use crate::known::Known;
+use crate::known::{FoundManifests, Known};
 use crate::limits;
 use crate::several::Several;
 
@@ -18,20 +18,43 @@ impl Client {
     /// Asks for everything that a job has to put in place: one request for each manifest, and one for each blob in each
     /// repository.
     pub async fn survey(&self, job: &PushJob) -> Result<Known, Error> {
-        let mut known = Known::default();
+        let manifests = self.survey_manifests(job).await?;
+        let mut known = self.survey_blobs(job).await?;
+        known.manifests = manifests;
+        Ok(known)
+    }
+
+    /// What each manifest's reference gives.
+    pub(crate) async fn survey_manifests(&self, job: &PushJob) -> Result<FoundManifests, Error> {
+        let mut all = FoundManifests::new();
         let mut finding = Several::new(limits::REQUESTS, job.manifests.iter());
         while let Some((manifest, found)) = finding
             .next(|manifest| async move {
                 let (repository, reference) = (&manifest.repository, &manifest.reference);
                 let find = || self.find_manifest(repository, reference, Access::Pull);
-                (manifest, self.retrying(find).await)
+                let found = match self.retrying(find).await {
+                    // As of a blob (`Client::look_for_blob`). Not of a tag: one that cannot be read may be another image's.
+                    Err(Error::Busy { status: 500, .. })
+                        if matches!(reference, Reference::Digest(_)) =>
+                    {
+                        Ok(None)
+                    }
+                    found => found,
+                };
+                (manifest, found)
             })
             .await
         {
             let (repository, reference) = (&manifest.repository, &manifest.reference);
-            let at = known.manifests.entry(repository.clone()).or_default();
+            let at = all.entry(repository.clone()).or_default();
             at.insert(reference.clone(), found?);
         }
+        Ok(all)
+    }
+
+    /// What each blob's repositories have of it.
+    pub(crate) async fn survey_blobs(&self, job: &PushJob) -> Result<Known, Error> {
+        let mut known = Known::default();
         let mut blobs = Vec::new();
         for blob in &job.blobs {
             let at = blob.repositories.iter();
@@ -49,9 +72,10 @@ impl Client {
     ) -> Result<(), Error> {
         let mut finding = Several::new(limits::REQUESTS, blobs.iter());
         while let Some((repository, digest, found)) = finding
-            .next(|(repository, digest, size)| async {
-                let find = || self.find_blob(repository, digest, *size, Access::Pull);
-                (*repository, *digest, self.retrying(find).await)
+            .next(|(repository, digest, size)| async move {
+                let sought = (digest, *size);
+                let look = self.look_for_blob(repository, sought, Access::Pull, &|_| ());
+                (*repository, *digest, look.await)
             })
             .await
         {
@@ -137,7 +161,9 @@ impl Client {
         {
             match opened {
                 Ok(upload) => drop(known.uploads().insert(repository.clone(), upload)),
-                Err(error @ Error::Denied { .. }) => drop(refused.insert(repository, error)),
+                Err(error) if error.refusal().is_some() => {
+                    drop(refused.insert(repository, error));
+                }
                 Err(error) => {
                     self.cancel_uploads(known).await;
                     return Err(error);

@@ -1,11 +1,14 @@
-//! TLS: one provider (ring), the system's certificate authorities and those that the caller gives.
+//! TLS: one provider (ring), the system's certificate authorities and those that the caller gives, and who one is where
+//! a server asks for a client certificate.
 
+use rustls::client::WantsClientCert;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::identity::{ClientIdentity, IdentityError};
 
 /// Whether the certificate authorities of the system count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +32,7 @@ const SYSTEM_BUNDLES: [&str; 5] = [
 pub(crate) fn client_config(
     ca: &[Vec<u8>],
     system_roots: SystemRoots,
+    identity: Option<&ClientIdentity>,
 ) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     if system_roots == SystemRoots::Trusted {
@@ -37,22 +41,31 @@ pub(crate) fn client_config(
     for (index, pem) in ca.iter().enumerate() {
         add_authority(&mut roots, pem).ok_or(Error::CertificateAuthority { index })?;
     }
-    Ok(config(roots))
+    match identity {
+        Some(identity) => Ok(identity.apply(trusting(roots))?),
+        None => Ok(trusting(roots).with_no_client_auth()),
+    }
+}
+
+impl ClientIdentity {
+    /// Whether both belong together, and can be used.
+    pub fn check(&self) -> Result<(), IdentityError> {
+        self.apply(trusting(RootCertStore::empty())).map(drop)
+    }
 }
 
 /// For a connection that never speaks TLS: the HTTP client wants to have it.
 pub(crate) fn unused() -> ClientConfig {
-    config(RootCertStore::empty())
+    trusting(RootCertStore::empty()).with_no_client_auth()
 }
 
-fn config(roots: RootCertStore) -> ClientConfig {
+fn trusting(roots: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     // The provider is named here and never taken from the process: whoever else links rustls cannot change it.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring has the cipher suites of TLS 1.2 and 1.3")
         .with_root_certificates(roots)
-        .with_no_client_auth()
 }
 
 /// A machine without authorities, or with one broken among hundreds, can still reach registries whose authority is
@@ -87,12 +100,12 @@ mod tests {
             b"not pem",
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
         ] {
-            let result = client_config(&[pem.to_vec()], SystemRoots::Ignored);
+            let result = client_config(&[pem.to_vec()], SystemRoots::Ignored, None);
             assert!(matches!(
                 result,
                 Err(Error::CertificateAuthority { index: 0 })
             ));
         }
-        assert!(client_config(&[], SystemRoots::Ignored).is_ok());
+        assert!(client_config(&[], SystemRoots::Ignored, None).is_ok());
     }
 }

@@ -1,27 +1,23 @@
-//! One blob into one repository: whole first, in chunks where that is refused, resumed where the registry says how far
-//! it got, and given back when it cannot be finished.
+//! One blob into one repository: in one request, or in parts if it is large; in chunks where that is refused, and in one
+//! request where parts are; resumed where the registry says how far it got, also after this process was ended; and given
+//! back when it cannot be finished.
 
 use std::ops::ControlFlow;
-use std::pin::pin;
 use std::sync::Arc;
 
-use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
-use reqwest::{Method, StatusCode, Url};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use watch::Tell;
 
 use crate::address::Repository;
-use crate::answer::{self, Answer, Purpose};
-use crate::auth::{Access, Scope};
-use crate::blobs::OpenUpload;
 use crate::client::Client;
-use crate::error::{Error, Operation, Verb};
-use crate::events::Event;
+use crate::error::Error;
+use crate::events::{Arrival, Event};
+use crate::journal::{Entry, Ignored, Remembered, Subject};
 use crate::limits;
-use crate::retry::pause;
-use crate::session::{Session, Smaller, Trouble, position, range_end, refused, smaller};
-use crate::source::{BlobSource, OnSent, Pieces};
-use crate::transport::{Ask, Body};
+use crate::open_upload::OpenUpload;
+use crate::retry::{Failed, pause};
+use crate::session::{Session, Smaller, Trouble, position};
+use crate::source::{BlobSource, Pieces};
+use crate::turns::{Turn, Turns};
 
 /// One blob on its way into one repository.
 pub(crate) struct Upload<'a> {
@@ -29,14 +25,13 @@ pub(crate) struct Upload<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) source: &'a Arc<BlobSource>,
     pub(crate) tell: Tell<'a, Event>,
-    /// As many permits as blobs may be read at a time.
-    pub(crate) readers: &'a Semaphore,
+    pub(crate) turns: &'a Arc<Turns>,
 }
 
 /// What went wrong since the last progress.
 #[derive(Default)]
 struct Failures {
-    count: u32,
+    failed: Failed,
     /// Bytes acknowledged when the failures were last forgotten. Only [`limits::PROGRESS`] more count as progress: a
     /// registry that forgets bytes and takes them again, or takes a few, would otherwise keep the push going for ever.
     counted: u64,
@@ -44,44 +39,124 @@ struct Failures {
     breaks: u32,
     /// Bytes per chunk, for this blob only.
     chunk: Option<u64>,
+    /// Parts of this blob were refused.
+    whole: bool,
+}
+
+/// How far an upload has come.
+struct State<'a> {
+    session: Option<Session>,
+    /// An upload that is open and not used yet.
+    spare: Option<OpenUpload>,
+    failures: Failures,
+    /// Where another process will find it.
+    entry: Option<(Entry, Subject<'a>)>,
 }
 
 impl Upload<'_> {
-    /// Uploads the blob. `opened` is an upload that a refused mount or a plan has left open.
-    pub(crate) async fn run(&self, opened: Option<OpenUpload>) -> Result<(), Error> {
-        let mut session = opened.map(Session::new);
-        let mut failures = Failures::default();
+    /// Uploads the blob, whose turn it is. `opened` is an upload that a refused mount or a plan has left open.
+    pub(crate) async fn run(
+        &self,
+        opened: Option<OpenUpload>,
+        turn: Turn,
+    ) -> Result<Arrival, Error> {
+        let mut state = self.begin(opened).await;
+        let mut turn = Arc::new(turn);
         loop {
-            let reading = self.readers.acquire().await.expect("never closed");
-            let attempt = self.attempt(&mut session, &failures, reading).await;
+            let attempt = self.attempt(&mut state, &turn).await;
+            drop(turn);
             let Err(trouble) = attempt else {
-                return Ok(());
+                return Ok(self.end_well(state).await);
             };
-            let position = position(session.as_ref());
+            let (position, failures) = (position(state.session.as_ref()), &mut state.failures);
             if position >= failures.counted.saturating_add(limits::PROGRESS) {
                 failures.counted = position;
-                failures.count = 0;
+                failures.failed = Failed::default();
             }
-            let next = self.recover(trouble, &mut session, &mut failures).await;
+            let next = self.recover(trouble, &mut state).await;
             if let ControlFlow::Break(error) = next {
-                self.give_back(session).await;
+                self.end_badly(state, &error).await;
                 return Err(error);
+            }
+            turn = Arc::new(self.turns.queue());
+            turn.comes().await;
+        }
+    }
+
+    /// Looks for an upload of the blob that an earlier process has left.
+    async fn begin(&self, opened: Option<OpenUpload>) -> State<'_> {
+        let mut state = State {
+            session: opened.map(Session::new),
+            spare: None,
+            failures: Failures::default(),
+            entry: None,
+        };
+        let (digest, size) = (self.source.digest(), self.source.size());
+        let in_parts = self.client.part(size).is_some();
+        let Some(journal) = self.client.journal().filter(|_| in_parts) else {
+            return state;
+        };
+        let Ok(registry) = self.client.base(&self.operation()).await else {
+            return state;
+        };
+        let subject = Subject {
+            registry,
+            repository: self.repository,
+            digest,
+            size,
+        };
+        let ignored = |why: Ignored| {
+            let reason = why.to_string();
+            (self.tell)(Event::JournalIgnored { reason });
+        };
+        if let Some((entry, remembered)) = journal.entry(&subject, &ignored) {
+            if let Some(remembered) = remembered {
+                let opened = state.session.replace(Session::remembered(remembered));
+                state.spare = opened.map(|session| session.upload);
+            }
+            state.entry = Some((entry, subject));
+        }
+        state
+    }
+
+    async fn end_well(&self, state: State<'_>) -> Arrival {
+        if let Some((entry, _)) = state.entry {
+            entry.forget();
+        }
+        self.give_back(state.spare.map(Session::new)).await;
+        let resumed = state.session.and_then(|session| session.resumed);
+        resumed.map_or(Arrival::Uploaded, |from| Arrival::Resumed { from })
+    }
+
+    /// Leaves what another run can go on with, and gives back the rest.
+    async fn end_badly(&self, state: State<'_>, error: &Error) {
+        self.give_back(state.spare.map(Session::new)).await;
+        // A full disk is not helped by what stays on it.
+        let later = error.is_retried() && !error.is_storing();
+        let later = later || matches!(error, Error::TooSlow { .. });
+        match (state.session, state.entry) {
+            (Some(session), Some(_)) if later && session.acknowledged > 0 => {}
+            (session, entry) => {
+                if let Some((entry, _)) = entry {
+                    entry.forget();
+                }
+                self.give_back(session).await;
             }
         }
     }
 
     /// Decides how to go on, and waits.
-    async fn recover(
-        &self,
-        trouble: Trouble,
-        session: &mut Option<Session>,
-        failures: &mut Failures,
-    ) -> ControlFlow<Error> {
+    async fn recover(&self, trouble: Trouble, state: &mut State<'_>) -> ControlFlow<Error> {
+        let State {
+            session, failures, ..
+        } = state;
         let error = match trouble {
             Trouble::Refused(smaller) => {
                 match smaller {
                     Smaller::Chunks(chunk) => self.client.set_chunk(chunk),
                     Smaller::OnlyHere => failures.chunk = Some(limits::CHUNK),
+                    Smaller::Whole => failures.whole = true,
+                    Smaller::WholeEverywhere => self.client.refuses_parts(),
                 }
                 self.give_back(session.take()).await;
                 return ControlFlow::Continue(());
@@ -93,10 +168,18 @@ impl Upload<'_> {
             Trouble::Failed(error) if !error.is_retried() => return ControlFlow::Break(error),
             Trouble::Failed(error) => error,
         };
-        failures.count += 1;
+        let asks_for_fewer = |status: u16| matches!(status, 429 | 503);
+        if matches!(&error, Error::Busy { status, .. } if asks_for_fewer(*status)) {
+            self.turns.refused();
+        }
         let policy = self.client.retry();
-        let Some(wait) = policy.wait(failures.count, error.retry_after()) else {
-            return ControlFlow::Break(error);
+        let Some(wait) = policy.after(&mut failures.failed, &error) else {
+            if !session.as_ref().is_some_and(Session::is_stuck) {
+                return ControlFlow::Break(error);
+            }
+            self.give_back(session.take()).await;
+            failures.failed = Failed::default();
+            return ControlFlow::Continue(());
         };
         if matches!(error, Error::Interrupted { .. }) {
             failures.breaks += 1;
@@ -111,60 +194,89 @@ impl Upload<'_> {
         ControlFlow::Continue(())
     }
 
-    async fn give_back(&self, session: Option<Session>) {
+    pub(crate) async fn give_back(&self, session: Option<Session>) {
         if let Some(session) = session {
             let location = session.upload.location;
             self.client.cancel_upload(self.repository, location).await;
         }
     }
 
-    async fn attempt(
-        &self,
-        session: &mut Option<Session>,
-        failures: &Failures,
-        reading: SemaphorePermit<'_>,
-    ) -> Result<(), Trouble> {
+    async fn attempt(&self, state: &mut State<'_>, turn: &Arc<Turn>) -> Result<(), Trouble> {
+        let State {
+            session,
+            spare,
+            failures,
+            entry,
+        } = state;
         if session.as_ref().is_some_and(|session| session.broken) {
             self.find_position(session).await?;
         }
         let size = self.source.size();
-        let chunk = match (failures.chunk, self.client.chunk()) {
-            (Some(here), Some(everywhere)) => Some(here.min(everywhere)),
-            (here, everywhere) => here.or(everywhere),
-        };
+        let chunk = self.chunk(failures);
         let from = position(session.as_ref());
         let whole = from == 0 && chunk.is_none();
         // Read before anything is asked of the registry: what is unreadable, or small and damaged, opens no upload.
         let smallest = session.as_ref().map_or(0, |s| s.upload.smallest_chunk);
-        let mut pieces = self.read(from, chunk, smallest).await?;
-        // What fits into one buffer has been read: others may read while it is sent.
-        let _reading = Some(reading).filter(|_| size > limits::BUFFER as u64);
+        let mut pieces = self.read(from, chunk, smallest, turn).await?;
         if session.is_none() {
-            let operation = self.operation();
-            let opened = self.client.open_upload(&operation, self.repository).await?;
-            *session = Some(Session::new(opened));
+            *session = Some(Session::new(self.open(spare.take()).await?));
         }
         let open = session.as_mut().expect("opened above");
         if whole {
             return self.put_whole(open, pieces).await;
         }
         while open.acknowledged < size {
-            let smallest = open.upload.smallest_chunk;
-            if pieces.range()
-                != (
-                    open.acknowledged,
-                    self.end(open.acknowledged, chunk, smallest),
-                )
-            {
-                pieces = self.read(open.acknowledged, chunk, smallest).await?;
+            let end = self.end(open.acknowledged, chunk, open.upload.smallest_chunk);
+            if pieces.range() != (open.acknowledged, end) {
+                let smallest = open.upload.smallest_chunk;
+                pieces = self.read(open.acknowledged, chunk, smallest, turn).await?;
             }
-            self.patch(open, pieces).await?;
+            self.remember(entry.as_ref(), open, end).await;
+            let by_choice = self.forced(failures).is_none() && open.resumed.is_none();
+            self.patch(open, pieces, by_choice).await?;
             if open.acknowledged == size {
                 break;
             }
-            pieces = self.read(open.acknowledged, chunk, smallest).await?;
+            let smallest = open.upload.smallest_chunk;
+            pieces = self.read(open.acknowledged, chunk, smallest, turn).await?;
         }
+        self.remember(entry.as_ref(), open, size).await;
         self.finish(open).await
+    }
+
+    async fn open(&self, spare: Option<OpenUpload>) -> Result<OpenUpload, Error> {
+        if let Some(spare) = spare {
+            return Ok(spare);
+        }
+        let operation = self.operation();
+        self.client.open_upload(&operation, self.repository).await
+    }
+
+    /// Bytes of one request, where one for all is too much.
+    fn chunk(&self, failures: &Failures) -> Option<u64> {
+        let by_choice = || self.client.part(self.source.size());
+        let forced = self.forced(failures);
+        forced.or_else(|| by_choice().filter(|_| !failures.whole))
+    }
+
+    /// Bytes of one request, where somebody refuses larger ones.
+    fn forced(&self, failures: &Failures) -> Option<u64> {
+        match (failures.chunk, self.client.chunk()) {
+            (Some(here), Some(everywhere)) => Some(here.min(everywhere)),
+            (here, everywhere) => here.or(everywhere),
+        }
+    }
+
+    /// What another process needs to go on, while the bytes up to `end` are on their way.
+    async fn remember(&self, entry: Option<&(Entry, Subject<'_>)>, open: &Session, end: u64) {
+        if let Some((entry, subject)) = entry {
+            let known = Remembered {
+                upload: open.upload.clone(),
+                acknowledged: open.acknowledged,
+                handed: end,
+            };
+            entry.remember(subject, &known).await;
+        }
     }
 
     /// The end of the chunk that begins at `from`.
@@ -174,178 +286,14 @@ impl Upload<'_> {
         from.saturating_add(length).min(size)
     }
 
-    async fn read(&self, from: u64, chunk: Option<u64>, smallest: u64) -> Result<Pieces, Error> {
+    async fn read(
+        &self,
+        from: u64,
+        chunk: Option<u64>,
+        smallest: u64,
+        turn: &Arc<Turn>,
+    ) -> Result<Pieces, Error> {
         let end = self.end(from, chunk, smallest);
-        self.source.read(from, end, self.client.pace()).await
-    }
-
-    /// "Pushing a blob monolithically", `POST` then `PUT`.
-    async fn put_whole(&self, open: &mut Session, pieces: Pieces) -> Result<(), Trouble> {
-        let size = self.source.size();
-        let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
-        let answer = self.send(ask, open, pieces).await?;
-        if answer.status().is_success() {
-            return self.committed(&answer);
-        }
-        let status = answer.status();
-        let (error, code) = answer.into_error(&self.operation()).await;
-        let smaller = match status.as_u16() {
-            413 => smaller(size).map(Smaller::Chunks),
-            405 | 411 | 415 | 501 => Some(Smaller::Chunks(limits::CHUNK)),
-            400 | 404 if code.as_deref() != Some("DIGEST_INVALID") => Some(Smaller::OnlyHere),
-            _ => None,
-        };
-        Err(match smaller {
-            Some(smaller) => Trouble::Refused(smaller),
-            None => refused(status, error),
-        })
-    }
-
-    /// "Pushing a blob in chunks", `PATCH`.
-    async fn patch(&self, open: &mut Session, pieces: Pieces) -> Result<(), Trouble> {
-        let (from, to) = pieces.range();
-        let operation = self.operation();
-        let mut ask = self.ask(Method::PATCH, open.upload.location.clone());
-        let range = HeaderValue::from_str(&format!("{from}-{}", to.saturating_sub(1)));
-        let range = range.expect("digits and a hyphen");
-        ask.headers.insert(CONTENT_RANGE, range);
-        let answer = self.send(ask, open, pieces).await?;
-        let status = answer.status();
-        if !status.is_success() {
-            let (error, _) = answer.into_error(&operation).await;
-            let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
-            return Err(match smaller {
-                Some(smaller) if status == StatusCode::PAYLOAD_TOO_LARGE => {
-                    Trouble::Refused(Smaller::Chunks(smaller))
-                }
-                _ => refused(status, error),
-            });
-        }
-        self.take_location(open, &answer).await?;
-        // Registries that do not say how far they got have taken all of it.
-        let end = answer.header("range").and_then(range_end);
-        let end = end.filter(|end| *end > 1).unwrap_or(to);
-        if end <= from || end > to {
-            let reason = "it acknowledges bytes that were not sent";
-            return Err(Trouble::Lost(answer::bad(&operation, reason)));
-        }
-        open.acknowledged = end;
-        Ok(())
-    }
-
-    async fn finish(&self, open: &Session) -> Result<(), Trouble> {
-        let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
-        let operation = self.operation();
-        let answer = self.client.send(&operation, ask).await?;
-        if answer.status().is_success() {
-            return self.committed(&answer);
-        }
-        let status = answer.status();
-        let (error, _) = answer.into_error(&operation).await;
-        Err(refused(status, error))
-    }
-
-    fn committed(&self, answer: &Answer) -> Result<(), Trouble> {
-        match answer.stated_digest() {
-            Some(actual) if actual != self.source.digest() => {
-                let expected = self.source.digest();
-                Err(Error::other_digest(self.operation(), expected, actual).into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Streams a range. The source's own error comes first: a broken connection is only its consequence.
-    async fn send(&self, ask: Ask, open: &Session, pieces: Pieces) -> Result<Answer, Error> {
-        let (from, to) = pieces.range();
-        let (body, activity, fault) = pieces.into_body(self.on_sent(open));
-        let mut ask = ask;
-        ask.body = Body::Stream {
-            body,
-            size: to - from,
-            activity,
-        };
-        let (operation, mut sent) = (self.operation(), open.sent.subscribe());
-        let mut sending = pin!(self.client.send(&operation, ask));
-        let answer = loop {
-            tokio::select! {
-                answer = &mut sending => break answer,
-                Ok(()) = sent.changed() => {
-                    let (digest, position) = (self.source.digest(), *sent.borrow_and_update());
-                    (self.tell)(Event::BlobSent { digest, position });
-                }
-            }
-        };
-        match fault.lock().expect("no panic while held").take() {
-            Some(error) => Err(error),
-            None => answer,
-        }
-    }
-
-    fn on_sent(&self, open: &Session) -> OnSent {
-        let (sent, pace) = (open.sent.clone(), Arc::clone(self.client.pace()));
-        Box::new(move |position| {
-            let before = *sent.borrow();
-            // What this upload had before is no progress.
-            pace.moved(position.saturating_sub(before));
-            sent.send_replace(position.max(before));
-        })
-    }
-
-    /// Asks how far a broken upload got (`GET` on its location). No answer that makes sense means that it is lost.
-    async fn find_position(&self, session: &mut Option<Session>) -> Result<(), Error> {
-        let Some(mut open) = session.take() else {
-            return Ok(());
-        };
-        let ask = self.ask(Method::GET, open.upload.location.clone());
-        let answer = match self.client.send(&self.operation(), ask).await {
-            Ok(answer) => answer,
-            Err(error) => {
-                *session = Some(open);
-                return Err(error);
-            }
-        };
-        let sent = *open.sent.borrow();
-        let end = answer.header("range").and_then(range_end);
-        // `0-0` stands for nothing as well as for one byte, and some registries never say anything else: then what
-        // was acknowledged last is the best guess, and the registry refuses it if it is wrong. Where nothing was, a
-        // new upload costs less than finding out that a whole blob was added to bytes of an earlier attempt.
-        let acknowledged = Some(open.acknowledged).filter(|end| *end > 0);
-        let end = end.filter(|end| *end > 1).or(acknowledged);
-        let end = end.filter(|end| answer.status().is_success() && *end <= sent);
-        match end {
-            Some(end) if self.take_location(&mut open, &answer).await.is_ok() => {
-                open.acknowledged = end;
-                open.broken = false;
-                *session = Some(open);
-            }
-            _ => self.give_back(Some(open)).await,
-        }
-        Ok(())
-    }
-
-    async fn take_location(&self, open: &mut Session, answer: &Answer) -> Result<(), Error> {
-        if let Some(location) = answer.location() {
-            let operation = self.operation();
-            let registry = self.client.base(&operation).await?;
-            let from = &open.upload.location;
-            let location = Some(location);
-            open.upload.location =
-                answer::resolve(&operation, registry, from, location, Purpose::Write)?;
-        }
-        Ok(())
-    }
-
-    fn ask(&self, method: Method, url: Url) -> Ask {
-        let scope = Scope::of(self.repository, Access::PullPush);
-        let mut ask = Ask::new(method, url, scope);
-        let kind = HeaderValue::from_static("application/octet-stream");
-        ask.headers.insert(CONTENT_TYPE, kind);
-        ask
-    }
-
-    fn operation(&self) -> Operation {
-        let verb = Verb::UploadBlob(self.source.digest());
-        self.client.operation(verb, Some(self.repository))
+        self.source.read(from, end, turn, self.client.pace()).await
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Wire {
     /// Whether anybody has ever answered.
     answered: AtomicBool,
     listener: Listener,
+    /// Whether there is a client certificate to show.
+    identified: bool,
 }
 
 impl Wire {
@@ -29,7 +31,13 @@ impl Wire {
             pace,
             answered: AtomicBool::new(false),
             listener,
+            identified: false,
         }
+    }
+
+    /// With a client certificate, or without one.
+    pub(crate) fn identified(self, identified: bool) -> Self {
+        Self { identified, ..self }
     }
 
     /// Sends exactly this request.
@@ -62,7 +70,13 @@ impl Wire {
         self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
         match answer {
             Ok(response) => Ok(Answer::new(response, self.activity())),
-            Err(error) => Err(from_reqwest(operation, error)),
+            Err(error) => Err(match from_reqwest(operation, error) {
+                // Many servers have no word of their own for none at all.
+                Error::CertificateRefused { operation, .. } if !self.identified => {
+                    Error::CertificateRequired { operation }
+                }
+                error => error,
+            }),
         }
     }
 

@@ -7,6 +7,7 @@ use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource, 
 use watch::Cancelled;
 
 use crate::cache::CacheError;
+use crate::certificates::CertificatesError;
 use files::ReadError;
 
 /// Why a tar file cannot be read.
@@ -97,6 +98,9 @@ pub enum SourceError {
         /// The reason.
         source: registry::CredentialsError,
     },
+    /// Certificates of a registry cannot be used.
+    #[error(transparent)]
+    Certificates(#[from] CertificatesError),
     /// What a registry has is not a chart.
     #[error("`{}` cannot be packed as a chart", name.display())]
     Artifact {

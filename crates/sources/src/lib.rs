@@ -10,6 +10,7 @@
 
 mod blob;
 mod cache;
+mod certificates;
 mod chart;
 mod collect;
 mod compress;
@@ -28,6 +29,7 @@ use watch::Progress;
 
 pub use blob::{Blob, Here, Wanted};
 pub use cache::{Cache, CacheError, CacheOptions};
+pub use certificates::{CertificateFolders, CertificatePlace, Certificates, CertificatesError};
 pub use chart::{oci_chart, oci_provenance, repository_chart, repository_provenance};
 pub use collect::{
     Collected, Configuration, ImageContents, blobs, check_configurations, collect, configurations,

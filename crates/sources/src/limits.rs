@@ -51,3 +51,7 @@ pub(crate) const FREE_RESERVE: u64 = 256 * 1024 * 1024;
 pub(crate) const ARCHIVES: usize = 4;
 /// Blocks that are compressed at once, since they are in memory: half a gigabyte with their results.
 pub(crate) const COMPRESS_THREADS: usize = 64;
+/// Files in a directory with the certificates of one registry: some authorities, and a client certificate with its key.
+pub(crate) const CERTIFICATE_FILES: usize = 64;
+/// Bytes of one of them: a bundle of all public authorities has a quarter of it.
+pub(crate) const CERTIFICATE_SIZE: u64 = 1024 * 1024;

@@ -21,6 +21,7 @@ use watch::{Cancelled, Progress, Tell, Watch};
 
 use crate::blob::{Blob, Here, Origin, Wanted};
 use crate::cache::{Cache, OpenCache};
+use crate::certificates::CertificateFolders;
 use crate::error::SourceError;
 use crate::{Event, limits};
 
@@ -35,6 +36,8 @@ pub struct Remote {
     /// Files with logins as docker and podman write them. The first that has one for an image counts; one that does
     /// not exist has none.
     pub logins: Vec<PathBuf>,
+    /// Where certificates of registries lie.
+    pub certificates: CertificateFolders,
     /// The socket of the container engine, if one is known.
     pub engine: Option<PathBuf>,
 }
@@ -97,13 +100,24 @@ impl<'a> Network<'a> {
         if let Some((_, _, client)) = known {
             return Ok(client.clone());
         }
-        let options = registry::Options {
-            credentials: credentials.clone(),
-            ..self.remote.registries.clone()
-        };
+        let options = self.options(&host, credentials.clone())?;
         let client = Client::new(location.registry(), options)?;
         clients.push((host, credentials, client.clone()));
         Ok(client)
+    }
+
+    /// How a host is reached with this login.
+    fn options(
+        &self,
+        host: &str,
+        credentials: Credentials,
+    ) -> Result<registry::Options, SourceError> {
+        let mut options = registry::Options {
+            credentials,
+            ..self.remote.registries.clone()
+        };
+        self.remote.certificates.find(host)?.add_to(&mut options);
+        Ok(options)
     }
 
     /// The login for a registry, or a part of it.
@@ -216,10 +230,8 @@ impl<'a> Network<'a> {
     /// A web site.
     pub(crate) fn site(&self, url: &str) -> Result<Site, SourceError> {
         let address: SiteAddress = url.parse()?;
-        let options = registry::Options {
-            credentials: self.credentials(address.login())?,
-            ..self.remote.registries.clone()
-        };
+        let login = address.login();
+        let options = self.options(login.host(), self.credentials(login)?)?;
         Ok(Site::new(&address, options)?)
     }
 

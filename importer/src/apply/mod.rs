@@ -18,6 +18,7 @@ mod lock;
 mod migrate;
 mod proof;
 pub(crate) mod push;
+pub(crate) mod readback;
 pub(crate) mod releases;
 mod rollback;
 mod several;
@@ -27,7 +28,7 @@ pub(crate) mod uninstall;
 mod withdraw;
 
 use deployer::{Cluster, Object};
-use registry::{Client, PushReport, Tally};
+use registry::{Client, PushReport};
 use serde::Serialize;
 use validator::Finding;
 use watch::Tell;
@@ -38,6 +39,7 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
+use crate::model::pushed::Pushed;
 use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
 use crate::model::request::{Asked, ForgetSigners};
 use crate::plan::Ready;
@@ -54,12 +56,9 @@ pub struct Receipt {
     pub solution: String,
     /// SHA-256 of the signed statement.
     pub archive_id: String,
-    /// Blobs that were sent, and their bytes.
-    pub uploaded: Count,
-    /// Blobs that the registry took from another repository.
-    pub mounted: Count,
-    /// Blobs that were there.
-    pub present: Count,
+    /// What became of its blobs.
+    #[serde(flatten)]
+    pub pushed: Pushed,
     /// Every object that was created or changed.
     pub objects: Vec<String>,
     /// Every object that was removed.
@@ -79,24 +78,6 @@ pub struct Receipt {
     /// What was found of the archive though it was accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-}
-
-/// A number of blobs, and their bytes.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Count {
-    /// Blobs.
-    pub blobs: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl From<Tally> for Count {
-    fn from(tally: Tally) -> Self {
-        Self {
-            blobs: tally.count,
-            bytes: tally.bytes,
-        }
-    }
 }
 
 impl Ready<'_> {
@@ -245,9 +226,7 @@ impl Ready<'_> {
         Receipt {
             solution: self.asked.id.to_string(),
             archive_id: self.asked.record.archive_id.to_string(),
-            uploaded: report.uploaded.into(),
-            mounted: report.mounted.into(),
-            present: report.present.into(),
+            pushed: report.into(),
             revision: done.revision,
             objects: done.objects,
             removed: done.removed,

@@ -4,8 +4,8 @@ use registry::{Client, ManifestOutcome, ManifestPush, PushJob, PushReport};
 use serde::Serialize;
 use watch::Tell;
 
-use super::Count;
-use crate::model::error::{Error, PushFailure};
+use crate::model::error::{Error, PushFailure, Unpushed};
+use crate::model::pushed::Pushed;
 use crate::plan::push::{PushSummary, ReadyPush};
 
 /// What an import without a cluster did, for the administrator's files.
@@ -15,12 +15,9 @@ pub struct PushReceipt {
     /// What was planned.
     #[serde(flatten)]
     pub plan: PushSummary,
-    /// Blobs that were sent, and their bytes.
-    pub uploaded: Count,
-    /// Blobs that the registry took from another repository.
-    pub mounted: Count,
-    /// Blobs that were there.
-    pub present: Count,
+    /// What became of its blobs.
+    #[serde(flatten)]
+    pub pushed: Pushed,
 }
 
 impl ReadyPush {
@@ -33,9 +30,7 @@ impl ReadyPush {
         let report = push(client, &self.images.job, tell).await?;
         Ok(PushReceipt {
             plan: self.summary,
-            uploaded: report.uploaded.into(),
-            mounted: report.mounted.into(),
-            present: report.present.into(),
+            pushed: (&report).into(),
         })
     }
 }
@@ -53,8 +48,28 @@ pub(super) async fn push(
     Err(Error::Push(Box::new(PushFailure {
         images: failed_images(&job.manifests, &report.manifests),
         errors: report.errors(),
-        uploaded: report.uploaded,
+        pushed: (&report).into(),
+        failed: failed(job, report),
     })))
+}
+
+/// Each blob and each manifest that was tried, with the reason why it is not in place.
+fn failed(job: &PushJob, report: PushReport) -> Vec<Unpushed> {
+    let blobs = report.failed_blobs.into_iter().map(|failed| Unpushed {
+        what: failed.digest.to_string(),
+        repository: failed.repository.to_string(),
+        error: failed.error,
+    });
+    let manifests = job.manifests.iter().zip(report.manifests);
+    let manifests = manifests.filter_map(|(manifest, outcome)| match outcome {
+        ManifestOutcome::Failed(error) => Some(Unpushed {
+            what: manifest.reference.to_string(),
+            repository: manifest.repository.to_string(),
+            error,
+        }),
+        _ => None,
+    });
+    blobs.chain(manifests).collect()
 }
 
 fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Vec<String> {

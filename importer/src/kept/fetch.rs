@@ -8,59 +8,117 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use archive::{Blobs, Listed, Medium, Opened};
+use archive::{Blobs, ImageRole, Listed, Medium, Opened};
 use registry::{BlobPull, Client, Manifest, Repository};
-use schemas::{Descriptor, Digest, ImageDocument};
+use schemas::{Descriptor, Digest, ImageDocument, ImagePlace, SolutionId};
 
 use crate::kept::sink::Sink;
 use crate::kept::{HEAD, place};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::record::{Record, RecordedImage};
+use crate::model::record::Record;
 
 /// Opens the archive of an imported version without its medium. What is fetched lies in files without a name in
 /// `scratch` as long as the medium is open.
 pub async fn open(client: &Client, record: &Record, scratch: &Path) -> Result<Medium, Error> {
-    let fetching = Fetching {
-        client,
-        record,
-        scratch,
-    };
-    let (head, name) = fetching.head().await?;
-    let second = head.try_clone().map_err(|error| fetching.failed(error))?;
+    open_by(client, (&record.id(), &record.archive_id), scratch).await
+}
+
+/// The same of the version with an id, by the archive's.
+pub async fn open_archive(
+    client: &Client,
+    (id, archive_id): (&SolutionId, &Digest),
+    scratch: &Path,
+) -> Result<Medium, Error> {
+    open_by(client, (&id.to_string(), archive_id), scratch).await
+}
+
+async fn open_by(
+    client: &Client,
+    (id, archive_id): (&str, &Digest),
+    scratch: &Path,
+) -> Result<Medium, Error> {
+    let (head, name) = head(client, (id, archive_id), scratch).await?;
+    let second = head.try_clone().map_err(|error| failed(scratch, error))?;
     let alone = Medium::of_head(second, name.clone(), Arc::new(Fetched::default()))?;
     // The list says which documents there are, once it is known to be that of the archive.
     let opened = Opened::read(alone)?;
-    let listed = opened.recognise(record.archive_id, None)?.list()?;
+    let listed = opened.recognise(*archive_id, None)?.list()?;
+    let contents = listed.image_contents();
+    let roots = contents.filter(|it| it.role == ImageRole::Root);
+    let fetching = Fetching {
+        client,
+        id,
+        images: roots.map(|root| (root.place, root.digest)).collect(),
+        scratch,
+    };
     let fetched = fetching.images(&listed).await?;
     Ok(Medium::of_head(head, name, Arc::new(fetched))?)
 }
 
 struct Fetching<'a> {
     client: &'a Client,
-    record: &'a Record,
+    /// The Solution id.
+    id: &'a str,
+    /// Each image, and its manifest or index.
+    images: Vec<(ImagePlace, Digest)>,
     scratch: &'a Path,
 }
 
-impl Fetching<'_> {
-    /// The head, and what messages call it.
-    async fn head(&self) -> Result<(File, PathBuf), Error> {
-        let (record, address) = (self.record, self.client.address());
-        let (repository, reference) = place(address, &record.id(), &record.archive_id)?;
-        let name = format!("{}/{repository}:{reference}", address.host());
-        let found = self.client.manifest(&repository, &reference).await?;
-        let layer = found.as_ref().and_then(only_layer);
-        let Some(layer) = layer.filter(|layer| layer.size <= limits::HEAD) else {
-            return Err(Obstacle::NotKept(record.id(), name).into());
-        };
-        let file = Arc::new(tempfile::tempfile_in(self.scratch).map_err(|it| self.failed(it))?);
-        let wanted = pull_of((repository, &layer), &file, 0);
-        self.pull(vec![wanted]).await?;
-        let file = file.try_clone().map_err(|error| self.failed(error))?;
-        Ok((file, name.into()))
-    }
+/// Opens the head alone of the archive of a version, by the version's id and the archive's. Nothing of it was compared with
+/// anything.
+pub async fn open_head(
+    client: &Client,
+    kept: (&SolutionId, &Digest),
+    scratch: &Path,
+) -> Result<Medium, Error> {
+    let id = kept.0.to_string();
+    let (head, name) = head(client, (&id, kept.1), scratch).await?;
+    Ok(Medium::of_head(head, name, Arc::new(Fetched::default()))?)
+}
 
+/// The head, and what messages call it.
+async fn head(
+    client: &Client,
+    (id, archive_id): (&str, &Digest),
+    scratch: &Path,
+) -> Result<(File, PathBuf), Error> {
+    let address = client.address();
+    let (repository, reference) = place(address, id, archive_id)?;
+    let name = format!("{}/{repository}:{reference}", address.host());
+    let found = client.manifest(&repository, &reference).await?;
+    let layer = found.as_ref().and_then(only_layer);
+    let Some(layer) = layer.filter(|layer| layer.size <= limits::HEAD) else {
+        return Err(Obstacle::NotKept(id.to_owned(), name).into());
+    };
+    let failed = |error| failed(scratch, error);
+    let file = Arc::new(tempfile::tempfile_in(scratch).map_err(failed)?);
+    let wanted = pull_of((repository, &layer), &file, 0);
+    pull(client, id, vec![wanted]).await?;
+    let file = file.try_clone().map_err(failed)?;
+    Ok((file, name.into()))
+}
+
+async fn pull(client: &Client, id: &str, blobs: Vec<BlobPull>) -> Result<(), Error> {
+    let pulled = registry::pull(client, blobs, &|_| ()).await;
+    pulled.map_err(|failed| match failed.error {
+        registry::Error::Missing { .. } => lost(client, id),
+        other => other.into(),
+    })
+}
+
+fn lost(client: &Client, what: &str) -> Error {
+    let host = client.address().host().to_owned();
+    Obstacle::ImagesGone(host, what.to_owned()).into()
+}
+
+fn failed(scratch: &Path, source: io::Error) -> Error {
+    let directory = scratch.to_owned();
+    Error::Scratch { directory, source }
+}
+
+impl Fetching<'_> {
     /// The documents and configurations of all images that the archive lists.
     async fn images(&self, listed: &Listed) -> Result<Fetched, Error> {
         let mut fetched = Fetched::default();
@@ -107,10 +165,10 @@ impl Fetching<'_> {
     }
 
     fn roots(&self) -> Result<Vec<(Repository, Digest)>, Error> {
-        let images = self.record.images.iter();
-        let root = |image: &RecordedImage| {
-            let path = format!("{}/{}", self.record.id(), image.image.name);
-            Ok((self.client.address().repository(&path)?, image.digest))
+        let images = self.images.iter();
+        let root = |(place, digest): &(ImagePlace, Digest)| {
+            let path = format!("{}/{}", self.id, place.name);
+            Ok((self.client.address().repository(&path)?, *digest))
         };
         images.map(root).collect()
     }
@@ -120,7 +178,8 @@ impl Fetching<'_> {
         wanted: BTreeMap<Digest, (Repository, Descriptor)>,
         fetched: &mut Fetched,
     ) -> Result<(), Error> {
-        let file = Arc::new(tempfile::tempfile_in(self.scratch).map_err(|it| self.failed(it))?);
+        let file = tempfile::tempfile_in(self.scratch);
+        let file = Arc::new(file.map_err(|error| failed(self.scratch, error))?);
         let mut pulls = Vec::new();
         let mut end = 0;
         for (digest, (repository, config)) in wanted {
@@ -128,39 +187,19 @@ impl Fetching<'_> {
             fetched.configurations.insert(digest, (end, config.size));
             end += config.size;
         }
-        self.pull(pulls).await?;
+        pull(self.client, self.id, pulls).await?;
         fetched.file = Some(file);
         Ok(())
     }
 
-    async fn pull(&self, blobs: Vec<BlobPull>) -> Result<(), Error> {
-        let pulled = registry::pull(self.client, blobs, &|_| ()).await;
-        pulled.map_err(|failed| match failed.error {
-            registry::Error::Missing { .. } => self.lost(&self.record.id()),
-            other => other.into(),
-        })
-    }
-
     /// A document is missing that lies in the repository of an image.
     fn gone(&self, repository: &Repository) -> Error {
-        let mut images = self.record.images.iter();
         let path = repository.to_string();
-        let at = |image: &&RecordedImage| {
-            let name = image.image.name.to_string();
-            path.ends_with(&format!("{}/{name}", self.record.id()))
-        };
-        let image = images.find(at).map(|image| image.image.to_string());
-        self.lost(&image.unwrap_or(path))
-    }
-
-    fn lost(&self, what: &str) -> Error {
-        let host = self.client.address().host().to_owned();
-        Obstacle::ImagesGone(host, what.to_owned()).into()
-    }
-
-    fn failed(&self, source: io::Error) -> Error {
-        let directory = self.scratch.to_owned();
-        Error::Scratch { directory, source }
+        let mut images = self.images.iter();
+        let image =
+            images.find(|(place, _)| path.ends_with(&format!("{}/{}", self.id, place.name)));
+        let image = image.map(|(place, _)| place.to_string());
+        lost(self.client, &image.unwrap_or(path))
     }
 }
 

@@ -2,6 +2,7 @@
 //! before the first blob (its head) as an OCI artifact beside the images, and the blobs among the images, by digest.
 //! What comes back goes through the stages of every archive, judged by the archive id of the record.
 
+mod export;
 mod fetch;
 pub(crate) mod free;
 mod sink;
@@ -14,13 +15,14 @@ use deployer::Cluster;
 use registry::{
     BlobPush, Client, Known, ManifestPush, PushJob, Reference, RegistryAddress, Repository,
 };
-use schemas::{Digest, MediaType, SolutionName, Version};
+use schemas::{Digest, MediaType, SolutionId, SolutionName, Tag, Version};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Accepted, AcceptedBefore};
 use watch::Cancel;
 
-pub use self::fetch::open;
+pub use self::export::Export;
+pub use self::fetch::{open, open_archive, open_head};
 use crate::model::blob::ArchiveBlob;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
@@ -31,6 +33,8 @@ use crate::model::state::ClusterState;
 const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
 /// Its one layer.
 const HEAD: &str = "application/vnd.solutions.archive.head.v1";
+/// What its tag begins with, before the archive id.
+const TAG: &str = "archive-";
 /// The configuration of an artifact that has none (OCI image specification, "Guidance for an Empty Descriptor").
 const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
 
@@ -103,13 +107,21 @@ impl Artifact {
     }
 }
 
+/// The ids of the archives of a version that a registry keeps the heads of, sorted.
+pub async fn kept_archives(client: &Client, id: &SolutionId) -> Result<Vec<Digest>, Error> {
+    let repository = client.address().repository(&id.to_string())?;
+    let tags = client.tags(&repository).await?;
+    let of_archive = |tag: &Tag| Digest::from_hex(tag.as_str().strip_prefix(TAG)?).ok();
+    Ok(tags.iter().filter_map(of_archive).collect())
+}
+
 /// Where the head of an archive lies: in a repository that no image can have.
 fn place(
     registry: &RegistryAddress,
     id: &str,
     archive_id: &Digest,
 ) -> Result<(Repository, Reference), Error> {
-    let tag = format!("archive-{}", archive_id.hex());
+    let tag = format!("{TAG}{}", archive_id.hex());
     let tag = tag.parse().expect("letters, digits and a hyphen");
     Ok((registry.repository(id)?, Reference::Tag(tag)))
 }

@@ -45,6 +45,16 @@ pub(crate) fn place(
     Ok((registry.repository(&path)?, reference))
 }
 
+/// The registry that a reference names, and what stands before its names where it is mirrored.
+pub(crate) fn mirror(
+    registry: &RegistryAddress,
+    reference: &ImageReference,
+) -> Result<(String, Repository), Error> {
+    let host = ImageLocation::of(reference)?.registry().host().to_owned();
+    let below = Layout::Solution.below(&host).unwrap_or_default();
+    Ok((host, registry.repository(&below)?))
+}
+
 /// An image that workloads ask for by a name of another registry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

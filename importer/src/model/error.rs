@@ -6,6 +6,7 @@ use schemas::ExpansionError;
 use schemas::NameError;
 
 use crate::model::obstacle::named;
+use crate::model::pushed::Pushed;
 
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -189,12 +190,45 @@ pub enum Error {
         /// Why, of the last of them.
         source: Box<registry::Error>,
     },
+    /// A registry does not have all that an archive consists of.
+    #[error("the registry does not have all of the archive")]
+    Lacking(Vec<Lacking>),
+    /// A content of an archive could not be had from the registry.
+    #[error(transparent)]
+    Unfetched(Box<Unfetched>),
+    /// The archive could not be written again.
+    #[error(transparent)]
+    Write(#[from] archive::WriteError),
     /// The answer is no, for several reasons perhaps.
     #[error("{0}")]
     Hindered(Box<crate::Hindered>),
     /// The answer is no.
     #[error(transparent)]
     Refused(#[from] crate::Obstacle),
+}
+
+/// A content of which a registry does not have what the archive has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{digest} of image {image} is not in {repository}")]
+pub struct Lacking {
+    /// The content.
+    pub digest: schemas::Digest,
+    /// An image that it belongs to.
+    pub image: schemas::ImagePlace,
+    /// That image's, with its host.
+    pub repository: String,
+}
+
+/// A content that the registry has, and does not give.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot get {digest} of image {image}")]
+pub struct Unfetched {
+    /// The content.
+    pub digest: schemas::Digest,
+    /// An image that it belongs to.
+    pub image: schemas::ImagePlace,
+    /// Why.
+    pub source: registry::Error,
 }
 
 /// What was not pushed, and why.
@@ -204,8 +238,21 @@ pub struct PushFailure {
     pub images: Vec<String>,
     /// Every cause, each once.
     pub errors: Vec<Arc<registry::Error>>,
-    /// Blobs and bytes that were sent all the same; sending again leaves them out.
-    pub uploaded: registry::Tally,
+    /// What became of the other blobs; sending again leaves them out.
+    pub pushed: Pushed,
+    /// What was tried and is not in place.
+    pub failed: Vec<Unpushed>,
+}
+
+/// A blob or a manifest that is not where it should be.
+#[derive(Debug)]
+pub struct Unpushed {
+    /// The blob's digest, or the manifest's tag or digest.
+    pub what: String,
+    /// Where it is missing.
+    pub repository: String,
+    /// Why.
+    pub error: Arc<registry::Error>,
 }
 
 impl std::fmt::Display for Unpulled {

@@ -16,6 +16,7 @@ pub(crate) mod obstacle;
 pub(crate) mod own;
 pub(crate) mod owner;
 pub(crate) mod parameters;
+pub(crate) mod pushed;
 pub(crate) mod receipt;
 pub(crate) mod record;
 pub(crate) mod release;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use deployer::Gvk;
+use registry::Refusal;
 use schemas::{
     Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SolutionId,
     SolutionName, Version, VersionRange,
@@ -61,9 +62,24 @@ pub enum Obstacle {
     /// None of the keys of these short ids signed, which signed before.
     #[error("earlier archives of {0} were signed by {1}, but none of these keys signed this one")]
     OtherSigners(SolutionName, String),
-    /// The registry does not let this login push, in its words.
-    #[error("{0}")]
-    PushDenied(String),
+    /// A repository takes nothing.
+    #[error("{words}")]
+    PushRefused {
+        /// What the registry's answer comes to.
+        why: Refusal,
+        /// The answer, and to what.
+        words: String,
+        /// The registry.
+        host: String,
+        /// The repository, without its host.
+        repository: String,
+    },
+    /// The registry of this host has no such project.
+    #[error("the project `{1}` does not exist in {0}")]
+    NoProject(String, String),
+    /// So many bytes are free in a project, and so many are to come.
+    #[error("the project `{0}` has room for {1} bytes, and {2} are to be pushed")]
+    NoRoom(String, u64, u64),
     /// The registry does not have the head of the archive of a version, at this place.
     #[error("the archive of {0} cannot be read without its medium: the registry does not have {1}")]
     NotKept(String, String),

@@ -44,7 +44,14 @@ impl<'a> Named<'a> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Vec<Self>, Error> {
         match layout {
-            Layout::Solution => Self::by_solution(accepted, registry, obstacles),
+            Layout::Solution => {
+                let asked = if accepted.listed().has_blobs() {
+                    AskedFor::Too
+                } else {
+                    AskedFor::No
+                };
+                Self::by_solution(accepted, registry, asked, obstacles)
+            }
             Layout::Ref => Self::by_reference(accepted, registry, obstacles),
         }
     }
@@ -76,6 +83,7 @@ impl<'a> Named<'a> {
     fn by_solution(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
+        names: AskedFor,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Vec<Self>, Error> {
         let id = &accepted.statement().predicate.id;
@@ -99,7 +107,7 @@ impl<'a> Named<'a> {
                 });
             }
             let asked = image.reference.as_ref();
-            let Some(asked) = asked.filter(|_| accepted.listed().has_blobs()) else {
+            let Some(asked) = asked.filter(|_| names == AskedFor::Too) else {
                 continue;
             };
             let (repository, reference) =
@@ -119,6 +127,25 @@ impl<'a> Named<'a> {
     }
 }
 
+/// Whether the names that workloads ask for count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AskedFor {
+    Too,
+    No,
+}
+
+/// Everything that an import of this archive puts into a registry, and what each of its images is called there.
+pub(crate) fn everything(
+    accepted: &Accepted,
+    registry: &RegistryAddress,
+) -> Result<PushJob, Error> {
+    // Whatever is in the way of a push is there, or was never pushed.
+    let named = Named::by_solution(accepted, registry, AskedFor::Too, &mut Vec::new())?;
+    let mut all = job(accepted, &named);
+    Artifact::of(accepted, registry)?.add_to(&mut all);
+    Ok(all)
+}
+
 /// What there is to push, and what the registry has of it.
 #[derive(Debug)]
 pub(crate) struct PlannedImages {
@@ -126,11 +153,56 @@ pub(crate) struct PlannedImages {
     pub(crate) count: usize,
     /// Images that are in place already, tag and content.
     pub(crate) present: usize,
+    /// The repository of the first of them.
+    pub(crate) first: Option<Repository>,
     /// The size of all distinct blobs.
     pub(crate) total_bytes: u64,
     /// The size of the distinct blobs that the registry lacks.
     pub(crate) missing_bytes: u64,
     pub(crate) job: PushJob,
+}
+
+/// An image under one of the names that an import gives it.
+#[derive(Clone, Debug)]
+pub struct PlacedImage<'a> {
+    /// The image.
+    pub image: &'a Image,
+    /// The repository, prefix included.
+    pub repository: Repository,
+    /// What names it there.
+    pub reference: Reference,
+}
+
+/// Where a registry has the images of an archive that was imported to it, without a registry.
+#[derive(Clone, Debug)]
+pub struct Placed<'a> {
+    /// The images, each as often as it has names.
+    pub images: Vec<PlacedImage<'a>>,
+    /// For each registry of these names that is mirrored, what stands before its names.
+    pub mirrors: BTreeMap<String, Repository>,
+}
+
+impl<'a> Placed<'a> {
+    /// The places below a registry's address.
+    pub fn of(accepted: &'a Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
+        let mut obstacles = Vec::new();
+        let named = Named::all(accepted, registry, Layout::Solution, &mut obstacles)?;
+        if let Some(obstacle) = obstacles.into_iter().next() {
+            return Err(obstacle.into());
+        }
+        let asked = accepted.images().iter();
+        let asked = asked.filter_map(|image| image.reference.as_ref());
+        let mirrors = asked.map(|asked| mirrors::mirror(registry, asked));
+        let placed = |named: Named<'a>| PlacedImage {
+            image: named.image,
+            repository: named.repository,
+            reference: named.reference,
+        };
+        Ok(Self {
+            images: named.into_iter().map(placed).collect(),
+            mirrors: mirrors.collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 /// The images of an archive as they are recorded.
@@ -157,6 +229,7 @@ pub(crate) async fn plan(
         artifact.add_to(&mut all);
     }
     let known = client.survey(&all).await?;
+    let first = named.first().map(|named| named.repository.clone());
     let mut missing = Vec::new();
     for named in named {
         let digest = named.image.root.digest;
@@ -185,6 +258,7 @@ pub(crate) async fn plan(
     Ok(PlannedImages {
         count: accepted.images().len(),
         present,
+        first,
         total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
         missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
@@ -209,9 +283,21 @@ fn is_whole(known: &Known, named: &Named<'_>) -> bool {
 /// Opens the uploads that prove the right to push: the push uses them, or they are given back. What is in the way.
 pub(crate) async fn denied(client: &Client, job: &PushJob) -> Result<Vec<Obstacle>, Error> {
     let repositories = job.manifests.iter().map(|manifest| &manifest.repository);
-    let refused = client.open_uploads(&job.known, repositories.collect());
-    let obstacle = |error: &registry::Error| Obstacle::PushDenied(error.to_string());
-    Ok(refused.await?.iter().map(obstacle).collect())
+    let denied = client.open_uploads(&job.known, repositories.collect());
+    Ok(denied.await?.iter().map(refused).collect())
+}
+
+/// What is in the way where a repository takes nothing.
+pub(crate) fn refused(error: &registry::Error) -> Obstacle {
+    let refusal = error.refusal();
+    let (operation, why) = refusal.expect("opening uploads fails with all other errors");
+    let repository = operation.repository();
+    Obstacle::PushRefused {
+        why,
+        words: error.to_string(),
+        host: operation.host().to_owned(),
+        repository: repository.map(ToString::to_string).unwrap_or_default(),
+    }
 }
 
 fn other_digest(client: &Client, named: &Named<'_>, found: Digest) -> Obstacle {
@@ -288,11 +374,11 @@ fn job(accepted: &Accepted, named: &[Named<'_>]) -> PushJob {
     }
 }
 
-/// Media with heads lose more by seeking than several readers gain.
+/// What a disk claims about itself says little: virtual ones claim to rotate.
 fn reads(drive: Drive) -> ReadConcurrency {
     match drive {
-        Drive::Random => ReadConcurrency::Many,
-        Drive::Rotational | Drive::Optical => ReadConcurrency::One,
+        Drive::Random | Drive::Rotational => ReadConcurrency::Adapted,
+        Drive::Optical => ReadConcurrency::One,
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) mod operator;
 pub(crate) mod parameters;
 mod patches;
 pub(crate) mod place;
+pub(crate) mod preflight;
 pub(crate) mod program;
 pub(crate) mod proof;
 pub(crate) mod push;

@@ -75,6 +75,9 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Password
         | Error::Sensitive(_)
         | Error::Random(_)
+        | Error::Lacking(_)
+        | Error::Unfetched(_)
+        | Error::Write(_)
         | Error::NotFreed { .. } => {}
     }
 }

@@ -25,7 +25,9 @@ pub(crate) use self::arguments::{
 };
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
-pub(crate) use self::request::{Chosen, accept, allow, client, judge, of_goal, of_place};
+pub(crate) use self::request::{
+    Chosen, accept, accept_by, allow, client, judge, of_goal, of_place,
+};
 pub(crate) use self::then::Then;
 use super::give;
 use super::image_map::{Mapping, ShownMap};

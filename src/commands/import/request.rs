@@ -9,11 +9,12 @@ use importer::{
     LeftOpen, Nodes, Request, Target, Verb,
 };
 use registry::{Client, Options, RegistryAddress};
+use schemas::SolutionId;
 use validator::{Accepted, Depth, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};
 use super::login;
-use crate::args::{ChangeArguments, Output, RegistryArguments, choose};
+use crate::args::{ChangeArguments, Output, RegistryArguments, TrustArguments, choose};
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, helm, registries, render};
@@ -28,7 +29,18 @@ pub(crate) fn accept(
     follows: &str,
     output: Output,
 ) -> Result<Option<Found>, Failure> {
-    let judged = judge(archive, signers, output)?;
+    let signed = (&signers.trust, signers.allow_unsigned.clone());
+    accept_by(archive, signed, follows, output)
+}
+
+/// The same by these signatures, or by none where the Solution is allowed to have none.
+pub(crate) fn accept_by(
+    archive: &Path,
+    signed: (&TrustArguments, Option<SolutionId>),
+    follows: &str,
+    output: Output,
+) -> Result<Option<Found>, Failure> {
+    let judged = judge_by(archive, signed, output)?;
     judged.map(Some).or_else(|report| {
         words::talk_of(&report, output);
         render::result(output, &report, |_| {
@@ -46,8 +58,16 @@ pub(crate) fn judge(
     signers: &SignerArguments,
     output: Output,
 ) -> Result<Result<Found, Box<Report>>, Failure> {
-    let allow = signers.allow_unsigned.clone();
-    let (signatures, _) = check::whose(&signers.trust, allow, output)?;
+    let signed = (&signers.trust, signers.allow_unsigned.clone());
+    judge_by(archive, signed, output)
+}
+
+fn judge_by(
+    archive: &Path,
+    (trust, allow): (&TrustArguments, Option<SolutionId>),
+    output: Output,
+) -> Result<Result<Found, Box<Report>>, Failure> {
+    let (signatures, _) = check::whose(trust, allow, output)?;
     let report = check::check(archive, signatures, Depth::Documents, output)?;
     let summary = report.summary();
     let judged = summary.judged.as_ref();
@@ -74,9 +94,7 @@ pub(crate) fn client(
     reach: &RegistryArguments,
     site: &HeldSite,
 ) -> Result<Client, Failure> {
-    let mut options = self::reach(reach, site)?;
-    options.credentials = registries::login(registry)?;
-    Ok(Client::new(registry, options)?)
+    registries::client(registry, reach, self::reach(reach, site)?)
 }
 
 /// How registries are reached, with the site's authority if no other is named, and without a login.

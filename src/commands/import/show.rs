@@ -1,6 +1,6 @@
 //! How a plan, its progress, its obstacles and its receipt are shown.
 
-use importer::{Count, LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt, Unseen};
+use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Pushed, Receipt, Unseen};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -53,16 +53,25 @@ pub(super) fn flag(chosen: LeftOpen) -> &'static str {
     }
 }
 
-/// What was sent.
-pub(super) fn sent(count: Count) -> String {
-    let blobs = usize::try_from(count.blobs).unwrap_or(usize::MAX);
+/// What was sent: `3 blobs sent (1.2 GB), 1 of them from where an earlier import ended (600 MB were there)`.
+pub(super) fn sent(
+    Pushed {
+        uploaded, resumed, ..
+    }: &Pushed,
+) -> String {
+    let blobs = usize::try_from(uploaded.blobs).unwrap_or(usize::MAX);
     let blobs = render::count(blobs, "blob");
-    format!("{blobs} sent ({})", render::bytes(count.bytes))
+    let sent = format!("{blobs} sent ({})", render::bytes(uploaded.bytes));
+    if resumed.blobs == 0 {
+        return sent;
+    }
+    let (begun, there) = (resumed.blobs, render::bytes(resumed.bytes));
+    format!("{sent}, {begun} of them from where an earlier import ended ({there} were there)")
 }
 
 /// What was done, for people.
 pub(super) fn receipt(receipt: &Receipt) {
-    let blobs = sent(receipt.uploaded);
+    let blobs = sent(&receipt.pushed);
     let changed = render::count(receipt.objects.len(), "object");
     let (solution, removed) = (&receipt.solution, receipt.removed.len());
     render::line!("{solution} is imported: {blobs}, {changed} changed, {removed} removed");

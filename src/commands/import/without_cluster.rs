@@ -29,11 +29,10 @@ pub(super) fn run(
         layout: arguments.layout.layout(),
         replace: registries.replace(),
     };
-    let mut reach = registries::options(&registries.reach)?;
+    let reach = registries::options(&registries.reach)?;
     let map = mapping(&accepted, arguments, &reach, request.layout)
         .at(registries.pull_registry.as_ref().unwrap_or(registry));
-    reach.credentials = registries::login(registry)?;
-    let client = Client::new(registry, reach)?;
+    let client = registries::client(registry, &registries.reach, reach)?;
     let (then, _) = arguments.planning.choices();
     cluster::block_on(async {
         let plan = PushPlan::make(&accepted, findings, &client, &request).await?;
@@ -112,8 +111,9 @@ fn show(plan: &PushSummary) {
 }
 
 /// What was done, for people.
-fn done(PushReceipt { plan, uploaded, .. }: &PushReceipt) {
-    let sent = super::show::sent(*uploaded);
+fn done(receipt: &PushReceipt) {
+    let PushReceipt { plan, pushed } = receipt;
+    let sent = super::show::sent(pushed);
     let (solution, registry) = (&plan.solution, &plan.registry);
     render::line!("the images of {solution} are in {registry}: {sent}");
     if plan.needs_cluster.is_empty() {

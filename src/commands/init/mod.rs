@@ -111,9 +111,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     {
         return helmfile::run(arguments, from, output);
     }
-    if arguments.reach.plain_http || !arguments.reach.ca_file.is_empty() {
-        let message =
-            "`--ca-file` and `--plain-http` say how a chart is downloaded, and none is given";
+    let RegistryArguments {
+        ca_file,
+        cert_dir,
+        plain_http,
+    } = &arguments.reach;
+    if *plain_http || !ca_file.is_empty() || cert_dir.is_some() {
+        let message = "`--ca-file`, `--cert-dir` and `--plain-http` say how a chart is downloaded, and none is given";
         return Err(
             Failure::usage(message).hint("give the chart with `--chart`, or leave them out")
         );

@@ -32,6 +32,7 @@ use crate::{plans, registries, render};
     mut_arg("repository_layout", |argument| argument.requires("registry")),
     mut_arg("image_map", |argument| argument.requires("registry")),
     mut_arg("ca_file", |argument| argument.requires("registry")),
+    mut_arg("cert_dir", |argument| argument.requires("registry")),
     mut_arg("plain_http", |argument| argument.requires("registry")),
     after_help = "\
 `solution validate` says whether to trust an archive; `solution cat` writes one of the files.

@@ -87,10 +87,8 @@ pub(super) fn request(
 /// How what is not on the disk is reached.
 pub(crate) fn remote(reach: &RegistryArguments) -> Result<Remote, Failure> {
     Ok(Remote {
-        registries: registry::Options {
-            proxies: environment::proxies(),
-            ..registries::options(reach)?
-        },
+        registries: registries::options(reach)?,
+        certificates: registries::certificates(reach),
         logins: environment::logins(),
         engine: environment::engine(),
     })

@@ -1,10 +1,12 @@
 //! Reaching a registry: every way to fail has its own words and its own next step.
 
-use registry::{Client, Credentials, Error, Options, PlainHttp, Proxies, RetryPolicy, push};
+use registry::{
+    Attempts, Client, Credentials, Error, Options, PlainHttp, Proxies, RetryPolicy, push,
+};
 
 use crate::images::{Job, digest_of, has_blob, may_push, repository, silent};
-use crate::proxy::{Action, Proxy, Seen};
 use crate::server::{Protection, Server, client_for, free_port, options, password};
+use fixtures::proxy::{Action, Proxy, Seen};
 
 async fn ping(host: &str, options: Options) -> Result<(), Error> {
     Client::new(&host.parse().unwrap(), options)
@@ -252,7 +254,7 @@ async fn a_proxy_is_used_for_others_and_never_for_this_machine() {
             except: "near.test".to_owned(),
         },
         retry: RetryPolicy {
-            attempts: 1,
+            attempts: Attempts::of_each(1),
             ..options().retry
         },
         ..options()

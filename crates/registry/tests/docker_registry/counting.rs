@@ -10,8 +10,8 @@ use registry::{
 use schemas::Digest;
 
 use crate::images::{Job, noise, repository, silent};
-use crate::proxy::{Action, Proxy, Seen};
 use crate::server::{Protection, Server, client_for};
+use fixtures::proxy::{Action, Proxy, Seen};
 
 /// Images of one version. More than there are connections.
 const IMAGES: usize = 10;

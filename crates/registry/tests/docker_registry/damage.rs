@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use registry::{Error, ManifestOutcome, push};
+use registry::{Credentials, Error, ManifestOutcome, push};
 use schemas::Tag;
 
 use crate::images::{Job, MIB, digest_of, has_blob, noise, repository, silent};
-use crate::server::{Protection, Server};
+use crate::server::{Protection, Server, client_for};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_content_never_becomes_visible() {
@@ -86,4 +86,35 @@ async fn a_manifest_with_another_digest_is_not_pushed() {
             .any(|o| matches!(o, ManifestOutcome::Blocked { on } if on.len() == 1))
     );
     assert!(server.stored("_manifests").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_full_disk_left_is_healed_by_sending_it_again() {
+    let mut server = Server::start(&Protection::None);
+    let layer = noise(1, 1000);
+    let mut job = Job::default();
+    job.image(&repository("app"), None, std::slice::from_ref(&layer));
+    let client = client_for(&server.host(), Credentials::Anonymous);
+    assert!(push(&client, job.job.clone(), silent()).await.is_complete());
+    // The registry knows by these files that the repository has the blob and the manifest.
+    let manifest = job.job.manifests[0].digest;
+    for link in [
+        format!("_layers/sha256/{}/link", digest_of(&layer).hex()),
+        format!("revisions/sha256/{}/link", manifest.hex()),
+    ] {
+        let [link] = &server.stored(&link)[..] else {
+            panic!("one link")
+        };
+        std::fs::write(link, "").unwrap();
+    }
+    server.restart();
+    client.survey(&job.job).await.unwrap();
+    let report = push(&client, job.job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!((report.uploaded.count, report.present.count), (1, 1));
+    let read = client.manifest(&repository("app"), &manifest.into()).await;
+    assert_eq!(read.unwrap().unwrap().digest, manifest);
+    let digest = digest_of(&layer);
+    let has = has_blob(&client, &repository("app"), &digest, 1000).await;
+    assert!(has.unwrap());
 }

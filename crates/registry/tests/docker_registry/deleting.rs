@@ -4,8 +4,8 @@ use registry::{Client, Credentials, Deletion, Error, Reference, Repository, push
 use schemas::{Digest, Tag};
 
 use crate::images::{Job, MIB, digest_of, noise, repository, silent};
-use crate::proxy::{Action, Proxy};
 use crate::server::{Protection, Server, client_for};
+use fixtures::proxy::{Action, Proxy};
 
 async fn found(client: &Client, at: &Repository, reference: impl Into<Reference>) -> bool {
     let manifest = client.manifest(at, &reference.into()).await;

@@ -7,8 +7,8 @@ use registry::{Credentials, Error, ManifestOutcome, PushReport, Reference, push}
 use schemas::Tag;
 
 use crate::images::{Job, MIB, digest_of, noise, repository, silent};
-use crate::proxy::{Action, Proxy, Seen};
 use crate::server::{Protection, Server, client_for};
+use fixtures::proxy::{Action, Proxy, Seen};
 
 /// A well-formed digest that nothing has.
 const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -168,6 +168,54 @@ async fn busy_registries_are_waited_for() {
     );
     assert!(holds(&server, &layer));
     assert_eq!(proxy.count("PUT", "/manifests/"), 2 + 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_asks_for_patience_gets_more_than_one_that_fails() {
+    let server = Server::start(&Protection::None);
+    let limited = Times::new(7);
+    let proxy = Proxy::start(server.port, move |seen| {
+        if large(seen) && limited.left() {
+            Action::Answer("429 Too Many Requests", String::new())
+        } else {
+            Action::Forward
+        }
+    });
+    let mut options = crate::server::options();
+    options.retry.attempts.pause = 8;
+    let client = registry::Client::new(&proxy.host().parse().unwrap(), options).unwrap();
+    let mut job = Job::default();
+    job.image(&repository("app"), Some("1"), &[noise(1, 2 * MIB)]);
+    let report = push(&client, job.job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(proxy.seen().iter().filter(|seen| large(seen)).count(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_fails_stops_no_other() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |seen| {
+        if seen.method != "GET" && seen.path.starts_with("/v2/bad/") {
+            Action::Answer("500 Internal Server Error", String::new())
+        } else {
+            Action::Forward
+        }
+    });
+    let mut job = Job::default();
+    for (seed, at) in (1..).zip(["a", "bad", "c"]) {
+        job.image(&repository(at), Some("1"), &[noise(seed, 2 * MIB)]);
+    }
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let report = push(&client, job.job.clone(), silent()).await;
+    for (manifest, outcome) in job.job.manifests.iter().zip(&report.manifests) {
+        let pushed = matches!(outcome, ManifestOutcome::Pushed);
+        assert_eq!(
+            pushed,
+            manifest.repository != repository("bad"),
+            "{outcome:?}"
+        );
+    }
+    assert_eq!(report.failed_blobs.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -217,6 +217,33 @@ impl Job {
     }
 }
 
+/// Bytes of one part of what [`seeded`] makes.
+pub(crate) const PART: u64 = 512 * 1024;
+
+/// Three images of a seed: each with a layer of its own, one that two of them share, and all with their tags. Beside the
+/// job, each content.
+pub(crate) fn seeded(seed: u64) -> (Job, Vec<Bytes>) {
+    let mut numbers = fixtures::faults::Numbers::new(seed);
+    let mut layer = |number: u64| {
+        let size = usize::try_from(numbers.below(6 * PART + 1)).unwrap();
+        noise(seed.wrapping_mul(16) + number, 1 + size)
+    };
+    let shared = layer(0);
+    let mut job = Job::default();
+    let mut layers = vec![shared.clone()];
+    for (number, at) in (1..).zip(["one", "two", "three"]) {
+        let own = layer(number);
+        layers.push(own.clone());
+        let all = if number == 3 {
+            vec![own]
+        } else {
+            vec![shared.clone(), own]
+        };
+        job.image(&repository(at), Some("1"), &all);
+    }
+    (job, layers)
+}
+
 /// Tells nobody.
 pub(crate) fn silent() -> Tell<'static, Event> {
     &|_| ()

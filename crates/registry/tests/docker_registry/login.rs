@@ -6,9 +6,9 @@ use fixtures::far_line::FarLine;
 use registry::{Credentials, Error, Secret, pull, push};
 
 use crate::images::{Job, MIB, may_push, noise, repository, silent};
-use crate::proxy::{Action, Proxy, Seen};
 use crate::pulling::{Memory, blob};
 use crate::server::{PASSWORD, Protection, Server, USER, client_for, password};
+use fixtures::proxy::{Action, Proxy, Seen};
 
 /// Gives a token that names its scopes and a number, for `USER` and `PASSWORD` or the refresh token `r3fresh`.
 fn token_server() -> Proxy {
@@ -124,6 +124,39 @@ async fn tokens_are_fetched_for_their_scope_and_again_when_they_end() {
         }),
         "the password goes to the token server only"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_upload_outlives_its_tokens() {
+    let server = Server::start(&Protection::None);
+    let tokens = token_server();
+    let registry = registry(&server, &tokens.host(), 3);
+    let behind = registry.host().rsplit(':').next().unwrap().parse().unwrap();
+    let whole = |seen: &Seen| seen.method == "PUT" && seen.length() > 16 * MIB as u64;
+    let proxy = Proxy::start(behind, move |seen| {
+        if whole(seen) {
+            Action::AnswerEarly("413 Request Entity Too Large")
+        } else {
+            Action::Forward
+        }
+    });
+    let mut job = Job::default();
+    let layer = noise(1, 100 * MIB);
+    job.image(&repository("demo"), Some("1"), std::slice::from_ref(&layer));
+    let client = client_for(&proxy.host(), password(PASSWORD));
+    let report = push(&client, job.job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
+    let part = |seen: &&Seen| seen.method == "PATCH" && seen.length() >= MIB as u64;
+    let seen = proxy.seen();
+    let used: std::collections::HashSet<_> = seen
+        .iter()
+        .filter(part)
+        .filter_map(|seen| seen.headers.get("authorization"))
+        .collect();
+    assert!(used.len() >= 2, "{used:?}");
+    let offsets = |seen: &Seen| seen.headers["content-range"].clone();
+    let parts: std::collections::BTreeSet<_> = seen.iter().filter(part).map(offsets).collect();
+    assert_eq!(parts.len(), 7, "nothing begins anew: {parts:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,15 +7,20 @@
 )]
 
 mod access;
+mod certificates;
 mod counting;
 mod damage;
 mod deleting;
 mod faults;
 mod images;
+mod jumping;
 mod login;
+mod nginx;
 mod presence;
-mod proxy;
+mod probing;
 mod pulling;
 mod pushing;
+mod resuming;
+mod seeded;
 mod server;
 mod slow;

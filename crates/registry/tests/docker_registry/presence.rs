@@ -6,9 +6,9 @@ use schemas::Tag;
 
 use crate::faults::Times;
 use crate::images::{Job, MIB, digest_of, has_blob, noise, repository, silent};
-use crate::proxy::{Action, Proxy};
 use crate::pulling::{Memory, blob};
 use crate::server::{Protection, Server, client_for};
+use fixtures::proxy::{Action, Proxy};
 
 fn is_not_kept(error: &Error) -> bool {
     matches!(error, Error::NotKept { .. })

@@ -12,8 +12,8 @@ use schemas::Digest;
 
 use crate::faults::Times;
 use crate::images::{Job, MIB, digest_of, noise, repository, silent};
-use crate::proxy::{Action, Proxy, Seen, find, replace};
 use crate::server::{PASSWORD, Protection, Server, client_for, eventually, options, password};
+use fixtures::proxy::{Action, Proxy, Seen, find, replace};
 
 /// What a sink was given, seen from outside.
 #[derive(Default)]

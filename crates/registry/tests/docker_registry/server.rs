@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use registry::{
-    Client, Credentials, Options, PlainHttp, Repository, RetryPolicy, Secret, SystemRoots,
+    Attempts, Client, Credentials, Options, PlainHttp, Repository, RetryPolicy, Secret, SystemRoots,
 };
 use schemas::Digest;
 use tempfile::TempDir;
@@ -19,30 +19,82 @@ pub(crate) const PASSWORD: &str = "correct horse";
 /// The same as the registry's password file has it (cost 5, the lowest: each request pays it).
 const PASSWORD_BCRYPT: &str = "$2y$05$Wk3q0Zs8uT1nVb6xYc4dOeL1TBBV4nqEQChEVo1xuLP89Ki.lu4/S";
 
+/// Bytes of a small disk.
+const DISK: u64 = 64 * 1024 * 1024;
+
 pub(crate) enum Protection {
     /// Plain HTTP, no login.
     None,
     /// TLS by a private authority, and a password.
     TlsAndLogin,
+    /// The same, for whoever has a certificate of that authority.
+    ClientCertificates,
 }
 
 pub(crate) struct Server {
     child: Child,
+    program: PathBuf,
     directory: TempDir,
     pub(crate) port: u16,
 }
 
 impl Server {
     pub(crate) fn start(protection: &Protection) -> Self {
-        Self::start_with(protection, "delete: {enabled: true}")
+        Self::start_with(debian(), protection, "delete: {enabled: true}")
     }
 
     /// As it comes with no word about deleting in its configuration.
     pub(crate) fn start_without_deleting() -> Self {
-        Self::start_with(&Protection::None, "delete: {enabled: false}")
+        Self::start_with(debian(), &Protection::None, "delete: {enabled: false}")
     }
 
-    fn start_with(protection: &Protection, delete: &str) -> Self {
+    /// With a disk of its own that is full after so many bytes, until [`Server::free_disk`].
+    pub(crate) fn start_with_small_disk(bytes: u64) -> Self {
+        let mut server = Self::start(&Protection::None);
+        let _ = server.child.kill();
+        server.child.wait().unwrap();
+        let disk = server.directory.path().join("disk");
+        fs::create_dir(&disk).unwrap();
+        let config = server.directory.path().join("config.yml");
+        let text = fs::read_to_string(&config).unwrap();
+        let data = server.directory.path().join("data").display().to_string();
+        fs::write(
+            &config,
+            text.replace(&data, &format!("{}/data", disk.display())),
+        )
+        .unwrap();
+        let filler = DISK - bytes;
+        let line = format!(
+            "mount -t tmpfs -o size={DISK} tmpfs {0} && head -c {filler} /dev/zero > {0}/filler && exec docker-registry serve {1}",
+            disk.display(),
+            config.display(),
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &line]);
+        command.env_remove("REGISTRY_AUTH_FILE");
+        server.child = spawn_command(&mut command, server.directory.path(), server.port);
+        server
+    }
+
+    /// Gives a small disk the space that it lacks.
+    pub(crate) fn free_disk(&self) {
+        let disk = self.directory.path().join("disk/filler");
+        let seen_there = format!("/proc/{}/root{}", self.child.id(), disk.display());
+        fs::remove_file(seen_there).unwrap();
+    }
+
+    /// Version 3 of the same registry, which was built from its module (tests/interop/program).
+    pub(crate) fn third(protection: &Protection) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let mut script = root.map(|folder| folder.join("tests/interop/program"));
+        let script = script.find(|script| script.exists()).unwrap();
+        let path = run(Command::new(script).args(["distribution", "--path"]));
+        let path = String::from_utf8(path).unwrap();
+        let allowed = "delete: {enabled: true}";
+        Self::start_with(path.trim().into(), protection, allowed)
+    }
+
+    fn start_with(program: PathBuf, protection: &Protection, delete: &str) -> Self {
         let directory = TempDir::new().unwrap();
         let port = free_port();
         let path = directory.path();
@@ -50,19 +102,26 @@ impl Server {
             "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  {delete}\n  cache: {{blobdescriptor: inmemory}}\nhttp:\n  addr: 127.0.0.1:{port}\n  secret: of-the-test\n",
             path.join("data").display(),
         );
-        if matches!(protection, Protection::TlsAndLogin) {
+        if !matches!(protection, Protection::None) {
             make_certificates(path);
             fs::write(path.join("htpasswd"), format!("{USER}:{PASSWORD_BCRYPT}\n")).unwrap();
+            let clients = match protection {
+                Protection::ClientCertificates => {
+                    format!(", clientcas: [{}/ca.crt]", path.display())
+                }
+                Protection::None | Protection::TlsAndLogin => String::new(),
+            };
             let protection = format!(
-                "  tls: {{certificate: {0}/server.pem, key: {0}/server.key}}\nauth:\n  htpasswd: {{realm: test, path: {0}/htpasswd}}\n",
+                "  tls: {{certificate: {0}/server.pem, key: {0}/server.key{clients}}}\nauth:\n  htpasswd: {{realm: test, path: {0}/htpasswd}}\n",
                 path.display()
             );
             config.push_str(&protection);
         }
         fs::write(path.join("config.yml"), config).unwrap();
-        let child = spawn(path, port);
+        let child = spawn(&program, path, port);
         Self {
             child,
+            program,
             directory,
             port,
         }
@@ -88,7 +147,7 @@ impl Server {
     pub(crate) fn restart(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
-        self.child = spawn(self.directory.path(), self.port);
+        self.child = spawn(&self.program, self.directory.path(), self.port);
     }
 
     /// Starts it again with deleting allowed.
@@ -113,7 +172,7 @@ impl Server {
     /// Removes what no manifest needs, while the registry runs and remembers it.
     pub(crate) fn collect_garbage(&self) {
         let config = self.directory().join("config.yml");
-        run(program().arg("garbage-collect").arg(config));
+        run(command(&self.program).arg("garbage-collect").arg(config));
     }
 
     /// Every regular file in the storage whose path contains a text.
@@ -166,7 +225,7 @@ pub(crate) fn options() -> Options {
         plain_http: PlainHttp::Loopback,
         connections: NonZeroUsize::new(4).unwrap(),
         retry: RetryPolicy {
-            attempts: 4,
+            attempts: Attempts::of_each(4),
             first_wait: Duration::from_millis(5),
             longest_wait: Duration::from_millis(50),
         },
@@ -209,46 +268,70 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// It takes variables that begin with `REGISTRY_` for parts of its configuration, and this one names a login file.
-fn program() -> Command {
-    let mut program = Command::new("docker-registry");
-    program.env_remove("REGISTRY_AUTH_FILE");
-    program
+fn debian() -> PathBuf {
+    PathBuf::from("docker-registry")
 }
 
-fn spawn(directory: &Path, port: u16) -> Child {
+/// It takes variables that begin with `REGISTRY_` for parts of its configuration, and this one names a login file. Version
+/// 3 tells somebody of each request unless it is told not to.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_remove("REGISTRY_AUTH_FILE");
+    command.env("OTEL_TRACES_EXPORTER", "none");
+    command
+}
+
+fn spawn(program: &Path, directory: &Path, port: u16) -> Child {
+    let mut command = command(program);
+    command.arg("serve").arg(directory.join("config.yml"));
+    spawn_command(&mut command, directory, port)
+}
+
+fn spawn_command(command: &mut Command, directory: &Path, port: u16) -> Child {
     let log = fs::File::create(directory.join("log")).unwrap();
-    let child = program()
-        .arg("serve")
-        .arg(directory.join("config.yml"))
+    let child = command
         .stdin(Stdio::null())
         .stdout(log.try_clone().unwrap())
         .stderr(log)
         .spawn()
-        .expect("docker-registry is installed");
+        .expect("the registry is installed");
     eventually("the registry's start", || {
         TcpStream::connect(("127.0.0.1", port)).is_ok()
     });
     child
 }
 
+/// Runs openssl in a directory.
+pub(crate) fn openssl(directory: &Path, arguments: &str) -> Vec<u8> {
+    let mut command = Command::new("openssl");
+    let arguments = arguments.split_whitespace();
+    run(command.current_dir(directory).args(arguments))
+}
+
 /// An authority, `ca.crt`, and the key and certificate of a server of this machine that it signed.
 pub(crate) fn make_certificates(directory: &Path) {
-    let openssl = |arguments: &str| {
-        let mut command = Command::new("openssl");
-        run(command
-            .current_dir(directory)
-            .args(arguments.split_whitespace()));
-    };
     openssl(
+        directory,
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt -subj /CN=test-authority -days 2",
-    );
-    openssl(
-        "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.csr -subj /CN=registry",
     );
     let extensions = "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=CA:FALSE\n";
     fs::write(directory.join("extensions"), extensions).unwrap();
+    issue(directory, "server", "-days 2 -extfile extensions");
+    fs::rename(directory.join("server.crt"), directory.join("server.pem")).unwrap();
+}
+
+/// A key and a certificate of a directory's authority, `NAME.key` and `NAME.crt`.
+pub(crate) fn issue(directory: &Path, name: &str, options: &str) {
     openssl(
-        "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile extensions -out server.pem",
+        directory,
+        &format!(
+            "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {name}.key -out {name}.csr -subj /CN={name}"
+        ),
+    );
+    openssl(
+        directory,
+        &format!(
+            "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial {options} -out {name}.crt"
+        ),
     );
 }

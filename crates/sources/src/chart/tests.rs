@@ -143,7 +143,7 @@ impl Desk {
             ..Remote::default()
         };
         remote.registries.plain_http = self.plain;
-        remote.registries.retry.attempts = 1;
+        remote.registries.retry.attempts = registry::Attempts::of_each(1);
         let cache = Cache::new(&self.directory.path().join("cache"));
         let watch = Watch::silent(Cancel::never());
         work(&Network::new(&remote, &cache, &watch))

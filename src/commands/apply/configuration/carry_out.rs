@@ -63,7 +63,7 @@ async fn remove(step: Step, change: &Change<'_>) -> Step {
 
 impl Step {
     fn applied(self, receipt: Receipt) -> Self {
-        let sent = receipt.uploaded;
+        let sent = receipt.pushed.uploaded;
         let is_same = receipt.objects.is_empty() && sent.blobs == 0;
         Self {
             state: choose(is_same, State::Unchanged, State::Done),

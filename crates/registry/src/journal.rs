@@ -1,0 +1,326 @@
+//! Uploads under way, remembered beyond this process: after a kill or a reboot the next push asks the registry how far
+//! they got, instead of sending everything again.
+//!
+//! A hint and no more. What is read here decides nothing but which location is asked: the registry's answer says where
+//! to go on, and its digest at the end whether the bytes before were the right ones. So whatever is wrong with a file is
+//! said ([`Event::JournalIgnored`]) and never an error of the push.
+//!
+//! An upload's location is a permission to write. Each upload has a file of its own with mode 0600, in a directory that
+//! only the user and root can change, locked as long as somebody uses the upload: another process that pushes the same
+//! blob opens an upload of its own. Records are appended and the last complete one counts, so that a kill at any moment
+//! costs one record. Known attacks and where each is stopped: a file of somebody else, or a link in its place (`open`),
+//! one that names another registry or blob, or a location elsewhere (`Record::about`), files
+//! without end or number ([`limits::JOURNAL_FILE`], [`limits::JOURNAL_FILES`], [`limits::JOURNAL_AGE`]).
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::SystemTime;
+
+use files::ownership::{self, PathError, Target};
+use reqwest::Url;
+use schemas::Digest;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::address::Repository;
+#[cfg(doc)]
+use crate::events::Event;
+use crate::open_upload::OpenUpload;
+use crate::{limits, origin};
+
+/// Where uploads are remembered. Nothing is read or made before the first blob that is sent in parts.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    user: u32,
+    now: SystemTime,
+    /// Whether the directory can be used.
+    prepared: OnceLock<bool>,
+}
+
+/// Why nothing is remembered, or something that is there is not used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Ignored {
+    #[error("uploads are not remembered: {0}")]
+    Directory(PathError),
+    #[error("cannot use `{}`: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("`{}` is not a file that only its user can read and write", .0.display())]
+    Foreign(PathBuf),
+    #[error("`{}` is damaged, or is about something else", .0.display())]
+    Damaged(PathBuf),
+    #[error("`{}` is in use by another process", .0.display())]
+    Busy(PathBuf),
+}
+
+impl Ignored {
+    fn io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Io { path, source }
+    }
+}
+
+/// The blob, and where it goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject<'a> {
+    pub(crate) registry: &'a Url,
+    pub(crate) repository: &'a Repository,
+    pub(crate) digest: Digest,
+    pub(crate) size: u64,
+}
+
+impl Subject<'_> {
+    fn origin(&self) -> String {
+        self.registry.origin().ascii_serialization()
+    }
+
+    /// A name that says nothing to others, and is the same in every process.
+    fn file_name(&self) -> String {
+        let (origin, repository) = (self.origin(), self.repository);
+        let (digest, size) = (self.digest, self.size);
+        let text = format!("{origin} {repository} {digest} {size}");
+        Digest::new(Sha256::digest(text).into()).hex()
+    }
+}
+
+/// How far an upload is known to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Record {
+    version: u32,
+    registry: String,
+    repository: String,
+    digest: String,
+    size: u64,
+    location: String,
+    smallest_chunk: u64,
+    acknowledged: u64,
+    handed: u64,
+}
+
+const VERSION: u32 = 1;
+/// What a mode allows to others than the owner.
+const OTHERS: u32 = 0o077;
+
+/// An upload of an earlier process.
+pub(crate) struct Remembered {
+    pub(crate) upload: OpenUpload,
+    /// Bytes that the registry had acknowledged.
+    pub(crate) acknowledged: u64,
+    /// The end of the part that was under way: no registry can have more.
+    pub(crate) handed: u64,
+}
+
+impl Record {
+    fn of(subject: &Subject<'_>, known: &Remembered) -> Self {
+        Self {
+            version: VERSION,
+            registry: subject.origin(),
+            repository: subject.repository.to_string(),
+            digest: subject.digest.to_string(),
+            size: subject.size,
+            location: known.upload.location.to_string(),
+            smallest_chunk: known.upload.smallest_chunk,
+            acknowledged: known.acknowledged,
+            handed: known.handed,
+        }
+    }
+
+    /// The upload, if it is of this subject and at the registry itself.
+    fn about(&self, subject: &Subject<'_>) -> Option<Remembered> {
+        let location = Some(&self.location).filter(|text| text.len() <= limits::LOCATION)?;
+        let location = Url::parse(location).ok()?;
+        let smallest_chunk = self.smallest_chunk.min(limits::CHUNK_LARGEST);
+        let remembered = Remembered {
+            upload: OpenUpload {
+                location,
+                smallest_chunk,
+            },
+            acknowledged: self.acknowledged,
+            handed: self.handed,
+        };
+        let location = &remembered.upload.location;
+        let plain = location.username().is_empty() && location.password().is_none();
+        let there = plain && origin::is_same(location, subject.registry);
+        let ordered = self.acknowledged <= self.handed && self.handed <= self.size;
+        (there && ordered && Self::of(subject, &remembered) == *self).then_some(remembered)
+    }
+}
+
+impl Journal {
+    /// Remembers uploads in this directory, which is made when it is needed. It and everything above it must be the
+    /// user's of this number, or root's. `now` decides what is too old.
+    #[must_use]
+    pub fn new(directory: PathBuf, user: u32, now: SystemTime) -> Self {
+        Self {
+            directory,
+            user,
+            now,
+            prepared: OnceLock::new(),
+        }
+    }
+
+    /// The file of one upload, locked, with what an earlier process knew of it. None if the upload cannot be remembered.
+    /// `ignored` is told why, and what is not used though it is there.
+    pub(crate) fn entry(
+        &self,
+        subject: &Subject<'_>,
+        ignored: &dyn Fn(Ignored),
+    ) -> Option<(Entry, Option<Remembered>)> {
+        let mut first = None;
+        let prepared = self.prepared.get_or_init(|| match self.prepare() {
+            Ok(()) => true,
+            Err(why) => {
+                first = Some(why);
+                false
+            }
+        });
+        first.into_iter().for_each(ignored);
+        if !prepared {
+            return None;
+        }
+        let path = self.path(subject);
+        let (file, text) = match self.open(&path) {
+            Ok(opened) => opened,
+            Err(why) => {
+                ignored(why);
+                return None;
+            }
+        };
+        let remembered = last_record(&text).and_then(|record| record.about(subject));
+        if remembered.is_none() && !text.is_empty() {
+            ignored(Ignored::Damaged(path.clone()));
+        }
+        let length = remembered.as_ref().map_or(0, |_| text.len() as u64);
+        let entry = Entry(Arc::new(Inner {
+            file,
+            path,
+            length: Mutex::new(length),
+        }));
+        Some((entry, remembered))
+    }
+
+    /// The blob is in place: whoever was sending it has nothing left to resume.
+    pub(crate) fn forget(&self, subject: &Subject<'_>) {
+        // That it is not there is the usual case.
+        let _ = fs::remove_file(self.path(subject));
+    }
+
+    fn path(&self, subject: &Subject<'_>) -> PathBuf {
+        self.directory.join(subject.file_name())
+    }
+
+    /// Makes the directory, and removes what is too old or too much in it.
+    fn prepare(&self) -> Result<(), Ignored> {
+        let io = |source| Ignored::io(&self.directory, source);
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&self.directory).map_err(io)?;
+        let target = ownership::directory(&self.directory, self.user);
+        let Target::There(_) = target.map_err(Ignored::Directory)? else {
+            return Err(io(io::ErrorKind::NotFound.into()));
+        };
+        let mut there = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(io)?.flatten() {
+            let changed = entry.metadata().and_then(|it| it.modified());
+            there.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
+        }
+        there.sort();
+        let many = there.len().saturating_sub(limits::JOURNAL_FILES);
+        for (number, (changed, path)) in there.iter().enumerate() {
+            let age = self.now.duration_since(*changed).unwrap_or_default();
+            if number < many || age > limits::JOURNAL_AGE {
+                self.drop_unused(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a file that nobody has locked.
+    fn drop_unused(&self, path: &Path) {
+        if self.open(path).is_ok() {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Opens or makes a file that is this user's alone, and locks it.
+    fn open(&self, path: &Path) -> Result<(File, Vec<u8>), Ignored> {
+        let io = |source| Ignored::io(path, source);
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        options.custom_flags(flags.bits().cast_signed());
+        let file = options.open(path).map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
+        let alone = metadata.mode() & OTHERS == 0 && metadata.uid() == self.user;
+        if !metadata.is_file() || !alone {
+            return Err(Ignored::Foreign(path.to_owned()));
+        }
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => Ignored::Busy(path.to_owned()),
+            TryLockError::Error(error) => io(error),
+        })?;
+        // Whoever had it locked may have been done with it, and have removed it.
+        if file.metadata().map_err(io)?.nlink() != 1 {
+            return Err(Ignored::Busy(path.to_owned()));
+        }
+        let mut text = Vec::new();
+        let read = (&file).take(limits::JOURNAL_FILE).read_to_end(&mut text);
+        read.map_err(io)?;
+        Ok((file, text))
+    }
+}
+
+/// The last record that was written to its end. What a kill or a full disk left of a later one does not count.
+fn last_record(text: &[u8]) -> Option<Record> {
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n').rev();
+    lines.find_map(|line| serde_json::from_slice(line.strip_suffix(b"\n")?).ok())
+}
+
+/// What is remembered of one upload. Locked until it is dropped.
+#[derive(Clone)]
+pub(crate) struct Entry(Arc<Inner>);
+
+struct Inner {
+    file: File,
+    path: PathBuf,
+    length: Mutex<u64>,
+}
+
+impl Entry {
+    /// Remembers that a part which ends at `handed` is about to be sent. The upload goes on if this fails: all that is
+    /// lost is the way back to it.
+    pub(crate) async fn remember(&self, subject: &Subject<'_>, known: &Remembered) {
+        if !origin::is_same(&known.upload.location, subject.registry) {
+            return;
+        }
+        let record = Record::of(subject, known);
+        let mut line = serde_json::to_vec(&record).expect("texts and numbers");
+        line.push(b'\n');
+        let inner = Arc::clone(&self.0);
+        // Flushing waits for the disk.
+        let _ = tokio::task::spawn_blocking(move || inner.append(&line)).await;
+    }
+
+    /// There is nothing to go on with.
+    pub(crate) fn forget(&self) {
+        let _ = fs::remove_file(&self.0.path);
+    }
+}
+
+impl Inner {
+    fn append(&self, line: &[u8]) -> io::Result<()> {
+        let mut length = self.length.lock().expect("no panic while held");
+        let mut at = *length;
+        if at == 0 || at + line.len() as u64 > limits::JOURNAL_FILE {
+            self.file.set_len(0)?;
+            at = 0;
+        }
+        self.file.write_all_at(line, at)?;
+        *length = at + line.len() as u64;
+        self.file.sync_data()
+    }
+}

@@ -1,0 +1,165 @@
+//! What a registry lists: the tags of a repository, and its repositories. Both come in pages, of which the next one is
+//! asked for by the last name of the one before: no address that an answer gives is followed.
+//!
+//! Known attacks and where they stop: pages without end: [`limits::LISTED`]; a page that comes again and again: a page
+//! that brings no new name is the last one; names outside the grammar: passed over, since nothing of ours has one.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use reqwest::header::LINK;
+use schemas::Tag;
+use serde::Deserialize;
+
+use crate::address::Repository;
+use crate::answer::bad;
+use crate::auth::{Access, Scope};
+use crate::client::Client;
+use crate::error::{Error, Operation, Verb};
+use crate::limits;
+use crate::transport::Ask;
+
+/// One page; the other kind of names is missing.
+#[derive(Deserialize)]
+struct Page {
+    tags: Option<Vec<String>>,
+    repositories: Option<Vec<String>>,
+}
+
+impl Client {
+    /// The tags of a repository ("Listing Tags"), sorted; none if there is no such repository.
+    pub async fn tags(&self, repository: &Repository) -> Result<Vec<Tag>, Error> {
+        let operation = self.operation(Verb::ListTags, Some(repository));
+        let path = format!("{repository}/tags/list");
+        let scope = Scope::of(repository, Access::Pull);
+        let names = self.pages(&operation, &path, &scope).await?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    async fn pages(
+        &self,
+        operation: &Operation,
+        path: &str,
+        scope: &Scope,
+    ) -> Result<BTreeSet<String>, Error> {
+        let mut all = BTreeSet::new();
+        let mut last: Option<String> = None;
+        loop {
+            let page = || self.page(operation, path, scope, last.as_deref());
+            let (names, more) = self.retrying(page).await?;
+            let known = all.len();
+            last = names.last().cloned();
+            all.extend(names);
+            if all.len() > limits::LISTED {
+                return Err(bad(operation, "its list is too long"));
+            }
+            if !more || all.len() == known {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// The names after `last`, and whether there are more after them.
+    async fn page(
+        &self,
+        operation: &Operation,
+        path: &str,
+        scope: &Scope,
+        last: Option<&str>,
+    ) -> Result<(Vec<String>, bool), Error> {
+        let mut url = self.url(operation, path).await?;
+        let mut query = url.query_pairs_mut();
+        query.append_pair("n", &limits::PAGE.to_string());
+        if let Some(last) = last {
+            query.append_pair("last", last);
+        }
+        drop(query);
+        let ask = Ask::new(Method::GET, url, scope.clone());
+        let answer = self.send(operation, ask).await?;
+        let Some(answer) = answer.found(operation).await? else {
+            return Ok((Vec::new(), false));
+        };
+        let more = answer.header(LINK.as_str()).is_some();
+        let body = answer.body(operation, limits::PAGE_BODY).await?;
+        let page: Page = serde_json::from_slice(&body)
+            .map_err(|_| bad(operation, "its answer is not a list of names"))?;
+        // A repository that lost its last tag has `null`.
+        let names = page.tags.or(page.repositories).unwrap_or_default();
+        Ok((names, more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::{Options, PlainHttp};
+
+    /// Answers one request after the other with these pages, the last again and again; the paths that were asked for.
+    async fn tags(
+        pages: &'static [(&'static str, bool)],
+    ) -> (Result<Vec<Tag>, Error>, Vec<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (asked, paths) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let last = pages.last().into_iter().cycle();
+            for (body, more) in pages.iter().chain(last) {
+                let (mut connection, _) = listener.accept().unwrap();
+                let mut request = [0; 4096];
+                let length = connection.read(&mut request).unwrap();
+                let request = String::from_utf8_lossy(&request[..length]).into_owned();
+                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                if asked.send(path).is_err() {
+                    return;
+                }
+                let link = if *more {
+                    "Link: <http://elsewhere.example/>; rel=\"next\"\r\n"
+                } else {
+                    ""
+                };
+                let length = body.len();
+                write!(
+                    connection,
+                    "HTTP/1.1 200 OK\r\n{link}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                )
+                .unwrap();
+            }
+        });
+        let options = Options {
+            plain_http: PlainHttp::Always,
+            ..Options::default()
+        };
+        let client = Client::new(&address.parse().unwrap(), options).unwrap();
+        let found = client.tags(&"app".parse().unwrap()).await;
+        (found, paths.try_iter().collect())
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_next_page_is_asked_for_by_the_last_name() {
+        let pages: &[_] = &[
+            (r#"{"name":"app","tags":["b","a"]}"#, true),
+            (r#"{"name":"app","tags":["c","not a tag"]}"#, false),
+        ];
+        let (found, paths) = tags(pages).await;
+        let found: Vec<String> = found.unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["a", "b", "c"]);
+        let expected = [
+            "/v2/app/tags/list?n=1000",
+            "/v2/app/tags/list?n=1000&last=a",
+        ];
+        assert_eq!(paths, expected);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_page_that_comes_again_is_the_last() {
+        let (found, paths) = tags(&[(r#"{"tags":["a"]}"#, true)]).await;
+        assert_eq!((found.unwrap().len(), paths.len()), (1, 2));
+        let (found, _) = tags(&[(r#"{"tags":null}"#, false)]).await;
+        assert_eq!(found.unwrap(), []);
+        let (found, _) = tags(&[("<html>", false)]).await;
+        assert!(matches!(found, Err(Error::BadAnswer { .. })));
+    }
+}

@@ -1,0 +1,355 @@
+//! What a registry can do, found out before anything is pushed, and without leaving anything behind.
+//!
+//! Nothing is stored, so there is nothing to delete: some bytes go into an upload that is cancelled (`probe_upload`), a
+//! blob is mounted where it is already (`probe_mount`), an upload that does not exist is offered more bytes than a proxy
+//! takes, of which none is sent (`probe_body`), and a manifest that cannot exist is to be deleted (`probe_delete`). What
+//! cannot be found out in such a way is unknown, and said to be. docs/decisions has why.
+
+use bytes::Bytes;
+use futures::stream;
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, StatusCode, Url};
+use schemas::Digest;
+use serde::Deserialize;
+
+use crate::activity::Activity;
+use crate::address::Repository;
+use crate::answer::{self, Purpose};
+use crate::auth::{Access, Scope};
+use crate::blobs::Mount;
+use crate::client::{Client, Show};
+use crate::error::{Error, Verb};
+use crate::manifests::Deletion;
+use crate::open_upload::OpenUpload;
+use crate::session::range_end;
+use crate::transport::{Ask, Body};
+use crate::{limits, origin};
+
+/// What is tried, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'a> {
+    /// A repository that takes what is pushed.
+    pub repository: &'a Repository,
+    /// A blob, and two repositories that hold it, if that is known of any.
+    pub mountable: Option<(Digest, &'a Repository, &'a Repository)>,
+    /// Bytes of the largest blob that is to be pushed, if that is known.
+    pub largest: Option<u64>,
+}
+
+/// Whether a registry does something. The texts are for people, and partly the registry's own, shortened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// It does.
+    Yes,
+    /// It does not, and why.
+    No(String),
+    /// It cannot be known, and why not.
+    Unknown(String),
+}
+
+/// Blobs in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunks {
+    /// Whether they are taken.
+    pub taken: Ability,
+    /// The smallest that is taken but for the last, in bytes, where the registry states one.
+    pub smallest: Option<u64>,
+    /// Whether an upload that broke can go on: the registry says how far it got.
+    pub resumed: Ability,
+    /// Whether an upload that is not finished can be given back.
+    pub cancelled: Ability,
+}
+
+/// The largest body of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyLimit {
+    /// Nobody said no to so many bytes. Some proxies say so only once they came.
+    NoneSeen(u64),
+    /// So many bytes are too many; so many are not, if any are taken.
+    Below(u64, Option<u64>),
+    /// It cannot be known, and why not.
+    Unknown(String),
+}
+
+/// Room for what is to be pushed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// A project's quota, in bytes; no limit if there is none.
+    Project {
+        /// The project.
+        name: String,
+        /// What it may hold.
+        limit: Option<u64>,
+        /// What it holds.
+        used: u64,
+    },
+    /// The project does not exist.
+    NoProject(String),
+    /// It cannot be known, and why not.
+    Unknown(String),
+}
+
+/// What a registry can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// Cross-repository mounts.
+    pub mount: Ability,
+    /// Blobs in parts.
+    pub chunks: Chunks,
+    /// The largest body of one request.
+    pub body: BodyLimit,
+    /// Deleting manifests.
+    pub delete: Ability,
+}
+
+impl Client {
+    /// Finds out what the registry can do. Fails where it cannot be asked; what it refuses is an answer.
+    pub async fn probe(&self, probe: &Probe<'_>) -> Result<Abilities, Error> {
+        let chunks = self.probe_upload(probe.repository).await?;
+        Ok(Abilities {
+            mount: self.probe_mount(probe.mountable).await?,
+            chunks,
+            body: self.probe_body(probe.repository, probe.largest).await?,
+            delete: self.probe_delete(probe.repository).await?,
+        })
+    }
+
+    async fn probe_upload(&self, repository: &Repository) -> Result<Chunks, Error> {
+        let operation = self.operation(Verb::CheckPush, Some(repository));
+        let mut upload = self
+            .retrying(|| self.open_upload(&operation, repository))
+            .await?;
+        let smallest = Some(upload.smallest_chunk).filter(|smallest| *smallest > 0);
+        let (taken, resumed) = match smallest {
+            // It has said so; a shorter one would only show that it means it.
+            Some(_) => (Ability::Yes, Ability::Unknown(UNTRIED.to_owned())),
+            None => self.probe_chunk(repository, &mut upload).await?,
+        };
+        Ok(Chunks {
+            taken,
+            smallest,
+            resumed,
+            cancelled: self.probe_cancelling(repository, upload.location).await?,
+        })
+    }
+
+    /// Sends two bytes, and asks whether they came.
+    async fn probe_chunk(
+        &self,
+        repository: &Repository,
+        upload: &mut OpenUpload,
+    ) -> Result<(Ability, Ability), Error> {
+        let operation = self.operation(Verb::CheckPush, Some(repository));
+        let scope = || Scope::of(repository, Access::PullPush);
+        let mut ask = Ask::new(Method::PATCH, upload.location.clone(), scope());
+        let kind = HeaderValue::from_static("application/octet-stream");
+        ask.headers.insert(CONTENT_TYPE, kind);
+        let range = HeaderValue::from_static("0-1");
+        ask.headers.insert(CONTENT_RANGE, range);
+        ask.body = Body::Bytes(Bytes::from_static(b"{}"));
+        let untried = || Ability::Unknown(UNTRIED.to_owned());
+        let answer = match self.send(&operation, ask).await?.success(&operation).await {
+            Ok(answer) => answer,
+            Err(error) => return Ok((refused(error)?, untried())),
+        };
+        if let Some(location) = answer.location() {
+            let registry = self.base(&operation).await?;
+            let (from, location) = (&upload.location, Some(location));
+            upload.location =
+                answer::resolve(&operation, registry, from, location, Purpose::Write)?;
+        }
+        let ask = Ask::new(Method::GET, upload.location.clone(), scope());
+        let resumed = match self.send(&operation, ask).await?.success(&operation).await {
+            Ok(answer) if answer.header("range").and_then(range_end) == Some(2) => Ability::Yes,
+            Ok(_) => Ability::No("it does not say how far an upload got".to_owned()),
+            Err(error) => refused(error)?,
+        };
+        Ok((Ability::Yes, resumed))
+    }
+
+    async fn probe_cancelling(
+        &self,
+        repository: &Repository,
+        location: Url,
+    ) -> Result<Ability, Error> {
+        let operation = self.operation(Verb::CheckPush, Some(repository));
+        if !origin::is_same(&location, self.base(&operation).await?) {
+            let why = "uploads lie at another host, which is not asked to delete anything";
+            return Ok(Ability::Unknown(why.to_owned()));
+        }
+        let scope = Scope::of(repository, Access::PullPush);
+        let ask = Ask::new(Method::DELETE, location, scope);
+        match self.send(&operation, ask).await?.success(&operation).await {
+            Ok(_) => Ok(Ability::Yes),
+            Err(error) => refused(error),
+        }
+    }
+
+    async fn probe_mount(
+        &self,
+        mountable: Option<(Digest, &Repository, &Repository)>,
+    ) -> Result<Ability, Error> {
+        let Some((digest, from, to)) = mountable else {
+            let why =
+                "no blob is in two repositories yet, and one that is mounted could not be removed";
+            return Ok(Ability::Unknown(why.to_owned()));
+        };
+        match self.retrying(|| self.mount_blob(to, from, &digest)).await {
+            Ok(Mount::Mounted) => Ok(Ability::Yes),
+            Ok(Mount::Upload(upload)) => {
+                self.cancel_upload(to, upload.location).await;
+                let why = "it asks for the bytes instead, so each repository gets them anew";
+                Ok(Ability::No(why.to_owned()))
+            }
+            Err(error) => refused(error),
+        }
+    }
+
+    /// Offers bodies of fewer and fewer bytes to an upload that does not exist. Proxies that have a limit refuse by the
+    /// length alone; the registry says that there is no such upload, and whoever wants the body first says nothing. Either
+    /// way not a byte is sent.
+    async fn probe_body(
+        &self,
+        repository: &Repository,
+        largest: Option<u64>,
+    ) -> Result<BodyLimit, Error> {
+        let sizes = limits::BODIES.into_iter();
+        let sizes = sizes.filter(|size| largest.is_none_or(|largest| *size < largest));
+        let mut below = None;
+        for size in largest.into_iter().chain(sizes) {
+            match self.takes_body(repository, size).await {
+                Ok(true) => {
+                    return Ok(match below {
+                        Some(refused) => BodyLimit::Below(refused, Some(size)),
+                        None => BodyLimit::NoneSeen(size),
+                    });
+                }
+                Ok(false) => below = Some(size),
+                Err(error) => return Ok(BodyLimit::Unknown(error.to_string())),
+            }
+        }
+        Ok(match below {
+            Some(refused) => BodyLimit::Below(refused, None),
+            None => BodyLimit::NoneSeen(0),
+        })
+    }
+
+    async fn takes_body(&self, repository: &Repository, size: u64) -> Result<bool, Error> {
+        let operation = self.operation(Verb::CheckPush, Some(repository));
+        let mut upload = [0; 16];
+        // A name that nobody has given: without chance, another one that nobody has either.
+        let _ = getrandom::fill(&mut upload);
+        let upload = u128::from_be_bytes(upload);
+        let path = format!("{repository}/blobs/uploads/{upload:032x}");
+        let url = self.url(&operation, &path).await?;
+        let scope = Scope::of(repository, Access::PullPush);
+        let mut ask = Ask::new(Method::PATCH, url, scope);
+        let kind = HeaderValue::from_static("application/octet-stream");
+        ask.headers.insert(CONTENT_TYPE, kind);
+        let nothing = stream::pending::<std::io::Result<Bytes>>();
+        ask.body = Body::Stream {
+            body: reqwest::Body::wrap_stream(nothing),
+            size,
+            activity: Activity::new(self.pace()),
+        };
+        let asking = tokio::time::timeout(limits::BODY_WAIT, self.send(&operation, ask));
+        match asking.await {
+            Ok(answer) => Ok(answer?.status() != StatusCode::PAYLOAD_TOO_LARGE),
+            Err(_waits_for_the_body) => Ok(true),
+        }
+    }
+
+    /// Has a manifest deleted that does not exist: nobody has bytes of a digest that nobody computed.
+    async fn probe_delete(&self, repository: &Repository) -> Result<Ability, Error> {
+        let mut digest = [0; 32];
+        if getrandom::fill(&mut digest).is_err() {
+            return Ok(Ability::Unknown(UNTRIED.to_owned()));
+        }
+        let digest = Digest::new(digest);
+        match self
+            .retrying(|| self.remove_manifest(repository, digest))
+            .await
+        {
+            Ok(Deletion::WasAbsent | Deletion::Done) => Ok(Ability::Yes),
+            Err(error @ Error::KeepsAll { .. }) => Ok(Ability::No(error.to_string())),
+            Err(error) => refused(error),
+        }
+    }
+
+    /// How much more a repository may hold: known of Harbor, which tells its projects' quotas to their members.
+    pub async fn space(&self, repository: &Repository) -> Result<Space, Error> {
+        let operation = self.operation(Verb::AskSpace, None);
+        let unknown = |why: &str| Ok(Space::Unknown(why.to_owned()));
+        let Some((project, _)) = repository.as_str().split_once('/') else {
+            return unknown("the registry has no projects with quotas");
+        };
+        let path = "/api/v2.0/systeminfo";
+        let about = self.get_beside(&operation, path, Show::Nothing).await?;
+        let is_found = about.status() == StatusCode::OK;
+        let about = about.error_body(&operation).await;
+        let is_harbor = is_found && serde_json::from_slice::<AboutHarbor>(&about).is_ok();
+        if !is_harbor {
+            return unknown("only Harbor tells quotas, and this is another registry");
+        }
+        let path = format!("/api/v2.0/projects/{project}/summary");
+        let answer = self.get_beside(&operation, &path, Show::Login).await?;
+        match answer.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Ok(Space::NoProject(project.to_owned())),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                return unknown("Harbor tells the quota of a project only to its members");
+            }
+            _ => return unknown("Harbor does not tell the project's quota"),
+        }
+        let summary = answer.error_body(&operation).await;
+        let Ok(summary) = serde_json::from_slice::<ProjectSummary>(&summary) else {
+            return unknown("Harbor does not tell the project's quota");
+        };
+        Ok(Space::Project {
+            name: project.to_owned(),
+            // No limit is -1.
+            limit: u64::try_from(summary.quota.hard.storage).ok(),
+            used: u64::try_from(summary.quota.used.storage).unwrap_or(0),
+        })
+    }
+}
+
+const UNTRIED: &str = "it was not tried";
+
+/// What Harbor says of itself to anybody (`GET /systeminfo` of its API 2.0).
+#[derive(Deserialize)]
+struct AboutHarbor {
+    #[serde(rename = "auth_mode")]
+    _auth_mode: String,
+}
+
+/// What Harbor says of a project (`GET /projects/NAME/summary` of its API 2.0).
+#[derive(Deserialize)]
+struct ProjectSummary {
+    quota: Quota,
+}
+
+#[derive(Deserialize)]
+struct Quota {
+    hard: Storage,
+    used: Storage,
+}
+
+#[derive(Deserialize)]
+struct Storage {
+    storage: i64,
+}
+
+/// What a refusal says of an ability; an error if there was no answer, or none that is about it.
+fn refused(error: Error) -> Result<Ability, Error> {
+    if error.is_everywhere() {
+        return Err(error);
+    }
+    match error {
+        Error::Busy { .. } | Error::BadAnswer { .. } => Ok(Ability::Unknown(error.to_string())),
+        Error::Refused { .. } | Error::Denied { .. } | Error::NoRepository { .. } => {
+            Ok(Ability::No(error.to_string()))
+        }
+        error => Err(error),
+    }
+}

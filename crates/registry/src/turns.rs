@@ -1,0 +1,404 @@
+//! Whose turn it is to read the source, and with that how many connections send.
+//!
+//! Nothing says beforehand how many are good. A disk with heads loses by every jump from one blob to another, and one
+//! connection through a long line carries a fraction of it; but most virtual disks claim to rotate, and some fast ones
+//! are slow elsewhere. So what happens decides: one blob is read at first, from its beginning to its end; more are
+//! tried, and kept while more bytes get through. Blobs have their turn in the order in which they came.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::buffers::{Buffer, Buffers};
+use crate::limits;
+
+/// How many blobs are read from the source at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadConcurrency {
+    /// One at first, and more while more gets through.
+    #[default]
+    Adapted,
+    /// One, each from its beginning to its end: a disc in a drive loses more by seeking than anything gains.
+    One,
+}
+
+/// Who reads, and into what.
+pub(crate) struct Turns {
+    state: Mutex<State>,
+    /// For threads, in the middle of a blob.
+    changed: Condvar,
+    /// For those that have not begun.
+    comes: Notify,
+    buffers: Arc<Buffers>,
+}
+
+struct State {
+    /// Those who read, or wait to; the earliest first.
+    tickets: BTreeSet<u64>,
+    next: u64,
+    climb: Climb,
+}
+
+impl Turns {
+    pub(crate) fn new(reads: ReadConcurrency) -> Arc<Self> {
+        let most = match reads {
+            ReadConcurrency::One => 1,
+            ReadConcurrency::Adapted => limits::REQUESTS,
+        };
+        let state = State {
+            tickets: BTreeSet::new(),
+            next: 0,
+            climb: Climb::new(most, Instant::now()),
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            comes: Notify::new(),
+            buffers: Arc::default(),
+        })
+    }
+
+    /// A place behind all the others.
+    pub(crate) fn queue(self: &Arc<Self>) -> Turn {
+        let mut state = self.state();
+        let ticket = state.next;
+        state.next += 1;
+        state.tickets.insert(ticket);
+        Turn {
+            turns: Arc::clone(self),
+            ticket,
+        }
+    }
+
+    /// Bytes have been handed to connections.
+    pub(crate) fn moved(&self, bytes: u64) {
+        let mut state = self.state();
+        let queued = state.tickets.len();
+        if state.climb.moved(Instant::now(), bytes, queued) {
+            drop(state);
+            self.wake();
+        }
+    }
+
+    /// The registry has asked for fewer requests.
+    pub(crate) fn refused(&self) {
+        self.state().climb.refused(Instant::now());
+    }
+
+    fn wake(&self) {
+        self.changed.notify_all();
+        self.comes.notify_waiters();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while held")
+    }
+}
+
+/// A place in the queue of those who read, until it is dropped.
+pub(crate) struct Turn {
+    turns: Arc<Turns>,
+    ticket: u64,
+}
+
+impl Turn {
+    /// Waits until it comes.
+    pub(crate) async fn comes(&self) {
+        loop {
+            let woken = self.turns.comes.notified();
+            if self.turns.state().may_read(self.ticket) {
+                return;
+            }
+            woken.await;
+        }
+    }
+
+    /// Waits on this thread until it may read the next buffer. Whoever has begun reads a little nevertheless now and
+    /// then: the connection that waits for it would be closed.
+    pub(crate) fn wait(&self) {
+        let waits = |state: &mut State| !state.may_read(self.ticket);
+        let changed = &self.turns.changed;
+        let waited = changed.wait_timeout_while(self.turns.state(), limits::PAUSE, waits);
+        drop(waited.expect("no panic while held"));
+    }
+
+    /// What it reads into.
+    pub(crate) fn buffer(&self, length: usize) -> Buffer {
+        self.turns.buffers.take(length)
+    }
+
+    /// So long the medium took to give a buffer.
+    pub(crate) fn waited(&self, took: Duration) {
+        self.turns.state().climb.window.reading += took;
+    }
+
+    /// Lets others read, unless the registry has asked for fewer requests: then only when the request has ended.
+    pub(crate) fn has_read(&self) {
+        let mut state = self.turns.state();
+        if state.climb.careful {
+            return;
+        }
+        state.tickets.remove(&self.ticket);
+        drop(state);
+        self.turns.wake();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.turns.state().tickets.remove(&self.ticket);
+        self.turns.wake();
+    }
+}
+
+impl State {
+    fn may_read(&self, ticket: u64) -> bool {
+        self.tickets
+            .range(..ticket)
+            .take(self.climb.allowed)
+            .count()
+            < self.climb.allowed
+    }
+}
+
+/// How many may read, and what was seen with how many.
+struct Climb {
+    allowed: usize,
+    most: usize,
+    /// Whether the registry has asked for fewer requests.
+    careful: bool,
+    step: Step,
+    /// Trials that brought nothing.
+    failed: u32,
+    window: Window,
+}
+
+/// A time in which the speed is measured.
+struct Window {
+    since: Instant,
+    bytes: u64,
+    /// What readers together waited for the medium.
+    reading: Duration,
+}
+
+/// What the window that runs now is for.
+#[derive(Clone, Copy)]
+enum Step {
+    /// The speed with as many as there are is measured, after this many windows.
+    Measure(u32),
+    /// More read than the number `before`, which had this speed.
+    Trial {
+        before: usize,
+        rate: f64,
+        /// Whether those that are new have found their way.
+        begun: bool,
+    },
+}
+
+impl Window {
+    fn new(now: Instant) -> Self {
+        Self {
+            since: now,
+            bytes: 0,
+            reading: Duration::ZERO,
+        }
+    }
+}
+
+impl Climb {
+    fn new(most: usize, now: Instant) -> Self {
+        Self {
+            allowed: 1,
+            most,
+            careful: false,
+            step: Step::Measure(0),
+            failed: 0,
+            window: Window::new(now),
+        }
+    }
+
+    /// Counts bytes. Whether another number may read now.
+    fn moved(&mut self, now: Instant, bytes: u64, queued: usize) -> bool {
+        let is_cheap = self.is_cheap();
+        let window = &mut self.window;
+        window.bytes = window.bytes.saturating_add(bytes);
+        let took = now.saturating_duration_since(window.since);
+        let seen = window.bytes >= limits::WINDOW_BYTES && took >= limits::WINDOW_SHORTEST;
+        let jumps = window.reading > took / 2;
+        let over = match self.step {
+            _ if !is_cheap => took >= 2 * limits::WINDOW,
+            // The beginning of a blob, where every medium jumps, says nothing of the rest.
+            Step::Measure(_) if jumps => seen,
+            _ => seen || took >= limits::WINDOW,
+        };
+        if !over {
+            return false;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a window has megabytes")]
+        let rate = window.bytes as f64 / took.as_secs_f64();
+        self.window = Window::new(now);
+        let allowed = self.allowed;
+        self.judge(rate, jumps, queued);
+        self.allowed != allowed
+    }
+
+    /// Whether it is only asked if the medium jumps: what many connections are worth is a finer question.
+    fn is_cheap(&self) -> bool {
+        match self.step {
+            Step::Measure(_) => self.allowed < limits::HARMLESS,
+            Step::Trial { .. } => self.allowed <= limits::HARMLESS,
+        }
+    }
+
+    fn judge(&mut self, rate: f64, jumps: bool, queued: usize) {
+        match self.step {
+            Step::Measure(0) => self.try_more(rate, queued),
+            Step::Measure(rest) => self.step = Step::Measure(rest - 1),
+            Step::Trial {
+                before, rate: was, ..
+            } if self.is_cheap() => {
+                // What readers wait for then is the medium. On a line, speeds vary.
+                if jumps && rate < was * limits::TRIAL_LOSS {
+                    self.failed = limits::TRIALS;
+                    self.go_back(before);
+                } else if self.allowed == limits::HARMLESS {
+                    self.step = Step::Measure(1);
+                } else {
+                    self.try_more(rate, queued);
+                }
+            }
+            Step::Trial {
+                before,
+                rate,
+                begun: false,
+            } => {
+                self.step = Step::Trial {
+                    before,
+                    rate,
+                    begun: true,
+                }
+            }
+            Step::Trial {
+                before, rate: was, ..
+            } => {
+                if rate < was * limits::TRIAL_GAIN {
+                    self.failed += 1;
+                    self.go_back(before);
+                } else {
+                    self.try_more(rate, queued);
+                }
+            }
+        }
+    }
+
+    /// Lets more read, if there are more.
+    fn try_more(&mut self, rate: f64, queued: usize) {
+        let before = self.allowed;
+        self.step = Step::Measure(0);
+        if self.failed < limits::TRIALS && before < self.most && queued > before {
+            self.allowed = more(before).min(self.most);
+            self.step = Step::Trial {
+                before,
+                rate,
+                begun: false,
+            };
+        }
+    }
+
+    fn go_back(&mut self, before: usize) {
+        self.allowed = before;
+        self.step = Step::Measure(limits::TRIAL_REST);
+    }
+
+    fn refused(&mut self, now: Instant) {
+        self.careful = true;
+        self.go_back((self.allowed / 2).max(1));
+        self.window = Window::new(now);
+    }
+}
+
+/// The next number to try. [`limits::HARMLESS`] is one of them.
+fn more(allowed: usize) -> usize {
+    let doubled = allowed * 2;
+    if allowed < limits::HARMLESS {
+        doubled.min(limits::HARMLESS)
+    } else {
+        doubled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A push of many blobs for a minute: what gets through in a second with so many readers, and whether they wait for
+    /// the medium. How many read at the end, and at most.
+    fn climb(rate: impl Fn(usize) -> u64, waits: bool) -> (usize, usize) {
+        let (start, tick) = (Instant::now(), Duration::from_millis(10));
+        let mut climb = Climb::new(limits::REQUESTS, start);
+        let mut most = 0;
+        for ticks in 1..6000 {
+            if waits {
+                climb.window.reading += tick;
+            }
+            let bytes = rate(climb.allowed) / 100;
+            climb.moved(start + tick * ticks, bytes, 100);
+            most = most.max(climb.allowed);
+        }
+        (climb.allowed, most)
+    }
+
+    #[test]
+    fn more_read_while_more_gets_through() {
+        let line = |connections: usize| connections.min(20) as u64 * 400_000;
+        let all = (limits::REQUESTS, limits::REQUESTS);
+        assert_eq!(climb(line, false), all);
+        // Who has all it can do has no more than are harmless, but for trials.
+        assert_eq!(climb(|_| 300_000_000, false).0, limits::HARMLESS);
+        // So has a line that is slower by chance: the medium does not jump.
+        let slower = |connections: usize| 10_000_000 / connections as u64;
+        assert_eq!(climb(slower, false).0, limits::HARMLESS);
+    }
+
+    #[test]
+    fn a_medium_that_jumps_is_read_by_one_after_one_trial() {
+        let jumping = |readers: usize| if readers == 1 { 100_000_000 } else { 2_000_000 };
+        assert_eq!(climb(jumping, true), (1, 2));
+        // A slow one that does not is read by several.
+        assert_eq!(climb(|_| 100_000_000, true).0, limits::HARMLESS);
+    }
+
+    #[test]
+    fn a_registry_that_is_asked_too_much_is_asked_less() {
+        let start = Instant::now();
+        let mut climb = Climb::new(limits::REQUESTS, start);
+        climb.allowed = 12;
+        for expected in [6, 3, 1, 1] {
+            climb.refused(start);
+            assert_eq!(climb.allowed, expected);
+        }
+    }
+
+    #[test]
+    fn who_came_first_reads_first() {
+        let turns = Turns::new(ReadConcurrency::One);
+        let (first, second) = (turns.queue(), turns.queue());
+        let may_read = |turn: &Turn| turns.state().may_read(turn.ticket);
+        assert_eq!((may_read(&first), may_read(&second)), (true, false));
+        first.has_read();
+        assert!(may_read(&second));
+
+        // Where the registry has asked for fewer requests, not before it has answered.
+        turns.refused();
+        let third = turns.queue();
+        second.has_read();
+        assert!(!may_read(&third));
+        drop(second);
+        assert!(may_read(&third));
+    }
+}

@@ -1,0 +1,228 @@
+//! Reads back everything that a push puts in place: each blob in each repository that is to have it, to its last byte and
+//! hashed, and each manifest under its reference. What a registry says it has is asked for first, which is cheap; only
+//! what it gives is read.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+use watch::{Progress, Tell};
+
+use crate::address::{Reference, Repository};
+use crate::blobs::Presence;
+use crate::client::Client;
+use crate::error::Error;
+use crate::events::Event;
+use crate::job::PushJob;
+use crate::known::Known;
+use crate::pull::{BlobPull, BlobSink, FailedPull, Unfit, fetch};
+use crate::several::Several;
+
+/// What a registry has of a job.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// Everything that is not as it should be, by repository.
+    pub faults: Vec<Faulty>,
+    /// Bytes of blobs that were read and are right.
+    pub bytes: u64,
+    /// How many blobs that were; one counts once for each repository.
+    pub blobs: usize,
+    /// The same as a push can use it: what is damaged is not there.
+    pub known: Known,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Faulty {
+    /// Where.
+    pub repository: Repository,
+    /// What it is asked for by.
+    pub reference: Reference,
+    /// How it is wrong.
+    pub fault: Fault,
+}
+
+/// How something at a registry is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// It is not there, or its name is and no content.
+    Missing,
+    /// Its bytes are others, fewer or more.
+    Damaged,
+    /// The tag names this instead.
+    Other(Digest),
+}
+
+/// Reads all of a job back. An error is that it could not be found out.
+pub async fn verify(
+    client: &Client,
+    job: &PushJob,
+    tell: Tell<'_, Progress>,
+) -> Result<Verified, Error> {
+    let mut verified = Verified {
+        known: client.survey_blobs(job).await?,
+        ..Verified::default()
+    };
+    verified.manifests(client, job).await?;
+    let mut reading = Vec::new();
+    for blob in &job.blobs {
+        for repository in &blob.repositories {
+            if verified.known.has_blob(repository, &blob.digest) {
+                reading.push((repository, blob.digest, blob.size));
+            } else if blob.size > 0 {
+                verified.note(repository, blob.digest.into(), Fault::Missing);
+            }
+        }
+    }
+    reading.sort_by_key(|(repository, digest, size)| (Reverse(*size), *digest, *repository));
+    let read = Read::new(reading.iter().map(|(_, _, size)| size).sum(), tell);
+    let mut fetching = Several::new(client.connections(), reading.into_iter());
+    while let Some((repository, digest, size, result)) = fetching
+        .next(|(repository, digest, size)| {
+            let read = &read;
+            async move {
+                let result = read.back(client, (repository, digest, size)).await;
+                (repository, digest, size, result)
+            }
+        })
+        .await
+    {
+        match result? {
+            None => {
+                verified.blobs += 1;
+                verified.bytes += size;
+            }
+            Some(fault) => {
+                let presence = match fault {
+                    Fault::Missing => Presence::Absent,
+                    Fault::Damaged | Fault::Other(_) => Presence::Claimed,
+                };
+                let known = verified.known.blobs.entry(digest).or_default();
+                known.insert(repository.clone(), presence);
+                verified.note(repository, digest.into(), fault);
+            }
+        }
+    }
+    verified.faults.sort();
+    Ok(verified)
+}
+
+impl Verified {
+    fn note(&mut self, repository: &Repository, reference: Reference, fault: Fault) {
+        self.faults.push(Faulty {
+            repository: repository.clone(),
+            reference,
+            fault,
+        });
+    }
+
+    async fn manifests(&mut self, client: &Client, job: &PushJob) -> Result<(), Error> {
+        let found = client.survey_manifests(job).await?;
+        for manifest in &job.manifests {
+            let (repository, reference) = (&manifest.repository, &manifest.reference);
+            let found = found.get(repository).and_then(|it| it.get(reference));
+            match found.copied().flatten() {
+                Some(found) if found == manifest.digest => {}
+                Some(found) => self.note(repository, reference.clone(), Fault::Other(found)),
+                None => self.note(repository, reference.clone(), Fault::Missing),
+            }
+        }
+        self.known.manifests = found;
+        Ok(())
+    }
+}
+
+/// How much was read back.
+struct Read<'a> {
+    total: u64,
+    done: Mutex<HashMap<(Repository, Digest), u64>>,
+    tell: Tell<'a, Progress>,
+}
+
+impl<'a> Read<'a> {
+    fn new(total: u64, tell: Tell<'a, Progress>) -> Self {
+        Self {
+            total,
+            done: Mutex::default(),
+            tell,
+        }
+    }
+
+    /// Reads one blob. What is wrong with it; an error if that could not be found out.
+    async fn back(
+        &self,
+        client: &Client,
+        (repository, digest, size): (&Repository, Digest, u64),
+    ) -> Result<Option<Fault>, Error> {
+        let hashing = Hashing {
+            digest,
+            position: 0,
+            hash: Sha256::new(),
+        };
+        let pull = BlobPull {
+            repository: repository.clone(),
+            digest,
+            size,
+            sink: Box::new(move || Ok(Some(Box::new(hashing)))),
+        };
+        let tell = |event| {
+            if let Event::BlobReceived { position, .. } = event {
+                self.reached(repository, digest, position);
+            }
+        };
+        match fetch(client, pull, &tell).await {
+            Ok(()) => Ok(None),
+            Err(FailedPull { error, .. }) => match error {
+                Error::Missing { .. } => Ok(Some(Fault::Missing)),
+                Error::OtherDigest { .. } | Error::OtherSize { .. } => Ok(Some(Fault::Damaged)),
+                error => Err(error),
+            },
+        }
+    }
+
+    fn reached(&self, repository: &Repository, digest: Digest, position: u64) {
+        let done = self.done.lock();
+        let mut done = done.unwrap_or_else(PoisonError::into_inner);
+        let known = done.entry((repository.clone(), digest)).or_default();
+        *known = (*known).max(position);
+        let (done, total) = (done.values().sum(), self.total);
+        (self.tell)(Progress { done, total });
+    }
+}
+
+/// Keeps nothing of a blob but its hash.
+struct Hashing {
+    digest: Digest,
+    position: u64,
+    hash: Sha256,
+}
+
+impl BlobSink for Hashing {
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.update(bytes);
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn restart(&mut self) -> io::Result<()> {
+        self.position = 0;
+        self.hash = Sha256::new();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Unfit> {
+        let found = Digest::new(self.hash.clone().finalize().into());
+        if found == self.digest {
+            return Ok(());
+        }
+        self.restart().map_err(Unfit::Io)?;
+        Err(Unfit::Digest(found))
+    }
+}

@@ -1,0 +1,90 @@
+//! An nginx of the test's own, as it stands in front of registries: on loopback, ended with the value.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use registry::{Client, Options};
+use tempfile::TempDir;
+
+use crate::server::{eventually, free_port, make_certificates, options};
+
+pub(crate) struct Nginx {
+    child: Child,
+    directory: TempDir,
+    port: u16,
+}
+
+impl Nginx {
+    /// TLS, for whoever has a certificate of its authority. It answers `/v2/` as a registry without a login.
+    pub(crate) fn demanding_certificates() -> Self {
+        let server = "ssl_client_certificate ca.crt; ssl_verify_client on; location = /v2/ { return 200 '{}'; }";
+        Self::start(server)
+    }
+
+    /// TLS, in front of a registry on this port, for requests of at most so many bytes (`1m`).
+    pub(crate) fn before(registry: u16, most: &str) -> Self {
+        Self::start(&format!(
+            "client_max_body_size {most}; location / {{ proxy_pass http://127.0.0.1:{registry}; proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Proto https; }}"
+        ))
+    }
+
+    fn start(server: &str) -> Self {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path();
+        make_certificates(path);
+        let port = free_port();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path {kind};"))
+            .concat();
+        let config = format!(
+            "daemon off; master_process off; pid nginx.pid; error_log stderr; events {{}}\n\
+             http {{ access_log off; {temporary}\n\
+             server {{ listen 127.0.0.1:{port} ssl; ssl_certificate server.pem; ssl_certificate_key server.key; {server} }} }}\n"
+        );
+        fs::write(path.join("nginx.conf"), config).unwrap();
+        let child = Command::new("nginx")
+            .arg("-p")
+            .arg(path)
+            .args(["-c", "nginx.conf", "-e", "stderr"])
+            .stdin(Stdio::null())
+            .stderr(fs::File::create(path.join("log")).unwrap())
+            .spawn()
+            .expect("nginx is installed");
+        eventually("nginx's start", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        Self {
+            child,
+            directory,
+            port,
+        }
+    }
+
+    pub(crate) fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            ca: vec![fs::read(self.directory().join("ca.crt")).unwrap()],
+            ..options()
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(&self.host().parse().unwrap(), self.options()).unwrap()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

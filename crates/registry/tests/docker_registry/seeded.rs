@@ -1,0 +1,232 @@
+//! Pushes by a program of its own that is killed at random, through a line that breaks requests at random, to a registry
+//! whose disk is full now and then. Whatever happens: a push that ends well has brought every byte, one that does not
+//! says why, and the next one, when nothing is wrong any more, completes it.
+//!
+//! `scripts/faults` runs as many as one likes; here run the first twenty.
+
+use std::fmt;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fixtures::faults::{Numbers, seeded};
+use fixtures::proxy::{Action, Proxy, find};
+use registry::{Client, Event, Journal, Options, Parts, push};
+use tempfile::TempDir;
+
+use crate::images::{self, Job, digest_of};
+use crate::server::{Protection, Server, options};
+
+/// One of so many requests is broken, or of two or four times as many.
+const ONE_IN: u64 = 8;
+/// One of so many registries has a small disk.
+const SMALL: u64 = 7;
+/// Time for one push.
+const LONGEST: Duration = Duration::from_mins(2);
+
+/// The exit code of a test that fails.
+const FAILED: i32 = 101;
+
+/// How pushes ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// All was in place the first time.
+    complete: u32,
+    /// It was killed.
+    killed: u32,
+    /// It said what is not in place.
+    reported: u32,
+    /// The second push went on in the middle of blobs, so many in all.
+    resumed: u32,
+    /// Contents that were read back.
+    read: u64,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            complete,
+            killed,
+            reported,
+            resumed,
+            read,
+        } = self;
+        write!(
+            f,
+            "{complete} complete at once, {killed} killed and {reported} reported, all of them complete the second time ({resumed} blobs resumed); {read} contents read back"
+        )
+    }
+}
+
+#[test]
+fn whatever_breaks_nothing_is_missing_from_a_push_that_ends_well() {
+    let mut counts = Counts::default();
+    for seed in seeds() {
+        run(seed, &mut counts);
+    }
+    println!("{counts}");
+}
+
+/// The seeds that `scripts/faults` asks for, else a few.
+#[expect(clippy::disallowed_methods, reason = "a test is a program of its own")]
+fn seeds() -> Range<u64> {
+    let Ok(text) = std::env::var("SOLUTION_FAULT_SEEDS") else {
+        return 0..20;
+    };
+    let (first, end) = text.split_once("..").unwrap();
+    first.parse().unwrap()..end.parse().unwrap()
+}
+
+fn run(seed: u64, counts: &mut Counts) {
+    let mut numbers = Numbers::new(seed ^ 0x5eed);
+    let (job, contents) = images::seeded(seed);
+    let size: u64 = job.job.blobs.iter().map(|blob| blob.size).sum();
+    let small = seed % SMALL == SMALL - 1;
+    let server = if small {
+        Server::start_with_small_disk(numbers.below(size))
+    } else {
+        Server::start(&Protection::None)
+    };
+    let state = TempDir::new().unwrap();
+    let proxy = Proxy::start(server.port, seeded(seed, ONE_IN << (seed % 3)));
+
+    let child = start(&proxy, state.path(), seed);
+    // Every second one is killed, at any of its bytes.
+    let kill_at = (numbers.below(2) == 0).then(|| numbers.below(size));
+    let (code, said) = wait(child, || kill_at.is_some_and(|at| proxy.taken() > at));
+    match code {
+        Some(0) => {
+            counts.complete += 1;
+            counts.read += read_back(&server, &job, &contents, seed);
+            return;
+        }
+        Some(FAILED) => {
+            assert!(said.contains("error could not "), "{seed}: {said}");
+            counts.reported += 1;
+        }
+        None => counts.killed += 1,
+        Some(other) => panic!("{seed}: {other}: {said}"),
+    }
+    if small {
+        server.free_disk();
+    }
+    proxy.change(|_| Action::Forward);
+    let (code, said) = wait(start(&proxy, state.path(), seed), || false);
+    assert_eq!(code, Some(0), "{seed}: {said}");
+    let resumed = said.lines().filter(|line| line.starts_with("resumed "));
+    counts.resumed += u32::try_from(resumed.count()).unwrap();
+    assert!(!said.contains("ignored "), "{seed}: {said}");
+    counts.read += read_back(&server, &job, &contents, seed);
+}
+
+/// Says to this program, run once more, what to push: a registry, a directory, and a seed.
+const PUSH: &str = "SOLUTION_TEST_PUSH";
+
+/// Starts a push in a process of its own.
+fn start(proxy: &Proxy, state: &Path, seed: u64) -> Child {
+    let uploads = state.join("uploads");
+    let what = format!("{} {} {seed}", proxy.host(), uploads.display());
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "seeded::pushes_what_another_test_asks_for"])
+        .arg("--nocapture")
+        .env(PUSH, what)
+        .stdout(Stdio::piped())
+        // What it fails with is on standard output.
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Passes when all is in place, else fails with the reasons. On its own it has nothing to push.
+#[tokio::test(flavor = "multi_thread")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it is the program of another test"
+)]
+async fn pushes_what_another_test_asks_for() {
+    let Ok(what) = std::env::var(PUSH) else {
+        return;
+    };
+    let [host, state, seed] = what.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{what}")
+    };
+    let user = rustix::process::geteuid().as_raw();
+    let journal = Journal::new(state.into(), user, std::time::SystemTime::now());
+    let options = Options {
+        parts: Parts {
+            above: 2 * images::PART,
+            bytes: NonZeroU64::new(images::PART).unwrap(),
+        },
+        journal: Some(Arc::new(journal)),
+        ..options()
+    };
+    let client = Client::new(&host.parse().unwrap(), options).unwrap();
+    let (job, _) = images::seeded(seed.parse().unwrap());
+    let tell = |event| match event {
+        Event::BlobResumed { from, size, .. } => println!("resumed {from} {size}"),
+        Event::JournalIgnored { reason } => println!("ignored {reason}"),
+        _ => {}
+    };
+    let report = push(&client, job.job, &tell).await;
+    for error in report.errors() {
+        println!("error {error}");
+    }
+    assert!(report.is_complete());
+}
+
+/// The exit code, none if it was killed, and what it said.
+fn wait(mut child: Child, kill: impl Fn() -> bool) -> (Option<i32>, String) {
+    let deadline = Instant::now() + LONGEST;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(Instant::now() < deadline, "it does not end");
+        if kill() {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    let mut said = String::new();
+    child.stdout.unwrap().read_to_string(&mut said).unwrap();
+    (status.code(), said)
+}
+
+/// Reads everything from the registry itself. How many contents that were.
+fn read_back(server: &Server, job: &Job, contents: &[bytes::Bytes], seed: u64) -> u64 {
+    let mut read = 0;
+    for blob in &job.job.blobs {
+        for repository in &blob.repositories {
+            let path = format!("{repository}/blobs/{}", blob.digest);
+            let body = get(server, &path);
+            assert_eq!(digest_of(&body), blob.digest, "{seed}: {path}");
+            read += 1;
+        }
+    }
+    for manifest in &job.job.manifests {
+        let path = format!("{}/manifests/{}", manifest.repository, manifest.reference);
+        assert!(get(server, &path) == manifest.bytes, "{seed}: {path}");
+        read += 1;
+    }
+    assert!(read > contents.len() as u64);
+    read
+}
+
+/// The body of an answer that must be good.
+fn get(server: &Server, path: &str) -> Vec<u8> {
+    let (host, kinds) = (server.host(), "application/vnd.oci.image.manifest.v1+json");
+    let ask = format!(
+        "GET /v2/{path} HTTP/1.1\r\nHost: {host}\r\nAccept: {kinds}\r\nConnection: close\r\n\r\n"
+    );
+    let mut connection = TcpStream::connect(&host).unwrap();
+    connection.write_all(ask.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200 "), "{path}");
+    answer.split_off(find(&answer, b"\r\n\r\n") + 4)
+}

@@ -1,0 +1,284 @@
+//! Directories with the certificates of registries, as podman and docker lay them out (containers-certs.d(5)): `*.crt` are
+//! authorities, `NAME.cert` and `NAME.key` a client certificate and its key.
+//!
+//! Whoever can write to such a directory decides who is believed to be the registry, so one that others than root and the
+//! user can change is refused, and so is a file in it. A file may be a link, as authorities often are: what it leads to must
+//! lie as safely.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use files::owned::{self, OwnedError};
+use files::ownership::{self, PathError, Target};
+use registry::{ClientIdentity, IdentityError, Secret};
+
+use crate::limits;
+
+/// Where certificates of registries lie, for the user of this number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CertificateFolders {
+    /// The directories.
+    pub place: CertificatePlace,
+    /// Who runs the program: what others can change is refused.
+    pub user: u32,
+}
+
+/// Which directories have certificates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertificatePlace {
+    /// In the first of these directories that has one named after the registry, `HOST[:PORT]`.
+    ByHost(Vec<PathBuf>),
+    /// In this directory, for every registry.
+    Of(PathBuf),
+}
+
+/// None anywhere.
+impl Default for CertificatePlace {
+    fn default() -> Self {
+        Self::ByHost(Vec::new())
+    }
+}
+
+/// What a directory has for a registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Certificates {
+    /// Additional authorities: PEM files.
+    pub authorities: Vec<Vec<u8>>,
+    /// Who one is, and the file that says so.
+    pub identity: Option<(PathBuf, ClientIdentity)>,
+}
+
+impl Certificates {
+    /// Adds them to how a registry is reached.
+    pub fn add_to(self, options: &mut registry::Options) {
+        options.ca.extend(self.authorities);
+        let identity = self.identity.map(|(_, identity)| identity);
+        options.identity = identity.or_else(|| options.identity.take());
+    }
+}
+
+/// Why the certificates of a registry cannot be used. Nothing of a key is repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificatesError {
+    /// There is no such directory.
+    #[error("there is no directory `{}`", .0.display())]
+    Missing(PathBuf),
+    /// Somebody else could change what lies there, or the way there is broken.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A file cannot be read, or somebody else could have written it.
+    #[error(transparent)]
+    File(#[from] OwnedError),
+    /// The directory cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// The directory, or a link in it.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// More files than anybody needs.
+    #[error("`{}` has more than {max} files", .0.display(), max = limits::CERTIFICATE_FILES)]
+    Many(PathBuf),
+    /// It is not known which of two one is.
+    #[error("`{}` has several client certificates", .0.display())]
+    Several(PathBuf),
+    /// One half of a pair is missing.
+    #[error("`{}` is needed, beside the other half of the pair, and is not there", .0.display())]
+    Half(PathBuf),
+    /// A certificate and a key are no pair.
+    #[error("cannot use `{}` and its key", path.display())]
+    Identity {
+        /// The certificate.
+        path: PathBuf,
+        /// Why.
+        source: IdentityError,
+    },
+}
+
+impl CertificateFolders {
+    /// The certificates for a registry, `HOST[:PORT]` as it is written in references.
+    pub fn find(&self, host: &str) -> Result<Certificates, CertificatesError> {
+        match &self.place {
+            CertificatePlace::Of(folder) => {
+                read(folder, self.user)?.ok_or_else(|| CertificatesError::Missing(folder.clone()))
+            }
+            CertificatePlace::ByHost(folders) => {
+                for folder in folders {
+                    if let Some(found) = read(&folder.join(host), self.user)? {
+                        return Ok(found);
+                    }
+                }
+                Ok(Certificates::default())
+            }
+        }
+    }
+}
+
+/// What a directory has; none if there is no such directory.
+fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesError> {
+    let Target::There(folder) = ownership::directory(folder, user)? else {
+        return Ok(None);
+    };
+    let files = list(&folder)?;
+    let with = |ending: &str| {
+        let ending = ending.to_owned();
+        files
+            .iter()
+            .filter(move |file| file.extension().is_some_and(|it| *it == *ending))
+    };
+    let authorities = with("crt").map(|file| contents(file, user));
+    let authorities = authorities.collect::<Result<_, _>>()?;
+    let mut pairs: Vec<PathBuf> = with("cert").cloned().collect();
+    pairs.extend(with("key").map(|key| key.with_extension("cert")));
+    pairs.sort();
+    pairs.dedup();
+    let identity = match pairs.as_slice() {
+        [] => None,
+        [certificate] => Some(pair(certificate, &files, user)?),
+        _ => return Err(CertificatesError::Several(folder)),
+    };
+    Ok(Some(Certificates {
+        authorities,
+        identity,
+    }))
+}
+
+fn list(folder: &Path) -> Result<Vec<PathBuf>, CertificatesError> {
+    let failed = |source| CertificatesError::Io {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let entries = entries.take(limits::CERTIFICATE_FILES + 1);
+    let files = entries.map(|entry| entry.map(|it| it.path()));
+    let mut files = files.collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    if files.len() > limits::CERTIFICATE_FILES {
+        return Err(CertificatesError::Many(folder.to_owned()));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A client certificate and the key beside it.
+fn pair(
+    certificate: &Path,
+    files: &[PathBuf],
+    user: u32,
+) -> Result<(PathBuf, ClientIdentity), CertificatesError> {
+    let key = certificate.with_extension("key");
+    let missing = [certificate, key.as_path()]
+        .into_iter()
+        .find(|half| !files.iter().any(|file| file == half));
+    if let Some(half) = missing {
+        return Err(CertificatesError::Half(half.to_owned()));
+    }
+    let unusable = |source| CertificatesError::Identity {
+        path: certificate.to_owned(),
+        source,
+    };
+    let text = String::from_utf8(contents(&key, user)?);
+    let identity = ClientIdentity {
+        certificate: contents(certificate, user)?,
+        key: Secret::new(text.map_err(|_| unusable(IdentityError::NoKey))?),
+    };
+    identity.check().map_err(unusable)?;
+    Ok((certificate.to_owned(), identity))
+}
+
+/// The bytes of a file, or of what a link leads to.
+fn contents(file: &Path, user: u32) -> Result<Vec<u8>, CertificatesError> {
+    let failed = |source| CertificatesError::Io {
+        path: file.to_owned(),
+        source,
+    };
+    let place = fs::canonicalize(file).map_err(failed)?;
+    if let Some(folder) = place.parent() {
+        ownership::directory(folder, user)?;
+    }
+    Ok(owned::read(&place, limits::CERTIFICATE_SIZE, user)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    /// A directory below which is one for `r.test:5000` with these files; nobody else can change it.
+    fn folders(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join("r.test:5000");
+        fs::create_dir(&folder).unwrap();
+        for file in files {
+            fs::write(folder.join(file), file).unwrap();
+        }
+        (base, folder)
+    }
+
+    fn at(place: CertificatePlace) -> CertificateFolders {
+        let user = rustix::process::geteuid().as_raw();
+        CertificateFolders { place, user }
+    }
+
+    fn find(base: &Path, host: &str) -> Result<Certificates, CertificatesError> {
+        let nowhere = base.join("nowhere");
+        at(CertificatePlace::ByHost(vec![nowhere, base.to_owned()])).find(host)
+    }
+
+    #[test]
+    fn authorities_are_those_of_the_registry_by_its_port_too() {
+        let (base, folder) = folders(&["b.crt", "a.crt", "README"]);
+        symlink(base.path().join("elsewhere.pem"), folder.join("c.crt")).unwrap();
+        fs::write(base.path().join("elsewhere.pem"), "linked").unwrap();
+        let found = find(base.path(), "r.test:5000").unwrap();
+        assert_eq!(found.authorities, [&b"a.crt"[..], b"b.crt", b"linked"]);
+        assert_eq!(found.identity, None);
+        for other in ["r.test", "r.test:5001"] {
+            assert_eq!(find(base.path(), other).unwrap(), Certificates::default());
+        }
+        let named = at(CertificatePlace::Of(folder));
+        assert_eq!(named.find("other.test").unwrap(), found);
+        let missing = at(CertificatePlace::Of(base.path().join("nowhere")));
+        let error = missing.find("r.test").unwrap_err();
+        assert!(matches!(error, CertificatesError::Missing(_)), "{error:?}");
+    }
+
+    #[test]
+    fn half_a_pair_and_two_pairs_are_refused() {
+        for (files, expected) in [
+            (&["client.cert"][..], "client.key"),
+            (&["client.key"], "client.cert"),
+            (&["a.cert", "b.key"], "has several client certificates"),
+            (&["a.cert", "a.key"], "cannot use"),
+        ] {
+            let (base, _) = folders(files);
+            let error = find(base.path(), "r.test:5000").unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_others_can_write_is_refused() {
+        let (base, folder) = folders(&["a.crt"]);
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode(&folder.join("a.crt"), 0o666);
+        let error = find(base.path(), "r.test:5000").unwrap_err();
+        assert!(matches!(error, CertificatesError::File(_)), "{error:?}");
+        mode(&folder.join("a.crt"), 0o644);
+        mode(&folder, 0o777);
+        let error = find(base.path(), "r.test:5000").unwrap_err();
+        assert!(matches!(error, CertificatesError::Path(_)), "{error:?}");
+        mode(&folder, 0o755);
+        let open = base.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::write(open.join("b.pem"), "b").unwrap();
+        mode(&open, 0o777);
+        symlink(open.join("b.pem"), folder.join("b.crt")).unwrap();
+        let error = find(base.path(), "r.test:5000").unwrap_err();
+        assert!(matches!(error, CertificatesError::Path(_)), "{error:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Reads back what a registry has of an archive, and has what is wrong pushed once more.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use registry::{Client, Fault, Faulty, PushJob, Reference, RegistryAddress, Verified};
+use validator::Accepted;
+use watch::{Progress, Tell};
+
+use crate::model::error::Error;
+use crate::plan::images;
+
+/// Everything that a registry is to have of an archive.
+#[derive(Debug)]
+pub struct Readback {
+    job: PushJob,
+}
+
+/// What came of a repair.
+#[derive(Debug)]
+pub struct Repaired {
+    /// What is as it should be now, read back.
+    pub healed: Vec<Faulty>,
+    /// What is wrong still.
+    pub left: Vec<Faulty>,
+    /// What the registry said to it, each once.
+    pub errors: Vec<Arc<registry::Error>>,
+}
+
+impl Readback {
+    /// All images under all their names, and the head.
+    pub fn of(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
+        let job = images::everything(accepted, registry)?;
+        Ok(Self { job })
+    }
+
+    /// How many manifests and indexes that are, each counted once for each name.
+    #[must_use]
+    pub fn manifests(&self) -> usize {
+        self.job.manifests.len()
+    }
+
+    /// Reads all of it.
+    pub async fn verify(
+        &self,
+        client: &Client,
+        tell: Tell<'_, Progress>,
+    ) -> Result<Verified, Error> {
+        client.ping().await?;
+        Ok(registry::verify(client, &self.job, tell).await?)
+    }
+
+    /// Pushes what was found to be wrong, and reads that once more. Tags that name something else stay: whoever moved them
+    /// may have meant it.
+    pub async fn repair(
+        &self,
+        client: &Client,
+        verified: Verified,
+        tell: Tell<'_, registry::Event>,
+    ) -> Result<Repaired, Error> {
+        let Verified { faults, known, .. } = verified;
+        let is_other = |it: &&Faulty| matches!(it.fault, Fault::Other(_));
+        let moved: BTreeSet<_> = faults.iter().filter(is_other).map(key).collect();
+        let mut job = self.job.clone();
+        job.manifests
+            .retain(|it| !moved.contains(&(&it.repository, &it.reference)));
+        job.known = known;
+        let report = registry::push(client, job, tell).await;
+        let again = registry::verify(client, &self.only(&faults), &|_| ()).await?;
+        let wrong: BTreeSet<_> = again.faults.iter().map(key).collect();
+        let healed = faults.iter().filter(|it| !wrong.contains(&key(it)));
+        Ok(Repaired {
+            healed: healed.cloned().collect(),
+            errors: report.errors(),
+            left: again.faults,
+        })
+    }
+
+    /// What is named by faults, of all that there is.
+    fn only(&self, faults: &[Faulty]) -> PushJob {
+        let named: BTreeSet<_> = faults.iter().map(key).collect();
+        let mut job = self.job.clone();
+        job.manifests
+            .retain(|it| named.contains(&(&it.repository, &it.reference)));
+        for blob in &mut job.blobs {
+            let digest = Reference::Digest(blob.digest);
+            blob.repositories
+                .retain(|repository| named.contains(&(repository, &digest)));
+        }
+        job.blobs.retain(|blob| !blob.repositories.is_empty());
+        job
+    }
+}
+
+fn key(faulty: &Faulty) -> (&registry::Repository, &Reference) {
+    (&faulty.repository, &faulty.reference)
+}

@@ -1,0 +1,158 @@
+//! What a registry can do for an archive, or for any: found out before anything is pushed, without leaving anything behind.
+
+use registry::{Abilities, Client, Probe, Refusal, Repository, Space};
+use validator::Accepted;
+
+use crate::mirrors::Layout;
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::request::Replace;
+use crate::plan::images::{self, PlannedImages, refused};
+
+/// Where an image of an archive would lie that nobody packs. It has as many levels as any other's place. Always the same
+/// one: a registry that makes repositories when they are first asked for is left with one that is empty, not with many.
+const PLACE: &str = "preflight-0.0.0/image";
+
+/// What is known of a registry.
+#[derive(Debug)]
+pub struct Preflight {
+    /// What is to be pushed of the archive, if there is one.
+    pub images: Option<ImagesToPush>,
+    /// The repositories in which an upload was opened, and taken back.
+    pub tried: Vec<Repository>,
+    /// What would be in the way of a push, all of it.
+    pub obstacles: Vec<Obstacle>,
+    /// What the registry can do; none if it takes nothing in any of the repositories.
+    pub abilities: Option<Abilities>,
+    /// Room for what is pushed.
+    pub space: Space,
+}
+
+/// The images of an archive, and what the registry has of them.
+#[derive(Clone, Debug)]
+pub struct ImagesToPush {
+    /// The Solution id.
+    pub solution: String,
+    /// How many the archive has.
+    pub count: usize,
+    /// Those that are in place, under a tag of the same digest.
+    pub present: usize,
+    /// Bytes that the registry lacks.
+    pub missing_bytes: u64,
+}
+
+impl Preflight {
+    /// Finds out what there is to know. Fails where the registry cannot be reached or asked.
+    pub async fn make(
+        client: &Client,
+        archive: Option<(&Accepted, Layout)>,
+    ) -> Result<Self, Error> {
+        let mut obstacles = Vec::new();
+        let planned = if let Some((accepted, layout)) = archive {
+            let how = (layout, Replace::Refuse);
+            Some(images::plan(accepted, client, how, &mut obstacles).await?)
+        } else {
+            client.ping().await?;
+            None
+        };
+        let (tried, denied) = try_repositories(client, planned.as_ref()).await?;
+        let taken = |at: &&Repository| !denied.iter().any(|it| names(it, at));
+        let abilities = match tried.iter().find(taken) {
+            Some(repository) => Some(probe(client, repository, planned.as_ref()).await?),
+            None => None,
+        };
+        let space = match tried.first() {
+            Some(repository) => client.space(repository).await?,
+            None => Space::Unknown("no repository is known there".to_owned()),
+        };
+        obstacles.extend(denied);
+        explain(&mut obstacles, &space, client);
+        let missing = planned.as_ref().map_or(0, |it| it.missing_bytes);
+        obstacles.extend(too_small(&space, missing));
+        let images = archive
+            .zip(planned)
+            .map(|((accepted, _), it)| ImagesToPush {
+                solution: accepted.statement().predicate.id.to_string(),
+                count: it.count,
+                present: it.present,
+                missing_bytes: it.missing_bytes,
+            });
+        Ok(Self {
+            images,
+            tried,
+            obstacles,
+            abilities,
+            space,
+        })
+    }
+}
+
+/// Opens an upload in each repository that lacks something, or in one that an image could have, and gives it back.
+async fn try_repositories(
+    client: &Client,
+    planned: Option<&PlannedImages>,
+) -> Result<(Vec<Repository>, Vec<Obstacle>), Error> {
+    let mut tried: Vec<Repository> = match planned {
+        Some(images) => {
+            let manifests = images.job.manifests.iter();
+            manifests.map(|it| it.repository.clone()).collect()
+        }
+        None => vec![client.address().repository(PLACE)?],
+    };
+    tried.sort();
+    tried.dedup();
+    if let (true, Some(images)) = (tried.is_empty(), planned) {
+        // Everything is there: whether one may push is asked of one repository only.
+        tried.extend(images.first.clone());
+    }
+    let known = planned.map(|it| it.job.known.clone()).unwrap_or_default();
+    let denied = client.open_uploads(&known, tried.iter().collect()).await?;
+    client.cancel_uploads(&known).await;
+    Ok((tried, denied.iter().map(refused).collect()))
+}
+
+async fn probe(
+    client: &Client,
+    repository: &Repository,
+    planned: Option<&PlannedImages>,
+) -> Result<Abilities, Error> {
+    let known = planned.map(|it| &it.job.known);
+    let blobs = planned.into_iter().flat_map(|it| &it.job.blobs);
+    let probe = Probe {
+        repository,
+        mountable: known.and_then(|known| known.twice()),
+        largest: blobs.map(|blob| blob.size).max().filter(|size| *size > 0),
+    };
+    Ok(client.probe(&probe).await?)
+}
+
+fn names(obstacle: &Obstacle, repository: &Repository) -> bool {
+    matches!(obstacle, Obstacle::PushRefused { repository: at, .. } if at == repository.as_str())
+}
+
+/// A project that does not exist is why all its repositories refuse, where the registry says no more than that they do.
+fn explain(obstacles: &mut Vec<Obstacle>, space: &Space, client: &Client) {
+    let Space::NoProject(project) = space else {
+        return;
+    };
+    obstacles.retain(|it| {
+        !matches!(
+            it,
+            Obstacle::PushRefused {
+                why: Refusal::Denied | Refusal::NoRepository,
+                ..
+            }
+        )
+    });
+    let host = client.address().host().to_owned();
+    obstacles.insert(0, Obstacle::NoProject(host, project.clone()));
+}
+
+/// What the registry lacks, in a project that has no room for it.
+fn too_small(space: &Space, missing: u64) -> Option<Obstacle> {
+    let Space::Project { name, limit, used } = space else {
+        return None;
+    };
+    let free = (*limit)?.saturating_sub(*used);
+    (missing > free).then(|| Obstacle::NoRoom(name.clone(), free, missing))
+}

@@ -1,0 +1,123 @@
+//! `solution export`: an archive that was imported, written again from what the registry has.
+
+mod arguments;
+mod receive;
+
+use std::path::PathBuf;
+
+use archive::{Listed, Overwrite, Written};
+use importer::{Export, HeldSite};
+use registry::Client;
+use schemas::{Digest, KeyId, SolutionId};
+use serde::Serialize;
+
+pub(crate) use self::arguments::Arguments;
+use self::receive::Receiving;
+use super::vouched::{self, Head, Kept, refuse};
+use super::{give, import};
+use crate::args::{Output, choose};
+use crate::failure::{Failure, Outcome};
+use crate::{cluster, environment, interrupt, render};
+
+/// What was written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Exported {
+    archive: PathBuf,
+    archive_id: Digest,
+    solution: SolutionId,
+    registry: String,
+    size: u64,
+    contents: usize,
+    signed_by: Vec<KeyId>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let id = arguments.id()?;
+    let overwrite = choose(arguments.force, Overwrite::Replace, Overwrite::Refuse);
+    archive::check_target(&arguments.out, overwrite)?;
+    interrupt::note(format!(
+        "interrupted: `{}` was not written",
+        arguments.out.display()
+    ));
+    cluster::block_on(async {
+        let kept = match &arguments.registry {
+            Some(registry) => {
+                let client = vouched::client(registry, &arguments.reach)?;
+                vouched::find(&arguments.judging, client, &id, output).await?
+            }
+            None => recorded(arguments, &id).await?,
+        };
+        let scratch = environment::scratch();
+        let medium = importer::open_head(&kept.client, (&id, &kept.archive_id), &scratch).await?;
+        let Head { listed, signed_by } = match vouched::judge(medium, &kept)? {
+            Ok(head) => head,
+            Err(report) => return Ok(refuse(&report, "nothing was written", output)),
+        };
+        let out = arguments.out.clone();
+        let client = &kept.client;
+        let (contents, written) = write(client, &id, listed, (out, overwrite), output).await?;
+        let exported = Exported {
+            archive: written.path,
+            archive_id: written.archive_id,
+            solution: id,
+            registry: client.address().to_string(),
+            size: written.size,
+            contents,
+            signed_by,
+        };
+        Ok(give(output, &exported, show))
+    })
+}
+
+/// The archive of the version's record in the cluster.
+async fn recorded(arguments: &Arguments, id: &SolutionId) -> Result<Kept, Failure> {
+    let cluster = cluster::connect(&arguments.cluster).await?;
+    let record = importer::imported(&cluster, id.name(), Some(id.version())).await?;
+    let site: HeldSite = importer::site(&cluster).await?;
+    Ok(Kept {
+        client: import::client(&record.registry()?, &arguments.reach, &site)?,
+        archive_id: record.archive_id,
+        signatures: None,
+    })
+}
+
+/// Writes it. How many contents the registry gave, and what was written.
+async fn write(
+    client: &Client,
+    id: &SolutionId,
+    listed: Listed,
+    (out, overwrite): (PathBuf, Overwrite),
+    output: Output,
+) -> Result<(usize, Written), Failure> {
+    let export = Export::find(client, id, &listed).await?;
+    let contents = export.contents();
+    let copying = blocking(move || listed.copy(&out, overwrite, interrupt::cancel())).await?;
+    let receiving = Receiving::new(output, export.bytes());
+    let tell = |event| receiving.take(&event);
+    let fetched = export.fetch(client, &copying, &tell).await;
+    receiving.finish();
+    fetched?;
+    let draft = blocking(move || copying.finish(interrupt::cancel())).await?;
+    Ok((contents, draft.publish(interrupt::cancel())?))
+}
+
+/// Work with files, on a thread that may wait.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, archive::WriteError> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(Failure::unknown)??)
+}
+
+fn show(exported: &Exported) {
+    let (path, size) = (exported.archive.display(), render::bytes(exported.size));
+    let contents = render::count(exported.contents, "content");
+    let registry = &exported.registry;
+    render::line!("exported    {path} ({size}, {contents} from {registry})");
+    let signed_by = render::list(exported.signed_by.iter().map(ToString::to_string));
+    let nobody = exported.signed_by.is_empty();
+    let signed_by = choose(nobody, "nobody".to_owned(), signed_by);
+    render::line!("signed by   {signed_by}");
+    render::line!("archive id  {}", exported.archive_id);
+}

@@ -1,0 +1,93 @@
+//! `solution preflight`: what a registry can do, before anything is pushed.
+
+mod shown;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use importer::Preflight;
+use registry::{Client, Credentials, RegistryAddress};
+use schemas::SolutionId;
+
+use self::shown::{Login, Shown};
+use super::image_map::LayoutArguments;
+use super::import::accept_by;
+use crate::args::{Output, RegistryArguments, TrustArguments};
+use crate::failure::{Failure, Outcome};
+use crate::{cluster, registries, render};
+
+/// Find out what a registry can do for an import, without leaving anything behind
+#[derive(Args, Debug)]
+#[command(
+    mut_arg("keys", |argument| argument.requires("archive")),
+    mut_arg("repository_layout", |argument| argument.requires("archive")),
+    after_help = "\
+Whether it can be reached and trusts the login, whether one may push to each repository, what must be made first, \
+whether it mounts blobs, takes them in parts and of what size, and deletes; and how much room there is. What cannot be \
+known without leaving something behind is unknown, and said to be. The exit code is 1 if something is in the way of a \
+push.
+
+With an archive, its own repositories are tried, and tags that exist with another digest are named. Without one, a \
+repository `preflight-0.0.0/image` below the prefix is tried in their place. No cluster is asked.
+
+Examples:
+  solution preflight --registry registry.site/apps
+  solution preflight app.iso --key publisher.pub --registry registry.site:5000/apps
+  solution preflight --registry registry.site --cert-dir certs --output json"
+)]
+pub(crate) struct Arguments {
+    /// The archive that is to be imported: a file, or the device of a disc
+    archive: Option<PathBuf>,
+
+    /// Where images are to be pushed
+    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    registry: RegistryAddress,
+
+    #[command(flatten)]
+    layout: LayoutArguments,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    trust: TrustArguments,
+
+    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    #[arg(long, value_name = "ID", help_heading = "Trust", requires = "archive")]
+    allow_unsigned: Option<SolutionId>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let registry = &arguments.registry;
+    let archive = match &arguments.archive {
+        Some(archive) => {
+            let signed = (&arguments.trust, arguments.allow_unsigned.clone());
+            let follows = "the registry was not asked";
+            let Some((accepted, _)) = accept_by(archive, signed, follows, output)? else {
+                return Ok(Outcome::No);
+            };
+            Some((accepted, arguments.layout.layout()))
+        }
+        None => None,
+    };
+    let found = registries::find_login(registry)?;
+    let login = found.as_ref().map(|(path, login)| Login::of(path, login));
+    let options = registries::options(&arguments.reach)?;
+    let mut options = registries::certified(options, &arguments.reach, registry)?;
+    options.credentials = found.map_or(Credentials::Anonymous, |(_, login)| login);
+    let client = Client::new(registry, options)?;
+    let archive = archive
+        .as_ref()
+        .map(|(accepted, layout)| (accepted, *layout));
+    let (preflight, is_asked) = cluster::block_on(async {
+        let preflight = Preflight::make(&client, archive).await?;
+        Ok((preflight, client.wants_login().await))
+    })?;
+    let shown = Shown::of(&preflight, &client, login, is_asked);
+    render::result(output, &shown, Shown::show);
+    Ok(if preflight.obstacles.is_empty() {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
+}

@@ -1,0 +1,32 @@
+//! What the errors of directories with certificates come to.
+
+use files::owned::OwnedError;
+use files::ownership::PathError;
+use sources::CertificatesError;
+
+use super::{Answer, Judge, NO, UNKNOWN, no};
+
+const EXPOSED: &str = "whoever can write there decides who is believed to be the registry: leave that to root and yourself (`chown`, `chmod go-w`), or name another directory with `--cert-dir`";
+
+impl Judge for CertificatesError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Identity { source, .. } => source.answer(),
+            Self::Path(PathError::Exposed { .. } | PathError::Dangling(_))
+            | Self::File(OwnedError::Exposed(_)) => no(EXPOSED),
+            Self::Path(PathError::Io { .. })
+            | Self::File(OwnedError::Io { .. })
+            | Self::Io { .. } => UNKNOWN,
+            Self::Several(_) => {
+                no("leave one pair there, or name a directory with one by `--cert-dir`")
+            }
+            Self::Half(_) => {
+                no("a client certificate is NAME.cert, its key NAME.key; an authority is NAME.crt")
+            }
+            Self::Missing(_) => no("`--cert-dir` names the directory that has the files itself"),
+            Self::Path(PathError::Links(_) | PathError::NotADirectory(_))
+            | Self::File(OwnedError::Link(_) | OwnedError::Kind(_) | OwnedError::Size { .. })
+            | Self::Many(_) => NO,
+        }
+    }
+}

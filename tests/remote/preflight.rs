@@ -1,0 +1,236 @@
+//! `solution preflight`: what a registry can do is told before anything is pushed, and nothing stays behind.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::common::{Answer, Desk};
+use crate::server::{PASSWORD, Protection, Server, USER};
+use crate::setup::{image, index, pack, write_layout, write_source};
+use fixtures::proxy::{Action, Proxy, Seen};
+
+/// A desk with an archive of two images, one of which has a `ref`.
+fn desk() -> Desk {
+    let desk = Desk::with_key();
+    write_layout(&desk, "source", &index());
+    write_layout(&desk, "source/one", &image("amd64").into());
+    let images = [
+        "source: 'oci:layout:1', ref: 'quay.example/org/app:1.2'",
+        "source: 'oci:one/layout:1'",
+    ];
+    write_source(&desk, "source", &images);
+    desk.solution(&pack("source", "images.iso")).success();
+    desk
+}
+
+/// Everything that a registry has stored but the states of hashes: see `probing.rs`.
+fn stored(server: &Server) -> BTreeSet<PathBuf> {
+    let mut files = server.stored("");
+    files.retain(|file| !file.ends_with("hashstates/sha256/0"));
+    files.into_iter().collect()
+}
+
+fn preflight(desk: &Desk, registry: &str, more: &[&str]) -> Answer {
+    let always = ["preflight", "--registry", registry, "--ca-file", "ca.pem"];
+    desk.solution(&[&always[..], more].concat())
+}
+
+const ARCHIVE: [&str; 3] = ["images.iso", "--key", "publisher.pub"];
+const JSON: [&str; 2] = ["--output", "json"];
+
+/// What each registry with TLS and a login is, before and after an import.
+fn tells_everything(server: &Server) {
+    let desk = desk();
+    desk.write("ca.pem", server.ca());
+    let registry = format!("{}/apps", server.host());
+    let text = preflight(&desk, &registry, &[]).failure(1);
+    assert!(text.contains("requires a login"), "{text}");
+    // The longest key counts: the login for the whole registry is a wrong one.
+    let login = STANDARD.encode(format!("{USER}:{PASSWORD}"));
+    let wrong = STANDARD.encode("nobody:nothing");
+    let logins = json!({"auths": {
+        server.host(): {"auth": wrong}, registry.as_str(): {"auth": login},
+    }});
+    desk.write(".docker/config.json", logins.to_string());
+
+    tells_of_nothing_yet(&desk, server, &registry, &login);
+    tells_of_an_import(&desk, server, &registry, &login);
+}
+
+/// A registry that has nothing, and has nothing afterwards.
+fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &str) {
+    let before = stored(server);
+    let text = preflight(desk, registry, &[]).success();
+    for line in [
+        format!("registry  {registry}: reached, HTTPS"),
+        format!(
+            "login     {USER}, of {}",
+            desk.path(".docker/config.json").display()
+        ),
+        "push      1 of 1 repository".to_owned(),
+        "parts     yes".to_owned(),
+        "body      none seen up to 10.7 GB".to_owned(),
+        "delete    yes".to_owned(),
+        "space     unknown: only Harbor tells quotas, and this is another registry".to_owned(),
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} is not in {text}");
+    }
+    assert!(!text.contains(PASSWORD) && !text.contains(login), "{text}");
+    let found = preflight(desk, registry, &[&ARCHIVE[..], &JSON].concat());
+    assert_eq!(found.code, 0, "{found:?}");
+    let found = found.json();
+    assert_eq!(found["images"], 2);
+    assert_eq!(found["imagesPresent"], 0);
+    let at =
+        |repository: &str| json!({"repository": format!("{registry}/{repository}"), "push": true});
+    // Two images, the archive's head, and the name that workloads ask for.
+    let tried = [
+        "mirror/quay.example/org/app",
+        "shop-1.0.0",
+        "shop-1.0.0/app-0",
+        "shop-1.0.0/app-1",
+    ];
+    assert_eq!(found["repositories"], json!(tried.map(at)));
+    assert_eq!(found["mount"]["answer"], "unknown");
+    assert_eq!(found["login"]["username"], USER);
+    assert_eq!(stored(server), before);
+}
+
+/// A registry that has the images, of which nothing changes; and a tag that is another's.
+fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str) {
+    let import = [
+        "import",
+        "images.iso",
+        "--no-cluster",
+        "--key",
+        "publisher.pub",
+    ];
+    let to = ["--registry", registry, "--ca-file", "ca.pem"];
+    let answer = desk.solution(&[&import[..], &to, &["--verbose"]].concat());
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert!(answer.stderr.contains("/blobs/uploads/"), "{answer:?}");
+    for secret in [PASSWORD, login, &login[..20], "_state"] {
+        let told = format!("{}{}", answer.stdout, answer.stderr);
+        assert!(!told.contains(secret), "{secret} is in {told}");
+    }
+    let before = stored(server);
+    let found = preflight(desk, registry, &[&ARCHIVE[..], &JSON].concat());
+    assert_eq!(found.code, 0, "{found:?}");
+    let found = found.json();
+    assert_eq!(
+        (&found["imagesPresent"], &found["bytesToPush"]),
+        (&json!(2), &json!(0))
+    );
+    assert_eq!(found["mount"], json!({"answer": "yes"}));
+    assert_eq!(stored(server), before);
+
+    // A tag that somebody else pushed, with another digest.
+    write_layout(desk, "other", &image("arm64").into());
+    write_source(desk, "other", &["source: 'oci:layout:1'"]);
+    desk.solution(&pack("other", "other.iso")).success();
+    let other = ["other.iso", "--key", "publisher.pub"];
+    let text = preflight(desk, registry, &other).failure(1);
+    assert!(
+        text.contains("already exists with a different digest"),
+        "{text}"
+    );
+    assert_eq!(stored(server), before);
+}
+
+#[test]
+fn everything_is_told_of_docker_registry() {
+    tells_everything(&Server::start(&Protection::TlsAndLogin));
+}
+
+#[test]
+fn everything_is_told_of_distribution_3() {
+    tells_everything(&Server::third(&Protection::TlsAndLogin));
+}
+
+/// Amazon ECR (see `probing.rs`), which has one of the repositories.
+fn ecr(seen: &Seen) -> Action {
+    let unknown = r#"{"errors":[{"code":"NAME_UNKNOWN","message":"The repository with name 'x' does not exist in the registry with id '111122223333'"}]}"#;
+    match seen.method.as_str() {
+        "POST" if seen.path.contains("app-0") => Action::Answer(
+            "202 Accepted\r\nLocation: /v2/shop-1.0.0/app-0/blobs/uploads/1",
+            String::new(),
+        ),
+        "GET" if seen.path == "/v2/" => Action::Answer("200 OK", "{}".to_owned()),
+        "POST" | "GET" | "DELETE" => Action::Answer("404 Not Found", unknown.to_owned()),
+        _ => Action::Answer("202 Accepted", String::new()),
+    }
+}
+
+#[test]
+fn repositories_that_must_be_made_first_stand_in_the_plan_too() {
+    let desk = desk();
+    desk.write("ca.pem", Server::start(&Protection::TlsAndLogin).ca());
+    let site = Proxy::start(0, ecr);
+    let found = preflight(&desk, &site.host(), &[&ARCHIVE[..], &JSON].concat());
+    assert_eq!(found.code, 1, "{found:?}");
+    let found = found.json();
+    let push = found["repositories"].as_array().unwrap().iter();
+    let push: Vec<&Value> = push.map(|it| &it["push"]).collect();
+    assert_eq!(push, [false, false, true, false]);
+    let obstacles = found["obstacles"].as_array().unwrap();
+    assert_eq!(obstacles.len(), 3, "{obstacles:?}");
+    for obstacle in obstacles {
+        let (message, fix) = (obstacle["message"].as_str(), obstacle["fix"].as_str());
+        assert!(
+            message.unwrap().contains("the repository does not exist"),
+            "{obstacle}"
+        );
+        assert!(fix.unwrap().contains("create the repository"), "{obstacle}");
+    }
+    let import = [
+        "import",
+        "images.iso",
+        "--no-cluster",
+        "--key",
+        "publisher.pub",
+    ];
+    let to = ["--registry", &site.host(), "--dry-run"];
+    let text = desk.solution(&[&import[..], &to].concat()).failure(1);
+    assert_eq!(
+        text.matches("the repository does not exist").count(),
+        3,
+        "{text}"
+    );
+    assert_eq!(site.count("PUT", ""), 0);
+}
+
+/// Harbor without the project: see `probing.rs`.
+fn harbor(seen: &Seen) -> Action {
+    let json = |text: &str| Action::Answer("200 OK", text.to_owned());
+    match (seen.method.as_str(), seen.path.as_str()) {
+        (_, "/v2/") => json("{}"),
+        (_, "/api/v2.0/systeminfo") => json(r#"{"auth_mode":"db_auth"}"#),
+        ("POST", _) => Action::Answer(
+            "403 Forbidden",
+            r#"{"errors":[{"code":"DENIED","message":"unauthorized to access repository"}]}"#
+                .to_owned(),
+        ),
+        _ => Action::Answer(
+            "404 Not Found",
+            r#"{"errors":[{"code":"NOT_FOUND"}]}"#.to_owned(),
+        ),
+    }
+}
+
+#[test]
+fn a_project_that_must_be_made_first_is_named() {
+    let desk = desk();
+    desk.write("ca.pem", Server::start(&Protection::TlsAndLogin).ca());
+    let site = Proxy::start(0, harbor);
+    let registry = format!("{}/apps", site.host());
+    let text = preflight(&desk, &registry, &ARCHIVE).failure(1);
+    assert!(text.contains("the project `apps` does not exist"), "{text}");
+    assert!(
+        text.contains(&format!("https://{}/harbor/projects", site.host())),
+        "{text}"
+    );
+    assert!(text.contains("1 obstacle in the way"), "{text}");
+}

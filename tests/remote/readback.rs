@@ -1,0 +1,125 @@
+//! `solution registry verify`: a real registry whose storage loses and alters bytes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::common::{Answer, Desk};
+use crate::server::{Protection, Server};
+use crate::setup::{image, index, large, pack, push, write_layout, write_source};
+
+const KEY: [&str; 2] = ["--key", "publisher.pub"];
+
+/// A desk with `images.iso`, two images that share layers, and a registry that has them.
+fn desk() -> (Desk, Server) {
+    let desk = Desk::with_key();
+    write_layout(&desk, "source", &index());
+    write_layout(&desk, "source/one", &image("amd64").into());
+    let images = [
+        "source: 'oci:layout:1', ref: 'quay.example/org/app:1.2'",
+        "source: 'oci:one/layout:1'",
+    ];
+    write_source(&desk, "source", &images);
+    desk.solution(&pack("source", "images.iso")).success();
+    let server = Server::start(&Protection::None);
+    let registry = server.host();
+    let to = ["--no-cluster", "--registry", &registry];
+    let import = [&["import", "images.iso"][..], &KEY, &to].concat();
+    desk.solution(&import).success();
+    (desk, server)
+}
+
+fn verify(desk: &Desk, server: &Server, what: &[&str], more: &[&str]) -> Answer {
+    let registry = server.host();
+    let at = ["--registry", &registry];
+    desk.solution(&[&["registry", "verify"][..], what, &KEY, &at, more].concat())
+}
+
+const ARCHIVE: &[&str] = &["images.iso"];
+const KEPT: &[&str] = &["shop", "1.0.0"];
+
+/// The file in which the registry has the bytes of a digest.
+fn stored(server: &Server, digest: &str) -> PathBuf {
+    let hex = digest.strip_prefix("sha256:").unwrap();
+    let found = server.stored(&format!("/{hex}/data"));
+    found.into_iter().next().unwrap()
+}
+
+#[test]
+fn every_byte_is_read_by_the_archive_or_by_its_head() {
+    let (desk, server) = desk();
+    let [by_archive, by_head] = [ARCHIVE, KEPT].map(|what| {
+        let answer = verify(&desk, &server, what, &["--output", "json"]);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.json()
+    });
+    assert_eq!(by_archive, by_head);
+    // The large layer alone lies in three repositories.
+    assert!(by_archive["bytes"].as_u64().unwrap() > 3 * crate::setup::LARGE);
+    let refused = verify(&desk, &server, KEPT, &["--repair"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+}
+
+#[test]
+fn what_is_missing_is_named_and_repaired() {
+    let (desk, server) = desk();
+    fs::remove_file(stored(&server, &large())).unwrap();
+    let root = image("amd64").descriptor().digest.clone();
+    let repository = "shop-1.0.0/app-1".parse().unwrap();
+    server.delete_manifest(&repository, &root.as_str().parse().unwrap());
+    let answer = verify(&desk, &server, ARCHIVE, &["--output", "json"]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let faults = answer.json()["faults"].as_array().unwrap().clone();
+    assert!(
+        faults.iter().all(|it| it["fault"] == "missing"),
+        "{faults:?}"
+    );
+    let of = |reference: &str| {
+        faults
+            .iter()
+            .filter(|it| it["reference"] == reference)
+            .count()
+    };
+    assert_eq!(of(&large()), 3, "{faults:?}");
+    assert_eq!(of("1"), 1, "{faults:?}");
+    let text = verify(&desk, &server, KEPT, &[]).failure(1);
+    assert!(text.contains("app-1"), "{text}");
+    let repaired = verify(&desk, &server, ARCHIVE, &["--repair"]).success();
+    assert!(repaired.contains("repaired: "), "{repaired}");
+    let whole = verify(&desk, &server, KEPT, &[]).success();
+    assert!(whole.contains("has all of shop-1.0.0"), "{whole}");
+}
+
+#[test]
+fn bytes_that_survive_a_push_are_named_with_what_to_remove() {
+    for half in [false, true] {
+        let (desk, mut server) = desk();
+        let path = stored(&server, &large());
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[4_000_000] ^= 1;
+        if half {
+            bytes.truncate(4_000_000);
+        }
+        fs::write(&path, bytes).unwrap();
+        let text = verify(&desk, &server, ARCHIVE, &[]).failure(1);
+        assert!(text.contains("--repair"), "{text}");
+        let text = verify(&desk, &server, ARCHIVE, &["--repair"]).failure(1);
+        let directory = path.parent().unwrap().to_str().unwrap();
+        let directory = &directory[directory.find("docker/registry").unwrap()..];
+        assert!(text.contains(directory), "{text}");
+        // As it says.
+        fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        server.restart();
+        verify(&desk, &server, ARCHIVE, &["--repair"]).success();
+        verify(&desk, &server, ARCHIVE, &[]).success();
+    }
+}
+
+#[test]
+fn a_tag_that_was_moved_stays_and_is_named() {
+    let (desk, server) = desk();
+    push(&server, &desk.path("source/one/layout"), "shop-1.0.0/app-0");
+    for more in [&[][..], &["--repair"]] {
+        let text = verify(&desk, &server, ARCHIVE, more).failure(1);
+        assert!(text.contains("import ARCHIVE --replace"), "{text}");
+    }
+}
