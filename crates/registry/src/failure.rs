@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use rustls::AlertDescription;
+use rustls::{AlertDescription, CertificateError};
 
 use crate::error::{Error, NO_SPACE, Operation};
 use crate::limits;
@@ -19,7 +19,7 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
         Some(rustls::Error::InvalidCertificate(reason)) => {
             return Error::Untrusted {
                 operation,
-                reason: reason.to_string(),
+                reason: why_untrusted(reason),
             };
         }
         // With TLS 1.3 it comes after the handshake, in place of an answer.
@@ -47,6 +47,17 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
             source: error,
         }
     }
+}
+
+/// Why a server's certificate is not trusted. For what `openssl req -x509` makes unless told otherwise, the TLS library has
+/// a name of its own and no words.
+fn why_untrusted(reason: &CertificateError) -> String {
+    let words = reason.to_string();
+    if words.contains("CaUsedAsEndEntity") {
+        return "it is one of an authority (CA:TRUE), where a server needs one of its own (CA:FALSE)"
+            .to_owned();
+    }
+    words
 }
 
 /// What servers say of a client certificate (RFC 8446, section 6.2). Of these a server says nothing about anything else.
@@ -116,6 +127,13 @@ fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
         };
     }
     None
+}
+
+/// Whether nothing of a request was sent: its connection was gone by then.
+pub(crate) fn is_unsent(error: &reqwest::Error) -> bool {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    let mut causes = causes.filter_map(|error| error.downcast_ref::<hyper::Error>());
+    causes.any(hyper::Error::is_canceled)
 }
 
 /// The error that an answer with this status stands for.

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const BUFFER: usize = 256 * 1024;
 /// Buffers between the reading thread and the connection: some are sent while the next is read.
 pub const BUFFERS_AHEAD: usize = 2;
+/// Connections on which a request goes out that never got as far as being written.
+pub const UNSENT: usize = 5;
 /// Connections that are never too many for a registry, nor for a line: those that docker and podman have.
 pub const HARMLESS: usize = 6;
 /// Bytes after which the speed of a push is known, if they took at least [`WINDOW_SHORTEST`].

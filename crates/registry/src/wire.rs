@@ -10,7 +10,8 @@ use watch::{Exchange, Listener};
 use crate::activity::{Activity, Moment};
 use crate::answer::Answer;
 use crate::error::{Error, Operation};
-use crate::failure::from_reqwest;
+use crate::failure::{from_reqwest, is_unsent};
+use crate::limits;
 use crate::pace::Pace;
 
 /// The HTTP client, and how fast all its connections together are.
@@ -40,12 +41,22 @@ impl Wire {
         Self { identified, ..self }
     }
 
-    /// Sends exactly this request.
+    /// Sends exactly this request. If its connection ends before a byte of it is written, it goes out on another one: a
+    /// server that refuses a client certificate (TLS 1.3) may do so at that moment, and then nobody hears why.
     pub(crate) async fn send(
         &self,
         operation: &Operation,
         request: Request,
     ) -> Result<Answer, Error> {
+        for _ in 1..limits::UNSENT {
+            let Some(same) = request.try_clone() else {
+                break;
+            };
+            match self.watched(operation, same, self.activity()).await {
+                Err(Error::Interrupted { source, .. }) if is_unsent(&source) => {}
+                result => return result,
+            }
+        }
         self.watched(operation, request, self.activity()).await
     }
 

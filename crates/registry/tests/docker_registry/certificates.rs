@@ -106,6 +106,19 @@ async fn nginx_says_in_a_page_that_it_wants_a_certificate() {
     each_certificate(&nginx.host(), nginx.options(), nginx.directory()).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_the_certificate_of_an_authority_is_told_what_it_needs() {
+    let mut server = Server::start(&Protection::TlsAndLogin);
+    for (from, to) in [("ca.crt", "server.pem"), ("ca.key", "server.key")] {
+        let path = |name: &str| server.directory().join(name);
+        fs::copy(path(from), path(to)).unwrap();
+    }
+    server.restart();
+    let error = ping(&server.host(), server.options()).await.unwrap_err();
+    assert!(matches!(error, Error::Untrusted { .. }), "{error:?}");
+    assert!(error.to_string().contains("CA:FALSE"), "{error}");
+}
+
 #[test]
 fn what_is_no_pair_is_told_before_anything_is_sent() {
     let directory = tempfile::tempdir().unwrap();
