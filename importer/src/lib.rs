@@ -30,7 +30,9 @@ pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving, registries};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
-pub use kept::{Export, imported, kept_archives, open as open_kept, open_archive, open_head};
+pub use kept::{
+    Artifact, Export, imported, kept_archives, open as open_kept, open_archive, open_head,
+};
 pub use mirrors::{Format, ImageMap, Layout, MappedImage, MirroredImage, Mirrors, NodeFile};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
@@ -45,8 +47,8 @@ pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Re
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    HelmFrom, HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Recreate, Replace, Request,
-    Target, Unproved,
+    HelmFrom, HelmProgram, LeftOpen, Login, Migrate, Missing, Nodes, PullLogin, Recreate, Replace,
+    Request, Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};

@@ -23,6 +23,7 @@ const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signer
 const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
 const FROM_MEDIUM: &str =
     "import the archive once more from its medium: only what is missing is pushed";
+const SERVE_IT: &str = "serve this very archive there with `solution serve`; without `serve://`, what is missing is pushed";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const NO_LOGIN: &str =
@@ -127,6 +128,7 @@ fn way_out(obstacle: &O) -> String {
         O::Misplaced(misplaced) => placing(misplaced),
         O::SameName(_) | O::SameReference(_) => SAME,
         O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
+        O::NotServed(..) => SERVE_IT,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
         O::CrdStored(..) => MIGRATE,

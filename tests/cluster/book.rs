@@ -8,7 +8,7 @@ use crate::pages::{commands, pages};
 use crate::site::{Site, variable};
 
 /// A desk with the files that the pages name, and nothing that a command on them should make.
-fn desk(site: &Site) {
+pub(crate) fn desk(site: &Site) {
     for version in ["1.0.0", "1.1.0"] {
         let archive = |name: &str| site.desk.path(&format!("{name}.iso"));
         fs::rename(archive(version), archive(&format!("example-{version}"))).unwrap();

@@ -48,6 +48,7 @@ mod plugin;
 mod pulls;
 mod refusals;
 mod requests;
+mod served;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;

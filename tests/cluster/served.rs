@@ -81,7 +81,7 @@ fn a_site_without_a_registry_can_follow_the_page() {
         let answer = book::run(&site, &line);
         assert_eq!(answer.code, 0, "{command}\n{answer:?}");
         if line.contains("serve://") {
-            assert!(answer.stdout.contains(", 0 B of "), "{answer:?}");
+            assert!(answer.stdout.contains(", 0 bytes of "), "{answer:?}");
         }
     }
     assert!(served.is_some() && all.len() >= 10, "{all:?}");

@@ -116,6 +116,25 @@ fn a_dry_run_pushes_nothing() {
 }
 
 #[test]
+fn a_registry_that_can_only_be_read_gets_nothing() {
+    let (desk, server) = desk();
+    let readable = format!("serve://{}/apps", server.host());
+    let refused = import(&desk, "images.iso", &readable, &[]).failure(1);
+    let said = format!("{} does not serve all of shop-1.0.0", server.host());
+    assert!(refused.contains(&said), "{refused}");
+    assert!(refused.contains("with `solution serve`"), "{refused}");
+    assert_eq!(server.stored("/_uploads/").len(), 0);
+    assert_eq!(server.stored("/_manifests/").len(), 0);
+
+    let registry = readable.strip_prefix("serve://").unwrap();
+    import(&desk, "images.iso", registry, &[]).success();
+    let before = server.stored("/").len();
+    let found = import(&desk, "images.iso", &readable, &[]).success();
+    assert!(found.contains("0 blobs sent"), "{found}");
+    assert_eq!(server.stored("/").len(), before);
+}
+
+#[test]
 fn a_tag_of_another_image_is_moved_only_when_that_is_said() {
     let (desk, server) = desk();
     crate::setup::push(&server, &desk.path("source/one/layout"), "shop-1.0.0/app-0");

@@ -10,12 +10,13 @@ mod sink;
 use std::path::Path;
 use std::sync::Arc;
 
+use archive::Blob;
 use bytes::Bytes;
 use deployer::Cluster;
 use registry::{
     BlobPush, Client, Known, ManifestPush, PushJob, Reference, RegistryAddress, Repository,
 };
-use schemas::{Digest, MediaType, SolutionId, SolutionName, Tag, Version};
+use schemas::{Digest, Document, MediaType, SolutionId, SolutionName, Tag, Version};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Accepted, AcceptedBefore};
@@ -38,15 +39,25 @@ const TAG: &str = "archive-";
 /// The configuration of an artifact that has none (OCI image specification, "Guidance for an Empty Descriptor").
 const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
 
-/// The head of an archive as something to push.
+/// The head of an archive as something that registries have.
 #[derive(Debug)]
-pub(crate) struct Artifact {
-    repository: Repository,
-    blobs: [BlobPush; 2],
-    manifest: ManifestPush,
+pub struct Artifact {
+    /// The repository, prefix included.
+    pub repository: Repository,
+    /// The tag.
+    pub reference: Reference,
+    /// What the tag names.
+    pub manifest: Arc<Document>,
+    /// Its one layer: the bytes of the archive before its first blob.
+    pub head: Blob,
+    /// The digest of its configuration.
+    pub config: Digest,
 }
 
 impl Artifact {
+    /// The bytes of the configuration.
+    pub const CONFIG: &[u8] = EMPTY.1;
+
     /// Hashes the head of an archive.
     pub(crate) fn of(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
         let id = &accepted.statement().predicate.id;
@@ -61,49 +72,58 @@ impl Artifact {
             "config": {"mediaType": media_type, "digest": config, "size": empty.len()},
             "layers": [{"mediaType": HEAD, "digest": head.digest(), "size": head.size()}],
         });
-        let bytes = Bytes::from(bytes.to_string());
-        let manifest = ManifestPush {
-            repository: repository.clone(),
-            reference,
-            media_type: MediaType::OciManifest.to_string(),
-            digest: digest_of(&bytes),
-            bytes,
-            needs: vec![config, head.digest()],
-        };
-        let repositories = vec![repository.clone()];
-        let blobs = [
-            BlobPush {
-                digest: head.digest(),
-                size: head.size(),
-                repositories: repositories.clone(),
-                content: Arc::new(ArchiveBlob(head)),
-            },
-            BlobPush {
-                digest: config,
-                size: empty.len() as u64,
-                repositories,
-                content: Arc::new(Bytes::from_static(empty)),
-            },
-        ];
+        let bytes = bytes.to_string().into_bytes();
+        let (manifest, _) = Document::read(digest_of(&bytes), bytes).expect("a manifest");
         Ok(Self {
             repository,
-            blobs,
-            manifest,
+            reference,
+            manifest: Arc::new(manifest),
+            head,
+            config,
         })
     }
 
     /// Whether a registry was found to give all of it.
     pub(crate) fn is_whole(&self, known: &Known) -> bool {
-        let manifest = known.manifest(&self.repository, &self.manifest.reference);
-        let mut blobs = self.blobs.iter();
+        let manifest = known.manifest(&self.repository, &self.reference);
+        let blobs = [self.head.digest(), self.config];
         manifest == Some(self.manifest.digest)
-            && blobs.all(|blob| known.has_blob(&self.repository, &blob.digest))
+            && blobs.iter().all(|it| known.has_blob(&self.repository, it))
     }
 
     /// Adds it to what is pushed.
     pub(crate) fn add_to(&self, job: &mut PushJob) {
-        job.blobs.extend(self.blobs.iter().cloned());
-        job.manifests.push(self.manifest.clone());
+        let blob = |digest, size, content| BlobPush {
+            digest,
+            size,
+            repositories: vec![self.repository.clone()],
+            content,
+        };
+        let head = &self.head;
+        let content = Arc::new(ArchiveBlob(head.clone()));
+        job.blobs.push(blob(head.digest(), head.size(), content));
+        let content = Arc::new(Bytes::from_static(Self::CONFIG));
+        let size = Self::CONFIG.len() as u64;
+        job.blobs.push(blob(self.config, size, content));
+        let (repository, reference) = (self.repository.clone(), self.reference.clone());
+        job.manifests
+            .push(manifest_push(&self.manifest, repository, reference));
+    }
+}
+
+/// A manifest or index as it is pushed under a name.
+pub(crate) fn manifest_push(
+    document: &Document,
+    repository: Repository,
+    reference: Reference,
+) -> ManifestPush {
+    ManifestPush {
+        repository,
+        reference,
+        media_type: document.media_type.to_string(),
+        bytes: Bytes::from_owner(Arc::clone(&document.bytes)),
+        digest: document.digest,
+        needs: document.needs.clone(),
     }
 }
 

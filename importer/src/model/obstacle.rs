@@ -86,6 +86,9 @@ pub enum Obstacle {
     /// The registry no longer has these images, and there is no medium to push them from.
     #[error("{0} no longer has all of {1}")]
     ImagesGone(String, String),
+    /// A registry that can only be read does not have this of the archive.
+    #[error("{0} does not serve all of {1}, and nothing is pushed to it")]
+    NotServed(String, String),
     /// A tag has the first digest at the registry, and the second in the archive.
     #[error("{0} already exists with a different digest: {1}; the archive has {2}")]
     OtherTag(String, Digest, Digest),

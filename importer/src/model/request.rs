@@ -31,6 +31,8 @@ pub struct Request {
     /// Where nodes pull them from: the same place, perhaps under another name. None for the name under which they
     /// pulled what was pushed there before, else that of pushing.
     pub pull_registry: Option<RegistryAddress>,
+    /// What becomes of images that it does not have.
+    pub missing: Missing,
     /// How far it goes.
     pub goal: Goal,
     /// What is allowed beyond the ordinary.
@@ -61,6 +63,24 @@ pub struct Request {
     pub helm: HelmProgram,
     /// Whether that is the publisher's program instead.
     pub helm_from: HelmFrom,
+}
+
+/// What becomes of images that a registry does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Missing {
+    /// They are pushed.
+    #[default]
+    Push,
+    /// They are in the way: the registry is one that can only be read.
+    Refuse,
+}
+
+impl Missing {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+    pub(crate) fn is_pushed(&self) -> bool {
+        *self == Self::Push
+    }
 }
 
 /// Whose program installs charts.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use archive::Drive;
-use bytes::Bytes;
 use registry::{
     BlobPush, Client, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
     Repository,
@@ -13,14 +12,14 @@ use registry::{
 use schemas::{Digest, Image, ImagePlace, SolutionId};
 use validator::Accepted;
 
-use crate::kept::Artifact;
+use crate::kept::{Artifact, manifest_push};
 use crate::mirrors::{self, ImageMap, Layout, main_place};
 use crate::model::blob::ArchiveBlob;
 use crate::model::carried;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
-use crate::model::request::Replace;
+use crate::model::request::{Missing, Replace};
 use crate::model::state::ClusterState;
 
 /// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
@@ -174,10 +173,12 @@ pub struct PlacedImage<'a> {
 }
 
 /// Where a registry has the images of an archive that was imported to it, without a registry.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Placed<'a> {
     /// The images, each as often as it has names.
     pub images: Vec<PlacedImage<'a>>,
+    /// The head of the archive, which versions are deployed from without the medium.
+    pub head: Artifact,
     /// For each registry of these names that is mirrored, what stands before its names.
     pub mirrors: BTreeMap<String, Repository>,
 }
@@ -200,6 +201,7 @@ impl<'a> Placed<'a> {
         };
         Ok(Self {
             images: named.into_iter().map(placed).collect(),
+            head: Artifact::of(accepted, registry)?,
             mirrors: mirrors.collect::<Result<_, _>>()?,
         })
     }
@@ -215,7 +217,7 @@ pub fn recorded(accepted: &Accepted) -> Vec<RecordedImage> {
 pub(crate) async fn plan(
     accepted: &Accepted,
     client: &Client,
-    (layout, replace): (Layout, Replace),
+    (layout, replace, missing): (Layout, Replace, Missing),
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<PlannedImages, Error> {
     client.ping().await?;
@@ -230,7 +232,7 @@ pub(crate) async fn plan(
     }
     let known = client.survey(&all).await?;
     let first = named.first().map(|named| named.repository.clone());
-    let mut missing = Vec::new();
+    let mut lacking = Vec::new();
     for named in named {
         let digest = named.image.root.digest;
         match known.manifest(&named.repository, &named.reference) {
@@ -238,19 +240,24 @@ pub(crate) async fn plan(
                 obstacles.push(other_digest(client, &named, other));
             }
             Some(same) if same == digest && is_whole(&known, &named) => {}
-            Some(_) | None => missing.push(named),
+            Some(_) | None => lacking.push(named),
         }
     }
-    let lacking: BTreeSet<&ImagePlace> = missing.iter().map(|named| &named.image.place).collect();
-    let present = accepted.images().len() - lacking.len();
-    if !missing.is_empty() && !accepted.listed().has_blobs() {
-        let host = client.address().host();
-        let images: Vec<String> = lacking.iter().map(ToString::to_string).collect();
-        obstacles.push(Obstacle::ImagesGone(host.to_owned(), images.join(", ")));
+    let images: BTreeSet<&ImagePlace> = lacking.iter().map(|named| &named.image.place).collect();
+    let present = accepted.images().len() - images.len();
+    let host = || client.address().host().to_owned();
+    if !lacking.is_empty() && !accepted.listed().has_blobs() {
+        let images: Vec<String> = images.iter().map(ToString::to_string).collect();
+        obstacles.push(Obstacle::ImagesGone(host(), images.join(", ")));
     }
-    let mut job = job(accepted, &missing);
+    let mut job = job(accepted, &lacking);
     if let Some(artifact) = artifact.filter(|artifact| !artifact.is_whole(&known)) {
         artifact.add_to(&mut job);
+    }
+    if missing == Missing::Refuse && !job.manifests.is_empty() {
+        let id = &accepted.statement().predicate.id;
+        obstacles.push(Obstacle::NotServed(host(), id.to_string()));
+        job = PushJob::default();
     }
     job.known = known;
     let lacking = job.blobs.iter();
@@ -388,16 +395,12 @@ fn documents(named: &Named<'_>) -> impl Iterator<Item = ManifestPush> {
         repository,
         reference,
     } = named;
-    image.documents().map(move |document| ManifestPush {
-        repository: repository.clone(),
-        reference: if document.digest == image.root.digest {
+    image.documents().map(move |document| {
+        let reference = if document.digest == image.root.digest {
             reference.clone()
         } else {
             Reference::Digest(document.digest)
-        },
-        media_type: document.media_type.to_string(),
-        bytes: Bytes::from_owner(Arc::clone(&document.bytes)),
-        digest: document.digest,
-        needs: document.needs.clone(),
+        };
+        manifest_push(document, repository.clone(), reference)
     })
 }

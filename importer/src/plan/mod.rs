@@ -159,14 +159,8 @@ impl<'a> Plan<'a> {
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
-        let replace = request.allowed.replace;
-        let images = images::plan(
-            accepted,
-            client,
-            (Layout::Solution, replace),
-            &mut obstacles,
-        )
-        .await?;
+        let how = (Layout::Solution, request.allowed.replace, request.missing);
+        let images = images::plan(accepted, client, how, &mut obstacles).await?;
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;

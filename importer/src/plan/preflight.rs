@@ -6,7 +6,7 @@ use validator::Accepted;
 use crate::mirrors::Layout;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::request::Replace;
+use crate::model::request::{Missing, Replace};
 use crate::plan::images::{self, PlannedImages, refused};
 
 /// Where an image of an archive would lie that nobody packs. It has as many levels as any other's place. Always the same
@@ -49,7 +49,7 @@ impl Preflight {
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let planned = if let Some((accepted, layout)) = archive {
-            let how = (layout, Replace::Refuse);
+            let how = (layout, Replace::Refuse, Missing::Push);
             Some(images::plan(accepted, client, how, &mut obstacles).await?)
         } else {
             client.ping().await?;

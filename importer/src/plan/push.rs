@@ -8,7 +8,7 @@ use validator::{Accepted, Finding};
 use crate::mirrors::Layout;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::request::Replace;
+use crate::model::request::{Missing, Replace};
 use crate::plan::images::{self, PlannedImages};
 use crate::plan::notes::delegated;
 
@@ -21,6 +21,8 @@ pub struct PushRequest {
     pub layout: Layout,
     /// Whether tags that point elsewhere are moved.
     pub replace: Replace,
+    /// What becomes of images that the registry does not have.
+    pub missing: Missing,
 }
 
 /// What would be pushed, for people and for programs.
@@ -78,7 +80,7 @@ impl PushPlan {
         request: &PushRequest,
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
-        let how = (request.layout, request.replace);
+        let how = (request.layout, request.replace, request.missing);
         let images = images::plan(accepted, client, how, &mut obstacles).await?;
         let id = &accepted.statement().predicate.id;
         let registry = client.address();

@@ -1,11 +1,12 @@
 //! What `solution import` takes, in the groups of its help.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use deployer::Conflicts;
-use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Replace, Unproved};
-use registry::RegistryAddress;
+use importer::{Allowed, ChangeSigners, ForgetSigners, Missing, Recreate, Replace, Unproved};
+use registry::{AddressError, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
 use super::super::image_map::{LayoutArguments, MapArguments};
@@ -15,6 +16,9 @@ use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, RegistryArguments, TrustArguments,
     choose, seconds,
 };
+
+/// What is in front of the address of a registry that can only be read.
+const SERVED: &str = "serve://";
 
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
@@ -44,6 +48,7 @@ Examples:
   solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
       --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json
+  solution import app.iso --key publisher.pub --registry serve://10.0.0.2:5000 --ca-file serve.crt -e prod
   solution import images.iso --no-cluster --registry registry.site/apps
   solution import images.iso --no-cluster --registry registry.site/apps --image-map kustomize \\
       > images.yaml"
@@ -172,9 +177,10 @@ impl SignerArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]
 pub(crate) struct Registries {
-    /// Where images are pushed [default: that of the site's file]
+    /// Where images are pushed [default: that of the site's file]; `serve://HOST[/PREFIX]` is a registry that has them
+    /// already, as `solution serve` does: nothing is pushed, and every image must be there
     #[arg(long, value_name = "HOST[/PREFIX]")]
-    pub(super) registry: Option<RegistryAddress>,
+    pub(super) registry: Option<ImageRegistry>,
 
     /// Where nodes pull them from, if nodes know the registry by another name
     #[arg(long, value_name = "HOST[/PREFIX]")]
@@ -192,6 +198,26 @@ impl Registries {
     /// Whether tags that point elsewhere are moved.
     pub(super) fn replace(&self) -> Replace {
         choose(self.replace, Replace::Allow, Replace::Refuse)
+    }
+}
+
+/// A registry that images are pushed to, or one that can only be read.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageRegistry {
+    pub(super) address: RegistryAddress,
+    pub(super) missing: Missing,
+}
+
+impl FromStr for ImageRegistry {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let (address, missing) = match text.strip_prefix(SERVED) {
+            Some(address) => (address, Missing::Refuse),
+            None => (text, Missing::Push),
+        };
+        let address = address.parse()?;
+        Ok(Self { address, missing })
     }
 }
 

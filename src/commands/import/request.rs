@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
-    LeftOpen, Nodes, Request, Target, Verb,
+    LeftOpen, Missing, Nodes, Request, Target, Verb,
 };
 use registry::{Client, Options, RegistryAddress};
 use schemas::SolutionId;
@@ -123,6 +123,7 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
     let chosen = Chosen::of(registries, site)?;
     let mut request = of_place(place, &chosen.registry, chosen.pull_registry, turn)?;
     request.nodes = nodes(arguments.wait_for_cluster);
+    request.missing = chosen.missing;
     request.from_site = chosen.from_site;
     request.allowed.conflicts = planning.conflicts();
     request.helm_from = included.helm_from();
@@ -139,6 +140,7 @@ fn nodes(longest: Option<u64>) -> Nodes {
 #[derive(Clone)]
 pub(crate) struct Chosen {
     pub(crate) registry: RegistryAddress,
+    pub(crate) missing: Missing,
     pub(crate) pull_registry: Option<RegistryAddress>,
     /// Which of both nobody typed, and the file has.
     pub(crate) from_site: BTreeSet<LeftOpen>,
@@ -147,11 +149,11 @@ pub(crate) struct Chosen {
 impl Chosen {
     pub(crate) fn of(registries: &Registries, site: &HeldSite) -> Result<Self, Failure> {
         let mut from_site = BTreeSet::new();
-        let registry = match (&registries.registry, site.registry()) {
-            (Some(registry), _) => registry,
+        let (registry, missing) = match (&registries.registry, site.registry()) {
+            (Some(named), _) => (&named.address, named.missing),
             (None, Some(registry)) => {
                 from_site.insert(LeftOpen::Registry);
-                registry
+                (registry, Missing::Push)
             }
             (None, None) => return Err(no_registry()),
         };
@@ -163,6 +165,7 @@ impl Chosen {
         }
         Ok(Self {
             registry: registry.clone(),
+            missing,
             pull_registry,
             from_site,
         })
@@ -224,6 +227,7 @@ pub(crate) fn of_goal(
 ) -> Result<Request, Failure> {
     Ok(Request {
         registry: registry.clone(),
+        missing: Missing::Push,
         pull_registry,
         goal,
         allowed: Allowed::NOTHING,

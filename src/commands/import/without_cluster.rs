@@ -1,12 +1,12 @@
 //! `solution import --no-cluster`: the registry gets the images of an archive, and no cluster is asked or told.
 
 use importer::{Layout, PushPlan, PushReceipt, PushRequest, PushSummary, Run};
-use registry::{Client, Options, RegistryAddress};
+use registry::{Client, Options};
 use validator::{Accepted, Finding};
 
 use super::Mapped;
 use super::apply::Pushing;
-use super::arguments::Arguments;
+use super::arguments::{Arguments, ImageRegistry};
 use super::then::Then;
 use crate::args::{Output, choose};
 use crate::cluster;
@@ -19,7 +19,7 @@ use crate::{registries, render};
 /// Plans and pushes. The registry is named on the command line: the site's file lies in a cluster.
 pub(super) fn run(
     arguments: &Arguments,
-    registry: &RegistryAddress,
+    ImageRegistry { address, missing }: &ImageRegistry,
     (accepted, findings): (Accepted, Vec<Finding>),
     output: Output,
 ) -> Result<Outcome, Failure> {
@@ -28,11 +28,12 @@ pub(super) fn run(
         pull_registry: registries.pull_registry.clone(),
         layout: arguments.layout.layout(),
         replace: registries.replace(),
+        missing: *missing,
     };
     let reach = registries::options(&registries.reach)?;
     let map = mapping(&accepted, arguments, &reach, request.layout)
-        .at(registries.pull_registry.as_ref().unwrap_or(registry));
-    let client = registries::client(registry, &registries.reach, reach)?;
+        .at(registries.pull_registry.as_ref().unwrap_or(address));
+    let client = registries::client(address, &registries.reach, reach)?;
     let (then, _) = arguments.planning.choices();
     cluster::block_on(async {
         let plan = PushPlan::make(&accepted, findings, &client, &request).await?;

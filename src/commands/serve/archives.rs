@@ -1,15 +1,17 @@
 //! Which archives are served: found, verified, and found again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use importer::Placed;
+use importer::{Artifact, Placed};
 use registry::{Reference, RegistryAddress};
+use rustix::fs::{MemfdFlags, memfd_create};
+use schemas::Digest;
 use serve::{Blob, Brought, Content, Image};
 use validator::{Accepted, Depth, Signatures};
 
@@ -271,22 +273,13 @@ fn brought(
     let placed = Placed::of(accepted, registry)?;
     let mut blobs = BTreeMap::new();
     for (digest, size) in accepted.images().iter().flat_map(|image| &image.blobs) {
-        let place = accepted.blob(digest).and_then(|blob| blob.place());
-        let (file, offset) = place.ok_or_else(|| Failure::no(anyhow!("{digest} is not in it")))?;
-        let blob = Blob {
-            digest: *digest,
-            file,
-            offset,
-            size: *size,
-        };
-        blobs.entry(*digest).or_insert_with(|| Arc::new(blob));
+        let blob = accepted.blob(digest).and_then(|blob| blob.place());
+        let blob = blob_at(*digest, blob, *size)?;
+        blobs.entry(*digest).or_insert(blob);
     }
     let image = |placed: &importer::PlacedImage<'_>| Image {
         repository: placed.repository.to_string(),
-        tag: match &placed.reference {
-            Reference::Tag(tag) => Some(tag.to_string()),
-            Reference::Digest(_) => None,
-        },
+        tag: tag(&placed.reference),
         root: Arc::clone(&placed.image.root),
         children: placed.image.children.clone(),
         blobs: placed
@@ -296,12 +289,63 @@ fn brought(
             .map(|digest| Arc::clone(&blobs[digest]))
             .collect(),
     };
+    let images = placed.images.iter().map(image);
     let mirrors = placed.mirrors.iter();
     Ok(Brought {
         name: path.display().to_string(),
-        images: placed.images.iter().map(image).collect(),
+        images: images.chain([head(&placed.head)?]).collect(),
         mirrors: mirrors
             .map(|(host, path)| (host.clone(), path.to_string()))
             .collect(),
     })
+}
+
+/// The head of an archive, for sites that deploy its version later without the medium.
+fn head(artifact: &Artifact) -> Result<Image, Failure> {
+    let config = in_memory(Artifact::CONFIG).map_err(cannot_hold)?;
+    let config = Some((Arc::new(config), 0));
+    let size = Artifact::CONFIG.len() as u64;
+    let head = &artifact.head;
+    Ok(Image {
+        repository: artifact.repository.to_string(),
+        tag: tag(&artifact.reference),
+        root: Arc::clone(&artifact.manifest),
+        children: Vec::new(),
+        blobs: vec![
+            blob_at(head.digest(), head.place(), head.size())?,
+            blob_at(artifact.config, config, size)?,
+        ],
+    })
+}
+
+/// What is served is files: a few bytes of our own lie in one that is memory.
+fn in_memory(bytes: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("solution", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn cannot_hold(error: io::Error) -> Failure {
+    Failure::unknown(anyhow::Error::new(error).context("cannot make a file in memory"))
+}
+
+fn tag(reference: &Reference) -> Option<String> {
+    match reference {
+        Reference::Tag(tag) => Some(tag.to_string()),
+        Reference::Digest(_) => None,
+    }
+}
+
+fn blob_at(
+    digest: Digest,
+    place: Option<(Arc<File>, u64)>,
+    size: u64,
+) -> Result<Arc<Blob>, Failure> {
+    let (file, offset) = place.ok_or_else(|| Failure::no(anyhow!("{digest} is not in it")))?;
+    Ok(Arc::new(Blob {
+        digest,
+        file,
+        offset,
+        size,
+    }))
 }

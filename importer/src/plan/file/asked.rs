@@ -14,7 +14,8 @@ use crate::model::error::Error;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
 use crate::model::request::{
-    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Nodes, PullLogin, Recreate, Request, Target,
+    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Missing, Nodes, PullLogin, Recreate, Request,
+    Target,
 };
 use crate::model::writer::Writer;
 
@@ -24,6 +25,8 @@ use crate::model::writer::Writer;
 pub(super) struct FiledRequest {
     registry: Address,
     pull_registry: Option<Address>,
+    #[serde(default, skip_serializing_if = "Missing::is_pushed")]
+    missing: Missing,
     goal: FiledGoal,
     pub(super) allowed: Allowed,
     accepted: BTreeSet<String>,
@@ -132,6 +135,7 @@ impl FiledRequest {
         Ok(Self {
             registry: Address(request.registry.clone()),
             pull_registry: request.pull_registry.clone().map(Address),
+            missing: request.missing,
             goal,
             allowed: request.allowed,
             accepted: request.accepted.clone(),
@@ -167,6 +171,7 @@ impl FiledRequest {
         Request {
             registry: self.registry.0,
             pull_registry: self.pull_registry.map(|address| address.0),
+            missing: self.missing,
             goal,
             allowed: self.allowed,
             accepted: self.accepted,

@@ -10,7 +10,9 @@ use super::*;
 use crate::model::authority::Authority;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
-use crate::model::request::{Allowed, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target};
+use crate::model::request::{
+    Allowed, Goal, HelmFrom, LeftOpen, Login, Missing, Nodes, PullLogin, Target,
+};
 use crate::model::writer::Turn;
 use crate::plan::hidden::Hidden;
 use crate::plan::summary::PlannedTarget;
@@ -83,6 +85,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
     Request {
         registry: "push.test:5000/a".parse().unwrap(),
         pull_registry: None,
+        missing: Missing::Refuse,
         goal: Goal::Deployed(Target {
             environment: "prod".parse().unwrap(),
             namespace: None,

@@ -150,6 +150,7 @@ impl Planner<'_> {
         } = self.arguments;
         let chosen = self.chosen.clone();
         let mut request = import::of_goal(goal, &chosen.registry, chosen.pull_registry, turn)?;
+        request.missing = chosen.missing;
         request.from_site = chosen.from_site;
         Ok(import::allow(request, registries, signers))
     }
