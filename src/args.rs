@@ -169,6 +169,15 @@ pub(crate) struct RegistryArguments {
     pub(crate) plain_http: bool,
 }
 
+/// Where a push tells programs how far it is.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct ProgressArguments {
+    /// Write what a push does to this file or pipe while it does it, as JSON, one object a line; `-` is standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) progress: Option<PathBuf>,
+}
+
 /// Where logins are kept.
 #[derive(Args, Debug)]
 pub(crate) struct LoginFileArguments {

@@ -20,6 +20,7 @@ mod passphrase;
 mod plans;
 mod plugin;
 mod progress;
+mod push_events;
 mod registries;
 mod render;
 mod terminal;

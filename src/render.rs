@@ -113,6 +113,12 @@ pub(crate) fn json<T: Serialize>(value: &T) {
     }
 }
 
+/// A result as one line of JSON with its end, for a stream that is not standard output.
+pub(crate) fn json_line<T: Serialize>(value: &T) -> String {
+    let text = as_json(value).expect("texts and numbers");
+    versioned(text) + "\n"
+}
+
 /// JSON that means the same and that a terminal shows as it is: what [`line()`] would make another text of is escaped in
 /// JSON's own way.
 fn as_json<T: Serialize>(value: &T) -> serde_json::Result<String> {

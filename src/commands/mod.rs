@@ -29,6 +29,7 @@ mod pack;
 mod parameters;
 mod postrender;
 mod preflight;
+mod pushing;
 mod question;
 mod rbac;
 mod refusal;

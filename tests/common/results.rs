@@ -47,11 +47,34 @@ pub(crate) fn outside(arguments: &[String], answer: &Value) -> Vec<String> {
         Some(verb) => file_of(&verb),
         None => "results/common.schema.json#/$defs/failure".to_owned(),
     };
+    outside_of(&schema, answer)
+}
+
+/// What of a value is outside a schema.
+fn outside_of(schema: &str, value: &Value) -> Vec<String> {
     let schema = serde_json::json!({ "$ref": format!("{BASE}{schema}") });
     let options = jsonschema::options().with_retriever(Committed);
     let validator = options.build(&schema).unwrap();
-    let errors = validator.iter_errors(answer);
+    let errors = validator.iter_errors(value);
     let words =
         |error: jsonschema::ValidationError<'_>| format!("{}: {error}", error.instance_path());
     errors.map(words).collect()
+}
+
+/// What a push has told (`--progress`): each line inside its schema, and the bytes never going back.
+#[track_caller]
+pub(crate) fn push_events(text: &str) -> Vec<Value> {
+    let read = |line| serde_json::from_str(line).unwrap();
+    let events: Vec<Value> = text.lines().map(read).collect();
+    let mut before = 0;
+    for event in &events {
+        let outside = outside_of("results/push-event.schema.json", event);
+        assert!(outside.is_empty(), "{outside:#?} in {event}");
+        let [done, total] = ["bytesDone", "bytesTotal"].map(|name| event[name].as_u64().unwrap());
+        assert!((before..=total).contains(&done), "{before} before {event}");
+        before = done;
+    }
+    let begins = events.first().map(|event| &event["event"]);
+    assert_eq!(begins, Some(&Value::from("planned")), "{text}");
+    events
 }

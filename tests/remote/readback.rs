@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{Answer, Desk};
+use crate::common::{Answer, Desk, results};
 use crate::server::{Protection, Server};
-use crate::setup::{image, index, large, pack, push, write_layout, write_source};
+use crate::setup::{LARGE, image, index, large, pack, push, write_layout, write_source};
 
 const KEY: [&str; 2] = ["--key", "publisher.pub"];
 
@@ -54,7 +54,7 @@ fn every_byte_is_read_by_the_archive_or_by_its_head() {
     });
     assert_eq!(by_archive, by_head);
     // The large layer alone lies in three repositories.
-    assert!(by_archive["bytes"].as_u64().unwrap() > 3 * crate::setup::LARGE);
+    assert!(by_archive["bytes"].as_u64().unwrap() > 3 * LARGE);
     let refused = verify(&desk, &server, KEPT, &["--repair"]);
     assert_eq!(refused.code, 2, "{refused:?}");
 }
@@ -83,8 +83,12 @@ fn what_is_missing_is_named_and_repaired() {
     assert_eq!(of("1"), 1, "{faults:?}");
     let text = verify(&desk, &server, KEPT, &[]).failure(1);
     assert!(text.contains("app-1"), "{text}");
-    let repaired = verify(&desk, &server, ARCHIVE, &["--repair"]).success();
+    let repair = ["--repair", "--progress", "events"];
+    let repaired = verify(&desk, &server, ARCHIVE, &repair).success();
     assert!(repaired.contains("repaired: "), "{repaired}");
+    let events = results::push_events(&fs::read_to_string(desk.path("events")).unwrap());
+    assert_eq!(events[0]["bytesTotal"], LARGE);
+    assert_eq!(events.last().unwrap()["complete"], true);
     let whole = verify(&desk, &server, KEPT, &[]).success();
     assert!(whole.contains("has all of shop-1.0.0"), "{whole}");
 }

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use fixtures::image::{ImageBuilder, Platform};
 use fixtures::layer::Layer;
 use fixtures::proxy::{Action, Proxy, Seen};
+use serde_json::Value;
 
-use crate::common::{Answer, Desk};
+use crate::common::{Answer, Desk, results};
 use crate::server::{Protection, Server, eventually};
 use crate::setup::{pack, write_layout, write_source};
 
@@ -51,6 +53,64 @@ fn answer(desk: &Desk, arguments: &[&str]) -> Answer {
     Answer::of(command.args(arguments))
 }
 
+/// What a push has told in a file.
+#[track_caller]
+fn told(desk: &Desk, file: &str) -> Vec<Value> {
+    results::push_events(&fs::read_to_string(desk.path(file)).unwrap())
+}
+
+#[test]
+fn a_push_tells_programs_each_step_and_how_long_it_will_take() {
+    let (desk, server) = (desk(), Server::start(&Protection::None));
+    let proxy = Proxy::start(server.port, |seen: &Seen| {
+        if seen.method == "PATCH" {
+            Action::Think(Duration::from_millis(700))
+        } else {
+            Action::Forward
+        }
+    });
+    let began = Instant::now();
+    let flags = ["--output", "json", "--progress", "events"];
+    let answer = answer(&desk, &import(&proxy.host(), &flags));
+    assert_eq!(answer.code, 0, "{answer:?}");
+    // The result is the one document that it always was.
+    let receipt = answer.json();
+    let events = told(&desk, "events");
+    let of = |kind: &'static str| events.iter().filter(move |it| it["event"] == kind);
+    let [planned] = &of("planned").collect::<Vec<_>>()[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(planned["bytesTotal"], receipt["bytesToPush"]);
+    assert_eq!(planned["solution"], "shop-1.0.0");
+    assert_eq!(planned["bytesPerSecond"], Value::Null);
+    let kinds = ["uploaded", "mounted", "present"];
+    let blobs = kinds.map(|kind| receipt[kind]["blobs"].as_u64().unwrap());
+    assert_eq!(of("blobInPlace").count() as u64, blobs.iter().sum::<u64>());
+    assert!(of("manifestInPlace").count() > 1);
+    assert!(of("sent").count() as u64 <= began.elapsed().as_secs() * 4 + 5);
+    // The last part begins when the speed is known.
+    let last = of("sent").next_back().unwrap();
+    let speed = last["bytesPerSecond"].as_u64().unwrap();
+    let left = last["bytesTotal"].as_u64().unwrap() - last["bytesDone"].as_u64().unwrap();
+    assert_eq!(last["secondsLeft"], left.div_ceil(speed));
+    let last = events.last().unwrap();
+    assert_eq!(last["event"], "done");
+    assert_eq!(last["complete"], true);
+    assert_eq!(last["bytesDone"], last["bytesTotal"]);
+
+    // Nothing that is there is written to, and another push can be read from standard error.
+    let size = desk.path("large.iso").metadata().unwrap().len();
+    let refused = self::answer(&desk, &import(&proxy.host(), &["--progress", "large.iso"]));
+    assert!(refused.failure(1).contains("holds something already"));
+    assert_eq!(desk.path("large.iso").metadata().unwrap().len(), size);
+    let again = self::answer(&desk, &import(&proxy.host(), &["--progress", "-"]));
+    assert_eq!(again.code, 0, "{again:?}");
+    let lines = again.stderr.lines().filter(|line| line.starts_with('{'));
+    let lines: Vec<&str> = lines.collect();
+    let events = results::push_events(&lines.join("\n"));
+    assert_eq!(events.last().unwrap()["complete"], true);
+}
+
 #[test]
 fn an_import_that_is_killed_goes_on_where_it_was() {
     let (desk, mut server) = (desk(), Server::start(&Protection::None));
@@ -66,7 +126,8 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     let host = proxy.host();
     let mut command = desk.command();
     command.env("XDG_STATE_HOME", desk.path("state"));
-    command.args(import(&host, &[])).stdout(Stdio::null());
+    command.args(import(&host, &["--progress", "killed"]));
+    command.stdout(Stdio::null());
     let mut killed = command.stderr(Stdio::null()).spawn().unwrap();
     eventually("half of the third part", || {
         proxy.taken() >= COMPLETE * PART + PART / 2
@@ -78,7 +139,8 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     server.restart();
     proxy.change(|_| Action::Buffer);
     let before = proxy.taken();
-    let answer = answer(&desk, &import(&host, &["--output", "json"]));
+    let flags = ["--output", "json", "--progress", "events"];
+    let answer = answer(&desk, &import(&host, &flags));
     assert_eq!(answer.code, 0, "{answer:?}");
     let sent = proxy.taken() - before;
     let left = SIZE - COMPLETE * PART;
@@ -87,6 +149,15 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     let receipt = answer.json();
     let resumed = serde_json::json!({"blobs": 1, "bytes": COMPLETE * PART});
     assert_eq!(receipt["resumed"], resumed);
+    let has = |file: &str, name: &str, field: &str, value: &Value| {
+        let mut events = told(&desk, file).into_iter();
+        events.any(|event| event["event"] == name && event[field] == *value)
+    };
+    assert!(has("events", "resumed", "from", &(COMPLETE * PART).into()));
+    let arrival = "resumed".into();
+    assert!(has("events", "blobInPlace", "arrival", &arrival));
+    assert!(has("events", "done", "complete", &true.into()));
+    assert!(!told(&desk, "killed").iter().any(|it| it["event"] == "done"));
     let bytes = receipt["bytes"].as_u64().unwrap();
     // What is small may have come beside the layer the first time.
     let uploaded = receipt["uploaded"]["bytes"].as_u64().unwrap();
@@ -127,9 +198,17 @@ fn an_import_that_gives_up_says_what_is_in_place_and_what_is_not() {
             Action::Forward
         }
     });
-    let flags = ["--output", "json"];
+    let flags = ["--output", "json", "--progress", "events"];
     let answer = answer(&desk, &import(&proxy.host(), &flags));
     assert_eq!(answer.code, 1, "{answer:?}");
+    let events = told(&desk, "events");
+    let mut failed = events.iter().filter(|event| event["event"] == "failed");
+    let failed = failed.next().unwrap();
+    assert_eq!(failed["what"], Layer::random(1, SIZE).digest());
+    assert!(failed["why"].to_string().contains("no permission"));
+    let last = events.last().unwrap();
+    assert_eq!(last["event"], "done");
+    assert_eq!(last["complete"], false);
     let push = &answer.json()["push"];
     let uploaded = push["uploaded"]["bytes"].as_u64().unwrap();
     assert!(uploaded > 0 && uploaded < SIZE, "all but the layer: {push}");

@@ -435,6 +435,14 @@ impl Error {
         }
     }
 
+    /// The message with all its causes.
+    pub(crate) fn in_full(&self) -> String {
+        let first: &dyn std::error::Error = self;
+        let chain = std::iter::successors(Some(first), |error| error.source());
+        let texts: Vec<String> = chain.map(ToString::to_string).collect();
+        texts.join(": ")
+    }
+
     /// Whether the same call may succeed in a moment, so that this client tries it again by itself. A registry that was
     /// too slow has had its time.
     #[must_use]

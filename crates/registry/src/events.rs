@@ -61,6 +61,15 @@ pub enum Event {
         /// How it came there.
         arrival: Arrival,
     },
+    /// A blob did not come into a repository.
+    BlobFailed {
+        /// The blob.
+        digest: Digest,
+        /// Where it is missing.
+        repository: Repository,
+        /// Why.
+        reason: String,
+    },
     /// A manifest is in a repository under this reference.
     ManifestInPlace {
         /// Where it is.
@@ -69,6 +78,15 @@ pub enum Event {
         reference: Reference,
         /// [`Arrival::Uploaded`] or [`Arrival::Present`].
         arrival: Arrival,
+    },
+    /// A manifest was tried and did not come into a repository.
+    ManifestFailed {
+        /// Where it is missing.
+        repository: Repository,
+        /// What names it.
+        reference: Reference,
+        /// Why.
+        reason: String,
     },
     /// So many bytes of a blob, from its beginning, are here. Goes back when a blob has to be fetched again.
     BlobReceived {

@@ -170,6 +170,11 @@ impl Run<'_> {
                 if error.is_source() {
                     placed.unusable.insert(digest, Arc::clone(&error));
                 }
+                (self.tell)(Event::BlobFailed {
+                    digest,
+                    repository: repository.clone(),
+                    reason: error.in_full(),
+                });
                 report.failed_blobs.push(FailedBlob {
                     digest,
                     repository: repository.clone(),

@@ -86,7 +86,14 @@ impl Run<'_> {
                     }
                 }
             }
-            Err(error) => ManifestOutcome::Failed(error),
+            Err(error) => {
+                (self.tell)(Event::ManifestFailed {
+                    repository: manifest.repository.clone(),
+                    reference: manifest.reference.clone(),
+                    reason: error.in_full(),
+                });
+                ManifestOutcome::Failed(error)
+            }
         };
         (index, outcome)
     }

@@ -50,6 +50,13 @@ impl Readback {
         Ok(registry::verify(client, &self.job, tell).await?)
     }
 
+    /// Bytes of the blobs among these faults, each counted once.
+    #[must_use]
+    pub fn bytes_of(&self, faults: &[Faulty]) -> u64 {
+        let blobs = self.only(faults).blobs;
+        blobs.iter().map(|blob| blob.size).sum()
+    }
+
     /// Pushes what was found to be wrong, and reads that once more. Tags that name something else stay: whoever moved them
     /// may have meant it.
     pub async fn repair(

@@ -11,8 +11,11 @@ use clap::Args;
 use importer::{Adopt, Run};
 
 use super::import::{Registries, SignerArguments};
-use crate::args::{ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, choose};
+use crate::args::{
+    ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, ProgressArguments, choose,
+};
 use crate::failure::{Failure, Outcome};
+use crate::push_events;
 
 /// Make the cluster as a file says: a `SolutionsConfiguration`, or a plan that may be approved
 #[derive(Args, Debug)]
@@ -85,6 +88,9 @@ pub(crate) struct Arguments {
     registries: Registries,
 
     #[command(flatten)]
+    progress: ProgressArguments,
+
+    #[command(flatten)]
     cluster: ClusterArguments,
 
     #[command(flatten)]
@@ -130,6 +136,7 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    push_events::begin(&arguments.progress)?;
     match (&arguments.file, &arguments.plan) {
         (_, Some(path)) => plan::run(arguments, path, output),
         (Some(path), None) => configuration::run(arguments, path, output),

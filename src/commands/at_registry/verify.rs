@@ -4,20 +4,23 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use importer::{Error, Readback, Repaired};
-use registry::{Client, Fault, Faulty, Reference, RegistryAddress};
+use registry::{Client, Fault, Faulty, Reference, RegistryAddress, Verified};
 use schemas::{Digest, SolutionId, SolutionName, Version};
 use serde::Serialize;
 use validator::{Accepted, AcceptedBefore, Depth};
 
-use crate::args::{Output, RegistryArguments, choose};
+use crate::args::{Output, ProgressArguments, RegistryArguments, choose};
+use crate::commands::pushing::Pushing;
 use crate::commands::validate::check;
 use crate::commands::vouched::{self, Head, JudgeArguments, refuse};
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, environment, interrupt, progress, render};
+use crate::{cluster, environment, interrupt, progress, push_events, render};
 
 /// Read back everything that a registry has of an archive, and compare every byte
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    mut_arg("progress", |argument| argument.requires("repair")),
+    after_help = "\
 The archive is a file, or the name and version of what the registry keeps: then its head, which lies
 beside the images, says what there has to be.
 
@@ -28,7 +31,8 @@ that they have, whatever is pushed: then it says what to remove there.
 Examples:
   solution registry verify shop.iso --key publisher.pub --registry registry.example/apps
   solution registry verify shop 1.0.0 --key publisher.pub --registry registry.example/apps
-  solution registry verify shop.iso --key publisher.pub --registry registry.example/apps --repair")]
+  solution registry verify shop.iso --key publisher.pub --registry registry.example/apps --repair"
+)]
 pub(crate) struct VerifyArguments {
     /// The archive, or the name of a Solution whose archive the registry keeps
     #[arg(value_name = "ARCHIVE|NAME")]
@@ -45,6 +49,9 @@ pub(crate) struct VerifyArguments {
     /// Push what is missing or damaged, and read it again
     #[arg(long)]
     repair: bool,
+
+    #[command(flatten)]
+    progress: ProgressArguments,
 
     #[command(flatten)]
     reach: RegistryArguments,
@@ -81,6 +88,7 @@ struct ShownFault {
 }
 
 pub(crate) fn run(arguments: &VerifyArguments, output: Output) -> Result<Outcome, Failure> {
+    push_events::begin(&arguments.progress)?;
     let client = vouched::client(&arguments.registry, &arguments.reach)?;
     if let Some(version) = &arguments.version {
         let name = arguments.archive.to_string_lossy();
@@ -148,7 +156,7 @@ async fn verify(
     let verified = verified?;
     let (blobs, bytes) = (verified.blobs, verified.bytes);
     let repaired = if arguments.repair && !verified.faults.is_empty() {
-        readback.repair(client, verified, &|_| ()).await?
+        repair(&readback, verified, (accepted, client), output).await?
     } else {
         Repaired {
             healed: Vec::new(),
@@ -175,6 +183,24 @@ async fn verify(
     render::result(output, &found, show);
     let is_whole = found.faults.is_empty();
     Ok(choose(is_whole, Outcome::Yes, Outcome::No))
+}
+
+/// Pushes what is wrong once more.
+async fn repair(
+    readback: &Readback,
+    verified: Verified,
+    (accepted, client): (&Accepted, &Client),
+    output: Output,
+) -> Result<Repaired, Error> {
+    let solution = accepted.statement().predicate.id.to_string();
+    let registry = client.address().to_string();
+    let bytes = readback.bytes_of(&verified.faults);
+    let pushing = Pushing::new(output, (&solution, &registry), bytes);
+    let tell = |event| pushing.take(&event);
+    let repaired = readback.repair(client, verified, &tell).await;
+    let whole = |repaired: &Repaired| repaired.errors.is_empty() && repaired.left.is_empty();
+    pushing.finish(repaired.as_ref().is_ok_and(whole));
+    repaired
 }
 
 impl ShownFault {

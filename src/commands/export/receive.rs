@@ -46,7 +46,9 @@ impl Receiving {
             | Event::BlobResumed { .. }
             | Event::JournalIgnored { .. }
             | Event::BlobInPlace { .. }
-            | Event::ManifestInPlace { .. } => {}
+            | Event::BlobFailed { .. }
+            | Event::ManifestInPlace { .. }
+            | Event::ManifestFailed { .. } => {}
         }
     }
 

@@ -13,8 +13,8 @@ use super::super::image_map::{LayoutArguments, MapArguments};
 use super::super::parameters::ParameterArguments;
 use super::then::Then;
 use crate::args::{
-    ChangeArguments, ClusterArguments, IncludedHelmArguments, RegistryArguments, TrustArguments,
-    choose, seconds,
+    ChangeArguments, ClusterArguments, IncludedHelmArguments, ProgressArguments, RegistryArguments,
+    TrustArguments, choose, seconds,
 };
 
 /// What is in front of the address of a registry that can only be read.
@@ -77,6 +77,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) map: MapArguments,
+
+    #[command(flatten)]
+    pub(super) progress: ProgressArguments,
 
     #[command(flatten)]
     pub(super) place: Place,

@@ -33,8 +33,8 @@ use super::give;
 use super::image_map::{Mapping, ShownMap};
 use super::watch::watch;
 use crate::args::Output;
-use crate::cluster;
 use crate::failure::{Failure, Outcome};
+use crate::{cluster, push_events};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let layout = arguments.layout.layout();
@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         ));
     }
     arguments.map.set_aside(output);
+    push_events::begin(&arguments.progress)?;
     let (archive, signers) = (&arguments.archive, &arguments.signers);
     let Some(found) = accept(archive, signers, "nothing was imported", output)? else {
         return Ok(Outcome::No);

@@ -5,13 +5,13 @@ use registry::{Client, Options};
 use validator::{Accepted, Finding};
 
 use super::Mapped;
-use super::apply::Pushing;
 use super::arguments::{Arguments, ImageRegistry};
 use super::then::Then;
 use crate::args::{Output, choose};
 use crate::cluster;
 use crate::commands::give;
 use crate::commands::image_map::{Mapping, ShownMap};
+use crate::commands::pushing::Pushing;
 use crate::commands::refusal::refuse;
 use crate::failure::{Failure, Outcome};
 use crate::{registries, render};
@@ -84,9 +84,11 @@ async fn carry_out(
             render::dry(Run::Dry);
         }));
     };
-    let pushing = Pushing::new(output, ready.summary().bytes_to_push);
+    let plan = ready.summary();
+    let push = (plan.solution.as_str(), plan.registry.as_str());
+    let pushing = Pushing::new(output, push, plan.bytes_to_push);
     let receipt = ready.apply(client, &|event| pushing.take(&event)).await;
-    pushing.finish();
+    pushing.finish(receipt.is_ok());
     let mapped = Mapped {
         result: &receipt?,
         map: Some(map),

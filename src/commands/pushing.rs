@@ -1,0 +1,179 @@
+//! How far a push has come: a bar for people, events for programs.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use registry::{Arrival, Event};
+use schemas::Digest;
+use watch::Progress;
+
+use crate::args::{Output, choose};
+use crate::progress::{self, Bar};
+use crate::push_events::{self, Telling};
+use crate::{render, verbose};
+
+/// A push that is shown.
+pub(super) struct Pushing {
+    output: Output,
+    bar: Bar,
+    state: Mutex<State>,
+}
+
+struct State {
+    sent: Sent,
+    telling: Option<Telling>,
+}
+
+impl Pushing {
+    /// Begins to push so many bytes of a Solution to a registry.
+    pub(super) fn new(output: Output, (solution, registry): (&str, &str), bytes: u64) -> Self {
+        let drawn = choose(push_events::on_standard_error(), Output::Json, output);
+        Self {
+            output,
+            bar: progress::bytes(drawn, "push", bytes),
+            state: Mutex::new(State {
+                sent: Sent::of(bytes),
+                telling: Telling::begin(solution, registry, bytes),
+            }),
+        }
+    }
+
+    /// Takes one event.
+    pub(super) fn take(&self, event: &Event) {
+        let mut state = self.state();
+        state.sent.take(event);
+        let progress = state.sent.progress();
+        self.bar.show("push", progress);
+        if let Some(telling) = &mut state.telling {
+            telling.take(event, progress);
+        }
+        let human = self.output == Output::Human;
+        match event {
+            Event::BlobResumed {
+                digest,
+                repository,
+                from,
+                size,
+            } if human => {
+                let [from, size] = [*from, *size].map(render::bytes);
+                let note = format!("{digest} goes on in {repository} at {from} of {size}");
+                self.bar.suspend(|| render::note(note));
+            }
+            Event::JournalIgnored { reason } => {
+                self.bar.suspend(|| verbose::note(reason));
+            }
+            _ => {}
+        }
+    }
+
+    /// The push has ended, with everything in place or not. Only the first call counts.
+    pub(super) fn finish(&self, complete: bool) {
+        self.bar.finish_and_clear();
+        let mut state = self.state();
+        let progress = state.sent.progress();
+        if let Some(telling) = state.telling.take() {
+            telling.end(complete, progress);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How far each blob has come, of those bytes that this push has to send: what the registry has of an earlier import is no
+/// work, and would make this one look faster than it is. A blob that begins again never takes the bar back.
+#[derive(Default)]
+struct Sent {
+    planned: u64,
+    blobs: HashMap<Digest, OfBlob>,
+}
+
+#[derive(Default)]
+struct OfBlob {
+    /// What the registry had of it.
+    before: u64,
+    /// The end of what was sent.
+    position: u64,
+}
+
+impl Sent {
+    fn of(planned: u64) -> Self {
+        Self {
+            planned,
+            ..Self::default()
+        }
+    }
+
+    /// Takes one event of the push.
+    fn take(&mut self, event: &Event) {
+        let (digest, position) = match event {
+            Event::BlobSent {
+                digest, position, ..
+            } => (digest, *position),
+            Event::BlobInPlace {
+                digest,
+                size,
+                arrival: Arrival::Uploaded | Arrival::Resumed { .. },
+                ..
+            } => (digest, *size),
+            Event::BlobResumed { digest, from, .. } => {
+                let blob = self.blobs.entry(*digest).or_default();
+                if blob.position == 0 {
+                    blob.before = *from;
+                }
+                (digest, *from)
+            }
+            _ => return,
+        };
+        let blob = self.blobs.entry(*digest).or_default();
+        blob.position = blob.position.max(position);
+    }
+
+    /// Bytes sent so far, of all that are to be.
+    fn progress(&self) -> Progress {
+        let before: u64 = self.blobs.values().map(|blob| blob.before).sum();
+        let reached: u64 = self.blobs.values().map(|blob| blob.position).sum();
+        Progress {
+            done: reached - before,
+            total: self.planned.saturating_sub(before),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_is_no_work_and_nothing_goes_back() {
+        let digest = |number| Digest::new([number; 32]);
+        let sent = |number, position| Event::BlobSent {
+            digest: digest(number),
+            position,
+        };
+        let resumed = Event::BlobResumed {
+            digest: digest(1),
+            repository: "app".parse().unwrap(),
+            from: 60,
+            size: 100,
+        };
+        let mut pushing = Sent::of(150);
+        let mut shown = Vec::new();
+        for event in [
+            sent(2, 10),
+            resumed,
+            sent(1, 70),
+            // Begun again, and sent once more.
+            sent(1, 20),
+            sent(2, 50),
+            sent(1, 100),
+        ] {
+            pushing.take(&event);
+            let Progress { done, total } = pushing.progress();
+            shown.push((done, total));
+        }
+        let expected = [(10, 150), (10, 90), (20, 90), (20, 90), (60, 90), (90, 90)];
+        assert_eq!(shown, expected);
+    }
+}
