@@ -33,7 +33,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
     let result = runtime.block_on(async {
         tokio::select! {
             result = work => result,
-            () = interrupt::asked() => Err(Failure::unknown(anyhow!("interrupted"))),
+            () = interrupt::over() => Err(Failure::unknown(anyhow!("interrupted"))),
         }
     });
     if interrupt::cancel().is_asked() {

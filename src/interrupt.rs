@@ -2,7 +2,8 @@
 //! process that the signal killed, and with a sentence on what is done and what is not.
 //!
 //! A command that notices the signal stops by itself: it asks [`cancel`] between two steps, or awaits [`asked`]. One that
-//! does not notice, since it waits for a disc or a terminal, is ended. A second signal ends the program at once.
+//! does not notice, since it waits for a disc or a terminal, is ended. A push has some seconds to finish what is under way
+//! ([`finishing`]). A second signal ends the program at once.
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
@@ -16,10 +17,19 @@ use watch::Cancel;
 
 use crate::args::Output;
 use crate::failure::{Failure, Outcome, signal_code};
+use crate::render;
 
-/// How many milliseconds a command has to notice a signal and to end: less than the second in which people expect it,
-/// unless a verb takes more.
-static LONGEST: AtomicU64 = AtomicU64::new(750);
+/// How many milliseconds a command has to notice a signal and to end: less than the second in which people expect it.
+const SOON: u64 = 750;
+/// How long what is under way may take to finish: one part of a blob over a line of 100 Mbit/s, and no longer than
+/// somebody waits who has asked for an end.
+const FINISHING: Duration = Duration::from_secs(5);
+/// How often it is looked whether that is done.
+const LOOK: Duration = Duration::from_millis(20);
+/// The same as [`SOON`], unless a verb takes more.
+static LONGEST: AtomicU64 = AtomicU64::new(SOON);
+/// Whether something is under way that is worth finishing.
+static FINISHES: AtomicBool = AtomicBool::new(false);
 /// Set once the program was asked to end.
 static FLAG: AtomicBool = AtomicBool::new(false);
 /// The first signal.
@@ -60,6 +70,33 @@ pub(crate) async fn asked() {
     NOTICE.notified().await;
 }
 
+/// Returns once the program was asked to end, and what lets itself be finished has been or had its time. For one waiter.
+pub(crate) async fn over() {
+    asked().await;
+    let end = tokio::time::Instant::now() + FINISHING;
+    while FINISHES.load(Ordering::SeqCst) && tokio::time::Instant::now() < end {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Something is under way that ends by itself soon after a signal, and is worth finishing, as long as the value lives.
+#[derive(Debug)]
+pub(crate) struct Finishing(());
+
+/// Begins such a thing.
+pub(crate) fn finishing() -> Finishing {
+    take_time(FINISHING + Duration::from_millis(SOON));
+    FINISHES.store(true, Ordering::SeqCst);
+    Finishing(())
+}
+
+impl Drop for Finishing {
+    fn drop(&mut self) {
+        FINISHES.store(false, Ordering::SeqCst);
+        take_time(Duration::from_millis(SOON));
+    }
+}
+
 /// Gives this command more time to end: somebody else waits for what it has begun.
 pub(crate) fn take_time(longest: Duration) {
     let milliseconds = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
@@ -74,7 +111,7 @@ pub(crate) fn note(sentence: String) {
 /// How a command that did not succeed has ended: by the signal, if there was one and it found no answer.
 pub(crate) fn judge(failure: Failure) -> Failure {
     match (first(), failure.outcome()) {
-        (Some(signal), Outcome::Unknown) => ended(signal),
+        (Some(signal), Outcome::Unknown) => ended(signal).with_push_of(failure),
         _ => failure,
     }
 }
@@ -90,6 +127,12 @@ fn watch(mut woken: UnixStream, output: Output) {
         return;
     }
     NOTICE.notify_one();
+    if output == Output::Human && FINISHES.load(Ordering::SeqCst) {
+        let seconds = FINISHING.as_secs();
+        render::note!(
+            "finishing what is under way, for {seconds} s at most; a second signal ends it at once"
+        );
+    }
     std::thread::sleep(Duration::from_millis(LONGEST.load(Ordering::SeqCst)));
     take_last_word();
     let signal = first().unwrap_or(SIGTERM);

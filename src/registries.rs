@@ -10,7 +10,7 @@ use sources::{CertificateFolders, CertificatePlace};
 
 use crate::args::{RegistryArguments, choose};
 use crate::failure::Failure;
-use crate::{disk, environment, own, verbose};
+use crate::{disk, environment, interrupt, own, verbose};
 
 /// How registries are reached, without a login and without what one registry has of its own.
 pub(crate) fn options(arguments: &RegistryArguments) -> Result<Options, Failure> {
@@ -62,6 +62,7 @@ pub(crate) fn client(
     let mut options = certified(options, arguments, registry)?;
     options.credentials = login(registry)?;
     options.journal = journal();
+    options.stop = interrupt::cancel();
     Ok(Client::new(registry, options)?)
 }
 

@@ -25,7 +25,6 @@ struct State {
 enum Stage {
     #[default]
     Before,
-    Pushing,
     Pushed,
     /// A pod pulls an image.
     Proof,
@@ -51,7 +50,6 @@ impl State {
     /// Whether the event changes what is to be said.
     fn take(&mut self, event: &Event) -> bool {
         let stage = match event {
-            Event::Push(_) => Stage::Pushing,
             Event::Pushed => Stage::Pushed,
             Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
             Event::Standing(_) | Event::Release(..) if self.stage != Stage::Restoring => {
@@ -67,7 +65,9 @@ impl State {
                 self.removed += 1;
                 return true;
             }
-            Event::Object { .. }
+            // What a push has done it says itself.
+            Event::Push(_)
+            | Event::Object { .. }
             | Event::Migrated { .. }
             | Event::Nodes(_)
             | Event::Behind { .. }
@@ -83,9 +83,6 @@ impl State {
 
     fn sentence(&self) -> String {
         let while_ = match self.stage {
-            Stage::Pushing => {
-                return "interrupted while pushing: nothing in the cluster was changed; running the same command again sends only what is missing".to_owned();
-            }
             Stage::Before => "",
             Stage::Pushed => " after all images were pushed",
             Stage::Proof => " while a pod was pulling an image",

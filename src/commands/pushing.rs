@@ -1,4 +1,4 @@
-//! How far a push has come: a bar for people, events for programs.
+//! How far a push has come: a bar for people, events for programs, and a sentence for the one whom a signal ends.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,10 @@ use schemas::Digest;
 use watch::Progress;
 
 use crate::args::{Output, choose};
+use crate::interrupt::Finishing;
 use crate::progress::{self, Bar};
 use crate::push_events::{self, Telling};
-use crate::{render, verbose};
+use crate::{interrupt, render, verbose};
 
 /// A push that is shown.
 pub(super) struct Pushing {
@@ -20,21 +21,52 @@ pub(super) struct Pushing {
 }
 
 struct State {
+    solution: String,
+    goal: Goal,
     sent: Sent,
+    /// Blobs that are in place, and their bytes.
+    placed: (usize, u64),
     telling: Option<Telling>,
+    /// Until the end of the push.
+    finishing: Option<Finishing>,
+}
+
+/// What a push is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// The registry has everything.
+    Registry,
+    /// Then the cluster is changed.
+    Cluster,
+}
+
+/// What is pushed where.
+#[derive(Debug)]
+pub(super) struct Push<'a> {
+    pub(super) solution: &'a str,
+    pub(super) registry: &'a str,
+    /// Bytes that are missing there.
+    pub(super) bytes: u64,
+    pub(super) goal: Goal,
 }
 
 impl Pushing {
-    /// Begins to push so many bytes of a Solution to a registry.
-    pub(super) fn new(output: Output, (solution, registry): (&str, &str), bytes: u64) -> Self {
+    /// Begins.
+    pub(super) fn new(output: Output, push: &Push<'_>) -> Self {
         let drawn = choose(push_events::on_standard_error(), Output::Json, output);
+        let state = State {
+            solution: push.solution.to_owned(),
+            goal: push.goal,
+            sent: Sent::of(push.bytes),
+            placed: (0, 0),
+            telling: Telling::begin(push.solution, push.registry, push.bytes),
+            finishing: Some(interrupt::finishing()),
+        };
+        interrupt::note(state.sentence());
         Self {
             output,
-            bar: progress::bytes(drawn, "push", bytes),
-            state: Mutex::new(State {
-                sent: Sent::of(bytes),
-                telling: Telling::begin(solution, registry, bytes),
-            }),
+            bar: progress::bytes(drawn, "push", push.bytes),
+            state: Mutex::new(state),
         }
     }
 
@@ -62,6 +94,12 @@ impl Pushing {
             Event::JournalIgnored { reason } => {
                 self.bar.suspend(|| verbose::note(reason));
             }
+            Event::BlobInPlace { size, .. } => {
+                let (blobs, bytes) = &mut state.placed;
+                *blobs += 1;
+                *bytes = bytes.saturating_add(*size);
+                interrupt::note(state.sentence());
+            }
             _ => {}
         }
     }
@@ -70,6 +108,7 @@ impl Pushing {
     pub(super) fn finish(&self, complete: bool) {
         self.bar.finish_and_clear();
         let mut state = self.state();
+        state.finishing = None;
         let progress = state.sent.progress();
         if let Some(telling) = state.telling.take() {
             telling.end(complete, progress);
@@ -78,6 +117,22 @@ impl Pushing {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// What is said if a signal ends it now.
+    fn sentence(&self) -> String {
+        let (solution, (blobs, bytes)) = (&self.solution, self.placed);
+        let are = choose(blobs == 1, "is", "are");
+        let (blobs, bytes) = (render::count(blobs, "blob"), render::bytes(bytes));
+        let cluster = match self.goal {
+            Goal::Registry => "",
+            Goal::Cluster => ", and nothing of it was written to the cluster",
+        };
+        format!(
+            "interrupted while pushing {solution}: {blobs} ({bytes}) {are} in place{cluster}; running the same command again goes on from there"
+        )
     }
 }
 

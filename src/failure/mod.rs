@@ -243,6 +243,12 @@ impl Failure {
         self
     }
 
+    /// Adds what became of the push of another failure.
+    pub(crate) fn with_push_of(mut self, other: Self) -> Self {
+        self.push = other.push;
+        self
+    }
+
     /// Says it, on the stream of its format.
     pub(crate) fn show(&self, output: Output) {
         match output {

@@ -41,6 +41,7 @@ impl Judge for Error {
     )]
     fn answer(&self) -> Answer {
         match self {
+            Self::Stopped => UNKNOWN,
             Self::CertificateAuthority { .. } => {
                 no("give a PEM file that begins with -----BEGIN CERTIFICATE-----")
             }

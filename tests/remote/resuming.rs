@@ -1,8 +1,9 @@
 //! `solution import` killed in the middle of a blob goes on where it was, proved by the bytes that the proxy counts.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fixtures::image::{ImageBuilder, Platform};
@@ -170,6 +171,105 @@ fn an_import_that_is_killed_goes_on_where_it_was() {
     let flags = ["copy", "--quiet", "--src-tls-verify=false"];
     desk.run("skopeo", &[&flags[..], &[&image, "dir:pulled"]].concat())
         .success();
+}
+
+/// An import whose second part has begun to arrive at a proxy.
+fn under_way(desk: &Desk, proxy: &Proxy) -> Child {
+    let mut command = desk.command();
+    command.env("XDG_STATE_HOME", desk.path("state"));
+    command.args(import(&proxy.host(), &[]));
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    eventually("some of the second part", || {
+        proxy.taken() > PART + PART / 4
+    });
+    child
+}
+
+/// Whether a request brings the second part.
+fn is_second(seen: &Seen) -> bool {
+    let range = seen.headers.get("content-range");
+    range.is_some_and(|range| range.starts_with(&format!("{PART}-")))
+}
+
+fn interrupt(child: &Child) {
+    let pid = child.id().to_string();
+    Answer::of(Command::new("kill").args(["-INT", &pid])).success();
+}
+
+#[test]
+fn an_import_that_is_interrupted_finishes_its_part_and_goes_on_behind_it() {
+    let (desk, server) = (desk(), Server::start(&Protection::None));
+    let proxy = Proxy::start(server.port, |seen: &Seen| {
+        if is_second(seen) {
+            Action::Think(Duration::from_millis(1500))
+        } else {
+            Action::Buffer
+        }
+    });
+    let child = under_way(&desk, &proxy);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    for words in [
+        "finishing what is under way",
+        "error: interrupted while pushing shop-1.0.0: ",
+        "running the same command again goes on from there",
+    ] {
+        assert!(stderr.contains(words), "{stderr}");
+    }
+    // The answer to the part was waited for, and no other part was begun.
+    let [file] = &remembered(&desk)[..] else {
+        panic!("{:?}", remembered(&desk))
+    };
+    let text = fs::read_to_string(file).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(last["acknowledged"], 2 * PART);
+    assert_eq!(proxy.count("PATCH", ""), 2);
+
+    proxy.change(|_| Action::Buffer);
+    let before = proxy.taken();
+    let answer = answer(&desk, &import(&proxy.host(), &["--output", "json"]));
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let (sent, left) = (proxy.taken() - before, SIZE - 2 * PART);
+    let small = answer.json()["bytes"].as_u64().unwrap() - SIZE + registry::limits::BUFFER as u64;
+    assert!((left..=left + small).contains(&sent), "{sent}");
+    let resumed = serde_json::json!({"blobs": 1, "bytes": 2 * PART});
+    assert_eq!(answer.json()["resumed"], resumed);
+}
+
+#[test]
+fn a_line_that_is_dead_holds_nobody_who_asks_for_an_end() {
+    let (desk, server) = (desk(), Server::start(&Protection::None));
+    let stalled = |seen: &Seen| {
+        if is_second(seen) {
+            Action::Stall(PART / 2)
+        } else {
+            Action::Buffer
+        }
+    };
+    let proxy = Proxy::start(server.port, stalled);
+    let child = under_way(&desk, &proxy);
+    let began = Instant::now();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("interrupted while pushing"), "{stderr}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(remembered(&desk).len(), 1);
+
+    let proxy = Proxy::start(server.port, stalled);
+    let mut child = under_way(&desk, &proxy);
+    interrupt(&child);
+    let stderr = child.stderr.take().unwrap();
+    let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("a second signal")));
+    let began = Instant::now();
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(4));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::{Method, Url};
 use schemas::Digest;
 use tokio::sync::OnceCell;
-use watch::{Listener, Tell};
+use watch::{Cancel, Listener, Tell};
 
 use crate::address::{DOCKER_HUB, RegistryAddress, Repository};
 use crate::answer::Answer;
@@ -110,6 +110,8 @@ pub struct Options {
     pub parts: Parts,
     /// Where uploads are remembered, so that another process can go on with them.
     pub journal: Option<Arc<Journal>>,
+    /// Whether a push is to stop: what is under way is finished, and nothing more begun.
+    pub stop: Cancel<'static>,
 }
 
 /// Large blobs are sent in parts: most registries keep what complete requests brought, and nothing of a broken one.
@@ -146,6 +148,7 @@ impl Default for Options {
             listener: Listener::default(),
             parts: Parts::default(),
             journal: None,
+            stop: Cancel::never(),
         }
     }
 }
@@ -201,6 +204,7 @@ struct Inner {
     // The registry refuses parts.
     whole: AtomicBool,
     journal: Option<Arc<Journal>>,
+    stop: Cancel<'static>,
 }
 
 impl fmt::Debug for Client {
@@ -229,6 +233,7 @@ impl Client {
                 parts: options.parts,
                 whole: AtomicBool::new(false),
                 journal: options.journal,
+                stop: options.stop,
             }),
         })
     }
@@ -343,6 +348,18 @@ impl Client {
     /// The registry takes no parts.
     pub(crate) fn refuses_parts(&self) {
         self.inner.whole.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a push is to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.inner.stop.is_asked()
+    }
+
+    /// Returns once a push is to stop.
+    pub(crate) async fn stops(&self) {
+        while !self.is_stopped() {
+            tokio::time::sleep(limits::STOP_LOOK).await;
+        }
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {

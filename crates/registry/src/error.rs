@@ -147,6 +147,9 @@ pub enum Refusal {
 /// Everything that can go wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// It was not tried any more: the push was asked to stop.
+    #[error("interrupted before it was sent")]
+    Stopped,
     /// A certificate given as an additional authority is not PEM, or holds no certificate.
     #[error("additional certificate authority {index} has no usable PEM certificate")]
     CertificateAuthority {
@@ -453,7 +456,8 @@ impl Error {
             | Self::TimedOut { .. }
             | Self::CutShort { .. }
             | Self::Busy { .. } => true,
-            Self::CertificateAuthority { .. }
+            Self::Stopped
+            | Self::CertificateAuthority { .. }
             | Self::Identity(_)
             | Self::Setup(_)
             | Self::Proxy(_)
@@ -492,7 +496,8 @@ impl Error {
     pub fn is_everywhere(&self) -> bool {
         matches!(
             self,
-            Self::Unreachable { .. }
+            Self::Stopped
+                | Self::Unreachable { .. }
                 | Self::TooSlow { .. }
                 | Self::Untrusted { .. }
                 | Self::CertificateRequired { .. }

@@ -124,6 +124,8 @@ pub const RETRY_AFTER: Duration = Duration::from_mins(2);
 pub const ENGINE_ANSWER: usize = 4 * 1024 * 1024;
 /// Time without a byte from an engine: some write a whole image to their disk before they send its beginning.
 pub const ENGINE_TIMEOUT: Duration = Duration::from_mins(15);
+/// How often a wait looks whether the push is to stop: sooner than anybody notices.
+pub const STOP_LOOK: Duration = Duration::from_millis(50);
 /// Lifetime of a token that states none (distribution's token specification).
 pub const TOKEN_LIFETIME: Duration = Duration::from_mins(1);
 /// Bytes of request bodies that a registry, or a proxy before it, is asked whether it would take, the largest first: what

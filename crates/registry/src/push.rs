@@ -24,8 +24,10 @@ use crate::turns::Turns;
 use crate::upload::Upload;
 
 /// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
-/// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push; uploads
-/// that were under way are purged by the registry in its own time.
+/// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push at once; uploads
+/// that were under way are purged by the registry in its own time. [`Options::stop`](crate::Options::stop) stops it in
+/// order: requests under way are finished, the journal has what they brought, and all else has failed with
+/// [`Error::Stopped`].
 pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushReport {
     let run = Run {
         client,
@@ -272,6 +274,9 @@ impl Run<'_> {
     }
 
     pub(crate) fn check_stopped(&self) -> Result<(), Arc<Error>> {
+        if self.client.is_stopped() {
+            return Err(self.failed(Error::Stopped));
+        }
         match self.stopped.get() {
             Some(error) => Err(Arc::clone(error)),
             None => Ok(()),

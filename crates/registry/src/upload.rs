@@ -131,11 +131,12 @@ impl Upload<'_> {
     /// Leaves what another run can go on with, and gives back the rest.
     async fn end_badly(&self, state: State<'_>, error: &Error) {
         self.give_back(state.spare.map(Session::new)).await;
+        let untouched = |session: &Session| session.acknowledged == 0 && !session.is_remembered();
         // A full disk is not helped by what stays on it.
         let later = error.is_retried() && !error.is_storing();
-        let later = later || matches!(error, Error::TooSlow { .. });
+        let later = later || matches!(error, Error::TooSlow { .. } | Error::Stopped);
         match (state.session, state.entry) {
-            (Some(session), Some(_)) if later && session.acknowledged > 0 => {}
+            (Some(session), Some(_)) if later && !untouched(&session) => {}
             (session, entry) => {
                 if let Some((entry, _)) = entry {
                     entry.forget();
@@ -190,8 +191,10 @@ impl Upload<'_> {
         if let Some(session) = session {
             session.broken = true;
         }
-        pause(self.tell, &error, wait).await;
-        ControlFlow::Continue(())
+        tokio::select! {
+            () = pause(self.tell, &error, wait) => ControlFlow::Continue(()),
+            () = self.client.stops() => ControlFlow::Break(Error::Stopped),
+        }
     }
 
     pub(crate) async fn give_back(&self, session: Option<Session>) {
@@ -208,6 +211,7 @@ impl Upload<'_> {
             failures,
             entry,
         } = state;
+        self.go_on()?;
         if session.as_ref().is_some_and(|session| session.broken) {
             self.find_position(session).await?;
         }
@@ -237,11 +241,22 @@ impl Upload<'_> {
             if open.acknowledged == size {
                 break;
             }
+            if self.client.is_stopped() {
+                self.remember(entry.as_ref(), open, open.acknowledged).await;
+            }
+            self.go_on()?;
             let smallest = open.upload.smallest_chunk;
             pieces = self.read(open.acknowledged, chunk, smallest, turn).await?;
         }
         self.remember(entry.as_ref(), open, size).await;
         self.finish(open).await
+    }
+
+    fn go_on(&self) -> Result<(), Error> {
+        if self.client.is_stopped() {
+            return Err(Error::Stopped);
+        }
+        Ok(())
     }
 
     async fn open(&self, spare: Option<OpenUpload>) -> Result<OpenUpload, Error> {

@@ -73,6 +73,10 @@ impl Readback {
             .retain(|it| !moved.contains(&(&it.repository, &it.reference)));
         job.known = known;
         let report = registry::push(client, job, tell).await;
+        let stopped = |error: &Arc<registry::Error>| matches!(**error, registry::Error::Stopped);
+        if report.errors().iter().any(stopped) {
+            return Err(registry::Error::Stopped.into());
+        }
         let again = registry::verify(client, &self.only(&faults), &|_| ()).await?;
         let wrong: BTreeSet<_> = again.faults.iter().map(key).collect();
         let healed = faults.iter().filter(|it| !wrong.contains(&key(it)));

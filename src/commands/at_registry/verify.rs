@@ -10,7 +10,7 @@ use serde::Serialize;
 use validator::{Accepted, AcceptedBefore, Depth};
 
 use crate::args::{Output, ProgressArguments, RegistryArguments, choose};
-use crate::commands::pushing::Pushing;
+use crate::commands::pushing::{Goal, Push, Pushing};
 use crate::commands::validate::check;
 use crate::commands::vouched::{self, Head, JudgeArguments, refuse};
 use crate::failure::{Failure, Outcome};
@@ -194,8 +194,13 @@ async fn repair(
 ) -> Result<Repaired, Error> {
     let solution = accepted.statement().predicate.id.to_string();
     let registry = client.address().to_string();
-    let bytes = readback.bytes_of(&verified.faults);
-    let pushing = Pushing::new(output, (&solution, &registry), bytes);
+    let push = Push {
+        solution: &solution,
+        registry: &registry,
+        bytes: readback.bytes_of(&verified.faults),
+        goal: Goal::Registry,
+    };
+    let pushing = Pushing::new(output, &push);
     let tell = |event| pushing.take(&event);
     let repaired = readback.repair(client, verified, &tell).await;
     let whole = |repaired: &Repaired| repaired.errors.is_empty() && repaired.left.is_empty();

@@ -7,7 +7,7 @@ use importer::{Event, Ready, Receipt};
 use registry::Client;
 
 use crate::args::Output;
-use crate::commands::pushing::Pushing;
+use crate::commands::pushing::{Goal, Push, Pushing};
 use crate::commands::watch::watch;
 
 /// Applies a plan. `waited` becomes true when another writer was waited for.
@@ -19,8 +19,13 @@ pub(super) async fn apply(
     waited: &AtomicBool,
 ) -> Result<Receipt, importer::Error> {
     let plan = ready.summary();
-    let push = (plan.solution.as_str(), plan.registry.as_str());
-    let pushing = Pushing::new(output, push, plan.bytes_to_push);
+    let push = Push {
+        solution: &plan.solution,
+        registry: &plan.registry,
+        bytes: plan.bytes_to_push,
+        goal: Goal::Cluster,
+    };
+    let pushing = Pushing::new(output, &push);
     let objects = watch(output);
     let tell = |event| {
         match &event {

@@ -11,7 +11,7 @@ use crate::args::{Output, choose};
 use crate::cluster;
 use crate::commands::give;
 use crate::commands::image_map::{Mapping, ShownMap};
-use crate::commands::pushing::Pushing;
+use crate::commands::pushing::{Goal, Push, Pushing};
 use crate::commands::refusal::refuse;
 use crate::failure::{Failure, Outcome};
 use crate::{registries, render};
@@ -85,8 +85,13 @@ async fn carry_out(
         }));
     };
     let plan = ready.summary();
-    let push = (plan.solution.as_str(), plan.registry.as_str());
-    let pushing = Pushing::new(output, push, plan.bytes_to_push);
+    let push = Push {
+        solution: &plan.solution,
+        registry: &plan.registry,
+        bytes: plan.bytes_to_push,
+        goal: Goal::Registry,
+    };
+    let pushing = Pushing::new(output, &push);
     let receipt = ready.apply(client, &|event| pushing.take(&event)).await;
     pushing.finish(receipt.is_ok());
     let mapped = Mapped {
