@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use fixtures::layer::Layer;
 use fixtures::layout::OciLayout;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::common::{Answer, Desk, results};
@@ -333,6 +334,33 @@ fn what_no_client_sends_is_answered_and_ends_the_connection() {
     let mut answer = String::new();
     serving.ask(two).read_to_string(&mut answer).unwrap();
     assert_eq!(answer.matches("HTTP/1.1 200 ").count(), 2, "{answer}");
+}
+
+#[test]
+fn one_client_leaves_room_for_others() {
+    let desk = desk();
+    let serving = Serving::start(&desk, &["shop.iso"]);
+    let mut files = getrlimit(Resource::Nofile);
+    files.current = files.maximum;
+    setrlimit(Resource::Nofile, files).unwrap();
+    let most = serve::limits::CONNECTIONS_OF_ONE;
+    let mut held: Vec<_> = (0..most).map(|_| serving.ask("")).collect();
+    let mut refused = TcpStream::connect(serving.host()).unwrap();
+    assert_eq!(refused.read(&mut [0]).unwrap(), 0);
+    // Another client has room.
+    let elsewhere = ["--interface", "127.0.0.2"];
+    let metrics = serving.curl(&elsewhere, "/metrics");
+    let refused = "solution_serve_refused_connections_total 1\n";
+    assert!(metrics.contains(refused), "{metrics}");
+    // And so has the first once one of its own has ended.
+    held.pop();
+    eventually("a connection of the first client", || {
+        let mut stream = serving.ask("GET /v2/ HTTP/1.0\r\n\r\n");
+        let mut answer = String::new();
+        stream
+            .read_to_string(&mut answer)
+            .is_ok_and(|read| read > 0)
+    });
 }
 
 /// What the conformance suite says, in its read-only form: what it reads is named, since it cannot push it.

@@ -11,6 +11,7 @@ mod answer;
 mod compare;
 mod content;
 mod converse;
+mod guests;
 mod head;
 pub mod limits;
 mod login;

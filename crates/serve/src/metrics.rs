@@ -13,6 +13,7 @@ pub(crate) struct Metrics {
     answers: [AtomicU64; 5],
     sent: AtomicU64,
     connections: AtomicU64,
+    refused: AtomicU64,
     broken: AtomicU64,
     damaged: AtomicU64,
     left_out: AtomicU64,
@@ -29,6 +30,11 @@ impl Metrics {
     /// An answer could not be sent to its end.
     pub(crate) fn broke(&self) {
         self.broken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection was not taken: its client has enough of them.
+    pub(crate) fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A blob was not what was signed.
@@ -74,6 +80,12 @@ impl Metrics {
             "gauge",
             "Connections that are open.",
             get(&self.connections),
+        );
+        one(
+            "refused_connections_total",
+            "counter",
+            "Connections that were closed because their client had too many.",
+            get(&self.refused),
         );
         one(
             "sent_bytes_total",

@@ -11,6 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::content::Content;
 use crate::converse::converse;
+use crate::guests::Guests;
 use crate::limits;
 use crate::shared::{Event, Options, Shared, Tell};
 use crate::wire::Wire;
@@ -53,16 +54,21 @@ impl Server {
     /// Takes connections until it is to end, then lets requests under way finish within [`limits::ENDING`].
     pub async fn run(self, end: impl Future<Output = ()>) {
         let room = Arc::new(Semaphore::new(limits::CONNECTIONS));
+        let guests = Guests::new(limits::CONNECTIONS_OF_ONE);
         let (tell_ending, ending) = watch::channel(false);
         let taking = async {
             loop {
                 let permit = Arc::clone(&room).acquire_owned().await;
                 match self.listener.accept().await {
                     Ok((stream, peer)) => {
+                        let Some(guest) = guests.enter(peer.ip()) else {
+                            self.shared.metrics.refused();
+                            continue;
+                        };
                         let connection = self.connection(stream, peer, ending.clone());
                         tokio::spawn(async move {
                             connection.await;
-                            drop(permit);
+                            drop((guest, permit));
                         });
                     }
                     Err(error) => {
