@@ -14,7 +14,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::common::{Answer, Desk, results};
-use crate::server::{PASSWORD, USER, eventually, make_certificates, run};
+use crate::server::{PASSWORD, USER, eventually, issue, make_certificates, run};
 use crate::setup::{LARGE, image, index, large, pack};
 
 /// The repository of the image in every archive here, and its name where it is mirrored.
@@ -284,8 +284,9 @@ fn answers_say_what_they_are_and_the_log_what_was_asked() {
     assert_eq!(mirrored, "200");
     let other = serving.status("/v2/shop-1.0.0/app/manifests/1?ns=docker.io");
     assert_eq!(other, "404");
+    let body = format!("@{}", desk.path("shop.iso").display());
     let pushed = serving.curl(
-        &["--request", "POST", "--data-binary", "@shop.iso"],
+        &["--request", "POST", "--data-binary", &body],
         &format!("/v2/{REPOSITORY}/blobs/uploads/"),
     );
     assert!(
@@ -361,6 +362,39 @@ fn one_client_leaves_room_for_others() {
             .read_to_string(&mut answer)
             .is_ok_and(|read| read > 0)
     });
+}
+
+/// The serial number of the certificate that a server shows.
+fn serial(desk: &Desk, serving: &Serving) -> String {
+    let host = serving.host();
+    let line = format!("openssl s_client -connect {host} </dev/null | openssl x509 -noout -serial");
+    desk.run("sh", &["-c", &line]).success()
+}
+
+#[test]
+fn a_new_certificate_is_shown_after_a_signal_and_a_broken_one_never() {
+    let desk = desk();
+    let folder = desk.path(".");
+    make_certificates(&folder);
+    let tls = ["--tls-cert=server.pem", "--tls-key=server.key"];
+    let serving = Serving::start(&desk, &[&["shop.iso"], &tls[..]].concat());
+    let first = serial(&desk, &serving);
+    let good = fs::read(desk.path("server.pem")).unwrap();
+    desk.write("server.pem", "no certificate");
+    serving.signal("-HUP");
+    serving.says("cannot speak TLS by `server.pem` and `server.key`");
+    assert_eq!(serial(&desk, &serving), first);
+    // A key that is not the certificate's is none either.
+    issue(&folder, "server", "-days 2 -extfile extensions");
+    fs::write(desk.path("server.pem"), good).unwrap();
+    serving.signal("-HUP");
+    serving.says("the certificate and the key cannot be used");
+    assert_eq!(serial(&desk, &serving), first);
+    fs::rename(desk.path("server.crt"), desk.path("server.pem")).unwrap();
+    serving.signal("-HUP");
+    eventually("the new certificate", || serial(&desk, &serving) != first);
+    let pulled = serving.curl(&["--cacert", desk.path("ca.crt").to_str().unwrap()], "/v2/");
+    assert!(pulled.starts_with("HTTP/1.1 200 "), "{pulled}");
 }
 
 /// What the conformance suite says, in its read-only form: what it reads is named, since it cannot push it.

@@ -29,4 +29,4 @@ pub use content::{Blob, Brought, Conflict, Content, Image};
 pub use login::{Login, LoginError};
 pub use server::{Server, Shelf};
 pub use shared::{Access, Event, Options, Reads, Tell};
-pub use tls::{TlsError, tls};
+pub use tls::{Tls, TlsError, tls};

@@ -14,12 +14,12 @@ use crate::converse::converse;
 use crate::guests::Guests;
 use crate::limits;
 use crate::shared::{Event, Options, Shared, Tell};
+use crate::tls::Tls;
 use crate::wire::Wire;
 
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
     shared: Arc<Shared>,
 }
 
@@ -35,8 +35,7 @@ impl Server {
         let listener = TcpListener::bind(address).await?;
         Ok(Self {
             listener,
-            tls: options.tls.map(TlsAcceptor::from),
-            shared: Arc::new(Shared::new(options.login, options.reads, tell)),
+            shared: Arc::new(Shared::new(options, tell)),
         })
     }
 
@@ -95,7 +94,8 @@ impl Server {
         peer: SocketAddr,
         ending: watch::Receiver<bool>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let (shared, tls) = (Arc::clone(&self.shared), self.tls.clone());
+        let shared = Arc::clone(&self.shared);
+        let tls = shared.tls().map(TlsAcceptor::from);
         async move {
             let _open = shared.metrics.connection();
             // A head and what follows are written one after the other.
@@ -127,5 +127,10 @@ impl Shelf {
     /// with what they began with.
     pub fn put(&self, content: Content, left_out: usize) {
         self.0.put(content, left_out);
+    }
+
+    /// Shows another certificate from the next connection on. Nothing changes where TLS is not spoken.
+    pub fn speak(&self, tls: Tls) {
+        self.0.speak(tls);
     }
 }

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use rustls::ServerConfig;
 use schemas::Digest;
 
 use crate::compare::{Compared, Unfit};
 use crate::content::Content;
 use crate::login::Login;
 use crate::metrics::Metrics;
+use crate::tls::Tls;
 
 /// Whether blobs are compared before they are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Reads {
 #[derive(Debug)]
 pub struct Options {
     /// TLS, where it is to be spoken.
-    pub tls: Option<Arc<ServerConfig>>,
+    pub tls: Option<Tls>,
     /// The login that is asked for.
     pub login: Option<Login>,
     /// Whether blobs are compared.
@@ -77,6 +77,7 @@ pub type Tell = Box<dyn Fn(Event<'_>) + Send + Sync>;
 /// What all connections share.
 pub(crate) struct Shared {
     content: RwLock<Arc<Content>>,
+    tls: Option<RwLock<Tls>>,
     pub(crate) metrics: Metrics,
     pub(crate) compared: Option<Compared>,
     pub(crate) login: Option<Login>,
@@ -84,9 +85,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(login: Option<Login>, reads: Reads, tell: Tell) -> Self {
+    pub(crate) fn new(options: Options, tell: Tell) -> Self {
+        let Options { tls, login, reads } = options;
         Self {
             content: RwLock::default(),
+            tls: tls.map(RwLock::new),
             metrics: Metrics::default(),
             compared: match reads {
                 Reads::AsTheyAre => None,
@@ -102,6 +105,20 @@ impl Shared {
         let held = self.content.write();
         *held.unwrap_or_else(PoisonError::into_inner) = Arc::new(content);
         self.metrics.left_out(left_out);
+    }
+
+    /// Speaks TLS so from the next connection on, where it is spoken.
+    pub(crate) fn speak(&self, tls: Tls) {
+        if let Some(held) = &self.tls {
+            *held.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        }
+    }
+
+    /// How TLS is spoken at the moment, where it is.
+    pub(crate) fn tls(&self) -> Option<Tls> {
+        let held = self.tls.as_ref()?;
+        let tls = held.read().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(&tls))
     }
 
     /// What is served at the moment.

@@ -6,6 +6,9 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+/// How TLS is spoken: with which certificate, and which key.
+pub type Tls = Arc<ServerConfig>;
+
 /// Why a certificate and a key are none.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -24,7 +27,7 @@ pub enum TlsError {
 }
 
 /// TLS 1.2 and 1.3 with this chain of certificates and its key, PEM.
-pub fn tls(certificates: &[u8], key: &[u8]) -> Result<Arc<ServerConfig>, TlsError> {
+pub fn tls(certificates: &[u8], key: &[u8]) -> Result<Tls, TlsError> {
     let chain = CertificateDer::pem_slice_iter(certificates).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(TlsError::Certificate)?;
     if chain.is_empty() {

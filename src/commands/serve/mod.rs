@@ -12,7 +12,7 @@ use clap::Args;
 use registry::{Repository, Username};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use schemas::SolutionId;
-use serve::{Login, Reads, Server};
+use serve::{Login, Reads, Server, Tls};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::archives::{Changes, Shelf, Whole};
@@ -34,7 +34,7 @@ and `<prefix>/mirror/<host>/<path>` for those with a `ref`. Nothing is copied: l
 are sent.
 
 Archives are looked at every 2 seconds, and at SIGHUP: what is new is verified and served, what is gone is not served any \
-more. One that is refused is named and left out; what was served goes on.
+more. One that is refused is named and left out; what was served goes on. SIGHUP also reads the certificate and its key anew.
 
 Examples:
   solution serve app.iso --key publisher.pub
@@ -89,7 +89,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failure> {
     interrupt::take_time(serve::limits::ENDING + PARTING);
     let log = Arc::new(Log::new(output, arguments.access_log));
-    let options = options(&arguments)?;
+    let pair = Pair::of(&arguments);
+    let options = options(&arguments, pair.as_ref())?;
     let (listen, scheme) = (
         arguments.listen.clone(),
         choose(options.tls.is_some(), "https", "http"),
@@ -108,7 +109,8 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
             .with_context(|| format!("cannot listen at `{listen}`"))
             .map_err(Failure::unknown)?;
         let address = server.address().map_err(Failure::unknown)?;
-        serve(server, shelf, &log, &format!("{scheme}://{address}")).await
+        let url = format!("{scheme}://{address}");
+        serve(server, (shelf, pair), &log, &url).await
     });
     // Of what was not done in time nothing is waited for.
     runtime.shutdown_background();
@@ -116,7 +118,12 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
 }
 
 /// Serves what is there, and what comes, until the end is asked for.
-async fn serve(server: Server, shelf: Shelf, log: &Log, url: &str) -> Result<(), Failure> {
+async fn serve(
+    server: Server,
+    (shelf, pair): (Shelf, Option<Pair>),
+    log: &Log,
+    url: &str,
+) -> Result<(), Failure> {
     let mut hangup = signal(SignalKind::hangup()).map_err(Failure::unknown)?;
     let (mut shelf, first) = look(shelf, Whole::First).await?;
     let (content, left_out) = first.ok_or_else(|| Failure::usage("no archive is named"))??;
@@ -130,6 +137,13 @@ async fn serve(server: Server, shelf: Shelf, log: &Log, url: &str) -> Result<(),
                 () = tokio::time::sleep(LOOK_EVERY) => Whole::Changed,
                 _ = hangup.recv() => Whole::All,
             };
+            if let (Whole::All, Some(pair)) = (whole, &pair) {
+                match pair.read() {
+                    Ok(tls) => shown.speak(tls),
+                    // The one that is shown goes on.
+                    Err(failure) => log.failed(&failure),
+                }
+            }
             let (back, changes) = look(shelf, whole).await?;
             shelf = back;
             match changes {
@@ -166,20 +180,33 @@ async fn look(mut shelf: Shelf, whole: Whole) -> Result<(Shelf, Changes), Failur
     looked.await.map_err(Failure::unknown)
 }
 
-fn options(arguments: &Arguments) -> Result<serve::Options, Failure> {
-    let tls = match (&arguments.tls_cert, &arguments.tls_key) {
-        (Some(certificate), Some(key)) => {
-            let tls = serve::tls(&disk::read(certificate)?, &disk::read(key)?);
-            let shown = (certificate.display(), key.display());
-            let refused = |error| {
-                Failure::no(error)
-                    .context(format!("cannot speak TLS by `{}` and `{}`", shown.0, shown.1))
-                    .hint("give PEM files: the certificate, then those between it and the authority; and its key without a passphrase")
-            };
-            Some(tls.map_err(refused)?)
-        }
-        _ => None,
-    };
+/// Where the certificate lies that the server shows, and its key.
+#[derive(Debug)]
+struct Pair {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Pair {
+    fn of(arguments: &Arguments) -> Option<Self> {
+        let (certificate, key) = arguments.tls_cert.clone().zip(arguments.tls_key.clone())?;
+        Some(Self { certificate, key })
+    }
+
+    /// What is there now.
+    fn read(&self) -> Result<Tls, Failure> {
+        let Self { certificate, key } = self;
+        let tls = serve::tls(&disk::read(certificate)?, &disk::read(key)?);
+        tls.map_err(|error| {
+            let (certificate, key) = (certificate.display(), key.display());
+            Failure::no(error)
+                .context(format!("cannot speak TLS by `{certificate}` and `{key}`"))
+                .hint("give PEM files: the certificate, then those between it and the authority; and its key without a passphrase")
+        })
+    }
+}
+
+fn options(arguments: &Arguments, pair: Option<&Pair>) -> Result<serve::Options, Failure> {
     let login = match (&arguments.username, &arguments.password_file) {
         (Some(name), Some(file)) => {
             let cannot = || format!("cannot read the password in `{}`", file.display());
@@ -192,7 +219,7 @@ fn options(arguments: &Arguments) -> Result<serve::Options, Failure> {
         _ => None,
     };
     Ok(serve::Options {
-        tls,
+        tls: pair.map(Pair::read).transpose()?,
         login,
         reads: choose(arguments.verify_reads, Reads::Compared, Reads::AsTheyAre),
     })
