@@ -194,11 +194,12 @@ impl Journal {
         if remembered.is_none() && !text.is_empty() {
             ignored(Ignored::Damaged(path.clone()));
         }
-        let length = remembered.as_ref().map_or(0, |_| text.len() as u64);
+        // What a kill left of a line is written over, or it would spoil the next one.
+        let length = remembered.as_ref().map_or(0, |_| complete(&text).len());
         let entry = Entry(Arc::new(Inner {
             file,
             path,
-            length: Mutex::new(length),
+            length: Mutex::new(length as u64),
         }));
         Some((entry, remembered))
     }
@@ -274,10 +275,16 @@ impl Journal {
     }
 }
 
+/// The lines that were written to their ends.
+fn complete(text: &[u8]) -> &[u8] {
+    let last = text.iter().rposition(|byte| *byte == b'\n');
+    &text[..last.map_or(0, |at| at + 1)]
+}
+
 /// The last record that was written to its end. What a kill or a full disk left of a later one does not count.
 fn last_record(text: &[u8]) -> Option<Record> {
-    let mut lines = text.split_inclusive(|byte| *byte == b'\n').rev();
-    lines.find_map(|line| serde_json::from_slice(line.strip_suffix(b"\n")?).ok())
+    let mut lines = complete(text).split(|byte| *byte == b'\n').rev();
+    lines.find_map(|line| serde_json::from_slice(line).ok())
 }
 
 /// What is remembered of one upload. Locked until it is dropped.
@@ -322,5 +329,58 @@ impl Inner {
         self.file.write_all_at(line, at)?;
         *length = at + line.len() as u64;
         self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// An upload of which so many bytes were acknowledged.
+    fn known(acknowledged: u64) -> Remembered {
+        let location = "http://127.0.0.1:5000/v2/app/blobs/uploads/1";
+        Remembered {
+            upload: OpenUpload {
+                location: location.parse().unwrap(),
+                smallest_chunk: 0,
+            },
+            acknowledged,
+            handed: 10,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_kill_left_of_a_line_neither_counts_nor_spoils_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let journal = || {
+            let now = SystemTime::UNIX_EPOCH;
+            Journal::new(directory.path().join("uploads"), user, now)
+        };
+        let registry = "http://127.0.0.1:5000".parse().unwrap();
+        let subject = Subject {
+            registry: &registry,
+            repository: &"app".parse().unwrap(),
+            digest: Digest::new([1; 32]),
+            size: 10,
+        };
+        let found = || journal().entry(&subject, &|why| panic!("{why}")).unwrap();
+        let (entry, before) = found();
+        assert!(before.is_none());
+        entry.remember(&subject, &known(1)).await;
+        drop(entry);
+        // A whole record but for its end.
+        let record = serde_json::to_vec(&Record::of(&subject, &known(2))).unwrap();
+        let path = journal().path(&subject);
+        let file = OpenOptions::new().append(true).open(path);
+        file.unwrap().write_all(&record).unwrap();
+        let (entry, before) = found();
+        assert_eq!(before.unwrap().acknowledged, 1);
+        entry.remember(&subject, &known(3)).await;
+        drop(entry);
+        let (_, before) = found();
+        assert_eq!(before.unwrap().acknowledged, 3);
     }
 }
