@@ -6,23 +6,25 @@ use std::net::TcpStream;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use fixtures::layer::Layer;
 use fixtures::layout::OciLayout;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use schemas::Digest;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::common::{Answer, Desk, results};
 use crate::server::{PASSWORD, USER, eventually, issue, make_certificates, run};
 use crate::setup::{LARGE, image, index, large, pack};
 
 /// The repository of the image in every archive here, and its name where it is mirrored.
-const REPOSITORY: &str = "shop-1.0.0/app";
+pub(crate) const REPOSITORY: &str = "shop-1.0.0/app";
 const MIRROR: &str = "mirror/docker.io/library/nginx";
 
 /// A server, ended with the value.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     url: String,
     said: Arc<Mutex<Vec<String>>>,
@@ -31,8 +33,13 @@ struct Serving {
 impl Serving {
     /// Serves from a desk, and waits until it listens.
     fn start(desk: &Desk, arguments: &[&str]) -> Self {
+        let always = ["serve", "--key", "publisher.pub", "--listen", "127.0.0.1:0"];
+        Self::run(desk, &[&always[..], arguments].concat())
+    }
+
+    /// The same, with nothing but these arguments.
+    pub(crate) fn run(desk: &Desk, arguments: &[&str]) -> Self {
         let mut command = desk.command();
-        command.args(["serve", "--key", "publisher.pub", "--listen", "127.0.0.1:0"]);
         command.args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -86,7 +93,7 @@ impl Serving {
     }
 
     /// What curl says of a path: head and body.
-    fn curl(&self, arguments: &[&str], path: &str) -> String {
+    pub(crate) fn curl(&self, arguments: &[&str], path: &str) -> String {
         let url = format!("{}{path}", self.url);
         let mut command = Command::new("curl");
         command.args(["--silent", "--include", "--max-time", "20"]);
@@ -114,7 +121,7 @@ impl Drop for Serving {
 }
 
 /// A desk with `shop.iso`: an image for two architectures with a `ref`, and what refers to it.
-fn desk() -> Desk {
+pub(crate) fn desk() -> Desk {
     let desk = Desk::with_key();
     make(&desk, "source", "shop.iso", "1.0.0");
     desk
@@ -335,6 +342,98 @@ fn what_no_client_sends_is_answered_and_ends_the_connection() {
     let mut answer = String::new();
     serving.ask(two).read_to_string(&mut answer).unwrap();
     assert_eq!(answer.matches("HTTP/1.1 200 ").count(), 2, "{answer}");
+}
+
+/// Every manifest and blob of the image: its path, and its digest.
+fn contents() -> Vec<(String, String)> {
+    let path = |kind: &str, name: &str| format!("/v2/{REPOSITORY}/{kind}/{name}");
+    let index = index();
+    let digest = index.descriptor().digest.clone();
+    let mut wanted = vec![(path("manifests", "1"), digest)];
+    for image in index.images() {
+        let digest = image.descriptor().digest.clone();
+        wanted.push((path("manifests", &digest), digest));
+        for content in image.contents() {
+            let digest = sha256(&content);
+            wanted.push((path("blobs", &digest), digest));
+        }
+    }
+    wanted
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Digest::new(Sha256::digest(bytes).into()).to_string()
+}
+
+/// The body of the answer to a request, on a connection that is kept.
+fn get(stream: &mut BufReader<TcpStream>, path: &str) -> Vec<u8> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    stream.get_mut().write_all(request.as_bytes()).unwrap();
+    let mut length = 0;
+    for line in stream.by_ref().lines().map(Result::unwrap) {
+        if let Some(value) = line.strip_prefix("Content-Length: ") {
+            length = value.parse().unwrap();
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    body
+}
+
+/// Clients that pull at once.
+const PULLS: usize = 200;
+
+#[test]
+fn two_hundred_clients_at_once_get_every_byte() {
+    let desk = desk();
+    let serving = Serving::start(&desk, &["shop.iso"]);
+    let (wanted, begin) = (contents(), Barrier::new(PULLS));
+    std::thread::scope(|scope| {
+        for _ in 0..PULLS {
+            let mut stream = BufReader::new(serving.ask(""));
+            let (wanted, begin) = (&wanted, &begin);
+            scope.spawn(move || {
+                begin.wait();
+                for (path, digest) in wanted {
+                    assert_eq!(sha256(&get(&mut stream, path)), *digest, "{path}");
+                }
+            });
+        }
+    });
+    let metrics = serving.curl(&[], "/metrics");
+    let requests = PULLS * wanted.len();
+    for number in [
+        format!("requests_total{{status=\"2xx\"}} {requests}\n"),
+        "requests_total{status=\"5xx\"} 0\n".to_owned(),
+        "broken_answers_total 0\n".to_owned(),
+        "refused_connections_total 0\n".to_owned(),
+    ] {
+        assert!(metrics.contains(&number), "{number} in {metrics}");
+    }
+}
+
+#[test]
+fn crane_pulls_an_index_with_all_its_images() {
+    let desk = desk();
+    let serving = Serving::start(&desk, &["shop.iso"]);
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
+    let crane = Answer::of(Command::new(program).args(["crane", "--path"])).success();
+    let image = format!("{}/{REPOSITORY}:1", serving.host());
+    let flags = ["pull", "--format=oci", &image, "pulled"];
+    desk.run(crane.trim(), &flags).success();
+    let mut pulled = Vec::new();
+    for entry in fs::read_dir(desk.path("pulled/blobs/sha256")).unwrap() {
+        let digest = sha256(&fs::read(entry.unwrap().path()).unwrap());
+        pulled.push(digest);
+    }
+    let mut wanted: Vec<String> = contents().into_iter().map(|(_, digest)| digest).collect();
+    pulled.sort();
+    wanted.sort();
+    wanted.dedup();
+    assert_eq!(pulled, wanted);
 }
 
 #[test]
