@@ -24,6 +24,7 @@ mod registries;
 mod resuming;
 mod serving;
 mod setup;
+mod shipped;
 #[path = "../common/terminal.rs"]
 mod terminal;
 mod without_cluster;
