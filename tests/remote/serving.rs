@@ -1,5 +1,6 @@
 //! `solution serve`: what real clients get from it, and what they never get.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -415,25 +416,42 @@ fn two_hundred_clients_at_once_get_every_byte() {
     }
 }
 
+/// Runs a client that was built from its module.
+fn client(desk: &Desk, name: &str, arguments: &[&str]) {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
+    let program = Answer::of(Command::new(program).args([name, "--path"])).success();
+    desk.run(program.trim(), arguments).success();
+}
+
+/// The digests that the files of a layout have, and those of everything that was to come.
+fn digests(layout: &Path) -> [BTreeSet<String>; 2] {
+    let entries = fs::read_dir(layout.join("blobs/sha256")).unwrap();
+    let came = entries.map(|entry| sha256(&fs::read(entry.unwrap().path()).unwrap()));
+    let wanted = contents().into_iter().map(|(_, digest)| digest);
+    [came.collect(), wanted.collect()]
+}
+
 #[test]
-fn crane_pulls_an_index_with_all_its_images() {
+fn crane_and_oras_pull_an_index_with_all_its_images() {
     let desk = desk();
     let serving = Serving::start(&desk, &["shop.iso"]);
-    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/program");
-    let crane = Answer::of(Command::new(program).args(["crane", "--path"])).success();
     let image = format!("{}/{REPOSITORY}:1", serving.host());
-    let flags = ["pull", "--format=oci", &image, "pulled"];
-    desk.run(crane.trim(), &flags).success();
-    let mut pulled = Vec::new();
-    for entry in fs::read_dir(desk.path("pulled/blobs/sha256")).unwrap() {
-        let digest = sha256(&fs::read(entry.unwrap().path()).unwrap());
-        pulled.push(digest);
-    }
-    let mut wanted: Vec<String> = contents().into_iter().map(|(_, digest)| digest).collect();
-    pulled.sort();
-    wanted.sort();
-    wanted.dedup();
-    assert_eq!(pulled, wanted);
+    let pull = ["pull", "--format=oci", &image, "by-crane"];
+    client(&desk, "crane", &pull);
+    let [came, wanted] = digests(&desk.path("by-crane"));
+    assert_eq!(came, wanted);
+    // With what refers to it.
+    let copy = [
+        "copy",
+        "--recursive",
+        "--from-plain-http",
+        "--to-oci-layout",
+    ];
+    client(&desk, "oras", &[&copy[..], &[&image, "by-oras:1"]].concat());
+    let [came, mut wanted] = digests(&desk.path("by-oras"));
+    let policy = fixtures::artifact::policy_of(index().descriptor());
+    wanted.insert(policy.descriptor().digest);
+    assert!(came.is_superset(&wanted), "{came:?}");
 }
 
 #[test]
