@@ -256,7 +256,7 @@ pub(crate) fn run(command: &mut Command) -> Vec<u8> {
 
 /// Waits until something holds, at most ten seconds.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not happen");
         std::thread::yield_now();
