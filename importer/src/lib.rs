@@ -30,8 +30,9 @@ pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving, registries};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
+pub use kept::prune::{KeptVersion, Pruning, Stock, Unprunable, Unread};
 pub use kept::{
-    Artifact, Export, imported, kept_archives, open as open_kept, open_archive, open_head,
+    Artifact, Export, imported, kept_archives, open as open_kept, open_archive, open_head, records,
 };
 pub use mirrors::{Format, ImageMap, Layout, MappedImage, MirroredImage, Mirrors, NodeFile};
 pub use model::authority::Authority;

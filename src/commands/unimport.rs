@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 /// How space at a registry becomes free.
 pub(super) const COLLECT: &str = "blobs go when the registry collects its garbage (docker-registry: `docker-registry garbage-collect CONFIG`, while nobody pushes; then restart it)";
 /// What would have deleted the images.
-const NOT_FREED: &str = "`--images` deletes them there as well, as long as the version is imported";
+const NOT_FREED: &str = "`--images` deletes them there as well, as long as the version is imported; `solution registry prune` does so later";
 
 /// Forget an imported version that is deployed nowhere and not active
 #[derive(Args, Debug)]

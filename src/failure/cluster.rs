@@ -221,6 +221,7 @@ impl From<importer::Error> for Failure {
             | E::Rules { .. }
             | E::Repository(_)
             | E::Expand(_)
+            | E::KeepsMuch { .. }
             | E::Hindered(_) => Self::no(error),
         }
     }

@@ -13,6 +13,8 @@ const MAY_NOT_PUSH: &str =
 /// Where somebody may not delete.
 const MAY_NOT_DELETE: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; without `--images` the content stays";
 const KEEPS_ALL: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again; without `--images` the content stays";
+/// Where nobody says which repositories there are.
+const NO_CATALOG: &str = "have the registry's administrator let this login list all repositories (`/v2/_catalog`); `solution unimport NAME VERSION --images` deletes a version that a cluster has a record of without that list";
 /// Where nothing more may be stored.
 pub(super) const QUOTA: &str = "have the quota raised, or free some of it: `solution unimport --images` removes versions that nobody needs, and the registry's garbage collector what they leave";
 const MAKE_IT: &str = "have the registry's administrator create the repository, or allow this login to create repositories by pushing";
@@ -79,6 +81,7 @@ impl Judge for Error {
             Self::NameRefused { .. } => no(LEVELS),
             Self::TagKept { .. } => no(TAG_KEPT),
             Self::Quota { .. } => no(QUOTA),
+            Self::NoCatalog { .. } => no(NO_CATALOG),
             Self::KeepsAll { .. } => no(KEEPS_ALL),
             Self::Missing { operation } if operation.is_site() => no(NO_FILE),
             Self::Missing { .. } => no(NO_IMAGE),

@@ -213,3 +213,47 @@ fn a_registry_that_is_away_costs_nothing() {
     assert_eq!((failed.code, site.snapshot()), (3, before), "{failed:?}");
     site.solution(&["unimport", "example", "1.0.0"]).success();
 }
+
+#[test]
+fn prune_deletes_what_has_no_record_and_nothing_that_has_one() {
+    let site = Site::new("freeing-prune");
+    let server = Server::start(&Protection::None);
+    let registry = format!("{}/pruned", server.host());
+    for archive in ["1.0.0.iso", "1.1.0.iso"] {
+        import_at(&site, archive, &registry);
+    }
+    let prune = |more: &[&str]| {
+        let verb = ["registry", "prune", "--registry", &registry, "--yes"];
+        site.solution(&[&verb[..], more].concat())
+    };
+    let before = site.snapshot();
+    let refused = prune(&["example", "1.0.0"]);
+    for words in [
+        "example-1.0.0 is imported: ConfigMap metalk8s-solutions/solution-example-1.0.0 needs it",
+        "`solution unimport example 1.0.0 --images` deletes it",
+    ] {
+        assert!(refused.stderr.contains(words), "`{words}`: {refused:?}");
+    }
+    assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
+    let none = prune(&["--all-unneeded", "--output", "json"]).json();
+    assert_eq!(none["deleted"], json!([]), "{none:#}");
+
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+    let done = prune(&["--all-unneeded", "--output", "json"]).json();
+    assert_eq!(done["deleted"], json!(["example-1.0.0"]), "{done:#}");
+    let record = "ConfigMap metalk8s-solutions/solution-example-1.1.0";
+    assert_eq!(done["versions"][1]["neededBy"], record, "{done:#}");
+    server.collect_garbage();
+    let verify = ["registry", "verify", "example", "1.1.0"];
+    let from = ["--key", "publisher.pub", "--registry", &registry];
+    site.solution(&[&verify[..], &from].concat()).success();
+
+    // A cluster that knows none of the versions is another one, more often than not.
+    site.solution(&["unimport", "example", "1.1.0"]).success();
+    let refused = prune(&["--all-unneeded"]);
+    let words = "no record of the cluster names a version";
+    assert!(refused.stderr.contains(words), "{refused:?}");
+    prune(&["example", "1.1.0"]).success();
+    server.collect_garbage();
+    assert!(server.stored("blobs/sha256").is_empty());
+}

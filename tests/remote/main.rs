@@ -19,6 +19,7 @@ mod exports;
 mod guide;
 mod logins;
 mod preflight;
+mod prune;
 mod readback;
 mod registries;
 mod resuming;

@@ -44,6 +44,11 @@ impl Scope {
         Self::default().and(repository, access)
     }
 
+    /// All repositories: distribution's token specification, "Resource Types".
+    pub(crate) fn catalog() -> Self {
+        Self(vec!["registry:catalog:*".to_owned()])
+    }
+
     pub(crate) fn and(mut self, repository: &Repository, access: Access) -> Self {
         let actions = match access {
             Access::Pull => "pull",

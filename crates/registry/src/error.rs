@@ -37,6 +37,7 @@ pub(crate) enum Verb {
     PushManifest(Reference),
     DeleteManifest(Digest),
     ListTags,
+    ListRepositories,
     AskSpace,
     /// Of a web site, which is no registry.
     ReadFile(String),
@@ -48,7 +49,11 @@ impl Operation {
     pub fn is_pull(&self) -> bool {
         matches!(
             self.verb,
-            Verb::ReadBlob(_) | Verb::ReadManifest(_) | Verb::ListTags | Verb::ReadFile(_)
+            Verb::ReadBlob(_)
+                | Verb::ReadManifest(_)
+                | Verb::ListTags
+                | Verb::ListRepositories
+                | Verb::ReadFile(_)
         )
     }
 
@@ -120,6 +125,7 @@ impl fmt::Display for Operation {
             Verb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
             Verb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
             Verb::ListTags => write!(f, "list the tags of ")?,
+            Verb::ListRepositories => write!(f, "list the repositories of ")?,
             Verb::AskSpace => write!(f, "ask for the free space of ")?,
             Verb::ReadFile(file) => write!(f, "download `{file}` from ")?,
         }
@@ -328,6 +334,14 @@ pub enum Error {
         /// The registry's own words, shortened.
         message: String,
     },
+    /// The registry does not say which repositories it has, or not to this login.
+    #[error("could not {operation}: it does not give its catalog")]
+    NoCatalog {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// What it says instead; none where it knows no such question.
+        source: Option<Box<Error>>,
+    },
     /// The registry deletes nothing: it is not configured to, or cannot.
     #[error("could not {operation}: the registry does not allow deleting")]
     KeepsAll {
@@ -477,6 +491,7 @@ impl Error {
             | Self::TagKept { .. }
             | Self::Quota { .. }
             | Self::Refused { .. }
+            | Self::NoCatalog { .. }
             | Self::KeepsAll { .. }
             | Self::BadAnswer { .. }
             | Self::AnswerTooLong { .. }

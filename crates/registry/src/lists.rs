@@ -2,7 +2,8 @@
 //! asked for by the last name of the one before: no address that an answer gives is followed.
 //!
 //! Known attacks and where they stop: pages without end: [`limits::LISTED`]; a page that comes again and again: a page
-//! that brings no new name is the last one; names outside the grammar: passed over, since nothing of ours has one.
+//! that brings no new name is the last one, and of repositories, where whoever deletes needs all of them, an error; names
+//! outside the grammar: passed over, since nothing of ours has one.
 
 use std::collections::BTreeSet;
 
@@ -26,47 +27,85 @@ struct Page {
     repositories: Option<Vec<String>>,
 }
 
+/// How a list ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// With its last page.
+    Reached,
+    /// With a page that was there before, though there was to be more.
+    Again,
+}
+
 impl Client {
     /// The tags of a repository ("Listing Tags"), sorted; none if there is no such repository.
     pub async fn tags(&self, repository: &Repository) -> Result<Vec<Tag>, Error> {
         let operation = self.operation(Verb::ListTags, Some(repository));
         let path = format!("{repository}/tags/list");
         let scope = Scope::of(repository, Access::Pull);
-        let names = self.pages(&operation, &path, &scope).await?;
+        let listed = self.pages(&operation, &path, &scope).await?;
+        let names = listed.map(|(names, _)| names).unwrap_or_default();
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
+    /// The repositories of the whole registry (distribution, "Catalog"; the specification has no such list), sorted, as far
+    /// as the login may see them. [`Error::NoCatalog`] where the registry does not say.
+    pub async fn repositories(&self) -> Result<Vec<Repository>, Error> {
+        let operation = self.operation(Verb::ListRepositories, None);
+        let no_catalog = |source: Option<Error>| Error::NoCatalog {
+            operation: Box::new(operation.clone()),
+            source: source.map(Box::new),
+        };
+        let listed = self.pages(&operation, "_catalog", &Scope::catalog()).await;
+        let listed = listed.map_err(|error| match error {
+            Error::Denied { .. } | Error::LoginRefused { .. } | Error::Refused { .. } => {
+                no_catalog(Some(error))
+            }
+            other => other,
+        })?;
+        let (names, end) = listed.ok_or_else(|| no_catalog(None))?;
+        if end == End::Again {
+            return Err(bad(&operation, "its list does not go on"));
+        }
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// All names; none if there is no such list.
     async fn pages(
         &self,
         operation: &Operation,
         path: &str,
         scope: &Scope,
-    ) -> Result<BTreeSet<String>, Error> {
+    ) -> Result<Option<(BTreeSet<String>, End)>, Error> {
         let mut all = BTreeSet::new();
         let mut last: Option<String> = None;
         loop {
             let page = || self.page(operation, path, scope, last.as_deref());
-            let (names, more) = self.retrying(page).await?;
+            let Some((names, more)) = self.retrying(page).await? else {
+                return Ok(None);
+            };
             let known = all.len();
             last = names.last().cloned();
             all.extend(names);
             if all.len() > limits::LISTED {
                 return Err(bad(operation, "its list is too long"));
             }
-            if !more || all.len() == known {
-                return Ok(all);
+            if !more || last.is_none() {
+                return Ok(Some((all, End::Reached)));
+            }
+            if all.len() == known {
+                return Ok(Some((all, End::Again)));
             }
         }
     }
 
-    /// The names after `last`, and whether there are more after them.
+    /// The names after `last`, and whether there are more after them; none if there is no such list.
     async fn page(
         &self,
         operation: &Operation,
         path: &str,
         scope: &Scope,
         last: Option<&str>,
-    ) -> Result<(Vec<String>, bool), Error> {
+    ) -> Result<Option<(Vec<String>, bool)>, Error> {
         let mut url = self.url(operation, path).await?;
         let mut query = url.query_pairs_mut();
         query.append_pair("n", &limits::PAGE.to_string());
@@ -77,7 +116,7 @@ impl Client {
         let ask = Ask::new(Method::GET, url, scope.clone());
         let answer = self.send(operation, ask).await?;
         let Some(answer) = answer.found(operation).await? else {
-            return Ok((Vec::new(), false));
+            return Ok(None);
         };
         let more = answer.header(LINK.as_str()).is_some();
         let body = answer.body(operation, limits::PAGE_BODY).await?;
@@ -85,7 +124,7 @@ impl Client {
             .map_err(|_| bad(operation, "its answer is not a list of names"))?;
         // A repository that lost its last tag has `null`.
         let names = page.tags.or(page.repositories).unwrap_or_default();
-        Ok((names, more))
+        Ok(Some((names, more)))
     }
 }
 
@@ -98,9 +137,10 @@ mod tests {
     use crate::{Options, PlainHttp};
 
     /// Answers one request after the other with these pages, the last again and again; the paths that were asked for.
-    async fn tags(
+    async fn asked<T>(
         pages: &'static [(&'static str, bool)],
-    ) -> (Result<Vec<Tag>, Error>, Vec<String>) {
+        ask: impl AsyncFnOnce(Client) -> Result<T, Error>,
+    ) -> (Result<T, Error>, Vec<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (asked, paths) = std::sync::mpsc::channel();
@@ -133,8 +173,15 @@ mod tests {
             ..Options::default()
         };
         let client = Client::new(&address.parse().unwrap(), options).unwrap();
-        let found = client.tags(&"app".parse().unwrap()).await;
+        let found = ask(client).await;
         (found, paths.try_iter().collect())
+    }
+
+    async fn tags(
+        pages: &'static [(&'static str, bool)],
+    ) -> (Result<Vec<Tag>, Error>, Vec<String>) {
+        let app = "app".parse().unwrap();
+        asked(pages, async |client| client.tags(&app).await).await
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -151,6 +198,24 @@ mod tests {
             "/v2/app/tags/list?n=1000&last=a",
         ];
         assert_eq!(paths, expected);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_list_of_repositories_is_whole_or_an_error() {
+        let list = async |client: Client| client.repositories().await;
+        let whole: &[_] = &[
+            (r#"{"repositories":["b/a","a"]}"#, true),
+            (r#"{"repositories":["c","Not one"]}"#, true),
+            (r#"{"repositories":[]}"#, true),
+        ];
+        let (found, paths) = asked(whole, list).await;
+        let found: Vec<String> = found.unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (found, paths.len()),
+            (["a", "b/a", "c"].map(String::from).into(), 3)
+        );
+        let (found, _) = asked(&[(r#"{"repositories":["a"]}"#, true)], list).await;
+        assert!(matches!(found, Err(Error::BadAnswer { .. })), "{found:?}");
     }
 
     #[tokio::test(flavor = "multi_thread")]

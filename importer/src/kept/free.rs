@@ -2,22 +2,79 @@
 //! repositories and under the names that workloads ask for, as far as no version that stays has them there. Blobs are
 //! freed by the registry itself, once no manifest names them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use registry::{Client, Deletion, Manifest, Reference, Repository};
-use schemas::{Digest, ImageDocument};
+use schemas::{Digest, ImageDocument, SolutionName, Version};
 
 use crate::kept::fetch::only_layer;
 use crate::kept::place;
 use crate::mirrors::{self, Layout};
 use crate::model::carried;
 use crate::model::error::Error;
-use crate::model::record::Record;
+use crate::model::record::{Record, RecordedImage};
 
 /// A manifest or index, and where it lies.
-type Place = (Repository, Digest);
-/// The same, and by which tag or digest it is asked for there.
-type Referred = (Place, Reference);
+pub(crate) type Place = (Repository, Digest);
+
+/// What an import of a version brought to a registry.
+#[derive(Clone, Debug)]
+pub(crate) struct Brought {
+    pub(crate) name: SolutionName,
+    pub(crate) version: Version,
+    pub(crate) archive_id: Digest,
+    /// `HOST[/PREFIX]/<name>-<version>`.
+    pub(crate) pushed_to: String,
+    pub(crate) images: Vec<BroughtImage>,
+    /// Whether the images also lie where no version is part of the name.
+    pub(crate) carries: bool,
+}
+
+/// An image of a version.
+#[derive(Clone, Debug)]
+pub(crate) struct BroughtImage {
+    pub(crate) image: RecordedImage,
+    /// The manifests and indexes below its own, as far as they are known without the registry.
+    pub(crate) below: Vec<Digest>,
+}
+
+impl Brought {
+    fn id(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
+    /// Where its images lie.
+    fn repositories(&self) -> impl Iterator<Item = String> {
+        let images = self.images.iter();
+        images.map(|it| format!("{}/{}", self.pushed_to, it.image.image.name))
+    }
+}
+
+impl From<&Record> for Brought {
+    fn from(record: &Record) -> Self {
+        let images = record.images.iter().map(|image| BroughtImage {
+            image: image.clone(),
+            below: Vec::new(),
+        });
+        Self {
+            name: record.name.clone(),
+            version: record.version.clone(),
+            archive_id: record.archive_id,
+            pushed_to: record.pushed_to.clone(),
+            images: images.collect(),
+            carries: record.manifest.spec.carries(),
+        }
+    }
+}
+
+/// An image under one of the names that workloads ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Referred<'a> {
+    pub(crate) place: Place,
+    /// By which tag or digest it is asked for.
+    pub(crate) reference: Reference,
+    below: &'a [Digest],
+}
 
 /// What versions have at a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +82,18 @@ pub(crate) struct Pushed {
     /// Their manifests and indexes, each before those that name it: as long as an index is there, what it names is found.
     own: Vec<Place>,
     /// What is not as it was recorded, or another version's as well, and so stays.
+    others: Vec<String>,
+}
+
+/// What is found of it on the way.
+#[derive(Default)]
+struct Finding {
+    /// The images that go.
+    roots: Vec<Place>,
+    /// What is known to lie below them, which nothing may name any more.
+    below: Vec<Place>,
+    /// What somebody else needs.
+    needed: Vec<Place>,
     others: Vec<String>,
 }
 
@@ -37,78 +106,36 @@ impl Pushed {
     ) -> Result<Self, Error> {
         let (going, staying): (Vec<&Record>, Vec<&Record>) =
             records.iter().partition(|record| goes(record));
-        let others: BTreeSet<String> = staying.iter().copied().flat_map(repositories).collect();
-        let address = client.address();
-        let (mut roots, mut foreign, mut found) = (Vec::new(), Vec::new(), Self::default());
-        let images = going.iter().flat_map(|record| {
-            let images = record.images.iter();
-            images.map(move |image| (record, image))
-        });
-        for (record, image) in images {
-            let (name, tag) = (&image.image.name, &image.image.tag);
-            let at = format!("{}/{name}", record.pushed_to);
-            if others.contains(&at) {
-                found.others.push(format!("{at}:{tag}"));
-                continue;
-            }
-            let repository = address.repository(&format!("{}/{name}", record.id()))?;
-            let tagged = Reference::Tag(tag.clone());
-            let tagged = client.manifest(&repository, &tagged).await?;
-            if let Some(other) = tagged.filter(|tagged| tagged.digest != image.digest) {
-                found.others.push(format!("{at}:{tag}"));
-                foreign.push((repository.clone(), other.digest));
-            }
-            roots.push((repository, image.digest));
-        }
-        roots.extend(found.referred(client, &going, &staying).await?);
-        let stays: BTreeSet<Place> = reachable(client, foreign).await?.into_iter().collect();
-        found.own = reachable(client, roots).await?;
-        found.own.retain(|place| !stays.contains(place));
-        found.own.reverse();
-        for record in going {
-            found.head(client, record).await?;
+        let brought = |records: Vec<&Record>| records.into_iter().map(Brought::from).collect();
+        let (going, staying): (Vec<Brought>, Vec<Brought>) = (brought(going), brought(staying));
+        Self::among(client, (&going, &staying), Vec::new()).await
+    }
+
+    /// The same of what is known of versions, but for these places and all that they name. Reading only.
+    pub(crate) async fn among(
+        client: &Client,
+        (going, staying): (&[Brought], &[Brought]),
+        needed: Vec<Place>,
+    ) -> Result<Self, Error> {
+        let mut finding = Finding {
+            needed,
+            ..Finding::default()
+        };
+        finding.of_versions(client, going, staying).await?;
+        finding.of_references(client, going, staying).await?;
+        let mut found = finding.into_pushed(client).await?;
+        for version in going {
+            found.head(client, version).await?;
         }
         Ok(found)
     }
 
-    /// What lies under the names that workloads ask for, as far as no version that stays has the same there.
-    async fn referred(
-        &mut self,
-        client: &Client,
-        going: &[&Record],
-        staying: &[&Record],
-    ) -> Result<Vec<Place>, Error> {
-        let (going, staying) = (referred_to(client, going)?, referred_to(client, staying)?);
-        let places = |all: &[Referred]| -> BTreeSet<Place> {
-            let places = all.iter();
-            places.map(|(place, _)| place.clone()).collect()
-        };
-        let (ours, needed) = (places(&going), places(&staying));
-        let mut own = Vec::new();
-        for (place, reference) in going {
-            if needed.contains(&place) {
-                continue;
-            }
-            let (repository, digest) = &place;
-            let Some(found) = client.manifest(repository, &reference).await? else {
-                continue;
-            };
-            if found.digest == *digest {
-                own.push(place);
-            } else if !ours.contains(&(repository.clone(), found.digest)) {
-                let host = client.address().host();
-                self.others.push(format!("{host}/{repository}:{reference}"));
-            }
-        }
-        Ok(own)
-    }
-
     /// Adds the head, if it is one.
-    async fn head(&mut self, client: &Client, record: &Record) -> Result<(), Error> {
-        let (repository, tag) = place(client.address(), &record.id(), &record.archive_id)?;
+    async fn head(&mut self, client: &Client, version: &Brought) -> Result<(), Error> {
+        let (repository, tag) = place(client.address(), &version.id(), &version.archive_id)?;
         match client.manifest(&repository, &tag).await? {
             Some(head) if only_layer(&head).is_some() => self.own.push((repository, head.digest)),
-            Some(_) => self.others.push(format!("{}:{tag}", record.pushed_to)),
+            Some(_) => self.others.push(format!("{}:{tag}", version.pushed_to)),
             None => {}
         }
         Ok(())
@@ -169,31 +196,162 @@ fn name(client: &Client, (repository, digest): &Place) -> String {
     format!("{}/{repository}@{digest}", client.address().host())
 }
 
-/// Where a version's images lie.
-fn repositories(record: &Record) -> impl Iterator<Item = String> {
-    let images = record.images.iter();
-    images.map(|image| format!("{}/{}", record.pushed_to, image.image.name))
+/// Where images of versions lie under the names that workloads ask for.
+pub(crate) fn referred_to<'a>(
+    client: &Client,
+    versions: &'a [Brought],
+) -> Result<Vec<Referred<'a>>, Error> {
+    let mut all = Vec::new();
+    let images = versions.iter().flat_map(|version| {
+        let images = version.images.iter();
+        images.map(move |image| (version, image))
+    });
+    for (version, BroughtImage { image, below }) in images {
+        let (registry, digest) = (client.address(), image.digest);
+        let mut add = |(repository, reference)| {
+            all.push(Referred {
+                place: (repository, digest),
+                reference,
+                below,
+            });
+        };
+        if let Some(reference) = &image.reference {
+            add(mirrors::place(
+                registry,
+                Layout::Solution,
+                reference,
+                digest,
+            )?);
+        }
+        if version.carries {
+            let of = (&version.name, &version.version);
+            add(carried::image_place(
+                registry,
+                of,
+                (&image.image.name, digest),
+            )?);
+        }
+    }
+    Ok(all)
 }
 
-/// Where images of versions lie under the names that workloads ask for.
-fn referred_to(client: &Client, records: &[&Record]) -> Result<Vec<Referred>, Error> {
-    let mut all = Vec::new();
-    let images = records.iter().flat_map(|record| {
-        let images = record.images.iter();
-        images.map(move |image| (record, image))
-    });
-    for (record, image) in images {
-        let (registry, digest) = (client.address(), image.digest);
-        if let Some(reference) = &image.reference {
-            let (repository, reference) =
-                mirrors::place(registry, Layout::Solution, reference, digest)?;
-            all.push(((repository, digest), reference));
+fn below(repository: &Repository, digests: &[Digest]) -> impl Iterator<Item = Place> {
+    digests.iter().map(|digest| (repository.clone(), *digest))
+}
+
+impl Finding {
+    /// What lies in the repositories that have the versions' names.
+    async fn of_versions(
+        &mut self,
+        client: &Client,
+        going: &[Brought],
+        staying: &[Brought],
+    ) -> Result<(), Error> {
+        let others: BTreeSet<String> = staying.iter().flat_map(Brought::repositories).collect();
+        let images = going.iter().flat_map(|version| {
+            let images = version.images.iter();
+            images.map(move |image| (version, image))
+        });
+        let images: Vec<_> = images.collect();
+        // Of a version that was replaced the tag is the other archive's.
+        let ours: BTreeSet<(String, Digest)> = images
+            .iter()
+            .map(|(version, it)| {
+                let at = format!("{}/{}", version.pushed_to, it.image.image.name);
+                (at, it.image.digest)
+            })
+            .collect();
+        for (version, BroughtImage { image, below: ids }) in images {
+            let (name, tag) = (&image.image.name, &image.image.tag);
+            let at = format!("{}/{name}", version.pushed_to);
+            if others.contains(&at) {
+                self.others.push(format!("{at}:{tag}"));
+                continue;
+            }
+            let repository = client
+                .address()
+                .repository(&format!("{}/{name}", version.id()))?;
+            let tagged = Reference::Tag(tag.clone());
+            let tagged = client.manifest(&repository, &tagged).await?;
+            let is_other = |found: &Manifest| !ours.contains(&(at.clone(), found.digest));
+            if let Some(other) = tagged.filter(is_other) {
+                self.others.push(format!("{at}:{tag}"));
+                self.needed.push((repository.clone(), other.digest));
+            }
+            self.below.extend(below(&repository, ids));
+            self.roots.push((repository, image.digest));
         }
-        if record.manifest.spec.carries() {
-            let (of, image) = ((&record.name, &record.version), (&image.image.name, digest));
-            let (repository, reference) = carried::image_place(registry, of, image)?;
-            all.push(((repository, digest), reference));
+        Ok(())
+    }
+
+    /// What lies under the names that workloads ask for, as far as no version that stays has the same there.
+    async fn of_references(
+        &mut self,
+        client: &Client,
+        going: &[Brought],
+        staying: &[Brought],
+    ) -> Result<(), Error> {
+        let (going, staying) = (referred_to(client, going)?, referred_to(client, staying)?);
+        let places = |all: &[Referred<'_>]| -> BTreeSet<Place> {
+            all.iter().map(|it| it.place.clone()).collect()
+        };
+        let (ours, needed) = (places(&going), places(&staying));
+        let touched: BTreeSet<&Repository> = going.iter().map(|it| &it.place.0).collect();
+        for other in staying.iter().filter(|it| touched.contains(&it.place.0)) {
+            self.needed.push(other.place.clone());
+            self.needed.extend(below(&other.place.0, other.below));
         }
+        for Referred {
+            place,
+            reference,
+            below: ids,
+        } in going
+        {
+            if needed.contains(&place) {
+                continue;
+            }
+            let (repository, digest) = &place;
+            match client.manifest(repository, &reference).await? {
+                // An interruption may have left what it named.
+                None => self.below.extend(below(repository, ids)),
+                Some(found) if found.digest == *digest => {
+                    self.below.extend(below(repository, ids));
+                    self.roots.push(place);
+                }
+                Some(found) if ours.contains(&(repository.clone(), found.digest)) => {}
+                Some(_) => {
+                    let host = client.address().host();
+                    self.others.push(format!("{host}/{repository}:{reference}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What goes: what was found, without what somebody else needs.
+    async fn into_pushed(self, client: &Client) -> Result<Pushed, Error> {
+        let stays: BTreeSet<Place> = needed(client, self.needed).await?;
+        let mut own = reachable(client, self.roots).await?;
+        let known: BTreeSet<Place> = own.iter().cloned().collect();
+        let below = self.below.into_iter().filter(|it| !known.contains(it));
+        own.extend(reachable(client, below.collect()).await?);
+        own.retain(|place| !stays.contains(place));
+        own.reverse();
+        let others = self.others;
+        Ok(Pushed { own, others })
+    }
+}
+
+/// These manifests and indexes and all that they name, whether they are there or not. Each repository has the room of an
+/// archive's images, so that what one has too much is at nobody else's cost.
+async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, Error> {
+    let mut all: BTreeSet<Place> = roots.iter().cloned().collect();
+    let mut repositories: BTreeMap<Repository, Vec<Place>> = BTreeMap::new();
+    for root in roots {
+        repositories.entry(root.0.clone()).or_default().push(root);
+    }
+    for roots in repositories.into_values() {
+        all.extend(reachable(client, roots).await?);
     }
     Ok(all)
 }

@@ -5,6 +5,7 @@
 mod export;
 mod fetch;
 pub(crate) mod free;
+pub(crate) mod prune;
 mod sink;
 
 use std::path::Path;
@@ -28,7 +29,7 @@ use crate::model::blob::ArchiveBlob;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
-use crate::model::state::ClusterState;
+use crate::model::state::{ClusterState, maps};
 
 /// What the artifact is.
 const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
@@ -144,6 +145,11 @@ fn place(
     let tag = format!("{TAG}{}", archive_id.hex());
     let tag = tag.parse().expect("letters, digits and a hyphen");
     Ok((registry.repository(id)?, Reference::Tag(tag)))
+}
+
+/// The records of all imported versions.
+pub async fn records(cluster: &Cluster) -> Result<Vec<Record>, Error> {
+    Ok(ClusterState::of_records(&maps(cluster).await?)?.records)
 }
 
 /// The CRDs of an imported version, from the archive that the registry keeps; none if it cannot be read.

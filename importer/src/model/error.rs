@@ -190,6 +190,16 @@ pub enum Error {
         /// Why, of the last of them.
         source: Box<registry::Error>,
     },
+    /// A registry keeps more than is compared.
+    #[error("{registry} keeps more than {limit} {what}")]
+    KeepsMuch {
+        /// The registry, with its prefix.
+        registry: String,
+        /// The limit.
+        limit: usize,
+        /// Of what.
+        what: &'static str,
+    },
     /// A registry does not have all that an archive consists of.
     #[error("the registry does not have all of the archive")]
     Lacking(Vec<Lacking>),

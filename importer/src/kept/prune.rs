@@ -1,0 +1,441 @@
+//! Which versions a registry keeps, and what can be deleted there of those that nobody needs any more.
+//!
+//! A version is known by its head. What it needs says the list in the head, which is that of the archive id in the tag, or
+//! the head counts for nothing; so a registry that gives anything else cannot have more deleted. As long as one head that
+//! stays is not to be read, nobody knows what its version needs, and nothing is deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use archive::{ImageRole, Listed, MANIFEST, OpenError, Opened};
+use registry::{Client, Reference, Repository};
+use schemas::{Digest, ImagePlace, ManifestError, Solution, SolutionId, Version};
+use validator::IMAGE_INDEX;
+
+use crate::kept::free::{Brought, BroughtImage, Place, Pushed, referred_to};
+use crate::kept::{kept_archives, open_head};
+use crate::limits;
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::record::{Record, RecordedImage};
+
+/// What a registry keeps of versions, and what the records of a cluster need of it.
+#[derive(Debug)]
+pub struct Stock {
+    versions: Vec<KeptVersion>,
+    recorded: Vec<Brought>,
+}
+
+/// A version whose head a registry keeps.
+#[derive(Debug)]
+pub struct KeptVersion {
+    /// Which one.
+    pub id: SolutionId,
+    /// The ids of its archives, one as a rule.
+    pub archives: Vec<Digest>,
+    /// The record that needs it.
+    pub needed_by: Option<String>,
+    /// Bytes of contents that no other version here has; none if a head cannot be read.
+    pub own_bytes: Option<u64>,
+    read: Result<Vec<Kept>, Unread>,
+}
+
+impl KeptVersion {
+    /// Why it is not known what the version needs, if it is not.
+    #[must_use]
+    pub fn unread(&self) -> Option<&Unread> {
+        self.read.as_ref().err()
+    }
+
+    fn kept(&self) -> impl Iterator<Item = &Kept> {
+        self.read.iter().flatten()
+    }
+}
+
+/// An archive of which a registry keeps the head.
+#[derive(Debug)]
+struct Kept {
+    brought: Brought,
+    /// Every content of its images, and its bytes.
+    contents: BTreeMap<Digest, u64>,
+}
+
+/// Why a head is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// It is not there, or is not that of the archive.
+    #[error("its head cannot be read")]
+    Head(#[source] Box<Error>),
+    /// It is that of another version.
+    #[error("its head is that of {0}")]
+    Other(SolutionId),
+    /// The manifest in it.
+    #[error("its manifest cannot be read")]
+    Manifest(#[from] ManifestError),
+    /// The list of images in it.
+    #[error("its list of images cannot be read: {0}")]
+    Images(String),
+}
+
+/// Why nothing is deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum Unprunable {
+    /// A record needs the version.
+    #[error("{id} is imported: {record} needs it")]
+    Needed {
+        /// The version.
+        id: SolutionId,
+        /// Its record.
+        record: String,
+    },
+    /// The registry does not keep the version.
+    #[error("{registry} keeps no archive of {id}")]
+    Absent {
+        /// The version.
+        id: SolutionId,
+        /// The registry, with its prefix.
+        registry: String,
+    },
+    /// It is not known what a version has there, or needs.
+    #[error("what {id} has at the registry is not known: {why}")]
+    Unread {
+        /// The version.
+        id: SolutionId,
+        /// In one line.
+        why: String,
+    },
+    /// No record names any of the versions there: it is another cluster, more often than not.
+    #[error("no record of the cluster names a version that {registry} keeps")]
+    NoRecord {
+        /// The registry, with its prefix.
+        registry: String,
+    },
+    /// Somebody changed what is there since it was shown.
+    #[error("what the registry keeps, or what is imported, has changed since")]
+    Changed,
+}
+
+/// What is deleted of versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruning {
+    /// The versions.
+    pub versions: Vec<SolutionId>,
+    /// Bytes of contents that only they have, of all versions that are kept there.
+    pub bytes: u64,
+    pushed: Pushed,
+}
+
+impl Stock {
+    /// Reads what a registry keeps. The records are all those of the clusters that use it.
+    pub async fn read(client: &Client, records: &[Record], scratch: &Path) -> Result<Self, Error> {
+        client.ping().await?;
+        let mut versions = Vec::new();
+        let (mut archives, mut contents) = (0, 0);
+        for id in ids(client).await? {
+            let kept = kept_archives(client, &id).await?;
+            if kept.is_empty() {
+                continue;
+            }
+            archives += kept.len();
+            too_many(client, archives, limits::KEPT_ARCHIVES, "archives")?;
+            let read = read_all(client, &id, &kept, scratch).await?;
+            contents += read.iter().flatten().map(Kept::size).sum::<usize>();
+            too_many(
+                client,
+                contents,
+                limits::KEPT_CONTENTS,
+                "contents of images",
+            )?;
+            let record = records.iter().find(|it| it.id() == id.to_string());
+            versions.push(KeptVersion {
+                id,
+                archives: kept,
+                needed_by: record.map(|it| it.reference().to_string()),
+                own_bytes: None,
+                read,
+            });
+        }
+        let mut stock = Self {
+            versions,
+            recorded: records.iter().map(Brought::from).collect(),
+        };
+        stock.count();
+        Ok(stock)
+    }
+
+    /// The versions, sorted by name and version.
+    #[must_use]
+    pub fn versions(&self) -> &[KeptVersion] {
+        &self.versions
+    }
+
+    /// The versions that no record needs. Where no record needs any, that is an answer to another question.
+    pub fn unneeded(&self, client: &Client) -> Result<BTreeSet<SolutionId>, Unprunable> {
+        let is_free = |version: &&KeptVersion| version.needed_by.is_none();
+        let free: BTreeSet<SolutionId> = self
+            .versions
+            .iter()
+            .filter(is_free)
+            .map(|version| version.id.clone())
+            .collect();
+        if !free.is_empty() && free.len() == self.versions.len() {
+            let registry = client.address().to_string();
+            return Err(Unprunable::NoRecord { registry });
+        }
+        Ok(free)
+    }
+
+    /// Finds out what deleting these versions comes to; all that is in the way otherwise. Writes nothing.
+    pub async fn plan(
+        &self,
+        client: &Client,
+        chosen: &BTreeSet<SolutionId>,
+    ) -> Result<Result<Pruning, Vec<Unprunable>>, Error> {
+        let in_the_way = self.in_the_way(client, chosen);
+        if !in_the_way.is_empty() {
+            return Ok(Err(in_the_way));
+        }
+        let (going, staying): (Vec<&KeptVersion>, Vec<&KeptVersion>) = self
+            .versions
+            .iter()
+            .partition(|version| chosen.contains(&version.id));
+        let stays = contents(&staying);
+        let own = contents(&going).into_iter();
+        let own = own.filter(|(digest, _)| !stays.contains_key(digest));
+        let brought = |versions: &[&KeptVersion]| -> Vec<Brought> {
+            let kept = versions.iter().flat_map(|version| version.kept());
+            kept.map(|kept| kept.brought.clone()).collect()
+        };
+        let (goes, mut stays) = (brought(&going), brought(&staying));
+        stays.extend(self.recorded.iter().cloned());
+        let needed = tagged_by_others(client, &goes).await?;
+        Ok(Ok(Pruning {
+            versions: going.iter().map(|version| version.id.clone()).collect(),
+            bytes: own.map(|(_, size)| size).sum(),
+            pushed: Pushed::among(client, (&goes, &stays), needed).await?,
+        }))
+    }
+
+    fn in_the_way(&self, client: &Client, chosen: &BTreeSet<SolutionId>) -> Vec<Unprunable> {
+        let mut all = Vec::new();
+        for id in chosen {
+            let (id, registry) = (id.clone(), client.address().to_string());
+            match self.versions.iter().find(|version| version.id == id) {
+                None => all.push(Unprunable::Absent { id, registry }),
+                Some(version) => {
+                    let record = version.needed_by.clone();
+                    all.extend(record.map(|record| Unprunable::Needed { id, record }));
+                }
+            }
+        }
+        for version in &self.versions {
+            all.extend(version.unread().map(|unread| Unprunable::Unread {
+                id: version.id.clone(),
+                why: in_one_line(unread),
+            }));
+        }
+        all
+    }
+
+    /// Counts what only one version has.
+    fn count(&mut self) {
+        let mut holders: BTreeMap<Digest, usize> = BTreeMap::new();
+        for version in &self.versions {
+            for digest in contents(&[version]).into_keys() {
+                *holders.entry(digest).or_default() += 1;
+            }
+        }
+        for version in &mut self.versions {
+            let own = contents(&[version]).into_iter();
+            let own = own.filter(|(digest, _)| holders.get(digest) == Some(&1));
+            let bytes = own.map(|(_, size)| size).sum();
+            version.own_bytes = version.read.is_ok().then_some(bytes);
+        }
+    }
+}
+
+impl Pruning {
+    /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
+    #[must_use]
+    pub fn names(&self, client: &Client) -> Vec<String> {
+        self.pushed.names(client)
+    }
+
+    /// What stays, for people.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.pushed.notes().collect()
+    }
+
+    /// Deletes all of it, the heads last: as long as there is one, doing it again finds what an interruption left.
+    pub async fn carry_out(&self, client: &Client) -> Result<Vec<String>, Error> {
+        self.pushed.free(client, || Ok(())).await
+    }
+}
+
+impl Kept {
+    fn size(&self) -> usize {
+        self.contents.len()
+    }
+}
+
+fn too_many(client: &Client, found: usize, limit: usize, what: &'static str) -> Result<(), Error> {
+    if found <= limit {
+        return Ok(());
+    }
+    let registry = client.address().to_string();
+    Err(Error::KeepsMuch {
+        registry,
+        limit,
+        what,
+    })
+}
+
+fn contents(versions: &[&KeptVersion]) -> BTreeMap<Digest, u64> {
+    let kept = versions.iter().flat_map(|version| version.kept());
+    let contents = kept.flat_map(|kept| &kept.contents);
+    contents.map(|(digest, size)| (*digest, *size)).collect()
+}
+
+fn in_one_line(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}
+
+/// The repositories that have names of versions, directly below the prefix.
+async fn ids(client: &Client) -> Result<BTreeSet<SolutionId>, Error> {
+    let all = client.repositories().await?;
+    let prefix = client.address().prefix();
+    let prefix = prefix.map_or(String::new(), |prefix| format!("{prefix}/"));
+    let id = |repository: &Repository| {
+        let below = repository.as_str().strip_prefix(&prefix)?;
+        below.parse().ok()
+    };
+    Ok(all.iter().filter_map(id).collect())
+}
+
+async fn read_all(
+    client: &Client,
+    id: &SolutionId,
+    archives: &[Digest],
+    scratch: &Path,
+) -> Result<Result<Vec<Kept>, Unread>, Error> {
+    let mut all = Vec::new();
+    for archive_id in archives {
+        match read(client, (id, archive_id), scratch).await {
+            Ok(kept) => all.push(kept),
+            Err(Unread::Head(error)) if !is_damage(&error) => return Err(*error),
+            Err(unread) => return Ok(Err(unread)),
+        }
+    }
+    Ok(Ok(all))
+}
+
+/// Whether it is the head that is wrong, and not the way to it.
+fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Archive(_) | Error::Refused(Obstacle::NotKept(..) | Obstacle::ImagesGone(..)) => {
+            true
+        }
+        Error::Registry(error) => !error.is_retried() && !error.is_everywhere(),
+        _ => false,
+    }
+}
+
+/// The head of an archive, as far as it is about images.
+async fn read(
+    client: &Client,
+    (id, archive_id): (&SolutionId, &Digest),
+    scratch: &Path,
+) -> Result<Kept, Unread> {
+    let head = |error: Error| Unread::Head(Box::new(error));
+    let medium = open_head(client, (id, archive_id), scratch).await;
+    let medium = medium.map_err(head)?;
+    let archive_id = *archive_id;
+    let listed = tokio::task::spawn_blocking(move || {
+        Opened::read(medium)?.recognise(archive_id, None)?.list()
+    });
+    // Whoever waits for it no longer is gone himself.
+    let listed = listed.await.expect("reading a head does not panic");
+    let listed = listed.map_err(|error| head(error.into()))?;
+    let found = &listed.statement().predicate.id;
+    if found != id {
+        return Err(Unread::Other(found.clone()));
+    }
+    Ok(Kept {
+        brought: brought(client, &listed)?,
+        contents: listed
+            .image_contents()
+            .map(|content| (content.digest, content.size))
+            .collect(),
+    })
+}
+
+fn brought(client: &Client, listed: &Listed) -> Result<Brought, Unread> {
+    let head = |error: OpenError| Unread::Head(Box::new(error.into()));
+    let predicate = &listed.statement().predicate;
+    let manifest = listed.read(MANIFEST, schemas::limits::MANIFEST_SIZE);
+    let manifest = Solution::from_slice(&manifest.map_err(head)?)?;
+    let index = listed.read(IMAGE_INDEX, validator::limits::INDEX_SIZE);
+    let mut references =
+        validator::image_references(&index.map_err(head)?).map_err(Unread::Images)?;
+    let mut images: BTreeMap<ImagePlace, (Option<Digest>, Vec<Digest>)> = BTreeMap::new();
+    for content in listed.image_contents() {
+        let (root, below) = images.entry(content.place).or_default();
+        match content.role {
+            ImageRole::Root => *root = Some(content.digest),
+            ImageRole::Child => below.push(content.digest),
+            ImageRole::Blob => {}
+        }
+    }
+    let mut all = Vec::new();
+    for (place, (root, below)) in images {
+        let digest = root.ok_or_else(|| Unread::Images(format!("{place} has no manifest")))?;
+        let reference = references.remove(&place);
+        let image = RecordedImage {
+            image: place,
+            digest,
+            reference,
+        };
+        all.push(BroughtImage { image, below });
+    }
+    let id = &predicate.id;
+    let version: &Version = id.version();
+    Ok(Brought {
+        name: id.name().clone(),
+        version: version.clone(),
+        archive_id: listed.archive_id(),
+        pushed_to: format!("{}/{id}", client.address()),
+        images: all,
+        carries: manifest.spec.carries(),
+    })
+}
+
+/// What tags that are not these versions' name, in the repositories that they share with others: whoever tagged it needs
+/// it.
+async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Place>, Error> {
+    let referred = referred_to(client, going)?;
+    let mut repositories: BTreeMap<&Repository, BTreeSet<&Reference>> = BTreeMap::new();
+    for it in &referred {
+        let (repository, _) = &it.place;
+        let own = repositories.entry(repository).or_default();
+        own.insert(&it.reference);
+    }
+    let mut places = Vec::new();
+    for (repository, own) in repositories {
+        for tag in client.tags(repository).await? {
+            let tag = Reference::Tag(tag);
+            if own.contains(&tag) {
+                continue;
+            }
+            let found = client.manifest(repository, &tag).await?;
+            places.extend(found.map(|found| (repository.clone(), found.digest)));
+        }
+    }
+    Ok(places)
+}

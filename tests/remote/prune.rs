@@ -1,0 +1,347 @@
+//! `solution registry prune`: a real registry with versions that share images, and what stays whole of the others.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fixtures::image::{Artifact, Format, Image, ImageBuilder, Index, Platform};
+use fixtures::proxy::{Action, Proxy};
+use serde_json::{Value, json};
+
+use crate::common::{Answer, Desk};
+use crate::server::{Protection, Server};
+use crate::setup::{image, pack, push, write_layout};
+
+const KEY: [&str; 2] = ["--key", "publisher.pub"];
+
+/// An image for an architecture that is not that of [`image`].
+fn other(content: &str) -> Image {
+    let image = ImageBuilder::new().platform(Platform::linux("arm64"));
+    image.file("/app", content, 0o755).build()
+}
+
+fn index(content: &str) -> Artifact {
+    Index::new(Format::Oci, vec![image("amd64"), other(content)]).into()
+}
+
+/// Writes the archive `VERSION.iso` of `shop`, with an index as `app-0`, of which the image for one architecture is the
+/// same in all versions, and an image that is the same in all of them.
+fn write_archive(desk: &Desk, version: &str) {
+    write_layout(desk, version, &index(version));
+    write_layout(desk, &format!("{version}/same"), &other("same").into());
+    let text = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {{name: shop}}
+spec:
+  version: {version}
+  images:
+    - {{name: app-0, tag: '1', source: 'oci:layout:1', ref: 'quay.example/org/app:{version}'}}
+    - {{name: app-1, tag: '1', source: 'oci:same/layout:1', ref: 'quay.example/org/same:1'}}
+"
+    );
+    desk.write(&format!("{version}/solution.yaml"), text);
+    let archive = format!("{version}.iso");
+    desk.solution(&pack(version, &archive)).success();
+}
+
+fn import(desk: &Desk, version: &str, registry: &str) {
+    let archive = format!("{version}.iso");
+    let to = ["--no-cluster", "--registry", registry];
+    let all = [&["import", &archive][..], &KEY, &to].concat();
+    desk.solution(&all).success();
+}
+
+/// A desk with two versions, and the prefix of a registry that has both.
+fn desk(server: &Server) -> (Desk, String) {
+    let desk = Desk::with_key();
+    let registry = format!("{}/apps", server.host());
+    for version in ["1.0.0", "1.1.0"] {
+        write_archive(&desk, version);
+        import(&desk, version, &registry);
+    }
+    (desk, registry)
+}
+
+fn prune(desk: &Desk, registry: &str, more: &[&str]) -> Answer {
+    let verb = ["registry", "prune"];
+    let at = ["--no-cluster", "--registry", registry];
+    desk.solution(&[&verb[..], more, &at].concat())
+}
+
+const OLD: [&str; 3] = ["shop", "1.0.0", "--yes"];
+const AS_JSON: [&str; 2] = ["--output", "json"];
+
+/// Whether the registry has every byte of a version.
+fn is_whole(desk: &Desk, registry: &str, version: &str) -> bool {
+    let verify = [
+        "registry",
+        "verify",
+        "shop",
+        version,
+        "--registry",
+        registry,
+    ];
+    desk.solution(&[&verify[..], &KEY].concat()).code == 0
+}
+
+fn ids(versions: &Value) -> Vec<&str> {
+    let versions = versions.as_array().unwrap().iter();
+    versions
+        .map(|it| it["solution"].as_str().unwrap())
+        .collect()
+}
+
+/// The file in which the registry has the bytes of a digest.
+fn stored(server: &Server, digest: &str) -> PathBuf {
+    let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+    let found = server.stored(&format!("/{hex}/data"));
+    found.into_iter().next().unwrap()
+}
+
+#[test]
+fn what_is_kept_is_listed_and_nothing_is_deleted() {
+    let server = Server::start(&Protection::None);
+    let (desk, registry) = desk(&server);
+    // Neither other prefixes count, nor repositories that only look like versions.
+    import(&desk, "1.0.0", &server.host());
+    push(&server, &desk.path("1.0.0/layout"), "apps/shop-7.0.0");
+    let text = prune(&desk, &registry, &[]).success();
+    for words in [
+        "keeps 2 versions",
+        "shop-1.0.0: no cluster was asked whether it is needed",
+        "that no other version has",
+        &format!("`solution registry prune shop 1.1.0 --no-cluster --registry {registry}` deletes"),
+    ] {
+        assert!(text.contains(words), "`{words}`: {text}");
+    }
+    let listed = prune(&desk, &registry, &AS_JSON).json();
+    assert_eq!(ids(&listed["versions"]), ["shop-1.0.0", "shop-1.1.0"]);
+    let own = listed["versions"][0]["ownBytes"].as_u64().unwrap();
+    // The large layer is in both.
+    assert!((1..crate::setup::LARGE).contains(&own), "{listed:#}");
+    assert_eq!(
+        (&listed["deleted"], &listed["freed"]),
+        (&json!([]), &json!([]))
+    );
+    // Nobody says yes.
+    let plan = prune(&desk, &registry, &OLD[..2]);
+    assert_eq!(plan.code, 1, "{plan:?}");
+    assert!(plan.stdout.contains("delete    shop-1.0.0"), "{plan:?}");
+    assert!(plan.stderr.contains("nobody confirmed"), "{plan:?}");
+    prune(&desk, &registry, &[&OLD[..2], &["--dry-run"]].concat()).success();
+    assert!(is_whole(&desk, &registry, "1.0.0"));
+    for (arguments, words) in [
+        (&["shop"][..], "`shop` has no version beside it"),
+        (&["shop", "latest"], "latest"),
+        (&["--all-unneeded"], "--no-cluster"),
+    ] {
+        let text = prune(&desk, &registry, arguments).failure(2);
+        assert!(text.contains(words), "{text}");
+    }
+    let text = prune(&desk, &registry, &["shop", "3.0.0", "--yes"]).failure(1);
+    assert!(text.contains("keeps no archive of shop-3.0.0"), "{text}");
+}
+
+#[test]
+fn what_another_version_shares_stays_whole() {
+    let mut server = Server::start(&Protection::None);
+    let (desk, registry) = desk(&server);
+    // Somebody else's tag, of an image that the version that goes has under the same name.
+    let layout = desk.path("1.0.0/layout");
+    push(&server, &layout, "apps/mirror/quay.example/org/app");
+    let done = prune(&desk, &registry, &[&OLD[..], &AS_JSON].concat());
+    assert_eq!(done.code, 0, "{done:?}");
+    let done = done.json();
+    assert_eq!(done["deleted"], json!(["shop-1.0.0"]));
+    let freed: Vec<&str> = done["freed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap())
+        .collect();
+    // Its own index with both images, its own single image, and the head; the mirror has what others need.
+    assert_eq!(freed.len(), 5, "{done:#}");
+    assert!(
+        freed.iter().all(|it| it.contains("/apps/shop-1.0.0")),
+        "{done:#}"
+    );
+    server.collect_garbage();
+    server.restart();
+    assert!(is_whole(&desk, &registry, "1.1.0"));
+    let export = [
+        "export",
+        "shop",
+        "1.1.0",
+        "-o",
+        "again.iso",
+        "--registry",
+        &registry,
+    ];
+    desk.solution(&[&export[..], &KEY].concat()).success();
+    assert!(desk.read("1.1.0.iso") == desk.read("again.iso"));
+    let listed = prune(&desk, &registry, &AS_JSON).json();
+    assert_eq!(ids(&listed["versions"]), ["shop-1.1.0"]);
+    // The last one takes what is left, but for the tag that is not its own.
+    prune(&desk, &registry, &["shop", "1.1.0", "--yes"]).success();
+    server.collect_garbage();
+    let manifests = server.stored("_manifests/tags").into_iter();
+    let tags: Vec<PathBuf> = manifests
+        .filter(|it| it.ends_with("current/link"))
+        .collect();
+    assert_eq!(tags.len(), 2, "{tags:?}");
+    assert!(
+        tags.iter()
+            .all(|it| it.to_string_lossy().contains("mirror/quay.example/org/app"))
+    );
+}
+
+#[test]
+fn images_in_a_mirror_go_with_the_last_version_that_needs_them() {
+    let server = Server::start(&Protection::None);
+    let (desk, registry) = desk(&server);
+    let done = prune(&desk, &registry, &[&OLD[..], &AS_JSON].concat()).json();
+    // The index of this version goes from the mirror with its one image; the other one has the rest, too.
+    let mirror = format!("{registry}/mirror/quay.example/org/");
+    let freed = done["freed"].as_array().unwrap().iter();
+    let freed: Vec<&str> = freed
+        .filter_map(|it| it.as_str()?.strip_prefix(&mirror))
+        .collect();
+    let [one, two] = [
+        other("1.0.0").descriptor().digest.clone(),
+        index("1.0.0").descriptor().digest.clone(),
+    ];
+    let expected = [one, two].map(|digest| format!("app@{digest}"));
+    assert_eq!(freed, expected, "{done:#}");
+    assert!(is_whole(&desk, &registry, "1.1.0"));
+    let both = ["shop", "1.1.0", "--yes"];
+    prune(&desk, &registry, &both).success();
+    server.collect_garbage();
+    assert!(server.stored("blobs/sha256").is_empty());
+}
+
+#[test]
+fn a_registry_that_deletes_nothing_or_lists_nothing_is_told_with_what_to_do() {
+    let mut server = Server::start_without_deleting();
+    let (desk, registry) = desk(&server);
+    let text = prune(&desk, &registry, &OLD).failure(1);
+    for words in [
+        "the registry keeps",
+        "the registry does not allow deleting",
+        "storage.delete.enabled",
+    ] {
+        assert!(text.contains(words), "`{words}`: {text}");
+    }
+    assert!(!text.contains("--images"), "{text}");
+    assert!(is_whole(&desk, &registry, "1.0.0"));
+    server.allow_deleting();
+    let proxy = Proxy::start(server.port, |seen| {
+        if seen.path.contains("_catalog") {
+            return Action::Answer("404 Not Found", String::new());
+        }
+        Action::Forward
+    });
+    let through = format!("{}/apps", proxy.host());
+    let text = prune(&desk, &through, &OLD).failure(1);
+    for words in ["it does not give its catalog", "/v2/_catalog"] {
+        assert!(text.contains(words), "`{words}`: {text}");
+    }
+    assert_eq!(proxy.count("DELETE", "/"), 0);
+    prune(&desk, &registry, &OLD).success();
+    assert!(is_whole(&desk, &registry, "1.1.0"));
+}
+
+#[test]
+fn what_was_interrupted_is_completed_by_running_it_again() {
+    let server = Server::start(&Protection::None);
+    let (desk, registry) = desk(&server);
+    let deletions = AtomicUsize::new(0);
+    let proxy = Proxy::start(server.port, move |seen| {
+        let is_late = seen.method == "DELETE" && deletions.fetch_add(1, Ordering::Relaxed) >= 3;
+        if is_late {
+            return Action::Answer("403 Forbidden", String::new());
+        }
+        Action::Forward
+    });
+    let through = format!("{}/apps", proxy.host());
+    let text = prune(&desk, &through, &OLD).failure(1);
+    assert!(text.contains("right to delete"), "{text}");
+    let listed = prune(&desk, &registry, &AS_JSON).json();
+    assert_eq!(ids(&listed["versions"]), ["shop-1.0.0", "shop-1.1.0"]);
+    let done = prune(&desk, &registry, &[&OLD[..], &AS_JSON].concat()).json();
+    // Of the two in the mirror, and the five of its own.
+    assert_eq!(
+        done["freed"].as_array().map(Vec::len),
+        Some(7 - 3),
+        "{done:#}"
+    );
+    assert!(is_whole(&desk, &registry, "1.1.0"));
+    prune(&desk, &registry, &["shop", "1.1.0", "--yes"]).success();
+    server.collect_garbage();
+    assert!(server.stored("blobs/sha256").is_empty());
+}
+
+#[test]
+fn nothing_is_deleted_as_long_as_a_head_cannot_be_read() {
+    let mut server = Server::start(&Protection::None);
+    let (desk, registry) = desk(&server);
+    let listed = prune(&desk, &registry, &AS_JSON).json();
+    let id = listed["versions"][1]["archives"][0].as_str().unwrap();
+    let tag = format!(
+        "/archive-{}/current/link",
+        id.strip_prefix("sha256:").unwrap()
+    );
+    let link = server.stored(&tag).into_iter().next().unwrap();
+    let manifest = fs::read_to_string(link).unwrap();
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(stored(&server, &manifest)).unwrap()).unwrap();
+    let head = stored(&server, manifest["layers"][0]["digest"].as_str().unwrap());
+    let whole = fs::read(&head).unwrap();
+    let mut damaged = whole.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    fs::write(&head, damaged).unwrap();
+    server.restart();
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    let through = format!("{}/apps", proxy.host());
+    let refused = prune(&desk, &through, &OLD);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    for words in [
+        "what shop-1.1.0 has at the registry is not known",
+        "registry verify ARCHIVE --repair",
+    ] {
+        assert!(refused.stderr.contains(words), "`{words}`: {refused:?}");
+    }
+    let answer = prune(&desk, &through, &[&OLD[..], &AS_JSON].concat()).json();
+    assert_eq!(
+        answer["obstacles"].as_array().map(Vec::len),
+        Some(1),
+        "{answer:#}"
+    );
+    assert_eq!(proxy.count("DELETE", "/"), 0);
+    // The head of another version, which is whole, but says nothing of this one.
+    fs::write(&head, whole).unwrap();
+    server.restart();
+    let hex = id.strip_prefix("sha256:").unwrap();
+    let [from, to] =
+        ["shop-1.1.0", "shop-1.2.0"].map(|id| format!("docker://{registry}/{id}:archive-{hex}"));
+    let flags = [
+        "copy",
+        "--preserve-digests",
+        "--src-tls-verify=false",
+        "--dest-tls-verify=false",
+    ];
+    desk.run("skopeo", &[&flags[..], &[&from, &to]].concat())
+        .success();
+    let refused = prune(&desk, &through, &OLD);
+    let words = "what shop-1.2.0 has at the registry is not known: its head is that of shop-1.1.0";
+    assert!(refused.stderr.contains(words), "{refused:?}");
+    assert_eq!(
+        (refused.code, proxy.count("DELETE", "/")),
+        (1, 0),
+        "{refused:?}"
+    );
+    for version in ["1.0.0", "1.1.0"] {
+        assert!(is_whole(&desk, &registry, version));
+    }
+}
