@@ -68,10 +68,18 @@ fn metrics_are_collected_where_the_cluster_can() {
     let definition = format!("{}/", variable("SOLUTION_TEST_MONITORING"));
     let create = ["create", "--filename", &definition];
     site.kubectl("default", &create).success();
-    let established = ["wait", "--for=condition=Established", "--timeout=60s"];
-    let definition = "crd/servicemonitors.monitoring.coreos.com";
-    let established = [&established[..], &[definition]].concat();
-    site.kubectl("default", &established).success();
+    // kubectl's own `wait` gives up at a definition that has no conditions yet.
+    let definition = [
+        "get",
+        "crd/servicemonitors.monitoring.coreos.com",
+        "--output=json",
+    ];
+    eventually("the definition is served", || {
+        let found = site.kubectl("default", &definition).json();
+        let conditions = found["status"]["conditions"].as_array()?.clone();
+        let established = |it: &Value| it["type"] == "Established" && it["status"] == "True";
+        conditions.iter().any(established).then_some(())
+    });
     let planned = import(&site, &plain, &["--dry-run"]).success();
     assert!(planned.contains("create ServiceMonitor"), "{planned}");
     import(&site, &plain, &[]).success();
