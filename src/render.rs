@@ -202,6 +202,16 @@ pub(crate) fn count(number: usize, singular: &str) -> String {
     format!("{number} {singular}{}", if number == 1 { "" } else { "s" })
 }
 
+/// `3 images, 2 signatures or other referrers`.
+pub(crate) fn images(images: usize, referrers: usize) -> String {
+    let images = count(images, "image");
+    match referrers {
+        0 => images,
+        1 => format!("{images}, 1 signature or other referrer"),
+        more => format!("{images}, {more} signatures or other referrers"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource, tree};
 use manifests::KnownImages;
-use schemas::{API_VERSION, ArchivePath, Digest, Image, ImagePlace, Solution, SolutionSpec};
+use schemas::{
+    API_VERSION, ArchivePath, Digest, Image, ImagePlace, ImageReference, Referrers, Solution,
+    SolutionSpec,
+};
 use sources::{Blob, Collected, Here};
 
 use crate::charts::{self, LoadedChart};
@@ -16,10 +19,10 @@ use crate::programs::LoadedHelm;
 /// Every file of the archive but those that `archive` makes itself. `source` says where each blob comes from.
 pub(crate) fn files(
     loaded: &Loaded,
-    images: &[Collected],
+    collected: &[Collected],
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, PackError> {
-    let mut images: Vec<Image> = images.iter().map(image).collect();
+    let mut images: Vec<Image> = collected.iter().map(image).collect();
     images.extend(charts::images(&loaded.charts));
     let contents = charts::contents(&loaded.charts);
     let source = |digest: &Digest| {
@@ -27,7 +30,7 @@ pub(crate) fn files(
         of_chart.unwrap_or_else(|| source(digest))
     };
     let derived = tree::derived(&loaded.id, &images, source)?;
-    let manifest = manifest(loaded).to_bytes();
+    let manifest = manifest(loaded, collected).to_bytes();
     // YAML's aliases can make a small `solution.yaml` stand for a large manifest.
     if manifest.len() as u64 > schemas::limits::MANIFEST_SIZE {
         return Err(PackError::ManifestSize(manifest.len()));
@@ -40,7 +43,7 @@ pub(crate) fn files(
     list.extend(
         operator.map(|file| ArchiveFile::from_bytes(file.path.clone(), file.bytes.clone())),
     );
-    list.extend(objects(loaded, &images)?);
+    list.extend(objects(loaded, collected)?);
     list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
     list.extend(loaded.programs.iter().map(LoadedHelm::file));
     list.extend(derived);
@@ -48,11 +51,11 @@ pub(crate) fn files(
 }
 
 /// The objects of all sets, compiled for these images.
-fn objects(loaded: &Loaded, images: &[Image]) -> Result<Vec<ArchiveFile>, PackError> {
-    let known = images
-        .iter()
-        .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
-    let known = KnownImages::new(known);
+fn objects(loaded: &Loaded, images: &[Collected]) -> Result<Vec<ArchiveFile>, PackError> {
+    let of_charts = charts::images(&loaded.charts);
+    let charts = of_charts.iter();
+    let charts = charts.filter_map(|it| Some((it.place.clone(), it.reference.as_ref()?)));
+    let known = KnownImages::new(references(images).chain(charts));
     let mut files = Vec::new();
     for set in &loaded.sets {
         files.extend(set.definitions()?);
@@ -62,6 +65,21 @@ fn objects(loaded: &Loaded, images: &[Image]) -> Result<Vec<ArchiveFile>, PackEr
     Ok(files
         .map(|file| ArchiveFile::from_bytes(file.path, file.bytes))
         .collect())
+}
+
+/// The references of the images. What refers to an image runs nowhere, so that nothing asks for it by its reference.
+pub(crate) fn references(
+    images: &[Collected],
+) -> impl Iterator<Item = (ImagePlace, &ImageReference)> + Clone {
+    let images = images.iter().filter(|image| image.subject.is_none());
+    images.filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)))
+}
+
+/// How many images there are, those of charts included, and how many signatures and other referrers of them.
+pub(crate) fn count(loaded: &Loaded, images: &[Collected]) -> (usize, usize) {
+    let mut all: Vec<Image> = images.iter().map(image).collect();
+    all.extend(charts::images(&loaded.charts));
+    Referrers::count(&all)
 }
 
 /// What is on this disk, as a source of the archive.
@@ -99,8 +117,11 @@ fn image(image: &Collected) -> Image {
     }
 }
 
-/// `manifest.yaml`: what `solution.yaml` says, without where the images come from, and the images in one order.
-pub(crate) fn manifest(loaded: &Loaded) -> Solution {
+/// `manifest.yaml`: what `solution.yaml` says, without where the images come from, and the images in one order, with what
+/// refers to them.
+pub(crate) fn manifest(loaded: &Loaded, images: &[Collected]) -> Solution {
+    let referrers = images.iter().filter(|image| image.subject.is_some());
+    let referrers = referrers.map(|image| image.place.clone());
     let spec = &loaded.source.spec;
     let mut images: Vec<ImagePlace> = spec
         .images
@@ -112,6 +133,7 @@ pub(crate) fn manifest(loaded: &Loaded) -> Solution {
             .into_iter()
             .map(|it| it.place),
     );
+    images.extend(referrers);
     images.sort();
     Solution {
         api_version: API_VERSION.to_owned(),
@@ -137,7 +159,7 @@ mod tests {
     fn the_manifest_is_what_upstream_reads() {
         let more = "    - {name: a, tag: '2', source: 'dir:x'}\n  operator:";
         let tree = testing::texts(&SOLUTION.replace("  operator:", more));
-        let manifest = manifest(&testing::load(tree.path()).unwrap());
+        let manifest = manifest(&testing::load(tree.path()).unwrap(), &[]);
         assert_eq!(
             String::from_utf8(manifest.to_bytes()).unwrap(),
             "apiVersion: 'solutions.metalk8s.scality.com/v1alpha1'

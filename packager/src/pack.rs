@@ -10,7 +10,8 @@ use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, Statement
 use serde::{Serialize, Serializer};
 use signing::SecretKey;
 use sources::{
-    Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Remote, Unpacking,
+    Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Referrers, Remote,
+    Unpacking,
 };
 use validator::{Report, Verdict, rules};
 use watch::{Cancel, Watch};
@@ -40,6 +41,8 @@ pub struct Request {
     pub cache: CacheOptions,
     /// What to do with layers that are not compressed, where that changes no digest that the source has.
     pub compression: Compression,
+    /// Whether what refers to the images comes too.
+    pub referrers: Referrers,
     /// How images that are not on the disk are reached.
     pub remote: Remote,
     /// What renders charts.
@@ -86,14 +89,17 @@ pub struct Packed {
     /// Name and version of the Solution.
     #[serde(skip)]
     pub id: SolutionId,
-    /// How many images it brings.
+    /// How many images it brings, without what refers to others.
     pub images: usize,
+    /// How many signatures and other referrers of images it brings.
+    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    pub referrers: usize,
     /// How many different layers and configurations they have.
     pub blobs: usize,
     /// The bytes of these together.
     #[serde(skip)]
     pub blob_bytes: u64,
-    /// What each image is, sorted by place.
+    /// What each image is, sorted by place, with what refers to others.
     pub pinned: Vec<Pinned>,
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -116,8 +122,19 @@ pub struct Pinned {
     /// Where it came from.
     #[serde(rename = "source")]
     pub from: ImageSource,
+    /// What it refers to, if it is a signature or another referrer that came beside an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Digest>,
     /// The digest of its manifest or index.
     pub digest: Digest,
+}
+
+impl Pinned {
+    /// Whether somebody may wonder which one it is: its source can have another by now, and nothing else says it.
+    #[must_use]
+    pub fn is_to_tell(&self) -> bool {
+        self.subject.is_none() && self.from.can_move()
+    }
 }
 
 /// Makes an archive. Nothing is written to the output's directory before everything was checked that can be without
@@ -201,6 +218,7 @@ fn pack_loaded(
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
     sources::check_configurations(&images, &blobs, watch.cancel)?;
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
+    let (own, referrers) = assemble::count(loaded, &images);
     let signed = request.signing.sign(unsigned)?;
     let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
@@ -216,7 +234,8 @@ fn pack_loaded(
         size: written.size,
         archive_id: written.archive_id,
         id: loaded.id.clone(),
-        images: pinned.len() + charts::images(&loaded.charts).len(),
+        images: own,
+        referrers,
         pinned,
         helm: included(loaded),
         blobs: blobs.len() + of_charts.len(),
@@ -247,6 +266,7 @@ pub(crate) fn means<'a>(
         unpacking: Unpacking::new(request.cache.unpack_limit),
         network: Network::new(&request.remote, cache, watch),
         compression: request.compression,
+        referrers: request.referrers,
         threads: request.threads,
         watch,
         postponed,
@@ -262,9 +282,7 @@ pub(crate) fn collect(
     let spec = &loaded.source.spec;
     let images = sources::collect(&loaded.directory, &spec.images, means)?;
     // Only the sources could tell the references under which images were saved.
-    let references = images
-        .iter()
-        .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
+    let references = assemble::references(&images);
     rules::check_references(spec.operator.as_ref(), references.clone())
         .map_err(PackError::in_file(Path::new("solution.yaml")))?;
     load::check_images((&loaded.sets, &loaded.rendered), references.clone())?;
@@ -288,7 +306,7 @@ fn plan(
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Unsigned, PackError> {
     let files = assemble::files(loaded, images, source)?;
-    Ok(Unsigned::new(info(loaded, request.time), files)?)
+    Ok(Unsigned::new(info(loaded, images, request.time), files)?)
 }
 
 pub(crate) fn included(loaded: &Loaded) -> Vec<IncludedHelm> {
@@ -300,30 +318,46 @@ fn pinned(image: &Collected) -> Pinned {
     Pinned {
         place: image.place.clone(),
         from: image.from.clone(),
+        subject: image.subject,
         digest: image.contents.root.digest,
     }
 }
 
-pub(crate) fn info(loaded: &Loaded, time: StatementTime) -> Info {
+pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> Info {
     Info {
         id: loaded.id.clone(),
         time,
         upgrade_from: loaded.source.spec.upgrade_from.clone(),
         expires: loaded.source.spec.expires,
-        requires: requires(loaded),
+        requires: requires(loaded, images),
         optional: Vec::new(),
     }
 }
 
 /// What a reader must know to read what this becomes.
-fn requires(loaded: &Loaded) -> Vec<Capability> {
-    let spec = assemble::manifest(loaded).spec;
+fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
+    let spec = assemble::manifest(loaded, images).spec;
     let features = Feature::ALL.into_iter();
     let features = features.filter(|feature| match feature {
         Feature::Programs => !loaded.programs.is_empty(),
+        Feature::Referrers => {
+            let mut referrers = images.iter().filter(|image| image.subject.is_some());
+            if spec.operator.is_some() || spec.carries() {
+                // Something may name an image by its name alone, which is no longer the only one.
+                referrers.next().is_some()
+            } else {
+                referrers.any(has_other_configuration)
+            }
+        }
         feature => feature.is_in(&spec),
     });
     features.map(Feature::capability).collect()
+}
+
+/// Whether a configuration is called an image's, and is none: earlier readers expect it to name a platform.
+fn has_other_configuration(image: &Collected) -> bool {
+    let configurations = &image.contents.configurations;
+    configurations.iter().any(|it| !it.of_image)
 }
 
 fn write(signed: Signed, request: &Request, watch: &Watch<'_, Event>) -> Result<Draft, WriteError> {

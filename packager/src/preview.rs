@@ -28,8 +28,11 @@ pub struct Preview {
     pub verdict: Verdict,
     /// Bytes of the archive.
     pub size: u64,
-    /// The images, by place.
+    /// The images, by place, with what refers to them.
     pub images: Vec<ImagePreview>,
+    /// How many signatures and other referrers there are.
+    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    pub referrers: usize,
     /// The programs that are included.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub helm: Vec<IncludedHelm>,
@@ -62,6 +65,9 @@ pub struct ImagePreview {
     pub reference: Option<ImageReference>,
     /// Where it comes from.
     pub source: String,
+    /// What it refers to, if it is a signature or another referrer that comes beside an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Digest>,
     /// The digest of the document that the tag names.
     pub digest: Digest,
     /// What an artifact is; none for images and indexes.
@@ -116,7 +122,7 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
         None => assemble::planned(&layers[digest]),
     })?;
     let list = files.iter().map(file).collect();
-    let unsigned = Unsigned::new(pack::info(&loaded, request.time), files)?;
+    let unsigned = Unsigned::new(pack::info(&loaded, &collected, request.time), files)?;
     let signed = request.signing.sign(unsigned)?;
     let size = signed.image_size();
     let outline = signed.outline(&request.output, &configurations)?;
@@ -133,6 +139,7 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
         },
         size,
         images,
+        referrers: assemble::count(&loaded, &collected).1,
         helm: pack::included(&loaded),
         files: list,
         blobs: number,
@@ -169,7 +176,11 @@ fn images(
         Ok(ImagePreview {
             place: image.place.clone(),
             reference: image.reference.clone(),
-            source: sources.get(&image.place).cloned().unwrap_or_default(),
+            source: match sources.get(&image.place) {
+                Some(source) => source.clone(),
+                None => image.from.to_string(),
+            },
+            subject: image.subject,
             digest: image.contents.root.digest,
             artifact_type: image.contents.artifact_type.clone(),
             platforms: platforms(&image.contents, configurations, &mut known)?,
@@ -194,6 +205,7 @@ fn artifacts(loaded: &Loaded) -> impl Iterator<Item = ImagePreview> {
                 source: sources.get(&image.place).cloned().unwrap_or_default(),
                 place: image.place,
                 reference: image.reference,
+                subject: None,
                 digest: root.digest,
                 artifact_type: Some(::charts::CONFIG.to_owned()),
                 platforms: image.platforms,

@@ -134,6 +134,7 @@ spec:
                 directory: self.0.path().join("cache"),
                 unpack_limit: sources::UNPACK_LIMIT,
             },
+            referrers: sources::Referrers::Leave,
             remote: sources::Remote::default(),
             renderer: Renderer::Helm(Some(helm())),
             keyring: None,

@@ -46,6 +46,7 @@ fn request(tree: &Path, output: &Path) -> Request {
             directory: tree.join("../cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
+        referrers: sources::Referrers::Leave,
         remote: Remote::default(),
         renderer: Renderer::Nothing,
         keyring: None,
@@ -257,6 +258,9 @@ fn what_happens_is_told() {
                 format!("downloaded {done} of {total}")
             }
             Event::Sources(Source::Retrying { reason, .. }) => format!("again: {reason}"),
+            Event::Sources(Source::Referrers { .. } | Source::OfTheWhole { .. }) => {
+                panic!("nobody asked for referrers")
+            }
             Event::NotRendered | Event::Verified(..) | Event::Rendering(_) | Event::Chart(..) => {
                 panic!("there is no chart")
             }
@@ -418,4 +422,36 @@ fn what_init_writes_packs_when_one_image_is_put_in() {
         run(&request(&tree, &output)).unwrap().id.to_string(),
         "storage-0.1.0"
     );
+}
+
+/// A signature beside the image that the operator is told by its name, in an archive that older readers refuse by name.
+#[test]
+fn what_refers_to_an_image_takes_no_name_from_it() {
+    let bench = Bench::new();
+    let policy = fixtures::artifact::policy_of(image("amd64").descriptor());
+    let layout = OciLayout::create(bench.tree().join("images/signed")).unwrap();
+    let layout = layout.add(&image("amd64").into(), Some("1")).unwrap();
+    let layout = layout.add_document(&policy, None).unwrap();
+    layout.finish().unwrap();
+    bench.edit("'oci:images/single'", "'oci:images/signed:1'");
+    bench.edit(
+        "  operator:",
+        "  operator:\n    env: [{name: SINGLE, value: '$(image:single)'}]",
+    );
+    let with = |referrers| {
+        let request = Request {
+            referrers,
+            ..request(&bench.tree(), &bench.output())
+        };
+        let packed = run(&request).unwrap();
+        let opened = Opened::open(&bench.output()).unwrap();
+        let listed = opened.skip_signature().unwrap().list().unwrap();
+        let requires = listed.statement().predicate.requires.clone();
+        let requires: Vec<String> = requires.iter().map(ToString::to_string).collect();
+        (packed.images, packed.referrers, requires)
+    };
+    let (images, none, requires) = with(sources::Referrers::Leave);
+    assert_eq!((none, requires.is_empty()), (0, true));
+    let found = with(sources::Referrers::Bring);
+    assert_eq!(found, (images, 1, vec!["referrers-0.1.0".to_owned()]));
 }

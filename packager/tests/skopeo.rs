@@ -70,6 +70,7 @@ spec:
             directory: directory.join("cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
+        referrers: sources::Referrers::Leave,
         remote: sources::Remote::default(),
         renderer: Renderer::Nothing,
         keyring: None,

@@ -4,6 +4,7 @@
 
 mod media_type;
 mod platform;
+mod referrers;
 pub mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use crate::json::{self, JsonError};
 use crate::{Digest, ImagePlace, ImageReference, known_keys, limits};
 pub use media_type::MediaType;
 pub use platform::{Platform, WantedPlatform};
+pub use referrers::{Referrers, SUFFIXES as REFERRER_SUFFIXES, no_referrers};
 
 /// An image with everything that is reachable from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

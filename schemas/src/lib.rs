@@ -49,7 +49,7 @@ pub use envelope::{
 pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
     Descriptor, Document, Image, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest,
-    MediaType, Platform, WantedPlatform, walk,
+    MediaType, Platform, REFERRER_SUFFIXES, Referrers, WantedPlatform, no_referrers, walk,
 };
 pub use listed::listed;
 pub use manifest::{

@@ -195,6 +195,15 @@ impl ImageReference {
         let last = name.rsplit('/').next().unwrap_or_default();
         last.split_once(':').map(|(_, tag)| tag)
     }
+
+    /// Another tag of the same repository; none if that is too long for a reference.
+    #[must_use]
+    pub fn with_tag(&self, tag: &Tag) -> Option<Self> {
+        let name = self.0.split('@').next().unwrap_or_default();
+        let old = self.tag().map_or(0, |old| old.len() + 1);
+        let repository = &name[..name.len() - old];
+        format!("{repository}:{tag}").parse().ok()
+    }
 }
 
 fn is_image_reference(text: &str) -> bool {
@@ -355,6 +364,15 @@ mod tests {
             "r:5000/app:2".parse::<ImageReference>().unwrap().tag(),
             Some("2")
         );
+        let tag = "new".parse().unwrap();
+        for (text, other) in [
+            ("r:5000/app:2", "r:5000/app:new"),
+            ("r:5000/app", "r:5000/app:new"),
+            (&digest, "quay.io/org/app:new"),
+        ] {
+            let reference: ImageReference = text.parse().unwrap();
+            assert_eq!(reference.with_tag(&tag).unwrap().as_str(), other);
+        }
     }
 
     #[test]

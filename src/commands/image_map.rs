@@ -98,6 +98,7 @@ impl Mapping<'_> {
         if let Some(collision) = image_map.collisions()?.into_iter().next() {
             return Err(Error::Refused(collision).into());
         }
+        let image_map = image_map.of_workloads();
         let file = |text| vec![NodeFile { path: None, text }];
         let image_map_files = match self.format {
             MapFormat::Table => Vec::new(),

@@ -89,7 +89,9 @@ fn show(status: &Shown) {
     for version in status.versions {
         let active = choose(version.active, ", CRDs active", "");
         let record = &version.record;
-        let images = render::count(record.images.len(), "image");
+        let images = record.images.iter();
+        let images = images.filter(|image| image.image.tag.subject().is_none());
+        let images = render::count(images.count(), "image");
         let (name, version, endpoint) = (&record.name, &record.version, &record.endpoint);
         render::line!("{name} {version}  {images}{active}  from {endpoint}");
     }

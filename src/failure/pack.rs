@@ -205,6 +205,10 @@ impl Judge for SourceError {
             | Self::Size { .. }
             | Self::Content { .. }
             | Self::TwoSizes(_)
+            | Self::NoList(_)
+            | Self::Referrers(_)
+            | Self::OtherSubject { .. }
+            | Self::ReferrerSize { .. }
             | Self::EmptyIndex(_)
             | Self::Depth { .. }
             | Self::Documents

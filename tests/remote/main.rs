@@ -21,6 +21,7 @@ mod logins;
 mod preflight;
 mod prune;
 mod readback;
+mod referrers;
 mod registries;
 mod resuming;
 mod serving;

@@ -33,7 +33,7 @@ pub(crate) struct Serving {
 
 impl Serving {
     /// Serves from a desk, and waits until it listens.
-    fn start(desk: &Desk, arguments: &[&str]) -> Self {
+    pub(crate) fn start(desk: &Desk, arguments: &[&str]) -> Self {
         let always = ["serve", "--key", "publisher.pub", "--listen", "127.0.0.1:0"];
         Self::run(desk, &[&always[..], arguments].concat())
     }
@@ -74,7 +74,7 @@ impl Serving {
         serving
     }
 
-    fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         self.url.split_once("//").unwrap().1
     }
 

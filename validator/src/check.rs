@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use archive::{Listed, Medium, OpenError, Opened, Trusted};
-use schemas::{KubernetesName, SolutionId, StatementTime};
+use schemas::{KubernetesName, Referrers, SolutionId, StatementTime};
 use signing::{Policies, Signers, Trust};
 use watch::{Cancel, Progress, Watch};
 
@@ -175,7 +175,11 @@ impl Checking<'_> {
         self.summary.bytes_behind = listed.bytes_behind();
         self.summary.files = Some(listed.contents().entries().len());
         let (content, damaged) = self.documents(&listed)?;
-        self.summary.images = Some(content.images.places.len());
+        let (places, list) = (&content.images.places, &content.images.list);
+        let all = Referrers::among(list);
+        let own = list.iter().filter(|image| all.has(image)).count();
+        self.summary.images = Some(places.len() - own);
+        self.summary.referrers = Some(Referrers::count(list).1).filter(|count| *count > 0);
         self.data(&listed, damaged)?;
         Ok(match (vouched, content.solution) {
             (Vouched::Yes, Some(solution)) => Some(Accepted {

@@ -43,8 +43,11 @@ pub struct Summary {
     pub bytes_behind: u64,
     /// Files in the archive.
     pub files: Option<usize>,
-    /// Images in the archive.
+    /// Images in the archive, without what refers to others.
     pub images: Option<usize>,
+    /// Signatures and other referrers of these, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub referrers: Option<usize>,
 }
 
 /// By what the signatures of an archive were judged.
@@ -134,6 +137,7 @@ impl Summary {
             bytes_behind: 0,
             files: None,
             images: None,
+            referrers: None,
         }
     }
 }

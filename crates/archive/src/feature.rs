@@ -22,15 +22,18 @@ pub enum Feature {
     OperatorTemplate,
     /// Programs for the site (docs/format-programs.md).
     Programs,
+    /// Signatures and other referrers beside images that something names by name alone (docs/format-referrers.md).
+    Referrers,
 }
 
 impl Feature {
     /// All of them, in the order of a statement.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Charts,
         Self::Manifests,
         Self::OperatorTemplate,
         Self::Programs,
+        Self::Referrers,
     ];
 
     /// What the statement requires of a reader.
@@ -51,10 +54,12 @@ impl Feature {
             Self::Manifests => "manifests-0.1.0",
             Self::OperatorTemplate => "operator-template-0.1.0",
             Self::Programs => "programs-0.1.0",
+            Self::Referrers => "referrers-0.1.0",
         }
     }
 
-    /// Whether a Solution's manifest has it. Programs are files that no manifest names.
+    /// Whether a Solution's manifest has it. Programs are files that no manifest names, and what refers to an image is listed
+    /// as an image.
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {
@@ -64,7 +69,7 @@ impl Feature {
                 let operator = solution.operator.as_ref();
                 operator.is_some_and(|operator| operator.template.is_some())
             }
-            Self::Programs => false,
+            Self::Programs | Self::Referrers => false,
         }
     }
 
@@ -80,7 +85,7 @@ impl Feature {
         match self {
             Self::Charts => Some(CHARTS),
             Self::Manifests => Some(MANIFESTS),
-            Self::OperatorTemplate => None,
+            Self::OperatorTemplate | Self::Referrers => None,
             Self::Programs => Some(PROGRAMS),
         }
     }

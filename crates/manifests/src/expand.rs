@@ -145,9 +145,15 @@ impl Expansion {
         }
         // No tag is less than this one, so that nothing of other names is looked at.
         let first = place("0".parse().map_err(|_| unknown())?);
-        let mut named = self.images.range(first..);
-        let mut next = || named.next().filter(|(place, _)| place.name == choice.name);
-        match (next(), next()) {
+        let named = self.images.range(first..);
+        let named: Vec<_> = named
+            .take_while(|(place, _)| place.name == choice.name)
+            .collect();
+        // Signatures and other referrers count only where there is nothing else (docs/format-referrers.md).
+        let mut meant = named
+            .iter()
+            .filter(|(place, _)| named.len() == 1 || place.tag.subject().is_none());
+        match (meant.next(), meant.next()) {
             (Some((_, address)), None) => Ok(address),
             _ => Err(unknown()),
         }
@@ -228,6 +234,24 @@ mod tests {
                 },
             })
         );
+    }
+
+    #[test]
+    fn a_name_means_an_image_and_not_its_signature() {
+        let mut expansion = expansion();
+        let sig = format!("web:sha256-{}.sig", "a".repeat(64));
+        let of_signature = Address {
+            tag: "sig".to_owned(),
+            ..expansion.images[&"web:1".parse().unwrap()].clone()
+        };
+        expansion.images.insert(sig.parse().unwrap(), of_signature);
+        let mut object = json!({"image": "$(image.tag:web)"});
+        expansion.expand(&mut object).unwrap();
+        assert_eq!(object["image"], "1");
+        expansion.images.remove(&"web:1".parse().unwrap());
+        let mut object = json!({"image": "$(image.tag:web)"});
+        expansion.expand(&mut object).unwrap();
+        assert_eq!(object["image"], "sig");
     }
 
     #[test]

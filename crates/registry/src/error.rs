@@ -38,6 +38,7 @@ pub(crate) enum Verb {
     DeleteManifest(Digest),
     ListTags,
     ListRepositories,
+    ListReferrers(Digest),
     AskSpace,
     /// Of a web site, which is no registry.
     ReadFile(String),
@@ -53,6 +54,7 @@ impl Operation {
                 | Verb::ReadManifest(_)
                 | Verb::ListTags
                 | Verb::ListRepositories
+                | Verb::ListReferrers(_)
                 | Verb::ReadFile(_)
         )
     }
@@ -126,6 +128,7 @@ impl fmt::Display for Operation {
             Verb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
             Verb::ListTags => write!(f, "list the tags of ")?,
             Verb::ListRepositories => write!(f, "list the repositories of ")?,
+            Verb::ListReferrers(digest) => write!(f, "list what refers to {digest} in ")?,
             Verb::AskSpace => write!(f, "ask for the free space of ")?,
             Verb::ReadFile(file) => write!(f, "download `{file}` from ")?,
         }

@@ -39,6 +39,7 @@ mod pull;
 mod push;
 mod push_manifests;
 mod questions;
+mod referrers;
 mod retry;
 mod session;
 mod several;

@@ -64,6 +64,9 @@ pub const PAGE: usize = 1000;
 pub const PAGE_BODY: usize = 16 * 1024 * 1024;
 /// Names of one list: a hundred thousand tags or repositories are more than sites have.
 pub const LISTED: usize = 100_000;
+/// Manifests that refer to one: an image that is signed and scanned each night for a year has fewer, and what lists them all
+/// is an index like others.
+pub const REFERRERS: usize = 500;
 /// Bytes read of a token answer: tokens with long scope lists have some 10 KiB.
 pub const TOKEN_BODY: usize = 1024 * 1024;
 /// Manifests and indexes read of an image to learn which blobs can be mounted from it: an index and those of the

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schemas::{Digest, Document};
+use schemas::{Digest, Document, Tag};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -148,7 +148,7 @@ impl Content {
             let Some(tag) = &image.tag else { continue };
             let digest = image.root.digest;
             let held = *own.entry((&image.repository, tag)).or_insert(digest);
-            if held != digest {
+            if held != digest && !is_of_referrer(tag) {
                 return Err(conflict(image, tag, held, &brought.name));
             }
         }
@@ -167,7 +167,7 @@ impl Content {
         let Some(tag) = &image.tag else { return Ok(()) };
         let repository = self.repositories.get(&image.repository);
         match repository.and_then(|repository| repository.tags.get(tag)) {
-            Some(tagged) if tagged.digest != image.root.digest => {
+            Some(tagged) if tagged.digest != image.root.digest && !is_of_referrer(tag) => {
                 Err(conflict(image, tag, tagged.digest, &tagged.holder))
             }
             _ => Ok(()),
@@ -206,6 +206,13 @@ impl Content {
         }
         self.repositories.get(&format!("{mirror}/{name}"))
     }
+}
+
+/// Whether a tag is that of a signature or another referrer. Archives may bring different ones of an image that they share:
+/// the tag is then the first one's, and the list of referrers has both.
+fn is_of_referrer(tag: &str) -> bool {
+    let tag: Result<Tag, _> = tag.parse();
+    tag.is_ok_and(|tag| tag.subject().is_some())
 }
 
 fn conflict(image: &Image, tag: &str, held: Digest, holder: &str) -> Box<Conflict> {

@@ -320,6 +320,28 @@ pub enum SourceError {
     /// One content with two sizes.
     #[error("content {0} is given with two different sizes")]
     TwoSizes(Digest),
+    /// What lists referrers is no index.
+    #[error("`{}` is no index, as a list of what refers to an image has to be", .0.display())]
+    NoList(PathBuf),
+    /// A list of too many referrers.
+    #[error("`{}` lists more than {max} manifests that refer to one", .0.display(), max = registry::limits::REFERRERS)]
+    Referrers(PathBuf),
+    /// What is listed as a referrer, or has the tag of one, refers to something else.
+    #[error("`{}` does not refer to {subject}, as its source says", path.display())]
+    OtherSubject {
+        /// The referrer.
+        path: PathBuf,
+        /// What it is said to refer to.
+        subject: Digest,
+    },
+    /// A referrer, or a list of some, that is larger than any in use.
+    #[error("what refers to the image by {digest} has {size} bytes; at most {max} are packed", max = crate::limits::REFERRER_BYTES)]
+    ReferrerSize {
+        /// The document that the tag names.
+        digest: Digest,
+        /// Bytes of all that it has.
+        size: u64,
+    },
     /// An index of nothing.
     #[error("index {0} has no manifest: there is nothing to run")]
     EmptyIndex(Digest),

@@ -37,7 +37,7 @@ pub use collect::{
 };
 pub use error::{FailedImage, SourceError};
 pub use limits::UNPACK_LIMIT;
-pub use means::{Compression, Means};
+pub use means::{Compression, Means, Referrers};
 pub use remote::{Network, Remote};
 pub use unpacking::Unpacking;
 
@@ -52,6 +52,22 @@ pub enum Event {
         number: usize,
         /// How many there are.
         of: usize,
+    },
+    /// What refers to an image is looked for.
+    Referrers {
+        /// The image.
+        place: ImagePlace,
+        /// Which one it is, from 1.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// Something refers to the whole index of an image of which only some platforms were chosen: to nothing that is packed.
+    OfTheWhole {
+        /// The image.
+        place: ImagePlace,
+        /// How many there are.
+        count: usize,
     },
     /// A content of the cache was damaged and is removed.
     Damaged(Digest),

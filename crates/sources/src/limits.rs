@@ -13,6 +13,11 @@ pub(crate) const CONFIG_SIZE: u64 = 4 * 1024 * 1024;
 pub(crate) const DOCUMENTS: usize = 1000;
 /// Bytes of all manifests and indexes of a Solution, since they are kept in memory: 10 000 images have some 50 MiB.
 pub(crate) const DOCUMENT_BYTES: u64 = 512 * 1024 * 1024;
+/// How far from an image referrers are looked for: its own, and theirs. A signature of a list of parts is the second, and
+/// nothing in use goes further.
+pub(crate) const REFERRER_DEPTH: usize = 2;
+/// Bytes of all that stands under one tag of referrers: the largest lists of parts have some hundred MB.
+pub(crate) const REFERRER_BYTES: u64 = 1024 * 1024 * 1024;
 /// Documents that registries are asked for at a time: as many as a client has blobs under way.
 pub(crate) const DOCUMENTS_ASKED: usize = 6;
 /// Bytes of documents that are asked for before the walk through their images, of tags and of what indexes list each:

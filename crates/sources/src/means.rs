@@ -23,6 +23,16 @@ pub enum Compression {
     Zstd,
 }
 
+/// What is done with signatures and what else refers to an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Referrers {
+    /// Nobody looks for them.
+    #[default]
+    Leave,
+    /// They come too, as far as the sources have any.
+    Bring,
+}
+
 /// What sources may use.
 #[expect(missing_debug_implementations, reason = "progress has nothing to show")]
 pub struct Means<'a> {
@@ -34,6 +44,8 @@ pub struct Means<'a> {
     pub network: Network<'a>,
     /// What is done with layers that are not compressed, where a manifest is made here.
     pub compression: Compression,
+    /// Whether what refers to the images comes too.
+    pub referrers: Referrers,
     /// How many threads compress.
     pub threads: NonZeroUsize,
     /// Whom they tell, and who may end it.
@@ -51,6 +63,7 @@ impl Means<'_> {
             unpacking: self.unpacking.again(),
             network: self.network.again(),
             compression: self.compression,
+            referrers: self.referrers,
             threads: self.threads,
             watch: self.watch,
             postponed: Some(postponed),

@@ -2,7 +2,7 @@
 //! them. Layers come into the cache, so that a download that broke goes on in the next run, and a layer that did not
 //! change is not downloaded again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -212,6 +212,29 @@ impl<'a> Network<'a> {
         let Origin { client, repository } = origin;
         let tell = |event| self.retrying(event);
         client.existing_manifest(repository, reference, &tell).await
+    }
+
+    /// A document that need not be there.
+    pub(crate) async fn ask_for(
+        &self,
+        origin: &Origin,
+        reference: &Reference,
+    ) -> Result<Option<Manifest>, registry::Error> {
+        match self.ask(origin, reference).await {
+            Err(registry::Error::Missing { .. }) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// What refers to a document; none where the registry has no list of it.
+    pub(crate) async fn ask_about(
+        &self,
+        origin: &Origin,
+        subject: Digest,
+    ) -> Result<Option<BTreeSet<Digest>>, registry::Error> {
+        let Origin { client, repository } = origin;
+        let tell = |event| self.retrying(event);
+        client.referrers(repository, subject, &tell).await
     }
 
     /// Where a blob of a registry is: in the cache, or only there. What it is said to be is compared when it comes.

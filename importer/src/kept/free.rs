@@ -225,11 +225,7 @@ pub(crate) fn referred_to<'a>(
         }
         if version.carries {
             let of = (&version.name, &version.version);
-            add(carried::image_place(
-                registry,
-                of,
-                (&image.image.name, digest),
-            )?);
+            add(carried::image_place(registry, of, (&image.image, digest))?);
         }
     }
     Ok(all)

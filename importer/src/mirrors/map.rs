@@ -93,6 +93,18 @@ impl ImageMap {
         Ok(Self { images, layout })
     }
 
+    /// The same without signatures and other referrers beside images, which no workload runs.
+    #[must_use]
+    pub fn of_workloads(mut self) -> Self {
+        let images = self.images.iter().map(|image| &image.image);
+        let own = images.filter(|place| place.tag.subject().is_none());
+        let own: BTreeSet<ImageName> = own.map(|place| place.name.clone()).collect();
+        self.images.retain(|MappedImage { image, .. }| {
+            image.tag.subject().is_none() || !own.contains(&image.name)
+        });
+        self
+    }
+
     /// What cannot lie under its `ref`: where another image of the archive has the same name, where another registry's
     /// has the same path, so that nodes would get one for the other, or where Solutions may have their own images.
     pub fn collisions(&self) -> Result<Vec<Obstacle>, Error> {

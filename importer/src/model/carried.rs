@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Leaving, Object, ObjectIdentity, ObjectRef};
 use registry::{Reference, RegistryAddress, Repository};
-use schemas::{Digest, ImageName, Namespace, SetName, SolutionName, Tag, Version};
+use schemas::{Digest, ImagePlace, Namespace, SetName, SolutionName, Tag, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -240,18 +240,22 @@ impl CarriedRecord {
 const HELD: usize = 12;
 
 /// Where an image of carried objects lies: no version is part of the repository, so that an upgrade leaves pods running
-/// whose image is the same. The tag holds it there for its version: registries collect what has none.
+/// whose image is the same. The tag holds it there for its version: registries collect what has none. What refers to an
+/// image has the tag there that clients look for.
 pub(crate) fn image_place(
     registry: &RegistryAddress,
     (solution, version): (&SolutionName, &Version),
-    (image, digest): (&ImageName, Digest),
+    (ImagePlace { name, tag }, digest): (&ImagePlace, Digest),
 ) -> Result<(Repository, Reference), Error> {
+    let repository = registry.repository(&format!("{solution}/{name}"))?;
+    if tag.subject().is_some() {
+        return Ok((repository, Reference::Tag(tag.clone())));
+    }
     let mut hex = digest.hex();
     hex.truncate(HELD);
     let tag: Tag = format!("{version}-{hex}")
         .parse()
         .expect("a version, which is part of a DNS label, and hex digits are a tag");
-    let repository = registry.repository(&format!("{solution}/{image}"))?;
     Ok((repository, Reference::Tag(tag)))
 }
 

@@ -494,7 +494,7 @@ pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>
     let address = |image: &RecordedImage| {
         let RecordedImage { image, digest, .. } = image;
         let of = (&record.name, &record.version);
-        let (repository, _) = carried::image_place(&registry, of, (&image.name, *digest))?;
+        let (repository, _) = carried::image_place(&registry, of, (image, *digest))?;
         let address = Address {
             registry: registry.host().to_owned(),
             path: repository.to_string(),

@@ -9,7 +9,8 @@ use registry::{
     BlobPush, Client, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
     Repository,
 };
-use schemas::{Digest, Image, ImagePlace, SolutionId};
+use schemas::{Digest, Image, ImagePlace, Referrers, SolutionId};
+use serde_json::Value;
 use validator::Accepted;
 
 use crate::kept::{Artifact, manifest_push};
@@ -97,8 +98,11 @@ impl<'a> Named<'a> {
             });
             if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
-                let (repository, reference) =
-                    carried::image_place(registry, (id.name(), id.version()), (name, digest))?;
+                let (repository, reference) = carried::image_place(
+                    registry,
+                    (id.name(), id.version()),
+                    (&image.place, digest),
+                )?;
                 all.push(Self {
                     image,
                     repository,
@@ -148,8 +152,10 @@ pub(crate) fn everything(
 /// What there is to push, and what the registry has of it.
 #[derive(Debug)]
 pub(crate) struct PlannedImages {
-    /// How many images the archive has.
+    /// How many images the archive has, without what refers to others.
     pub(crate) count: usize,
+    /// How many signatures and other referrers it has.
+    pub(crate) referrers: usize,
     /// Images that are in place already, tag and content.
     pub(crate) present: usize,
     /// The repository of the first of them.
@@ -237,14 +243,24 @@ pub(crate) async fn plan(
         let digest = named.image.root.digest;
         match known.manifest(&named.repository, &named.reference) {
             Some(other) if other != digest && replace == Replace::Refuse => {
-                obstacles.push(other_digest(client, &named, other));
+                match lists(client, &named).await? {
+                    Lists::Fewer => lacking.push(named),
+                    Lists::More if is_whole(&known, &named) => {}
+                    Lists::More | Lists::Others => {
+                        obstacles.push(other_digest(client, &named, other));
+                    }
+                }
             }
             Some(same) if same == digest && is_whole(&known, &named) => {}
             Some(_) | None => lacking.push(named),
         }
     }
     let images: BTreeSet<&ImagePlace> = lacking.iter().map(|named| &named.image.place).collect();
-    let present = accepted.images().len() - images.len();
+    let all_referrers = Referrers::among(accepted.images());
+    let own = accepted.images().iter();
+    let own = own.filter(|image| !all_referrers.has(image));
+    let present = own.filter(|image| !images.contains(&image.place)).count();
+    let (count, referrers) = Referrers::count(accepted.images());
     let host = || client.address().host().to_owned();
     if !lacking.is_empty() && !accepted.listed().has_blobs() {
         let images: Vec<String> = images.iter().map(ToString::to_string).collect();
@@ -263,7 +279,8 @@ pub(crate) async fn plan(
     let lacking = job.blobs.iter();
     let lacking = lacking.filter(|blob| job.known.holder(&blob.digest).is_none());
     Ok(PlannedImages {
-        count: accepted.images().len(),
+        count,
+        referrers,
         present,
         first,
         total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
@@ -285,6 +302,51 @@ fn is_whole(known: &Known, named: &Named<'_>) -> bool {
             .blobs
             .keys()
             .all(|digest| known.has_blob(repository, digest))
+}
+
+/// What stands under the tag of a referrer, compared with what is to stand there. Such a tag names a list, which only grows:
+/// a client adds its signature to those that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lists {
+    /// Nothing else than what will be there.
+    Fewer,
+    /// All that is to be there, and more.
+    More,
+    /// Something else, or no such list.
+    Others,
+}
+
+impl Lists {
+    fn of(there: &[u8], ours: &[u8]) -> Self {
+        let (Some(there), Some(ours)) = (listed(there), listed(ours)) else {
+            return Self::Others;
+        };
+        if there.is_subset(&ours) {
+            Self::Fewer
+        } else if ours.is_subset(&there) {
+            Self::More
+        } else {
+            Self::Others
+        }
+    }
+}
+
+/// The signatures that a manifest of cosign's has as layers, or the manifests that a list of referrers names: whole, since
+/// what tells two signatures apart is an annotation.
+fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
+    let document: Value = serde_json::from_slice(document).ok()?;
+    let listed = document.get("layers").or(document.get("manifests"))?;
+    let listed = listed.as_array()?.iter();
+    Some(listed.map(Value::to_string).collect())
+}
+
+async fn lists(client: &Client, named: &Named<'_>) -> Result<Lists, Error> {
+    if named.image.place.tag.subject().is_none() {
+        return Ok(Lists::Others);
+    }
+    let there = client.manifest(&named.repository, &named.reference).await?;
+    let ours = &named.image.root.bytes;
+    Ok(there.map_or(Lists::Fewer, |there| Lists::of(&there.bytes, ours)))
 }
 
 /// Opens the uploads that prove the right to push: the push uses them, or they are given back. What is in the way.
@@ -403,4 +465,34 @@ fn documents(named: &Named<'_>) -> impl Iterator<Item = ManifestPush> {
         };
         manifest_push(document, repository.clone(), reference)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(signatures: &[&str], config: u8) -> Vec<u8> {
+        let digest = |number| Digest::new([number; 32]);
+        let layer = |signature: &&str| {
+            let of = digest(1);
+            format!(r#"{{"digest":"{of}","annotations":{{"signature":"{signature}"}}}}"#)
+        };
+        let layers: Vec<String> = signatures.iter().map(layer).collect();
+        let (config, layers) = (digest(config), layers.join(","));
+        format!(r#"{{"config":{{"digest":"{config}"}},"layers":[{layers}]}}"#).into_bytes()
+    }
+
+    #[test]
+    fn lists_of_signatures_only_grow() {
+        let one = list(&["a"], 7);
+        // All signatures of an image are about the same bytes, and the configuration follows from them.
+        for (there, ours, expected) in [
+            (&one, &list(&["a", "b"], 8), Lists::Fewer),
+            (&list(&["a", "b"], 8), &one, Lists::More),
+            (&list(&["a", "c"], 9), &list(&["a", "b"], 8), Lists::Others),
+            (&b"{}".to_vec(), &one, Lists::Others),
+        ] {
+            assert_eq!(Lists::of(there, ours), expected);
+        }
+    }
 }

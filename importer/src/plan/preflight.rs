@@ -35,6 +35,8 @@ pub struct ImagesToPush {
     pub solution: String,
     /// How many the archive has.
     pub count: usize,
+    /// Signatures and other referrers of these.
+    pub referrers: usize,
     /// Those that are in place, under a tag of the same digest.
     pub present: usize,
     /// Bytes that the registry lacks.
@@ -74,6 +76,7 @@ impl Preflight {
             .map(|((accepted, _), it)| ImagesToPush {
                 solution: accepted.statement().predicate.id.to_string(),
                 count: it.count,
+                referrers: it.referrers,
                 present: it.present,
                 missing_bytes: it.missing_bytes,
             });

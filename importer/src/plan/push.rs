@@ -43,6 +43,9 @@ pub struct PushSummary {
     pub images: usize,
     /// Images that the registry has already.
     pub images_present: usize,
+    /// Signatures and other referrers of images.
+    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    pub referrers: usize,
     /// Bytes of all distinct blobs.
     pub bytes: u64,
     /// Bytes that the registry lacks.
@@ -93,6 +96,7 @@ impl PushPlan {
             repository_layout: request.layout,
             images: images.count,
             images_present: images.present,
+            referrers: images.referrers,
             bytes: images.total_bytes,
             bytes_to_push: images.missing_bytes,
             needs_cluster: needs_cluster(accepted),

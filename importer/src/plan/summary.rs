@@ -50,6 +50,9 @@ pub struct PlanSummary {
     pub images: usize,
     /// Images that the registry has already.
     pub images_present: usize,
+    /// Signatures and other referrers of images.
+    #[serde(default, skip_serializing_if = "schemas::no_referrers")]
+    pub referrers: usize,
     /// Bytes of all distinct blobs.
     pub bytes: u64,
     /// Bytes that the registry lacks.
@@ -376,6 +379,7 @@ pub(crate) fn summary(
         registry: request.registry.to_string(),
         images: images.count,
         images_present: images.present,
+        referrers: images.referrers,
         bytes: images.total_bytes,
         bytes_to_push: images.missing_bytes,
         ..PlanSummary::default()

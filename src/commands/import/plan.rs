@@ -22,7 +22,7 @@ pub(crate) fn show(plan: &PlanSummary) {
     render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
     registry(
         [&plan.registry, &plan.pull_registry],
-        plan.images,
+        [plan.images, plan.referrers],
         [plan.bytes_to_push, plan.bytes],
     );
     for crd in &plan.crds {
@@ -61,8 +61,12 @@ pub(crate) fn diff_of(object: &PlannedObject) {
 }
 
 /// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.
-pub(super) fn registry([pushed, pulled]: [&str; 2], images: usize, bytes: [u64; 2]) {
-    let images = render::count(images, "image");
+pub(super) fn registry(
+    [pushed, pulled]: [&str; 2],
+    [images, referrers]: [usize; 2],
+    bytes: [u64; 2],
+) {
+    let images = render::images(images, referrers);
     let [missing, all] = bytes.map(render::bytes);
     render::line!("registry  {pushed}: {images}, {missing} of {all} to push");
     if pulled != pushed {

@@ -110,7 +110,7 @@ fn show(plan: &PushSummary) {
     render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
     super::plan::registry(
         [&plan.registry, &plan.pull_registry],
-        plan.images,
+        [plan.images, plan.referrers],
         [plan.bytes_to_push, plan.bytes],
     );
     for note in &plan.notes {

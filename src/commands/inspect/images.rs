@@ -1,5 +1,6 @@
 //! What the images of an archive are, as far as it can be shown.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -24,6 +25,12 @@ pub(super) struct ImageLine {
     /// The digest of what the tag names; none when that cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<Digest>,
+    /// What it refers to, if it is a signature or another referrer of an image of the archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) subject: Option<Digest>,
+    /// How many manifests a list of referrers names.
+    #[serde(skip)]
+    pub(super) referring: usize,
     /// What an artifact is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) artifact_type: Option<String>,
@@ -37,6 +44,7 @@ pub(super) struct ImageLine {
 struct Root {
     artifact_type: Option<String>,
     platforms: Vec<String>,
+    referring: usize,
 }
 
 impl Root {
@@ -50,6 +58,7 @@ impl Root {
 /// The lines of the images.
 pub(super) fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<ImageLine>, Failure> {
     let mut roots = Roots::new(listed, root);
+    let documents = documents(listed);
     let mut shown = 0;
     let line = |place: &ImagePlace| {
         let found = roots.of(place);
@@ -64,11 +73,36 @@ pub(super) fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<Image
         Ok(ImageLine {
             image: place.clone(),
             digest: found.map(|(digest, _)| digest),
+            subject: place.tag.subject().filter(|subject| {
+                let name = place.name.as_str();
+                documents.contains(&(name, *subject))
+            }),
+            referring: root.map_or(1, |root| root.referring),
             artifact_type: root.and_then(|root| root.artifact_type.clone()),
             platforms: root.map(|root| root.platforms.clone()).unwrap_or_default(),
         })
     };
     places.iter().map(line).collect()
+}
+
+/// Every manifest and index, with the name of its image.
+fn documents(listed: &Listed) -> BTreeSet<(&str, Digest)> {
+    let entries = listed.contents().entries().iter();
+    let documents = entries.filter_map(|entry| {
+        let path = entry.path.as_str().strip_prefix("images/")?;
+        let (directory, file) = path.rsplit_once('/')?;
+        let (name, _) = directory.rsplit_once('/')?;
+        let is_document = file == "manifest.json" || file.ends_with(".manifest.json");
+        is_document.then_some((name, entry.digest))
+    });
+    documents.collect()
+}
+
+/// How many of these are images, and how many signatures and other referrers come with them.
+pub(super) fn count(lines: &[ImageLine]) -> (usize, usize) {
+    let referrers = lines.iter().filter(|line| line.subject.is_some());
+    let own = lines.len() - referrers.clone().count();
+    (own, referrers.map(|line| line.referring).sum())
 }
 
 /// The images that the archive has, each with the name that workloads ask for.
@@ -97,5 +131,9 @@ fn root(document: &ImageDocument) -> Root {
     Root {
         artifact_type: document.artifact_type().map(ToOwned::to_owned),
         platforms: document.platforms().map(ToString::to_string).collect(),
+        referring: match document {
+            ImageDocument::Index(index) => index.manifests.len(),
+            ImageDocument::Manifest(_) => 1,
+        },
     }
 }

@@ -82,6 +82,9 @@ struct Inspected {
     signatures: Vec<KeyId>,
     manifest: Solution,
     images: Vec<ImageLine>,
+    /// How many signatures and other referrers there are.
+    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    referrers: usize,
     #[serde(flatten)]
     map: Option<ShownMap>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -161,6 +164,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         time: predicate.time,
         size: listed.image_size(),
         signatures,
+        referrers: images::count(&images).1,
         images,
         map,
         sets,

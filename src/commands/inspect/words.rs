@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
-use super::{Inspected, charts, sets};
+use super::{Inspected, charts, images, sets};
+use crate::args::choose;
 use crate::render;
 
 /// What an image is: an artifact's type, or what it runs on.
@@ -56,7 +57,11 @@ pub(super) fn show(inspected: &Inspected) {
     }
     for line in &inspected.images {
         let kind = kind(line.artifact_type.as_deref(), &line.platforms);
-        render::line(format!("image       {}  {kind}", line.image).trim_end());
+        let what = choose(line.subject.is_some(), "referrer", "image");
+        render::line(format!("{what:<11} {}  {kind}", line.image).trim_end());
+    }
+    if let (images, referrers @ 1..) = images::count(&inspected.images) {
+        render::line!("counted     {}", render::images(images, referrers));
     }
     let spec = &inspected.manifest.spec;
     for (set, line) in spec.manifests.iter().zip(&inspected.sets) {

@@ -27,6 +27,7 @@ Examples:
   solution pack shop --add-images
   solution pack shop -o shop.iso --key a.key --keyring charts.gpg
   solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm
+  solution pack shop -o shop.iso --key a.key --with-referrers
   solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
   solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -89,6 +90,11 @@ pub(crate) struct Arguments {
     /// project publishes it; may be repeated, once for each. A site runs it only with `--use-included-helm`
     #[arg(long, value_name = "FILE")]
     pub(super) include_helm: Vec<PathBuf>,
+
+    /// Bring signatures and what else refers to the images too, as far as registries and OCI layouts have any: cosign's, and
+    /// referrers by OCI 1.1
+    #[arg(long)]
+    pub(super) with_referrers: bool,
 
     /// Replace the archive if it exists
     #[arg(long)]

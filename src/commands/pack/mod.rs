@@ -80,10 +80,10 @@ fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
 
 fn show(packed: &Packed) {
     let (path, size) = (packed.path.display(), render::bytes(packed.size));
-    let images = render::count(packed.images, "image");
+    let images = render::images(packed.images, packed.referrers);
     let blobs = render::count(packed.blobs, "blob");
     render::line!("packed      {path} ({size}, {images}, {blobs})");
-    for pinned in packed.pinned.iter().filter(|pinned| pinned.from.can_move()) {
+    for pinned in packed.pinned.iter().filter(|pinned| pinned.is_to_tell()) {
         let source = pinned.from.to_string();
         let source = source.split('@').next().unwrap_or_default();
         let (place, digest) = (&pinned.place, &pinned.digest);

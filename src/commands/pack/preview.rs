@@ -37,7 +37,8 @@ fn show(preview: &Preview) {
     render::line!("solution    {}", preview.id);
     let most = choose(preview.to_compress == 0, "", "at most ");
     let [size, bytes] = [preview.size, preview.blob_bytes].map(render::bytes);
-    let images = render::count(preview.images.len(), "image");
+    let own = preview.images.iter().filter(|it| it.subject.is_none());
+    let images = render::images(own.count(), preview.referrers);
     let blobs = render::count(preview.blobs, "blob");
     render::line!("size        {most}{size} ({images}, {blobs} of {bytes})");
     if preview.to_compress != 0 {
@@ -65,7 +66,8 @@ fn show_image(image: &ImagePreview) {
     };
     let size = render::bytes(image.size);
     let kind = inspect::words::kind(image.artifact_type.as_deref(), &image.platforms);
-    render::line!("image       {}  {size}{shared}  {kind}", image.place);
+    let what = choose(image.subject.is_some(), "referrer", "image");
+    render::line!("{what:<11} {}  {size}{shared}  {kind}", image.place);
     render::line!("  from      {}  {}", image.source, image.digest);
     if let Some(reference) = &image.reference {
         render::line!("  ref       {reference}");

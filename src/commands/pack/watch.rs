@@ -15,6 +15,17 @@ pub(crate) fn show(bar: &Bar, event: Event) {
         Event::Sources(Sources::Collecting { place, number, of }) => {
             bar.set_message(format!("image {number}/{of} {place}"));
         }
+        Event::Sources(Sources::Referrers { place, number, of }) => {
+            bar.set_message(format!("referrers {number}/{of} {place}"));
+        }
+        Event::Sources(Sources::OfTheWhole { place, count }) => say(format!(
+            "note: {place} is only some platforms of its index; {} of the whole index not packed, since nothing here has its digest",
+            choose(
+                count == 1,
+                "1 signature or other referrer is".to_owned(),
+                format!("{count} signatures or other referrers are")
+            )
+        )),
         Event::Sources(Sources::Preparing(progress)) => bar.show("prepare", progress),
         Event::Sources(Sources::Downloading(progress)) => bar.show("download", progress),
         Event::Writing(progress) => bar.show("write", progress),

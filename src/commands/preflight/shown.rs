@@ -64,6 +64,8 @@ pub(super) struct Shown {
 struct Archive {
     solution: String,
     images: usize,
+    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    referrers: usize,
     images_present: usize,
     bytes_to_push: u64,
 }
@@ -275,8 +277,9 @@ impl Shown {
         render::line!("registry  {registry}: reached, {tls}");
         render::line!("login     {}", self.login_words());
         if let Some(archive) = &self.archive {
-            let (missing, count) = (render::bytes(archive.bytes_to_push), archive.images);
-            let (count, present) = (render::count(count, "image"), archive.images_present);
+            let missing = render::bytes(archive.bytes_to_push);
+            let count = render::images(archive.images, archive.referrers);
+            let present = archive.images_present;
             let solution = &archive.solution;
             render::line!("archive   {solution}: {count}, {present} in place, {missing} to push");
         }
@@ -333,6 +336,7 @@ impl Archive {
         Self {
             solution: images.solution.clone(),
             images: images.count,
+            referrers: images.referrers,
             images_present: images.present,
             bytes_to_push: images.missing_bytes,
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use schemas::{Digest, StatementTime};
+use schemas::{Digest, Referrers, StatementTime};
 use serde::Serialize;
 use serve::{Access, Event};
 use validator::Accepted;
@@ -34,6 +34,8 @@ enum Said<'a> {
         solution: String,
         version: String,
         images: usize,
+        #[serde(skip_serializing_if = "schemas::no_referrers")]
+        referrers: usize,
     },
     LeftOut {
         archive: String,
@@ -73,15 +75,17 @@ impl Log {
 
     pub(super) fn serving(&self, path: &Path, accepted: &Accepted) {
         let id = &accepted.statement().predicate.id;
+        let (images, referrers) = Referrers::count(accepted.images());
         let said = Said::Serving {
             archive: path.display().to_string(),
             archive_id: accepted.archive_id(),
             solution: id.name().to_string(),
             version: id.version().to_string(),
-            images: accepted.images().len(),
+            images,
+            referrers,
         };
         self.say(&said, || {
-            let images = render::count(accepted.images().len(), "image");
+            let images = render::images(images, referrers);
             render::line!("serving {id} of `{}`: {images}", path.display());
         });
     }

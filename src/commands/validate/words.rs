@@ -39,7 +39,8 @@ pub(super) fn show(report: &Report) {
     }
     let held = match (summary.images, summary.files, summary.size) {
         (Some(images), Some(files), Some(size)) => {
-            let (images, files) = (render::count(images, "image"), render::count(files, "file"));
+            let images = render::images(images, summary.referrers.unwrap_or_default());
+            let files = render::count(files, "file");
             format!(" ({images}, {files}, {})", render::bytes(size))
         }
         _ => String::new(),

@@ -5,6 +5,7 @@ use std::fmt;
 use archive::OpenError;
 use schemas::{ArchivePath, ContentsEntry, ImageManifest, Platform, json, known_keys};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::catalogue::images::CONFIG;
 use crate::files::Files;
@@ -26,13 +27,36 @@ struct RootFs {
     diff_ids: Vec<schemas::Digest>,
 }
 
-/// What a configuration says, as far as it is checked.
-pub(super) struct Configuration {
+/// What a configuration says, as far as it is checked; and why it is none of an image, which is wrong only for images:
+/// cosign's signatures have one that names no platform.
+pub(super) struct Configuration(Result<Said, String>);
+
+struct Said {
     platform: Platform,
     layers: usize,
 }
 
-/// Reads a configuration; none when it is damaged or wrong. `place` is the first manifest that names it.
+impl Configuration {
+    fn of(bytes: &[u8]) -> Self {
+        let read = json::from_loose_slice_of::<Config>(bytes, known_keys::IMAGE_CONFIG);
+        Self(match read {
+            Err(error) => Err(error.to_string()),
+            Ok(config) if config.os.is_empty() || config.architecture.is_empty() => {
+                Err("os or architecture is empty".to_owned())
+            }
+            Ok(config) => Ok(Said {
+                platform: Platform {
+                    os: config.os,
+                    architecture: config.architecture,
+                    variant: config.variant,
+                },
+                layers: config.rootfs.diff_ids.len(),
+            }),
+        })
+    }
+}
+
+/// Reads a configuration; none when it is damaged, or readers could understand it differently. `place` is the first manifest that names it.
 pub(super) fn read(
     files: &Files<'_>,
     place: &ArchivePath,
@@ -42,23 +66,12 @@ pub(super) fn read(
     let Some(bytes) = files.read(entry, IMAGE_CONFIG, &CONFIG, findings)? else {
         return Ok(None);
     };
-    match json::from_loose_slice_of::<Config>(&bytes, known_keys::IMAGE_CONFIG) {
-        Err(error) => wrong(place, entry, error, findings),
-        Ok(config) if config.os.is_empty() || config.architecture.is_empty() => {
-            wrong(place, entry, "os or architecture is empty", findings);
-        }
-        Ok(config) => {
-            return Ok(Some(Configuration {
-                platform: Platform {
-                    os: config.os,
-                    architecture: config.architecture,
-                    variant: config.variant,
-                },
-                layers: config.rootfs.diff_ids.len(),
-            }));
-        }
+    let read = json::from_loose_slice_of::<IgnoredAny>(&bytes, known_keys::IMAGE_CONFIG);
+    if let Err(error) = read {
+        wrong(place, entry, error, findings);
+        return Ok(None);
     }
-    Ok(None)
+    Ok(Some(Configuration::of(&bytes)))
 }
 
 /// What the image of a manifest runs on; none when the configuration is not one of its layers.
@@ -69,9 +82,16 @@ pub(super) fn platform(
     manifest: &ImageManifest,
     findings: &mut Findings,
 ) -> Option<Platform> {
-    let (listed, layers) = (config.layers, manifest.layers.len());
+    let said = match &config.0 {
+        Ok(said) => said,
+        Err(why) => {
+            wrong(place, entry, why, findings);
+            return None;
+        }
+    };
+    let (listed, layers) = (said.layers, manifest.layers.len());
     if listed == layers {
-        return Some(config.platform.clone());
+        return Some(said.platform.clone());
     }
     let message = format_args!("rootfs lists {listed} layers, the manifest has {layers}");
     wrong(place, entry, message, findings);

@@ -142,10 +142,9 @@ impl Visit for Documents<'_> {
             self.configurations.insert(digest, read);
         }
         let known = self.configurations.get(&digest).and_then(Option::as_ref);
-        let platform =
-            known.and_then(|known| config::platform(known, path, entry, manifest, self.findings));
-        // An attestation's configuration has to be right, but it runs on nothing.
-        Ok(platform.filter(|_| manifest.is_image()))
+        // Of another's nothing is required (docs/format.md, 4): attestations and signatures run on nothing.
+        let known = known.filter(|_| manifest.is_image());
+        Ok(known.and_then(|known| config::platform(known, path, entry, manifest, self.findings)))
     }
 
     fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), OpenError> {

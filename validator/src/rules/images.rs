@@ -6,7 +6,8 @@ use schemas::{ImageName, ImagePlace, ImageReference};
 
 use super::Problem;
 
-/// The images of each name. `$(image:NAME)` means the only one.
+/// The images of each name. `$(image:NAME)` means the only one; and if there are more, the only one that is no signature or
+/// other referrer by its tag (docs/format-referrers.md).
 #[derive(Debug)]
 pub struct ImagesByName<'a>(BTreeMap<&'a ImageName, BTreeSet<&'a ImagePlace>>);
 
@@ -24,8 +25,15 @@ impl<'a> ImagesByName<'a> {
     pub fn only(&self, name: &ImageName) -> Result<&'a ImagePlace, usize> {
         let places = self.0.get(name);
         let count = places.map_or(0, BTreeSet::len);
-        let first = places.and_then(BTreeSet::first);
-        first.copied().filter(|_| count == 1).ok_or(count)
+        let mut meant = places.into_iter().flatten().copied();
+        if count > 1 {
+            let mut images = meant.filter(|it| it.tag.subject().is_none());
+            return match (images.next(), images.next()) {
+                (Some(only), None) => Ok(only),
+                _ => Err(count),
+            };
+        }
+        meant.next().ok_or(count)
     }
 }
 
@@ -66,4 +74,30 @@ pub(super) fn ambiguous<'a>(
         let one = seen.insert(reference, place.clone())?;
         Some(Problem::ReferenceTwice(one, place, reference.clone()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_means_an_image_and_not_its_signature() {
+        let sig = format!("sha256-{}.sig", "a".repeat(64));
+        let places = [
+            "app:1",
+            &format!("app:{sig}"),
+            "db:1",
+            "db:2",
+            &format!("db:{sig}"),
+            // Nothing else has the name: so it was before there were referrers.
+            &format!("odd:{sig}"),
+        ]
+        .map(|place| place.parse().unwrap());
+        let names = ImagesByName::new(&places);
+        let only = |name: &str| names.only(&name.parse().unwrap());
+        assert_eq!(only("app"), Ok(&places[0]));
+        assert_eq!(only("db"), Err(3));
+        assert_eq!(only("odd"), Ok(&places[5]));
+        assert_eq!(only("web"), Err(0));
+    }
 }

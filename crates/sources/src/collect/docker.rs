@@ -34,7 +34,7 @@ pub(super) fn open<'a>(
     network: &'a Network<'a>,
 ) -> Result<Found<'a>, SourceError> {
     let (origin, reference) = locate(reference, network)?;
-    let remote = Remote { network, origin };
+    let remote = Remote::new(network, origin);
     let (digest, bytes) = remote.read(&reference)?;
     let root = walk::parse(remote.name(digest), digest, bytes)?;
     Ok(Found {
@@ -42,6 +42,13 @@ pub(super) fn open<'a>(
         root,
         reference: None,
     })
+}
+
+impl<'a> Remote<'a> {
+    /// A repository, as this network reaches it.
+    pub(super) fn new(network: &'a Network<'a>, origin: Origin) -> Self {
+        Self { network, origin }
+    }
 }
 
 impl Remote<'_> {

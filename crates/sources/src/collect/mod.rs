@@ -9,10 +9,13 @@ mod docker_archive;
 mod layout_files;
 mod oci;
 mod opened;
+mod referrers;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_archive;
+#[cfg(test)]
+mod tests_referrers;
 #[cfg(test)]
 mod tests_registry;
 #[cfg(test)]
@@ -33,7 +36,7 @@ use watch::Cancel;
 
 use crate::blob::{Blob, Here};
 use crate::error::{FailedImage, SourceError};
-use crate::means::Means;
+use crate::means::{Means, Referrers};
 use crate::{Event, limits};
 use oci::OciLayout;
 use opened::Chosen;
@@ -48,6 +51,10 @@ pub struct Collected {
     pub from: ImageSource,
     /// The reference that workloads ask for.
     pub reference: Option<ImageReference>,
+    /// What it is about, if it is here because it refers to another image: a signature, an attestation, a list of these.
+    pub subject: Option<Digest>,
+    /// The digest that the source has for it: another one than the contents' where only some platforms were chosen.
+    pub named: Digest,
     /// What it consists of, which tags of one layout may share.
     pub contents: Rc<ImageContents>,
 }
@@ -68,6 +75,12 @@ pub struct ImageContents {
 }
 
 impl ImageContents {
+    /// The digests of all manifests and indexes.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = Digest> {
+        let documents = self.children.iter().chain([&self.root]);
+        documents.map(|it| it.digest)
+    }
+
     /// Digest and size of everything, each once.
     pub fn sizes(&self) -> impl Iterator<Item = (Digest, u64)> {
         let documents = self.children.iter().chain([&self.root]);
@@ -96,7 +109,7 @@ struct Found<'a> {
     reference: Option<ImageReference>,
 }
 
-/// Collects images, sorted by place. Relative sources begin at `base`.
+/// Collects images, and what refers to them if that is wanted, sorted by place. Relative sources begin at `base`.
 pub fn collect(
     base: &Path,
     images: &[SourceImage],
@@ -120,7 +133,13 @@ pub fn collect(
         });
         collect_one(base, image, means, &mut session).map_err(failed)
     });
-    collected.collect()
+    let mut collected = collected.collect::<Result<Vec<_>, _>>()?;
+    if means.referrers == Referrers::Bring {
+        let found = referrers::collect(base, &collected, means, &mut session)?;
+        collected.extend(found);
+        collected.sort_by(|a, b| a.place.cmp(&b.place));
+    }
+    Ok(collected)
 }
 
 /// Every layer and configuration of the images, once. Several images may have it in several files; which of them is read
@@ -259,8 +278,9 @@ fn collect_one(
         ImageSource::DockerDaemon(reference) => daemon::open(reference, means)?,
     };
     let reader = Reader::new(&found.store, session, means.watch.cancel);
-    let contents = reader.collect(found.root, &image.platforms)?;
-    collected(image, found.reference, Rc::new(contents), session)
+    let named = found.root.0.digest;
+    let contents = Rc::new(reader.collect(found.root, &image.platforms)?);
+    collected(image, found.reference, (named, contents), session)
 }
 
 /// Collects an image of a layout, unless another tag names it too.
@@ -294,13 +314,13 @@ fn collect_of(
         session.opened.keep(chosen, &contents);
         contents
     };
-    collected(image, entry.reference(), contents, session)
+    collected(image, entry.reference(), (digest, contents), session)
 }
 
 fn collected(
     image: &SourceImage,
     found: Option<ImageReference>,
-    contents: Rc<ImageContents>,
+    (named, contents): (Digest, Rc<ImageContents>),
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
     session.count(&contents)?;
@@ -308,6 +328,8 @@ fn collected(
         place: image.place(),
         from: image.source.clone(),
         reference: image.known_reference().cloned().or(found),
+        subject: None,
+        named,
         contents,
     })
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use schemas::json::{self, Kind};
-use schemas::{ImageReference, known_keys, listed};
+use schemas::{Digest, ImageReference, MediaType, known_keys, listed};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -160,6 +160,19 @@ impl OciLayout {
     /// The file that lists the images.
     pub(super) fn index(&self) -> PathBuf {
         self.place.name(INDEX)
+    }
+
+    /// The digest that a tag has, if it is that of one image and an archive's.
+    pub(super) fn tagged(&self, tag: &str) -> Option<Digest> {
+        let number = (*self.by_tag.get(tag)?)?;
+        self.entries[number].digest.parse().ok()
+    }
+
+    /// Every manifest and index that it lists.
+    pub(super) fn documents(&self) -> impl Iterator<Item = Digest> {
+        let documents = self.entries.iter();
+        let documents = documents.filter(|it| MediaType::of(&it.media_type).is_some());
+        documents.filter_map(|it| it.digest.parse().ok())
     }
 
     fn labels(&self) -> String {

@@ -53,6 +53,7 @@ pub(super) fn means<'a>(
     static NOWHERE: LazyLock<Remote> = LazyLock::new(Remote::default);
     Means {
         cache,
+        referrers: crate::Referrers::Leave,
         unpacking,
         network: Network::new(&NOWHERE, cache, watch),
         compression: Compression::None,

@@ -46,7 +46,7 @@ fn in_layout(digest: Digest) -> String {
 
 impl Store<'_> {
     /// The file of a document, or what a message calls it.
-    fn document(&self, digest: Digest) -> PathBuf {
+    pub(super) fn document(&self, digest: Digest) -> PathBuf {
         match self {
             Self::Layout(place) => place.name(&in_layout(digest)),
             Self::Flat(directory) => directory.join(format!("{}.manifest.json", digest.hex())),
@@ -66,6 +66,25 @@ impl Store<'_> {
             Self::Registry(remote) => return remote.document(digest),
         };
         read.map_err(|error| error.or_missing(SourceError::MissingDocument { digest, path }))
+    }
+
+    /// The bytes of a document that nothing but its digest names.
+    pub(super) fn verified(&self, digest: Digest) -> Result<Vec<u8>, SourceError> {
+        let bytes = self.read(digest)?;
+        let found = files::digest(&bytes);
+        if found == digest {
+            return Ok(bytes);
+        }
+        Err(SourceError::Content {
+            path: self.document(digest),
+            expected: digest,
+            found,
+        })
+    }
+
+    /// A document that nothing but its digest names.
+    pub(super) fn load(&self, digest: Digest) -> Result<Parsed, SourceError> {
+        parse(self.document(digest), digest, self.verified(digest)?)
     }
 
     /// Where a blob lies, in the size that it has there.

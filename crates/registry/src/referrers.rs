@@ -1,0 +1,223 @@
+//! What refers to a manifest, as a registry lists it ("Listing Referrers"). A registry without this list is no error: what
+//! it has then stands under a tag, which is asked for as any other.
+//!
+//! Known attacks and where they stop: a list without end, and pages without end: [`limits::REFERRERS`] and
+//! [`limits::MANIFEST_BODY`] for each; a page that comes again and again: one that brings nothing new is the last; a next
+//! page elsewhere: of its address only the query is used. What is listed is not believed: only digests are taken, and who
+//! uses them reads each manifest and compares.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, LINK};
+use reqwest::{Method, StatusCode, Url};
+use schemas::{Digest, MediaType};
+use serde::Deserialize;
+use watch::Tell;
+
+use crate::address::Repository;
+use crate::answer::bad;
+use crate::auth::{Access, Scope};
+use crate::client::Client;
+use crate::error::{Error, Operation, Verb};
+use crate::events::Event;
+use crate::limits;
+use crate::transport::Ask;
+
+#[derive(Deserialize)]
+struct Page {
+    manifests: Option<Vec<Listed>>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    digest: String,
+}
+
+impl Client {
+    /// The digests of what refers to a manifest; none at all where the registry has no such list. Digests of other
+    /// algorithms than archives have are refused.
+    pub async fn referrers(
+        &self,
+        repository: &Repository,
+        subject: Digest,
+        tell: Tell<'_, Event>,
+    ) -> Result<Option<BTreeSet<Digest>>, Error> {
+        let operation = self.operation(Verb::ListReferrers(subject), Some(repository));
+        let path = format!("{repository}/referrers/{subject}");
+        let first = self.url(&operation, &path).await?;
+        let scope = Scope::of(repository, Access::Pull);
+        let mut all = BTreeSet::new();
+        let mut url = first.clone();
+        loop {
+            let page = || self.referrers_page(&operation, url.clone(), &scope);
+            let Some((body, next)) = self.retrying_aloud(page, tell).await? else {
+                return Ok((!all.is_empty()).then_some(all));
+            };
+            let page: Page = serde_json::from_slice(&body)
+                .map_err(|_| bad(&operation, "its answer is not a list of referrers"))?;
+            let known = all.len();
+            for listed in page.manifests.unwrap_or_default() {
+                let digest = listed.digest.parse();
+                let digest = digest.map_err(|_| bad(&operation, "it lists an unknown digest"))?;
+                all.insert(digest);
+            }
+            if all.len() > limits::REFERRERS {
+                return Err(bad(&operation, "its list is too long"));
+            }
+            match next {
+                Some(query) if all.len() > known => {
+                    url = first.clone();
+                    url.set_query(Some(&query));
+                }
+                _ => return Ok(Some(all)),
+            }
+        }
+    }
+
+    /// One page, and the query of the next one; none if this is no such list.
+    async fn referrers_page(
+        &self,
+        operation: &Operation,
+        url: Url,
+        scope: &Scope,
+    ) -> Result<Option<(Bytes, Option<String>)>, Error> {
+        let here = url.clone();
+        let mut ask = Ask::new(Method::GET, url, scope.clone());
+        let index = MediaType::OciIndex.as_str();
+        ask.headers.insert(ACCEPT, HeaderValue::from_static(index));
+        let answer = self.send(operation, ask).await?;
+        if is_unknown(answer.status()) {
+            answer.pass_over(operation).await;
+            return Ok(None);
+        }
+        let answer = answer.success(operation).await?;
+        let media_type = answer.header(CONTENT_TYPE.as_str()).unwrap_or_default();
+        // Some servers answer all that they do not know with a page for people.
+        if media_type.split(';').next().unwrap_or_default().trim() != index {
+            answer.pass_over(operation).await;
+            return Ok(None);
+        }
+        let next = answer.header(LINK.as_str());
+        let next = next.and_then(|link| next_query(&here, link));
+        let body = answer.body(operation, limits::MANIFEST_BODY).await?;
+        Ok(Some((body, next)))
+    }
+}
+
+/// What registries from before the list answer: not found by the specification, others find the path or the type wrong.
+fn is_unknown(status: StatusCode) -> bool {
+    [
+        StatusCode::NOT_FOUND,
+        StatusCode::BAD_REQUEST,
+        StatusCode::METHOD_NOT_ALLOWED,
+        StatusCode::NOT_ACCEPTABLE,
+    ]
+    .contains(&status)
+}
+
+/// The query of `<ADDRESS>; rel="next"`.
+fn next_query(here: &Url, link: &str) -> Option<String> {
+    let (address, relation) = link.trim().strip_prefix('<')?.split_once('>')?;
+    if address.len() > limits::LOCATION || !relation.contains("next") {
+        return None;
+    }
+    let next = here.join(address).ok()?;
+    next.query().map(ToOwned::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::{Options, PlainHttp};
+
+    const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+    fn digest(number: usize) -> Digest {
+        Digest::new(std::array::from_fn(|at| number.to_le_bytes()[at % 8]))
+    }
+
+    fn page(numbers: std::ops::Range<usize>) -> String {
+        let entries = numbers.map(|number| format!(r#"{{"digest":"{}"}}"#, digest(number)));
+        let entries: Vec<String> = entries.collect();
+        format!(r#"{{"manifests":[{}]}}"#, entries.join(","))
+    }
+
+    /// Answers one request after the other with these heads and bodies, the last again and again; what was asked for.
+    async fn referrers(
+        pages: Vec<(&'static str, String)>,
+    ) -> (Result<Option<BTreeSet<Digest>>, Error>, Vec<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (asked, paths) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let last = pages.last().into_iter().cycle();
+            for (head, body) in pages.iter().chain(last) {
+                let (mut connection, _) = listener.accept().unwrap();
+                let mut request = [0; 4096];
+                let length = connection.read(&mut request).unwrap();
+                let request = String::from_utf8_lossy(&request[..length]).into_owned();
+                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                if asked.send(path).is_err() {
+                    return;
+                }
+                let length = body.len();
+                let common = format!("Content-Length: {length}\r\nConnection: close");
+                // Whoever has read enough leaves.
+                let _ = write!(connection, "HTTP/1.1 {head}\r\n{common}\r\n\r\n{body}");
+            }
+        });
+        let options = Options {
+            plain_http: PlainHttp::Always,
+            ..Options::default()
+        };
+        let client = Client::new(&address.parse().unwrap(), options).unwrap();
+        let repository = "app".parse().unwrap();
+        let found = client.referrers(&repository, digest(0), &|_| ()).await;
+        (found, paths.try_iter().collect())
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_next_page_is_never_asked_for_elsewhere() {
+        let first = "200 OK\r\nContent-Type: application/vnd.oci.image.index.v1+json\r\nLink: <http://elsewhere.example/x?last=2&n=2>; rel=\"next\"";
+        let last = "200 OK\r\nContent-Type: application/vnd.oci.image.index.v1+json; charset=utf-8";
+        let (found, paths) = referrers(vec![(first, page(1..3)), (last, page(2..4))]).await;
+        assert_eq!(found.unwrap().unwrap().len(), 3);
+        let own = format!("/v2/app/referrers/{}", digest(0));
+        assert_eq!(paths, [own.clone(), format!("{own}?last=2&n=2")]);
+        // A page that comes again.
+        let (found, paths) = referrers(vec![(first, page(1..3))]).await;
+        assert_eq!((found.unwrap().unwrap().len(), paths.len()), (2, 2));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_registry_without_the_list_has_none() {
+        for head in [
+            "404 Not Found",
+            "400 Bad Request",
+            "405 Method Not Allowed",
+            "200 OK\r\nContent-Type: text/html",
+        ] {
+            let (found, _) = referrers(vec![(head, "{}".to_owned())]).await;
+            assert!(found.unwrap().is_none(), "{head}");
+        }
+        let (found, _) = referrers(vec![("403 Forbidden", String::new())]).await;
+        assert!(found.is_err());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn hostile_lists_are_refused() {
+        let head: &str = Box::leak(format!("200 OK\r\nContent-Type: {INDEX}").into_boxed_str());
+        let empty = format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[]}}"#);
+        let (found, _) = referrers(vec![(head, empty)]).await;
+        assert_eq!(found.unwrap(), Some(BTreeSet::new()));
+        let odd = r#"{"manifests":[{"digest":"sha512:00"}]}"#.to_owned();
+        for body in [page(0..limits::REFERRERS + 1), odd, "<html>".to_owned()] {
+            let (found, _) = referrers(vec![(head, body)]).await;
+            assert!(matches!(found, Err(Error::BadAnswer { .. })));
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! What refers to images: signatures, attestations, lists of parts. They become images of the archive, beside what they
+//! are about, under the tags that clients look for (docs/decisions/0029): cosign's, and the one list that the distribution
+//! specification has for registries without its API. That list is made here from the manifests themselves, so that it is
+//! the same whichever way a source tells them.
+//!
+//! Known attacks and where they stop: referrers without end: [`registry::limits::REFERRERS`] for each manifest; referrers
+//! of referrers without end: [`limits::REFERRER_DEPTH`]; huge ones: [`limits::REFERRER_BYTES`]; one that is about something
+//! else than is said: `subject` is compared; answers that fill the memory: asked for a few at a time, and whatever is kept
+//! counts among the documents of all images.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use registry::{Manifest, Reference};
+use schemas::walk::Parsed;
+use schemas::{
+    Digest, Document, ImageDocument, ImageDocumentError, ImageName, ImagePlace, ImageReference,
+    ImageSource, MediaType, REFERRER_SUFFIXES, Tag,
+};
+use serde::{Deserialize, Serialize};
+
+use super::oci::OciLayout;
+use super::walk::{self, Reader, Session, Store};
+use super::{Collected, docker};
+use crate::blob::Origin;
+use crate::error::{FailedImage, SourceError};
+use crate::means::Means;
+use crate::{Event, limits};
+
+/// What a manifest says of what it is, and of what it refers to.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Referring {
+    subject: Option<Subject>,
+    artifact_type: Option<String>,
+    config: Option<Config>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Subject {
+    digest: Digest,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    media_type: String,
+}
+
+impl Referring {
+    /// One that cannot be understood refers to nothing.
+    fn of(document: &Document) -> Self {
+        serde_json::from_slice(&document.bytes).unwrap_or_default()
+    }
+}
+
+/// The list of referrers, as it is made here.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List {
+    schema_version: u8,
+    media_type: &'static str,
+    manifests: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    media_type: &'static str,
+    digest: Digest,
+    size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact_type: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<String, String>,
+}
+
+impl Listed {
+    fn of(document: &Document) -> Self {
+        let said = Referring::of(document);
+        let own = said.artifact_type.filter(|it| !it.is_empty());
+        Self {
+            media_type: document.media_type.as_str(),
+            digest: document.digest,
+            size: document.bytes.len(),
+            artifact_type: own.or(said.config.map(|config| config.media_type)),
+            annotations: said.annotations,
+        }
+    }
+}
+
+/// Where referrers of an image can be.
+enum Place<'a> {
+    Registry(Origin),
+    Layout(Rc<OciLayout>, &'a Referred),
+}
+
+/// Which entries of a layout refer to a manifest. Known once somebody asks.
+type Referred = OnceCell<BTreeMap<Digest, BTreeSet<Digest>>>;
+
+/// What a source says of one manifest.
+struct Answer {
+    subject: Digest,
+    /// What stands under cosign's tags.
+    tagged: Vec<(&'static str, Digest, Vec<u8>)>,
+    /// What refers to it by its own words.
+    listed: BTreeSet<Digest>,
+}
+
+/// Collects what refers to the images, and what refers to that; each has its place beside what it is about. What
+/// `solution.yaml` lists itself is left as it is.
+pub(super) fn collect(
+    base: &Path,
+    images: &[Collected],
+    means: &Means<'_>,
+    session: &mut Session,
+) -> Result<Vec<Collected>, FailedImage> {
+    let mut layouts: BTreeMap<PathBuf, Referred> = BTreeMap::new();
+    for image in images {
+        if let Some(path) = layout_of(base, &image.from) {
+            layouts.entry(path).or_default();
+        }
+    }
+    let mut search = Search {
+        means,
+        taken: images.iter().map(|image| image.place.clone()).collect(),
+        asked: BTreeSet::new(),
+        found: Vec::new(),
+    };
+    for (image, number) in images.iter().zip(1..) {
+        (means.watch.tell)(Event::Referrers {
+            place: image.place.clone(),
+            number,
+            of: images.len(),
+        });
+        let found = place(base, image, &layouts, (means, &*session)).and_then(|place| {
+            let Some(place) = place else { return Ok(()) };
+            search.of_image(image, &place, session)
+        });
+        found.map_err(|error| super::failed(image.place.clone(), &image.from, error))?;
+    }
+    Ok(search.found)
+}
+
+fn layout_of(base: &Path, from: &ImageSource) -> Option<PathBuf> {
+    match from {
+        ImageSource::Oci { directory, .. } => Some(base.join(directory)),
+        ImageSource::OciArchive { file, .. } => Some(base.join(file)),
+        _ => None,
+    }
+}
+
+/// Where to look. Directories and archives that engines save hold one image and nothing about it.
+fn place<'a>(
+    base: &Path,
+    image: &Collected,
+    layouts: &'a BTreeMap<PathBuf, Referred>,
+    (means, session): (&Means<'_>, &Session),
+) -> Result<Option<Place<'a>>, SourceError> {
+    if let ImageSource::Docker(reference) = &image.from {
+        let (origin, _) = docker::locate(reference, &means.network)?;
+        return Ok(Some(Place::Registry(origin)));
+    }
+    let Some(path) = layout_of(base, &image.from) else {
+        return Ok(None);
+    };
+    let referred = &layouts[&path];
+    let layout = if matches!(image.from, ImageSource::Oci { .. }) {
+        session.opened.directory(path)?
+    } else {
+        session.opened.tar(path, means)?
+    };
+    Ok(Some(Place::Layout(layout, referred)))
+}
+
+/// What was found so far.
+struct Search<'a> {
+    means: &'a Means<'a>,
+    /// The places that are given.
+    taken: BTreeSet<ImagePlace>,
+    /// The manifests that were asked about, with the name that referrers of theirs have.
+    asked: BTreeSet<(ImageName, Digest)>,
+    found: Vec<Collected>,
+}
+
+impl Search<'_> {
+    fn of_image(
+        &mut self,
+        image: &Collected,
+        place: &Place<'_>,
+        session: &mut Session,
+    ) -> Result<(), SourceError> {
+        let mut wanted: Vec<Digest> = image.contents.documents().collect();
+        for _ in 0..limits::REFERRER_DEPTH {
+            wanted.retain(|it| self.asked.insert((image.place.name.clone(), *it)));
+            let mut next = Vec::new();
+            for few in wanted.chunks(limits::DOCUMENTS_ASKED) {
+                for answer in place.ask(few, self.means)? {
+                    for tag in place.store(self.means).referrers(answer)? {
+                        next.extend(self.take(image, place, tag, session)?);
+                    }
+                }
+            }
+            wanted = next;
+        }
+        // What is about the index that the source has, and was not taken, is about nothing here.
+        if image.named != image.contents.root.digest {
+            let answers = place.ask(&[image.named], self.means)?;
+            let count = answers.iter().map(|it| it.tagged.len() + it.listed.len());
+            let count = count.sum();
+            if count > 0 {
+                let place = image.place.clone();
+                (self.means.watch.tell)(Event::OfTheWhole { place, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an image of what has this tag. Its documents, which others may refer to.
+    fn take(
+        &mut self,
+        image: &Collected,
+        place: &Place<'_>,
+        (subject, tag, root): (Digest, Tag, Parsed),
+        session: &mut Session,
+    ) -> Result<Vec<Digest>, SourceError> {
+        let own = ImagePlace {
+            name: image.place.name.clone(),
+            tag: tag.clone(),
+        };
+        if !self.taken.insert(own.clone()) {
+            return Ok(Vec::new());
+        }
+        let digest = root.0.digest;
+        let store = place.store(self.means);
+        let reader = Reader::new(&store, session, self.means.watch.cancel);
+        let contents = Rc::new(reader.collect(root, &[])?);
+        session.count(&contents)?;
+        let size: u64 = contents.sizes().map(|(_, size)| size).sum();
+        if size > limits::REFERRER_BYTES {
+            return Err(SourceError::ReferrerSize { digest, size });
+        }
+        let tagged = |reference: &ImageReference| reference.with_tag(&tag);
+        let from = match &image.from {
+            ImageSource::Docker(reference) => tagged(reference).map(ImageSource::Docker),
+            _ => None,
+        };
+        let documents = contents.documents().collect();
+        self.found.push(Collected {
+            place: own,
+            from: from.unwrap_or_else(|| image.from.clone()),
+            reference: image.reference.as_ref().and_then(tagged),
+            subject: Some(subject),
+            named: digest,
+            contents,
+        });
+        Ok(documents)
+    }
+}
+
+impl<'a> Place<'a> {
+    fn store(&self, means: &'a Means<'a>) -> Store<'a> {
+        match self {
+            Self::Registry(origin) => {
+                Store::Registry(docker::Remote::new(&means.network, origin.clone()))
+            }
+            Self::Layout(layout, _) => Store::Layout(Rc::clone(&layout.place)),
+        }
+    }
+
+    /// What there is about these manifests.
+    fn ask(&self, subjects: &[Digest], means: &Means<'_>) -> Result<Vec<Answer>, SourceError> {
+        means.watch.cancel.go_on()?;
+        match self {
+            Self::Registry(origin) => {
+                let answers = stream::iter(subjects)
+                    .map(|subject| ask_registry(origin, *subject, means))
+                    .buffered(limits::DOCUMENTS_ASKED)
+                    .try_collect();
+                means.network.wait(answers)?
+            }
+            Self::Layout(layout, referred) => {
+                let referred = referred.get_or_init(|| referred_in(layout));
+                let answer = |subject: &Digest| ask_layout(layout, *subject, referred);
+                subjects.iter().map(answer).collect()
+            }
+        }
+    }
+}
+
+async fn ask_registry(
+    origin: &Origin,
+    subject: Digest,
+    means: &Means<'_>,
+) -> Result<Answer, SourceError> {
+    let network = &means.network;
+    let mut tagged = Vec::new();
+    for suffix in REFERRER_SUFFIXES {
+        let tag = Reference::Tag(Tag::of_referrer(subject, suffix));
+        if let Some(Manifest { bytes, digest, .. }) = network.ask_for(origin, &tag).await? {
+            tagged.push((suffix, digest, bytes.to_vec()));
+        }
+    }
+    let listed = if let Some(listed) = network.ask_about(origin, subject).await? {
+        listed
+    } else {
+        let tag = Reference::Tag(Tag::of_referrer(subject, ""));
+        match network.ask_for(origin, &tag).await? {
+            Some(list) => read_list(origin.name(&tag), &list.bytes)?,
+            None => BTreeSet::new(),
+        }
+    };
+    Ok(Answer {
+        subject,
+        tagged,
+        listed,
+    })
+}
+
+fn ask_layout(
+    layout: &OciLayout,
+    subject: Digest,
+    referred: &BTreeMap<Digest, BTreeSet<Digest>>,
+) -> Result<Answer, SourceError> {
+    let store = Store::Layout(Rc::clone(&layout.place));
+    let read = |suffix| -> Result<Option<(Digest, Vec<u8>)>, SourceError> {
+        let tag = Tag::of_referrer(subject, suffix);
+        let Some(digest) = layout.tagged(tag.as_str()) else {
+            return Ok(None);
+        };
+        Ok(Some((digest, store.verified(digest)?)))
+    };
+    let mut tagged = Vec::new();
+    for suffix in REFERRER_SUFFIXES {
+        tagged.extend(read(suffix)?.map(|(digest, bytes)| (suffix, digest, bytes)));
+    }
+    let mut listed = match read("")? {
+        Some((_, bytes)) => read_list(layout.index(), &bytes)?,
+        None => BTreeSet::new(),
+    };
+    listed.extend(referred.get(&subject).into_iter().flatten());
+    Ok(Answer {
+        subject,
+        tagged,
+        listed,
+    })
+}
+
+/// What a list under a tag names.
+fn read_list(path: PathBuf, bytes: &[u8]) -> Result<BTreeSet<Digest>, SourceError> {
+    let list = match ImageDocument::from_slice(bytes) {
+        Ok(ImageDocument::Index(list)) => list,
+        Ok(ImageDocument::Manifest(_)) => return Err(SourceError::NoList(path)),
+        Err(source) => return Err(SourceError::Document { path, source }),
+    };
+    let listed: BTreeSet<Digest> = list.manifests.iter().map(|it| it.digest).collect();
+    if listed.len() > registry::limits::REFERRERS {
+        return Err(SourceError::Referrers(path));
+    }
+    Ok(listed)
+}
+
+/// Which entries of a layout refer to what. One that cannot be read is nothing that anybody asked for.
+fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
+    let store = Store::Layout(Rc::clone(&layout.place));
+    let mut all: BTreeMap<Digest, BTreeSet<Digest>> = BTreeMap::new();
+    for digest in layout.documents() {
+        let Ok((document, _)) = store.load(digest) else {
+            continue;
+        };
+        if let Some(subject) = Referring::of(&document).subject {
+            all.entry(subject.digest).or_default().insert(digest);
+        }
+    }
+    all
+}
+
+impl Store<'_> {
+    /// What an answer comes to: what each tag is about, the tag, and what it names.
+    fn referrers(&self, answer: Answer) -> Result<Vec<(Digest, Tag, Parsed)>, SourceError> {
+        let subject = answer.subject;
+        let mut all = Vec::new();
+        for (suffix, digest, bytes) in answer.tagged {
+            let parsed = walk::parse(self.document(digest), digest, bytes)?;
+            self.check(&parsed.0, subject, Named::ByTag)?;
+            all.push((subject, Tag::of_referrer(subject, suffix), parsed));
+        }
+        if answer.listed.is_empty() {
+            return Ok(all);
+        }
+        let bytes = self.list(subject, answer.listed)?;
+        let digest = files::digest(&bytes);
+        let parsed = walk::parse(self.document(digest), digest, bytes)?;
+        all.push((subject, Tag::of_referrer(subject, ""), parsed));
+        Ok(all)
+    }
+
+    /// The list of these referrers, from what they say themselves.
+    fn list(&self, subject: Digest, listed: BTreeSet<Digest>) -> Result<Vec<u8>, SourceError> {
+        let mut manifests = Vec::new();
+        let mut size = 0;
+        for digest in listed {
+            let (document, _) = self.load(digest)?;
+            self.check(&document, subject, Named::ByList)?;
+            let listed = Listed::of(&document);
+            size += serde_json::to_vec(&listed).map_or(0, |bytes| bytes.len());
+            // The list would be refused with all of them too, but only after they have filled the memory.
+            if size as u64 > schemas::limits::IMAGE_MANIFEST_SIZE {
+                return Err(SourceError::Document {
+                    path: self.document(digest),
+                    source: ImageDocumentError::Size(size),
+                });
+            }
+            manifests.push(listed);
+        }
+        let list = List {
+            schema_version: 2,
+            media_type: MediaType::OciIndex.as_str(),
+            manifests,
+        };
+        Ok(serde_json::to_vec(&list).expect("texts and numbers are JSON"))
+    }
+
+    /// Refuses a referrer that is about something else. Under cosign's tags the tag says what it is about, and it may say
+    /// nothing itself.
+    fn check(&self, found: &Document, subject: Digest, named: Named) -> Result<(), SourceError> {
+        let says = Referring::of(found).subject.map(|it| it.digest);
+        match (says, named) {
+            (Some(says), _) if says == subject => Ok(()),
+            (None, Named::ByTag) => Ok(()),
+            _ => Err(SourceError::OtherSubject {
+                path: self.document(found.digest),
+                subject,
+            }),
+        }
+    }
+}
+
+/// How a referrer was found.
+#[derive(Clone, Copy)]
+enum Named {
+    ByTag,
+    ByList,
+}

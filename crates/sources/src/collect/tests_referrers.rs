@@ -1,0 +1,200 @@
+//! What refers to images of a layout, and what pretends to.
+
+use std::fmt::Write as _;
+
+use fixtures::artifact::{Document, policy_of};
+use fixtures::image::Descriptor;
+use fixtures::layout::OciLayout;
+use tempfile::TempDir;
+use watch::Watch;
+
+use super::tests::{image, means};
+use super::*;
+use crate::cache::Cache;
+use crate::unpacking::Unpacking;
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// A layout of an image with the tag `1`, and of documents, each with its tag if it has one.
+fn layout(documents: &[(Option<String>, Document)]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let layout = OciLayout::create(directory.path().join("layout")).unwrap();
+    let mut layout = layout.add(&image("amd64").into(), Some("1")).unwrap();
+    for (tag, document) in documents {
+        layout = layout.add_document(document, tag.as_deref()).unwrap();
+    }
+    layout.finish().unwrap();
+    directory
+}
+
+fn collected(directory: &TempDir) -> Result<Vec<Collected>, FailedImage> {
+    let cache = Cache::new(&directory.path().join("cache"));
+    let watch = Watch::silent(Cancel::never());
+    let means = means(&cache, Unpacking::new(limits::UNPACK_LIMIT), &watch);
+    let means = Means {
+        referrers: Referrers::Bring,
+        ..means
+    };
+    let wanted: SourceImage =
+        serde_json::from_str(r#"{"name":"app","tag":"1","source":"oci:layout:1"}"#).unwrap();
+    super::collect(directory.path(), &[wanted], &means)
+}
+
+/// The tags of what is there beside the image.
+fn tags(directory: &TempDir) -> Vec<String> {
+    let found = collected(directory).unwrap();
+    let referrers = found.iter().filter(|it| it.subject.is_some());
+    referrers.map(|it| it.place.tag.to_string()).collect()
+}
+
+fn error(directory: &TempDir) -> SourceError {
+    *collected(directory).unwrap_err().error
+}
+
+fn subject() -> Descriptor {
+    image("amd64").descriptor().clone()
+}
+
+/// The tag of what is about a document.
+fn tag(of: &Descriptor, suffix: &str) -> String {
+    of.digest.replace(':', "-") + suffix
+}
+
+/// A manifest that says nothing about what it refers to, as cosign's do; `text` tells two of them apart.
+fn signature(text: &str) -> Document {
+    let layer = text.as_bytes().to_vec();
+    let (digest, size) = (files::digest(&layer), layer.len());
+    let content = format!(r#""digest":"{digest}","size":{size}"#);
+    let text = format!(
+        r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{{"mediaType":"c",{content}}},"layers":[{{"mediaType":"l",{content}}}]}}"#
+    );
+    Document {
+        media_type: MANIFEST,
+        bytes: text.into_bytes(),
+        contents: vec![layer],
+    }
+}
+
+/// An index of these, as registries without the API keep it.
+fn list(of: &[Descriptor]) -> Document {
+    let mut entries = String::new();
+    for (number, it) in of.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let (digest, size) = (&it.digest, it.size);
+        write!(
+            entries,
+            r#"{comma}{{"mediaType":"{MANIFEST}","digest":"{digest}","size":{size}}}"#
+        )
+        .unwrap();
+    }
+    let text = format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{entries}]}}"#);
+    Document {
+        media_type: INDEX,
+        bytes: text.into_bytes(),
+        contents: Vec::new(),
+    }
+}
+
+#[test]
+fn nothing_refers_to_most_images() {
+    assert_eq!(tags(&layout(&[])), [""; 0]);
+}
+
+#[test]
+fn a_list_is_made_of_what_refers_to_an_image_by_its_own_words() {
+    let policy = policy_of(&subject());
+    let by_entry = layout(&[(None, policy.clone())]);
+    let listed = list(&[policy.descriptor()]);
+    let by_tag = layout(&[
+        (Some(tag(&subject(), "")), listed),
+        (Some("policy".to_owned()), policy.clone()),
+    ]);
+    let [one, other] = [by_entry, by_tag].map(|directory| {
+        let found = collected(&directory).unwrap();
+        let found = found.into_iter().find(|it| it.subject.is_some()).unwrap();
+        let root = &found.contents.root;
+        assert_eq!(found.place.tag.as_str(), tag(&subject(), ""));
+        assert_eq!(found.contents.children.len(), 1);
+        String::from_utf8(root.bytes.to_vec()).unwrap()
+    });
+    assert_eq!(one, other);
+    let Descriptor { digest, size, .. } = policy.descriptor();
+    let entry = format!(
+        r#"{{"mediaType":"{MANIFEST}","digest":"{digest}","size":{size},"artifactType":"application/vnd.example.policy.v1"}}"#
+    );
+    let expected = format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{entry}]}}"#);
+    assert_eq!(one, expected);
+}
+
+#[test]
+fn signatures_of_signatures_come_and_theirs_do_not() {
+    let [first, second, third] = ["first", "second", "third"].map(signature);
+    let directory = layout(&[
+        (Some(tag(&subject(), ".sig")), first.clone()),
+        (Some(tag(&first.descriptor(), ".att")), second.clone()),
+        (Some(tag(&second.descriptor(), ".sig")), third),
+    ]);
+    let mut expected = [tag(&subject(), ".sig"), tag(&first.descriptor(), ".att")];
+    expected.sort();
+    assert_eq!(tags(&directory), expected);
+}
+
+#[test]
+fn what_refers_to_something_else_is_refused() {
+    let other = image("arm64").descriptor().clone();
+    let of_other = policy_of(&other);
+    for (what, document) in [
+        ("", list(&[of_other.descriptor()])),
+        (".sig", of_other.clone()),
+        // It says nothing of what it is about.
+        ("", list(&[signature("a").descriptor()])),
+    ] {
+        let directory = layout(&[
+            (Some(tag(&subject(), what)), document),
+            (Some("other".to_owned()), of_other.clone()),
+            (Some("a".to_owned()), signature("a")),
+        ]);
+        let error = error(&directory);
+        assert!(matches!(error, SourceError::OtherSubject { .. }), "{error}");
+    }
+}
+
+#[test]
+fn lists_that_are_none_or_too_long_are_refused() {
+    let tagged = |document| layout(&[(Some(tag(&subject(), "")), document)]);
+    let none = error(&tagged(signature("a")));
+    assert!(matches!(none, SourceError::NoList(_)), "{none}");
+    let many = 0..=registry::limits::REFERRERS;
+    let many: Vec<Descriptor> = many
+        .map(|number| signature(&number.to_string()).descriptor())
+        .collect();
+    let long = error(&tagged(list(&many)));
+    assert!(matches!(long, SourceError::Referrers(_)), "{long}");
+    let short = error(&tagged(list(&many[1..])));
+    assert!(
+        matches!(short, SourceError::MissingDocument { .. }),
+        "{short}"
+    );
+}
+
+#[test]
+fn what_is_listed_itself_is_left_as_it_is() {
+    let own = signature("own");
+    let directory = layout(&[(Some(tag(&subject(), ".sig")), own)]);
+    let cache = Cache::new(&directory.path().join("cache"));
+    let watch = Watch::silent(Cancel::never());
+    let means = means(&cache, Unpacking::new(limits::UNPACK_LIMIT), &watch);
+    let means = Means {
+        referrers: Referrers::Bring,
+        ..means
+    };
+    let sig = tag(&subject(), ".sig");
+    let wanted = format!(
+        r#"[{{"name":"app","tag":"1","source":"oci:layout:1"}},{{"name":"app","tag":"{sig}","source":"oci:layout:{sig}"}}]"#
+    );
+    let wanted: Vec<SourceImage> = serde_json::from_str(&wanted).unwrap();
+    let found = super::collect(directory.path(), &wanted, &means).unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|it| it.subject.is_none()));
+}
