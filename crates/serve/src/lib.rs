@@ -11,6 +11,8 @@ mod answer;
 mod compare;
 mod content;
 mod converse;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guests;
 mod head;
 pub mod limits;
