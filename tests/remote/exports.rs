@@ -62,13 +62,6 @@ fn archive_id(desk: &Desk, archive: &str) -> String {
     report["archiveId"].as_str().unwrap().to_owned()
 }
 
-/// The file in which the registry has the bytes of a digest.
-fn stored(server: &Server, digest: &str) -> PathBuf {
-    let hex = digest.strip_prefix("sha256:").unwrap();
-    let found = server.stored(&format!("/{hex}/data"));
-    found.into_iter().next().unwrap()
-}
-
 #[test]
 fn what_was_imported_comes_out_bit_for_bit() {
     let (desk, server) = desk();
@@ -176,7 +169,7 @@ fn of_two_archives_of_a_version_one_has_to_be_named() {
 fn what_is_missing_or_damaged_is_named_and_nothing_is_written() {
     let (desk, server) = desk();
     import(&desk, "images.iso", &server);
-    let path = stored(&server, &large());
+    let path = server.blob(&large()).unwrap();
     let whole = fs::read(&path).unwrap();
     let mut damaged = whole.clone();
     damaged[1_000_000] ^= 1;
@@ -193,7 +186,7 @@ fn what_is_missing_or_damaged_is_named_and_nothing_is_written() {
     assert_nothing(&desk);
     fs::remove_file(&path).unwrap();
     let root = index().descriptor().digest.clone();
-    fs::remove_file(stored(&server, root.as_str())).unwrap();
+    fs::remove_file(server.blob(root.as_str()).unwrap()).unwrap();
     let text = export(&desk, SHOP, &server, &KEY).failure(1);
     let repository = format!("{}/shop-1.0.0/app-0", server.host());
     for digest in [large(), root.as_str().to_owned()] {

@@ -1,8 +1,5 @@
 //! `solution preflight`: what a registry can do is told before anything is pushed, and nothing stays behind.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -24,13 +21,6 @@ fn desk() -> Desk {
     write_source(&desk, "source", &images);
     desk.solution(&pack("source", "images.iso")).success();
     desk
-}
-
-/// Everything that a registry has stored but the states of hashes: see `probing.rs`.
-fn stored(server: &Server) -> BTreeSet<PathBuf> {
-    let mut files = server.stored("");
-    files.retain(|file| !file.ends_with("hashstates/sha256/0"));
-    files.into_iter().collect()
 }
 
 fn preflight(desk: &Desk, registry: &str, more: &[&str]) -> Answer {
@@ -62,7 +52,7 @@ fn tells_everything(server: &Server) {
 
 /// A registry that has nothing, and has nothing afterwards.
 fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &str) {
-    let before = stored(server);
+    let before = server.content();
     let text = preflight(desk, registry, &[]).success();
     for line in [
         format!("registry  {registry}: reached, HTTPS"),
@@ -96,7 +86,7 @@ fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &st
     assert_eq!(found["repositories"], json!(tried.map(at)));
     assert_eq!(found["mount"]["answer"], "unknown");
     assert_eq!(found["login"]["username"], USER);
-    assert_eq!(stored(server), before);
+    assert_eq!(server.content(), before);
 }
 
 /// A registry that has the images, of which nothing changes; and a tag that is another's.
@@ -116,7 +106,7 @@ fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str)
         let told = format!("{}{}", answer.stdout, answer.stderr);
         assert!(!told.contains(secret), "{secret} is in {told}");
     }
-    let before = stored(server);
+    let before = server.content();
     let found = preflight(desk, registry, &[&ARCHIVE[..], &JSON].concat());
     assert_eq!(found.code, 0, "{found:?}");
     let found = found.json();
@@ -125,7 +115,7 @@ fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str)
         (&json!(2), &json!(0))
     );
     assert_eq!(found["mount"], json!({"answer": "yes"}));
-    assert_eq!(stored(server), before);
+    assert_eq!(server.content(), before);
 
     // A tag that somebody else pushed, with another digest.
     write_layout(desk, "other", &image("arm64").into());
@@ -137,7 +127,7 @@ fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str)
         text.contains("already exists with a different digest"),
         "{text}"
     );
-    assert_eq!(stored(server), before);
+    assert_eq!(server.content(), before);
 }
 
 #[test]

@@ -92,13 +92,6 @@ fn ids(versions: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The file in which the registry has the bytes of a digest.
-fn stored(server: &Server, digest: &str) -> PathBuf {
-    let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
-    let found = server.stored(&format!("/{hex}/data"));
-    found.into_iter().next().unwrap()
-}
-
 #[test]
 fn what_is_kept_is_listed_and_nothing_is_deleted() {
     let server = Server::start(&Protection::None);
@@ -294,8 +287,9 @@ fn nothing_is_deleted_as_long_as_a_head_cannot_be_read() {
     let link = server.stored(&tag).into_iter().next().unwrap();
     let manifest = fs::read_to_string(link).unwrap();
     let manifest: Value =
-        serde_json::from_slice(&fs::read(stored(&server, &manifest)).unwrap()).unwrap();
-    let head = stored(&server, manifest["layers"][0]["digest"].as_str().unwrap());
+        serde_json::from_slice(&fs::read(server.blob(&manifest).unwrap()).unwrap()).unwrap();
+    let head = manifest["layers"][0]["digest"].as_str().unwrap();
+    let head = server.blob(head).unwrap();
     let whole = fs::read(&head).unwrap();
     let mut damaged = whole.clone();
     let last = damaged.len() - 1;

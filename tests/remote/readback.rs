@@ -1,7 +1,6 @@
 //! `solution registry verify`: a real registry whose storage loses and alters bytes.
 
 use std::fs;
-use std::path::PathBuf;
 
 use crate::common::{Answer, Desk, results};
 use crate::server::{Protection, Server};
@@ -37,13 +36,6 @@ fn verify(desk: &Desk, server: &Server, what: &[&str], more: &[&str]) -> Answer 
 const ARCHIVE: &[&str] = &["images.iso"];
 const KEPT: &[&str] = &["shop", "1.0.0"];
 
-/// The file in which the registry has the bytes of a digest.
-fn stored(server: &Server, digest: &str) -> PathBuf {
-    let hex = digest.strip_prefix("sha256:").unwrap();
-    let found = server.stored(&format!("/{hex}/data"));
-    found.into_iter().next().unwrap()
-}
-
 #[test]
 fn every_byte_is_read_by_the_archive_or_by_its_head() {
     let (desk, server) = desk();
@@ -62,7 +54,7 @@ fn every_byte_is_read_by_the_archive_or_by_its_head() {
 #[test]
 fn what_is_missing_is_named_and_repaired() {
     let (desk, server) = desk();
-    fs::remove_file(stored(&server, &large())).unwrap();
+    fs::remove_file(server.blob(&large()).unwrap()).unwrap();
     let root = image("amd64").descriptor().digest.clone();
     let repository = "shop-1.0.0/app-1".parse().unwrap();
     server.delete_manifest(&repository, &root.as_str().parse().unwrap());
@@ -97,7 +89,7 @@ fn what_is_missing_is_named_and_repaired() {
 fn bytes_that_survive_a_push_are_named_with_what_to_remove() {
     for half in [false, true] {
         let (desk, mut server) = desk();
-        let path = stored(&server, &large());
+        let path = server.blob(&large()).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         bytes[4_000_000] ^= 1;
         if half {

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
 
 use fixtures::layer::Layer;
 use fixtures::layout::OciLayout;
@@ -464,6 +465,8 @@ fn one_client_leaves_room_for_others() {
     let most = serve::limits::CONNECTIONS_OF_ONE;
     let mut held: Vec<_> = (0..most).map(|_| serving.ask("")).collect();
     let mut refused = TcpStream::connect(serving.host()).unwrap();
+    let long = Duration::from_secs(20);
+    refused.set_read_timeout(Some(long)).unwrap();
     assert_eq!(refused.read(&mut [0]).unwrap(), 0);
     // Another client has room.
     let elsewhere = ["--interface", "127.0.0.2"];

@@ -41,6 +41,8 @@ mod push_manifests;
 mod questions;
 mod referrers;
 mod retry;
+#[cfg(test)]
+mod scripted;
 mod session;
 mod several;
 mod site;

@@ -130,51 +130,21 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
-
     use super::*;
-    use crate::{Options, PlainHttp};
+    use crate::scripted;
 
-    /// Answers one request after the other with these pages, the last again and again; the paths that were asked for.
+    /// The answer with a page, and whether it says that there is another.
+    fn page((body, more): &(&str, bool)) -> (String, String) {
+        let link = "\r\nLink: <http://elsewhere.example/>; rel=\"next\"";
+        let head = format!("200 OK{}", if *more { link } else { "" });
+        (head, (*body).to_owned())
+    }
+
     async fn asked<T>(
-        pages: &'static [(&'static str, bool)],
-        ask: impl AsyncFnOnce(Client) -> Result<T, Error>,
-    ) -> (Result<T, Error>, Vec<String>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let (asked, paths) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            let last = pages.last().into_iter().cycle();
-            for (body, more) in pages.iter().chain(last) {
-                let (mut connection, _) = listener.accept().unwrap();
-                let mut request = [0; 4096];
-                let length = connection.read(&mut request).unwrap();
-                let request = String::from_utf8_lossy(&request[..length]).into_owned();
-                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-                if asked.send(path).is_err() {
-                    return;
-                }
-                let link = if *more {
-                    "Link: <http://elsewhere.example/>; rel=\"next\"\r\n"
-                } else {
-                    ""
-                };
-                let length = body.len();
-                write!(
-                    connection,
-                    "HTTP/1.1 200 OK\r\n{link}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-                )
-                .unwrap();
-            }
-        });
-        let options = Options {
-            plain_http: PlainHttp::Always,
-            ..Options::default()
-        };
-        let client = Client::new(&address.parse().unwrap(), options).unwrap();
-        let found = ask(client).await;
-        (found, paths.try_iter().collect())
+        pages: &[(&str, bool)],
+        ask: impl AsyncFnOnce(Client) -> T,
+    ) -> (T, Vec<String>) {
+        scripted::asked(pages.iter().map(page).collect(), ask).await
     }
 
     async fn tags(

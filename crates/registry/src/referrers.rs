@@ -128,11 +128,8 @@ fn next_query(here: &Url, link: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
-
     use super::*;
-    use crate::{Options, PlainHttp};
+    use crate::scripted;
 
     const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
@@ -146,38 +143,14 @@ mod tests {
         format!(r#"{{"manifests":[{}]}}"#, entries.join(","))
     }
 
-    /// Answers one request after the other with these heads and bodies, the last again and again; what was asked for.
     async fn referrers(
-        pages: Vec<(&'static str, String)>,
+        pages: Vec<(&str, String)>,
     ) -> (Result<Option<BTreeSet<Digest>>, Error>, Vec<String>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let (asked, paths) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            let last = pages.last().into_iter().cycle();
-            for (head, body) in pages.iter().chain(last) {
-                let (mut connection, _) = listener.accept().unwrap();
-                let mut request = [0; 4096];
-                let length = connection.read(&mut request).unwrap();
-                let request = String::from_utf8_lossy(&request[..length]).into_owned();
-                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-                if asked.send(path).is_err() {
-                    return;
-                }
-                let length = body.len();
-                let common = format!("Content-Length: {length}\r\nConnection: close");
-                // Whoever has read enough leaves.
-                let _ = write!(connection, "HTTP/1.1 {head}\r\n{common}\r\n\r\n{body}");
-            }
-        });
-        let options = Options {
-            plain_http: PlainHttp::Always,
-            ..Options::default()
-        };
-        let client = Client::new(&address.parse().unwrap(), options).unwrap();
         let repository = "app".parse().unwrap();
-        let found = client.referrers(&repository, digest(0), &|_| ()).await;
-        (found, paths.try_iter().collect())
+        let pages = pages.into_iter();
+        let pages = pages.map(|(head, body)| (head.to_owned(), body));
+        let ask = async |client: Client| client.referrers(&repository, digest(0), &|_| ()).await;
+        scripted::asked(pages.collect(), ask).await
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -210,7 +183,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn hostile_lists_are_refused() {
-        let head: &str = Box::leak(format!("200 OK\r\nContent-Type: {INDEX}").into_boxed_str());
+        let head = &format!("200 OK\r\nContent-Type: {INDEX}");
         let empty = format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[]}}"#);
         let (found, _) = referrers(vec![(head, empty)]).await;
         assert_eq!(found.unwrap(), Some(BTreeSet::new()));

@@ -1,9 +1,6 @@
 //! What a registry can do is found out before a push, of real registries and of what others are documented to answer, and
 //! nothing is left behind.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
 use registry::{
     Abilities, Ability, BodyLimit, Client, Credentials, Error, Known, Probe, Refusal, Repository,
     Space, push,
@@ -27,14 +24,6 @@ async fn probe(client: &Client, known: &Known, largest: Option<u64>) -> Abilitie
     client.probe(&asked).await.unwrap()
 }
 
-/// Everything that a registry has stored, but for the state of a hash that it keeps of each upload that is cancelled, in
-/// both versions, whatever came of it: no client can have that removed, and none can see it.
-fn stored(server: &Server) -> BTreeSet<PathBuf> {
-    let mut files = server.stored("");
-    files.retain(|file| !file.ends_with("hashstates/sha256/0"));
-    files.into_iter().collect()
-}
-
 /// An image in two repositories, and what is known of them.
 async fn push_twice(client: &Client) -> Known {
     let mut job = Job::default();
@@ -48,7 +37,7 @@ async fn push_twice(client: &Client) -> Known {
 
 /// A registry that can do everything says so, and has afterwards what it had before.
 async fn does_everything(server: &Server, client: &Client) {
-    let before = stored(server);
+    let before = server.content();
     let found = probe(client, &Known::default(), None).await;
     assert!(matches!(found.mount, Ability::Unknown(_)), "{found:?}");
     assert_eq!(found.chunks.taken, Ability::Yes);
@@ -57,14 +46,14 @@ async fn does_everything(server: &Server, client: &Client) {
     assert_eq!(found.chunks.cancelled, Ability::Yes);
     assert_eq!(found.body, BodyLimit::NoneSeen(10 * GIB));
     assert_eq!(found.delete, Ability::Yes);
-    assert_eq!(stored(server), before);
+    assert_eq!(server.content(), before);
 
     let known = push_twice(client).await;
-    let before = stored(server);
+    let before = server.content();
     let found = probe(client, &known, Some(7)).await;
     assert_eq!(found.mount, Ability::Yes);
     assert_eq!(found.body, BodyLimit::NoneSeen(7));
-    assert_eq!(stored(server), before);
+    assert_eq!(server.content(), before);
     let space = client.space(&repository("apps/probe")).await.unwrap();
     assert!(matches!(space, Space::Unknown(_)), "{space:?}");
 }
@@ -106,7 +95,7 @@ async fn the_limit_of_a_proxy_is_found_without_sending_anything() {
         let nginx = Nginx::before(server.port, most);
         let found = probe(&nginx.client(), &Known::default(), largest).await;
         assert_eq!(found.body, expected, "{most}");
-        assert!(stored(&server).is_empty());
+        assert!(server.content().is_empty());
     }
 }
 

@@ -138,9 +138,8 @@ impl Scene {
 
     fn assert_complete(&self, pushed: &Pushed) {
         assert!(pushed.report.is_complete(), "{:?}", pushed.report);
-        let name = format!("{}/data", digest_of(&self.layer).hex());
-        let files = self.server.stored(&name);
-        assert!(fs::read(&files[0]).unwrap() == self.layer);
+        let file = self.server.blob(&digest_of(&self.layer).hex());
+        assert!(fs::read(file.unwrap()).unwrap() == self.layer);
     }
 
     /// Resumed from there, and no byte before it sent again.

@@ -1,5 +1,6 @@
 //! A docker-registry of the test's own: on loopback, with its own storage, ended with the value.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -190,6 +191,20 @@ impl Server {
             }
         }
         found
+    }
+
+    /// The same of everything, but for the state of a hash that it keeps of each upload that is cancelled, in both
+    /// versions, whatever came of it: no client can have that removed, and none can see it.
+    pub(crate) fn content(&self) -> BTreeSet<PathBuf> {
+        let mut files = self.stored("");
+        files.retain(|file| !file.ends_with("hashstates/sha256/0"));
+        files.into_iter().collect()
+    }
+
+    /// The file in which it has the bytes of a digest.
+    pub(crate) fn blob(&self, digest: &str) -> Option<PathBuf> {
+        let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+        self.stored(&format!("/{hex}/data")).into_iter().next()
     }
 
     pub(crate) fn options(&self) -> Options {
