@@ -1,5 +1,6 @@
 //! `solution pack --with-referrers`: what cosign signs at one registry, it verifies at the site's.
 
+use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use crate::common::{Answer, Desk};
 use crate::server::{Protection, Server};
 use crate::serving::Serving;
-use crate::setup::{image, index, pack, push, write_layout, write_source};
+use crate::setup::{image, index, large, pack, push, write_layout, write_source};
 
 const KEY: [&str; 2] = ["--key", "publisher.pub"];
 /// The image in the registry of the publisher.
@@ -119,7 +120,7 @@ fn what_is_signed_at_one_registry_is_verified_at_another() {
     );
     pack_with(&desk, "again.iso", &["--no-cache"]);
     assert!(desk.read("shop.iso") == desk.read("again.iso"));
-    std::fs::remove_file(desk.path("again.iso")).unwrap();
+    fs::remove_file(desk.path("again.iso")).unwrap();
 
     let (index, amd64, arm64) = (index(), image("amd64"), image("arm64"));
     for site in [
@@ -277,9 +278,23 @@ fn a_tag_of_signatures_grows_and_is_never_cut() {
         let answer = import(&desk, archive, &site, &[]);
         assert_eq!(answer.code, 0, "{archive} {answer:?}");
     }
-    let at = format!("{}/shop-1.0.0/app-0@{digest}", site.host());
+    let at_site = format!("{}/shop-1.0.0/app-0@{digest}", site.host());
     for key in ["cosign.pub", "other.pub"] {
-        assert!(verifies(&desk, &at, key, Scheme::Tag), "{key}");
+        assert!(verifies(&desk, &at_site, key, Scheme::Tag), "{key}");
+    }
+    // More than the archive has is no fault, and no repair takes it away.
+    fs::remove_file(site.blob(&large()).unwrap()).unwrap();
+    let registry = site.host();
+    let at = ["--registry", &registry, "--output", "json"];
+    let verify = [&["registry", "verify", "shop.iso"], &KEY[..], &at].concat();
+    let found = desk.solution(&verify).json();
+    let faults = found["faults"].as_array().unwrap();
+    let is_of_layer = |fault: &Value| fault["reference"] == large();
+    assert!(faults.iter().all(is_of_layer), "{found:#}");
+    let repaired = desk.solution(&[&verify[..], &["--repair"]].concat());
+    assert_eq!(repaired.code, 0, "{repaired:?}");
+    for key in ["cosign.pub", "other.pub"] {
+        assert!(verifies(&desk, &at_site, key, Scheme::Tag), "{key}");
     }
     let tag = digest.replace(':', "-");
     let path = format!("docker://{}/shop-1.0.0/app-0:{tag}.sig", site.host());

@@ -1,14 +1,17 @@
 //! Reads back what a registry has of an archive, and has what is wrong pushed once more.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::sync::Arc;
 
-use registry::{Client, Fault, Faulty, PushJob, Reference, RegistryAddress, Verified};
+use registry::{
+    Client, Fault, Faulty, ManifestPush, PushJob, Reference, RegistryAddress, Verified,
+};
 use validator::Accepted;
 use watch::{Progress, Tell};
 
 use crate::model::error::Error;
-use crate::plan::images;
+use crate::plan::images::{self, Lists};
 
 /// Everything that a registry is to have of an archive.
 #[derive(Debug)]
@@ -40,14 +43,32 @@ impl Readback {
         self.job.manifests.len()
     }
 
-    /// Reads all of it.
+    /// Reads all of it. The tag of a referrer that lists more than the archive has, too, is no fault: the site has signed.
     pub async fn verify(
         &self,
         client: &Client,
         tell: Tell<'_, Progress>,
     ) -> Result<Verified, Error> {
         client.ping().await?;
-        Ok(registry::verify(client, &self.job, tell).await?)
+        let mut verified = registry::verify(client, &self.job, tell).await?;
+        for faulty in mem::take(&mut verified.faults) {
+            if !self.has_grown(client, &faulty).await? {
+                verified.faults.push(faulty);
+            }
+        }
+        Ok(verified)
+    }
+
+    async fn has_grown(&self, client: &Client, faulty: &Faulty) -> Result<bool, Error> {
+        let mut all = self.job.manifests.iter();
+        let is_meant = |it: &&ManifestPush| (&it.repository, &it.reference) == key(faulty);
+        match (faulty.fault, all.find(is_meant)) {
+            (Fault::Other(_), Some(ours)) => {
+                let at = (&ours.repository, &ours.reference);
+                Ok(images::lists(client, at, &ours.bytes).await? == Lists::More)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Bytes of the blobs among these faults, each counted once.
@@ -66,11 +87,11 @@ impl Readback {
         tell: Tell<'_, registry::Event>,
     ) -> Result<Repaired, Error> {
         let Verified { faults, known, .. } = verified;
-        let is_other = |it: &&Faulty| matches!(it.fault, Fault::Other(_));
-        let moved: BTreeSet<_> = faults.iter().filter(is_other).map(key).collect();
         let mut job = self.job.clone();
-        job.manifests
-            .retain(|it| !moved.contains(&(&it.repository, &it.reference)));
+        job.manifests.retain(|it| {
+            let found = known.manifest(&it.repository, &it.reference);
+            found.is_none_or(|found| found == it.digest)
+        });
         job.known = known;
         let report = registry::push(client, job, tell).await;
         let stopped = |error: &Arc<registry::Error>| matches!(**error, registry::Error::Stopped);

@@ -9,7 +9,7 @@ use registry::{
     BlobPush, Client, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
     Repository,
 };
-use schemas::{Digest, Image, ImagePlace, Referrers, SolutionId};
+use schemas::{Digest, Image, ImagePlace, Referrers, SolutionId, Tag};
 use serde_json::Value;
 use validator::Accepted;
 
@@ -243,7 +243,8 @@ pub(crate) async fn plan(
         let digest = named.image.root.digest;
         match known.manifest(&named.repository, &named.reference) {
             Some(other) if other != digest && replace == Replace::Refuse => {
-                match lists(client, &named).await? {
+                let at = (&named.repository, &named.reference);
+                match lists(client, at, &named.image.root.bytes).await? {
                     Lists::Fewer => lacking.push(named),
                     Lists::More if is_whole(&known, &named) => {}
                     Lists::More | Lists::Others => {
@@ -307,7 +308,7 @@ fn is_whole(known: &Known, named: &Named<'_>) -> bool {
 /// What stands under the tag of a referrer, compared with what is to stand there. Such a tag names a list, which only grows:
 /// a client adds its signature to those that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lists {
+pub(crate) enum Lists {
     /// Nothing else than what will be there.
     Fewer,
     /// All that is to be there, and more.
@@ -340,12 +341,17 @@ fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
     Some(listed.map(Value::to_string).collect())
 }
 
-async fn lists(client: &Client, named: &Named<'_>) -> Result<Lists, Error> {
-    if named.image.place.tag.subject().is_none() {
+/// What a registry has under a reference, compared with what is to be there.
+pub(crate) async fn lists(
+    client: &Client,
+    (repository, reference): (&Repository, &Reference),
+    ours: &[u8],
+) -> Result<Lists, Error> {
+    let is_list = |tag: &Tag| tag.subject().is_some();
+    if !matches!(reference, Reference::Tag(tag) if is_list(tag)) {
         return Ok(Lists::Others);
     }
-    let there = client.manifest(&named.repository, &named.reference).await?;
-    let ours = &named.image.root.bytes;
+    let there = client.manifest(repository, reference).await?;
     Ok(there.map_or(Lists::Fewer, |there| Lists::of(&there.bytes, ours)))
 }
 
