@@ -8,10 +8,10 @@ pub const HEAD: u64 = 8 * schemas::limits::CONTENTS_SIZE;
 
 /// Archives of which a registry keeps the heads: a site has tens. The head of each is read to find out what all of them
 /// need.
-pub const KEPT_ARCHIVES: usize = 1000;
+pub const KEPT_ARCHIVES: u64 = 1000;
 
 /// Contents of the images of all of them, which are compared in memory: a thousand for each.
-pub const KEPT_CONTENTS: usize = 1_000_000;
+pub const KEPT_CONTENTS: u64 = 1_000_000;
 
 /// Receipts that are kept: so many come in one page of a list ([`deployer::limits::PAGE`]), which every change asks for
 /// once. More are kept only where each is the last change of what runs somewhere.

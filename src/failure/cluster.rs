@@ -16,6 +16,7 @@ const AGAIN: &str = "import the version that should run into this environment ag
 const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
 const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
+const KEEPS_MUCH: &str = "nothing is deleted as long as not all of it can be looked at; the registry's administrator can delete what nobody needs";
 const HELM: &str = "`helm history RELEASE --namespace NAMESPACE` shows what became of it; running the same command again completes it";
 const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager) and why its pods did not start, then deploy the version again";
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
@@ -208,6 +209,7 @@ impl From<importer::Error> for Failure {
                 }
             }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
+            E::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
             E::Cluster(_) | E::Unready { .. } | E::Helm { .. } | E::Release { .. } => {
                 let (answer, log) = why(&error);
                 quoting(log, Self::judged(answer, error))
@@ -221,7 +223,6 @@ impl From<importer::Error> for Failure {
             | E::Rules { .. }
             | E::Repository(_)
             | E::Expand(_)
-            | E::KeepsMuch { .. }
             | E::Hindered(_) => Self::no(error),
         }
     }

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fixtures::image::{Artifact, Format, Image, ImageBuilder, Index, Platform};
 use fixtures::proxy::{Action, Proxy};
+use schemas::Digest;
+use schemas::limits::INDEX_DEPTH;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::common::{Answer, Desk};
 use crate::server::{Protection, Server};
@@ -187,6 +190,38 @@ fn what_another_version_shares_stays_whole() {
         tags.iter()
             .all(|it| it.to_string_lossy().contains("mirror/quay.example/org/app"))
     );
+}
+
+/// Puts an index around a manifest or index, with the tag `outer`; its descriptor.
+fn wrap(desk: &Desk, server: &Server, repository: &str, inner: &Value) -> Value {
+    let media_type = "application/vnd.oci.image.index.v1+json";
+    let index = json!({"schemaVersion": 2, "mediaType": media_type, "manifests": [inner]});
+    let bytes = index.to_string();
+    let digest = Digest::new(Sha256::digest(&bytes).into());
+    let url = format!("http://{}/v2/{repository}/manifests/outer", server.host());
+    let header = format!("Content-Type: {media_type}");
+    desk.write("wrapped.json", &bytes);
+    let put = ["-sf", "-X", "PUT", "-H", &header];
+    let data = ["--data-binary", "@wrapped.json", &url];
+    desk.run("curl", &[&put[..], &data].concat()).success();
+    json!({"mediaType": media_type, "digest": digest, "size": bytes.len()})
+}
+
+#[test]
+fn what_lies_too_deep_to_be_found_is_not_guessed_at() {
+    let server = Server::start(&Protection::None);
+    let (desk, registry) = desk(&server);
+    let repository = "apps/mirror/quay.example/org/app";
+    // Somebody wraps what the version has, and may need it.
+    let mut inner = serde_json::to_value(index("1.0.0").descriptor()).unwrap();
+    for _ in 0..=INDEX_DEPTH {
+        inner = wrap(&desk, &server, repository, &inner);
+    }
+    let text = prune(&desk, &registry, &OLD).failure(1);
+    let words = format!("keeps more than {INDEX_DEPTH} levels of indexes in an image");
+    assert!(text.contains(&words), "{text}");
+    assert!(text.contains("nothing is deleted"), "{text}");
+    assert!(is_whole(&desk, &registry, "1.0.0"));
 }
 
 #[test]

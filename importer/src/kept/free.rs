@@ -353,9 +353,9 @@ async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, E
 }
 
 /// These manifests and indexes and all that they name in their repositories, as far as they are there; what names
-/// others first.
+/// others first. All of it or an error: what is overlooked might go although somebody needs it.
 async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Error> {
-    let mut room = validator::limits::IMAGE_DOCUMENTS;
+    let mut bytes_read = 0;
     let (mut seen, mut reached, mut wanted) = (BTreeSet::new(), Vec::new(), roots);
     for _ in 0..=schemas::limits::INDEX_DEPTH {
         wanted.retain(|place| seen.insert(place.clone()));
@@ -364,14 +364,36 @@ async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Err
                 continue;
             };
             reached.push((repository.clone(), digest));
-            room = room.saturating_sub(bytes.len() as u64);
-            if let (1.., Ok(ImageDocument::Index(index))) =
-                (room, ImageDocument::from_slice(&bytes))
-            {
+            bytes_read += bytes.len() as u64;
+            let limit = validator::limits::IMAGE_DOCUMENTS;
+            too_many(client, bytes_read, limit, "bytes of manifests and indexes")?;
+            if let Ok(ImageDocument::Index(index)) = ImageDocument::from_slice(&bytes) {
                 let below = index.manifests.iter();
                 wanted.extend(below.map(|it| (repository.clone(), it.digest)));
             }
         }
     }
+    let deepest = schemas::limits::INDEX_DEPTH as u64;
+    let is_deeper = wanted.iter().any(|place| !seen.contains(place));
+    let depth = deepest + u64::from(is_deeper);
+    too_many(client, depth, deepest, "levels of indexes in an image")?;
     Ok(reached)
+}
+
+/// Refuses to go on where a registry keeps more than is looked at.
+pub(super) fn too_many(
+    client: &Client,
+    found: u64,
+    limit: u64,
+    what: &'static str,
+) -> Result<(), Error> {
+    if found <= limit {
+        return Ok(());
+    }
+    let registry = client.address().to_string();
+    Err(Error::KeepsMuch {
+        registry,
+        limit,
+        what,
+    })
 }

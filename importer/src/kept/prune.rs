@@ -12,7 +12,7 @@ use registry::{Client, Reference, Repository};
 use schemas::{Digest, ImagePlace, ManifestError, Solution, SolutionId, Version};
 use validator::IMAGE_INDEX;
 
-use crate::kept::free::{Brought, BroughtImage, Place, Pushed, referred_to};
+use crate::kept::free::{Brought, BroughtImage, Place, Pushed, referred_to, too_many};
 use crate::kept::{kept_archives, open_head};
 use crate::limits;
 use crate::model::error::Error;
@@ -130,16 +130,16 @@ impl Stock {
     pub async fn read(client: &Client, records: &[Record], scratch: &Path) -> Result<Self, Error> {
         client.ping().await?;
         let mut versions = Vec::new();
-        let (mut archives, mut contents) = (0, 0);
+        let (mut archives, mut contents) = (0_u64, 0_u64);
         for id in ids(client).await? {
             let kept = kept_archives(client, &id).await?;
             if kept.is_empty() {
                 continue;
             }
-            archives += kept.len();
+            archives += kept.len() as u64;
             too_many(client, archives, limits::KEPT_ARCHIVES, "archives")?;
             let read = read_all(client, &id, &kept, scratch).await?;
-            contents += read.iter().flatten().map(Kept::size).sum::<usize>();
+            contents += read.iter().flatten().map(Kept::size).sum::<u64>();
             too_many(
                 client,
                 contents,
@@ -274,21 +274,9 @@ impl Pruning {
 }
 
 impl Kept {
-    fn size(&self) -> usize {
-        self.contents.len()
+    fn size(&self) -> u64 {
+        self.contents.len() as u64
     }
-}
-
-fn too_many(client: &Client, found: usize, limit: usize, what: &'static str) -> Result<(), Error> {
-    if found <= limit {
-        return Ok(());
-    }
-    let registry = client.address().to_string();
-    Err(Error::KeepsMuch {
-        registry,
-        limit,
-        what,
-    })
 }
 
 fn contents(versions: &[&KeptVersion]) -> BTreeMap<Digest, u64> {

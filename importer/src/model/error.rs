@@ -196,7 +196,7 @@ pub enum Error {
         /// The registry, with its prefix.
         registry: String,
         /// The limit.
-        limit: usize,
+        limit: u64,
         /// Of what.
         what: &'static str,
     },
