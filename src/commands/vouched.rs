@@ -27,8 +27,9 @@ pub(super) struct JudgeArguments {
     pub(super) trust: TrustArguments,
 }
 
-/// An archive that is kept: where, and by what it is judged.
+/// An archive that is kept: of what, where, and by what it is judged.
 pub(super) struct Kept {
+    pub(super) id: SolutionId,
     pub(super) client: Client,
     pub(super) archive_id: Digest,
     /// None if the archive id says it all.
@@ -71,6 +72,7 @@ pub(super) async fn find(
         None => the_only_one(&importer::kept_archives(&client, id).await?, &client, id)?,
     };
     Ok(Kept {
+        id: id.clone(),
         client,
         archive_id,
         signatures,
@@ -106,6 +108,12 @@ pub(super) fn judge(medium: Medium, kept: &Kept) -> Result<Result<Head, Box<Repo
             Ok(vouched) => trusted = vouched,
             Err(report) => return Ok(Err(report)),
         }
+    }
+    let (found, id) = (&trusted.statement().predicate.id, &kept.id);
+    if found != id {
+        let other = format!("{} is the archive of {found}, not of {id}", kept.archive_id);
+        let failure = Failure::no(anyhow::anyhow!(other));
+        return Err(failure.hint("name the Solution and version whose archive this is"));
     }
     let signatures = opened.envelope().signatures();
     let signed_by = signatures.map(|signature| signature.key_id).collect();

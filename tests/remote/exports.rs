@@ -204,6 +204,25 @@ fn what_is_missing_or_damaged_is_named_and_nothing_is_written() {
 }
 
 #[test]
+fn the_archive_of_another_version_is_none_of_this_one() {
+    let (desk, server) = desk();
+    import(&desk, "images.iso", &server);
+    let id = archive_id(&desk, "images.iso");
+    let tag = id.replace("sha256:", "archive-");
+    let [from, to] = ["shop-1.0.0", "shop-2.0.0"]
+        .map(|version| format!("docker://{}/{version}:{tag}", server.host()));
+    let plain = ["--src-tls-verify=false", "--dest-tls-verify=false"];
+    let copy = [&["copy"], &plain[..], &[&from, &to]].concat();
+    desk.run("skopeo", &copy).success();
+    for flags in [&KEY[..], &["--archive-id", &id]] {
+        let text = export(&desk, ["shop", "2.0.0"], &server, flags).failure(1);
+        let words = format!("{id} is the archive of shop-1.0.0, not of shop-2.0.0");
+        assert!(text.contains(&words), "{text}");
+    }
+    assert_nothing(&desk);
+}
+
+#[test]
 fn images_by_their_refs_have_no_archive_beside_them() {
     let (desk, server) = desk();
     let registry = server.host();

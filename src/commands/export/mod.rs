@@ -76,6 +76,7 @@ async fn recorded(arguments: &Arguments, id: &SolutionId) -> Result<Kept, Failur
     let record = importer::imported(&cluster, id.name(), Some(id.version())).await?;
     let site: HeldSite = importer::site(&cluster).await?;
     Ok(Kept {
+        id: id.clone(),
         client: import::client(&record.registry()?, &arguments.reach, &site)?,
         archive_id: record.archive_id,
         signatures: None,
