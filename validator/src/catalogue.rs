@@ -215,6 +215,9 @@ catalogue! {
         BUDGET: Error, "images.budget",
             "the images' documents exceed what can be checked",
             "split the Solution into several";
+        CAPABILITY: Error, "images.capability",
+            "the signed statement requires what reading signatures of images takes, and there are none",
+            "make the archive again with `solution pack`";
     }
 
     /// `operator/`.

@@ -34,6 +34,7 @@ pub(crate) fn check(
 ) -> Result<Content, OpenError> {
     let solution = manifest::load(files, findings)?;
     let images = images::check(files, &signed.id, findings)?;
+    images::check_capability(&images.places, &signed.requires, findings);
     if let Some(solution) = &solution {
         let references = images
             .list

@@ -14,11 +14,11 @@ mod index;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use archive::OpenError;
+use archive::{Feature, MANIFEST, OpenError};
 use schemas::walk::{Reached, Walker};
-use schemas::{Image, ImagePlace, SolutionId};
+use schemas::{Capability, Image, ImagePlace, SolutionId};
 
-use crate::catalogue::images::{BUDGET, INCOMPLETE, PLACE};
+use crate::catalogue::images::{BUDGET, CAPABILITY, INCOMPLETE, PLACE};
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
@@ -79,6 +79,22 @@ pub(crate) fn check(
         derived::compare(files, id, &images.list, derivable, findings);
     }
     Ok(images)
+}
+
+/// Where there are referrers, not every statement requires that readers know of them (docs/format-referrers.md).
+pub(crate) fn check_capability(
+    places: &BTreeSet<ImagePlace>,
+    requires: &[Capability],
+    findings: &mut Findings,
+) {
+    let capability = Feature::Referrers.capability();
+    let mut tags = places.iter().map(|place| &place.tag);
+    if requires.contains(&capability) && !tags.any(|tag| tag.subject().is_some()) {
+        let message = format_args!(
+            "no image has the tag of a signature or other referrer, but the signed statement requires `{capability}`"
+        );
+        findings.add(&CAPABILITY, MANIFEST, message);
+    }
 }
 
 /// The places of all images: the directories with a `manifest.json`.

@@ -160,6 +160,11 @@ pub(crate) const MANIFESTS: &[Case] = &[
 
 pub(crate) const IMAGES: &[Case] = &[
     (
+        "referrers required in vain",
+        |s| s.requires = vec![archive::Feature::Referrers.capability()],
+        &["images.capability"],
+    ),
+    (
         "image without tag",
         |s| {
             s.after = |files| {
