@@ -80,8 +80,9 @@ pub const REDIRECTS: usize = 5;
 pub const LOCATION: usize = 16 * 1024;
 /// Characters of a repository name with its host, as distribution itself limits it.
 pub const REPOSITORY: usize = 255;
-/// Pieces of an answer that wait to be written: the connection goes on while the disk is busy, and memory stays small.
-pub const PIECES_AHEAD: usize = 16;
+/// Pieces of an answer that wait to be written, each of up to 408 KiB, as a connection reads them: it goes on while the
+/// disk is busy, and memory stays small.
+pub const PIECES_AHEAD: usize = 4;
 /// Bytes handed to a connection at a time: what is known of its speed is known in steps of so many.
 pub const PIECE: usize = 64 * 1024;
 /// Bytes that a blob must get further for its failures to be forgotten: a peer that gives or takes a few bytes for each
