@@ -339,7 +339,7 @@ impl Finding {
 }
 
 /// These manifests and indexes and all that they name, whether they are there or not. Each repository has the room of an
-/// archive's images, so that what one has too much is at nobody else's cost.
+/// archive's images.
 async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, Error> {
     let mut all: BTreeSet<Place> = roots.iter().cloned().collect();
     let mut repositories: BTreeMap<Repository, Vec<Place>> = BTreeMap::new();
