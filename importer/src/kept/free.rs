@@ -108,17 +108,16 @@ impl Pushed {
             records.iter().partition(|record| goes(record));
         let brought = |records: Vec<&Record>| records.into_iter().map(Brought::from).collect();
         let (going, staying): (Vec<Brought>, Vec<Brought>) = (brought(going), brought(staying));
-        Self::among(client, (&going, &staying), Vec::new()).await
+        Self::among(client, (&going, &staying)).await
     }
 
-    /// The same of what is known of versions, but for these places and all that they name. Reading only.
+    /// The same of what is known of versions. Reading only.
     pub(crate) async fn among(
         client: &Client,
         (going, staying): (&[Brought], &[Brought]),
-        needed: Vec<Place>,
     ) -> Result<Self, Error> {
         let mut finding = Finding {
-            needed,
+            needed: tagged_by_others(client, going).await?,
             ..Finding::default()
         };
         finding.of_versions(client, going, staying).await?;
@@ -231,6 +230,30 @@ pub(crate) fn referred_to<'a>(
     Ok(all)
 }
 
+/// What tags that are not these versions' name, in the repositories that they share with others: whoever tagged it needs
+/// it.
+async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Place>, Error> {
+    let referred = referred_to(client, going)?;
+    let mut repositories: BTreeMap<&Repository, BTreeSet<&Reference>> = BTreeMap::new();
+    for it in &referred {
+        let (repository, _) = &it.place;
+        let own = repositories.entry(repository).or_default();
+        own.insert(&it.reference);
+    }
+    let mut places = Vec::new();
+    for (repository, own) in repositories {
+        for tag in client.tags(repository).await? {
+            let tag = Reference::Tag(tag);
+            if own.contains(&tag) {
+                continue;
+            }
+            let found = client.manifest(repository, &tag).await?;
+            places.extend(found.map(|found| (repository.clone(), found.digest)));
+        }
+    }
+    Ok(places)
+}
+
 fn below(repository: &Repository, digests: &[Digest]) -> impl Iterator<Item = Place> {
     digests.iter().map(|digest| (repository.clone(), *digest))
 }
@@ -315,9 +338,10 @@ impl Finding {
                     self.roots.push(place);
                 }
                 Some(found) if ours.contains(&(repository.clone(), found.digest)) => {}
-                Some(_) => {
+                Some(found) => {
                     let host = client.address().host();
                     self.others.push(format!("{host}/{repository}:{reference}"));
+                    self.needed.push((repository.clone(), found.digest));
                 }
             }
         }

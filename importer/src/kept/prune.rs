@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use archive::{ImageRole, Listed, MANIFEST, OpenError, Opened};
-use registry::{Client, Reference, Repository};
+use registry::{Client, Repository};
 use schemas::{Digest, ImagePlace, ManifestError, Solution, SolutionId, Version};
 use validator::IMAGE_INDEX;
 
-use crate::kept::free::{Brought, BroughtImage, Place, Pushed, referred_to, too_many};
+use crate::kept::free::{Brought, BroughtImage, Pushed, too_many};
 use crate::kept::{kept_archives, open_head};
 use crate::limits;
 use crate::model::error::Error;
@@ -208,11 +208,10 @@ impl Stock {
         };
         let (goes, mut stays) = (brought(&going), brought(&staying));
         stays.extend(self.recorded.iter().cloned());
-        let needed = tagged_by_others(client, &goes).await?;
         Ok(Ok(Pruning {
             versions: going.iter().map(|version| version.id.clone()).collect(),
             bytes: own.map(|(_, size)| size).sum(),
-            pushed: Pushed::among(client, (&goes, &stays), needed).await?,
+            pushed: Pushed::among(client, (&goes, &stays)).await?,
         }))
     }
 
@@ -402,28 +401,4 @@ fn brought(client: &Client, listed: &Listed) -> Result<Brought, Unread> {
         images: all,
         carries: manifest.spec.carries(),
     })
-}
-
-/// What tags that are not these versions' name, in the repositories that they share with others: whoever tagged it needs
-/// it.
-async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Place>, Error> {
-    let referred = referred_to(client, going)?;
-    let mut repositories: BTreeMap<&Repository, BTreeSet<&Reference>> = BTreeMap::new();
-    for it in &referred {
-        let (repository, _) = &it.place;
-        let own = repositories.entry(repository).or_default();
-        own.insert(&it.reference);
-    }
-    let mut places = Vec::new();
-    for (repository, own) in repositories {
-        for tag in client.tags(repository).await? {
-            let tag = Reference::Tag(tag);
-            if own.contains(&tag) {
-                continue;
-            }
-            let found = client.manifest(repository, &tag).await?;
-            places.extend(found.map(|found| (repository.clone(), found.digest)));
-        }
-    }
-    Ok(places)
 }
