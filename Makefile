@@ -23,21 +23,20 @@ test: ## Everything: installs what it needs (as root), then all tests against re
 	$(MAKE) --no-print-directory test-hostile FUZZ_SECONDS=6
 
 test-interop: ## Foreign programs judge keys, images and archives
-	cargo test --features interop -p iso9660 -p signing -p archive -p packager -p fixtures -p helm -p solution \
-	    --test charts --test foreign --test helm --test reference --test openssl --test signed --test skopeo --test interop
+	cargo test --workspace --test charts --test foreign --test helm --test reference --test openssl --test signed \
+	    --test skopeo --test interop
 
 test-kernel: ## Debian's kernel mounts archives in an emulated machine
-	cargo test --features kernel -p solution --test kernel
+	cargo test --workspace --test kernel
 
 test-registry: ## Pushing and pulling against a real registry, and packing from it and from podman
-	cargo test --features real -p registry --test docker_registry
-	cargo test --features interop -p solution --test remote
+	cargo test --workspace --test docker_registry --test remote
 
 test-cluster: ## Pack, validate and import into a real Kubernetes
 	scripts/test-cluster
 
 test-hostile: fuzz ## All fuzz targets, then twenty thousand variants of an archive, and forgeries
-	cargo test --features hostile -p validator --test hostile
+	SOLUTION_TEST_VARIANTS=22000 cargo test --workspace --test hostile --test devices
 
 fuzz: ## Fuzz every reader of hostile input for FUZZ_SECONDS (30) each
 	scripts/fuzz $(FUZZ_SECONDS)

@@ -1,5 +1,4 @@
 //! The real programs, which `scripts/install-tools` builds.
-#![cfg(feature = "interop")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;

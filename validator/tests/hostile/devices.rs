@@ -1,5 +1,15 @@
 //! Block devices: a stick is larger than what was written to it, so its end is not the archive's. Root is needed to make one.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[expect(dead_code, reason = "the variants use the rest")]
+mod image;
+#[path = "../validator/source.rs"]
+#[expect(dead_code, reason = "the tests of findings use the rest")]
+mod source;
+#[expect(dead_code, reason = "the variants use the rest")]
+mod subject;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

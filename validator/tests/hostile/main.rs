@@ -3,9 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-// Making a block device takes root.
-#[cfg(feature = "hostile")]
-mod devices;
 mod forgeries;
 mod image;
 mod mutations;
