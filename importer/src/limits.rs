@@ -64,3 +64,28 @@ pub const RELEASE_LOOK: Duration = Duration::from_secs(3);
 
 /// Seconds that a plan may have an operator waited for: a day, as on the command line.
 pub const WAIT: u64 = 86_400;
+
+/// Bytes of the head of a request that Helm sends: a path of names of 253 bytes each, and some headers.
+pub const GATE_HEAD: usize = 64 * 1024;
+
+/// Headers of such a request: Helm sends ten.
+pub const GATE_HEADERS: usize = 64;
+
+/// Bytes of its body: the API server itself reads no more of one.
+pub const GATE_BODY: usize = 3 * 1024 * 1024;
+
+/// Bytes of an answer that is looked through before Helm sees it: a list of ten revisions of a release of a megabyte each,
+/// or of all objects of a kind in a namespace.
+pub const GATE_ANSWER: usize = 64 * 1024 * 1024;
+
+/// Connections that Helm may hold open: a watch of each kind, in each namespace, has one.
+pub const GATE_CONNECTIONS: usize = 256;
+
+/// Bytes of all that the templates of a chart may have been told of a cluster: it is written down, and answered again.
+pub const LOOKUPS_SIZE: usize = 8 * 1024 * 1024;
+
+/// Requests of the templates of a chart: charts in use have some dozen.
+pub const LOOKUPS: usize = 1000;
+
+/// Refusals that one run of Helm is remembered by: the first says what is wrong.
+pub const REFUSALS: usize = 20;

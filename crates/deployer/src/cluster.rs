@@ -1,6 +1,7 @@
 //! Which cluster: the connection that everything is asked over.
 
 pub(crate) mod connect;
+pub(crate) mod pass;
 pub(crate) mod resource;
 pub(crate) mod wire;
 

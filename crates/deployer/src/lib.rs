@@ -15,6 +15,7 @@
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
 //! | in other words | [`Words`] |
 //! | alone | [`Cluster::acquire_lease`] |
+//! | for somebody else | [`Cluster::pass`] |
 
 mod cluster;
 mod definition;
@@ -35,6 +36,7 @@ mod words;
 mod write;
 
 pub use cluster::connect::{Account, Connect};
+pub use cluster::pass::{Passed, Passing};
 pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
 pub use error::{Error, FieldConflict, Source};

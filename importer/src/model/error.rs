@@ -182,6 +182,9 @@ pub enum Error {
     /// The system gives no random bytes.
     #[error("cannot generate the value of a parameter")]
     Random(#[source] getrandom::Error),
+    /// The system gives no port on loopback, no file, or no random bytes.
+    #[error("cannot open a way to the cluster for helm")]
+    Gate(#[source] std::io::Error),
     /// Not everything of a version could be deleted at the registry; its record stays.
     #[error("the registry keeps {}", named(left.clone()))]
     NotFreed {

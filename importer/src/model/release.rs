@@ -2,8 +2,13 @@
 
 use std::fmt;
 
+use helm::stored::{NAME, OWNER, STATUS, VERSION};
 use schemas::{ChartName, ChartRelease, ChartVersion, Digest, Namespace, ReleaseName};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::model::vocabulary as v;
 
 /// A release, as it is found again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,9 +23,75 @@ pub(crate) struct RecordedRelease {
     pub(crate) revision: Option<u32>,
     /// The digest of all that Helm was given.
     pub(crate) inputs: Digest,
+    /// Its revisions, as Helm has stored them through us: others are not from here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) revisions: Vec<RecordedRevision>,
     /// Whether something else of the deployment needs it: then it goes last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) needed: bool,
+}
+
+/// A revision of a release, as it is known again. Whoever may write Secrets in its namespace may have made another one, or
+/// changed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RecordedRevision {
+    pub(crate) revision: u32,
+    /// The uid of its Secret; none as long as nobody knows whether it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uid: Option<String>,
+    /// The digest of what it holds.
+    pub(crate) digest: Digest,
+    /// The same of what was about to be stored in its place: it holds one of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) coming: Option<Digest>,
+}
+
+impl RecordedRevision {
+    /// A revision that is about to be stored for the first time.
+    pub(crate) fn new(revision: u32, secret: &Value) -> Self {
+        Self {
+            revision,
+            uid: None,
+            digest: content(secret),
+            coming: None,
+        }
+    }
+
+    /// The same revision, about to be stored like this.
+    pub(crate) fn becoming(&self, secret: &Value) -> Self {
+        Self {
+            coming: Some(content(secret)),
+            ..self.clone()
+        }
+    }
+
+    /// The same revision, once it was stored and has this uid.
+    pub(crate) fn stored(&self, uid: Option<&str>) -> Self {
+        Self {
+            revision: self.revision,
+            uid: uid.map(str::to_owned).or_else(|| self.uid.clone()),
+            digest: self.coming.unwrap_or(self.digest),
+            coming: None,
+        }
+    }
+
+    /// Whether a Secret is this revision as it is recorded.
+    pub(crate) fn is(&self, secret: &Value) -> bool {
+        let uid = secret["metadata"]["uid"].as_str();
+        let has_uid = self.uid.is_none() || self.uid.as_deref() == uid;
+        let content = content(secret);
+        has_uid && (content == self.digest || Some(content) == self.coming)
+    }
+}
+
+/// The digest of what a Secret says of a revision: its content, and the labels that it is found by.
+fn content(secret: &Value) -> Digest {
+    let labels = [OWNER.0, NAME, VERSION, STATUS, v::RELEASE_OF];
+    let labels = labels.map(|it| (it, &secret["metadata"]["labels"][it]));
+    let name = &secret["metadata"]["name"];
+    let said = json!([name, secret["type"], labels, secret["data"]]);
+    Digest::new(Sha256::digest(said.to_string()).into())
 }
 
 impl RecordedRelease {
@@ -83,6 +154,7 @@ pub(crate) mod tests {
             version: "1.0.0".parse().unwrap(),
             revision,
             inputs: Digest::new([1; 32]),
+            revisions: Vec::new(),
             needed: false,
         }
     }

@@ -75,6 +75,7 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Password
         | Error::Sensitive(_)
         | Error::Random(_)
+        | Error::Gate(_)
         | Error::Lacking(_)
         | Error::Unfetched(_)
         | Error::Write(_)

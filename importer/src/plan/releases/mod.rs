@@ -174,6 +174,7 @@ impl Releasing<'_> {
             version: release.version.clone(),
             revision: None,
             inputs: inputs(chart, &values, &finish),
+            revisions: Vec::new(),
             needed,
         };
         let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;

@@ -13,6 +13,7 @@ use watch::Cancel;
 
 use super::sent::{named_object, objects};
 use super::{MANAGER, PlannedRelease, Releasing};
+use crate::gate::{Course, Gate, Passage};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit, named};
 use crate::model::owner::look_all;
@@ -52,6 +53,13 @@ impl Releasing<'_> {
         (chart, capabilities): (&CarriedChart, &Capabilities),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
+        let gate = if sees(chart, planned, capabilities) {
+            let release = &planned.recorded;
+            let passage = Passage::new(&release.namespace, &release.name);
+            Some(Gate::open(self.cluster, passage, Course::Look).await?)
+        } else {
+            None
+        };
         let rendering = Arc::new(OwnedRendering {
             helm: helm.clone(),
             release: chart.release.name.clone(),
@@ -61,7 +69,7 @@ impl Releasing<'_> {
             kubernetes: capabilities.kubernetes.clone(),
             api_versions: capabilities.api_versions.clone(),
             upgrade: planned.revision.is_some(),
-            access: self.sees(chart, planned, capabilities),
+            access: gate.as_ref().map(Gate::access),
         });
         let rendered = match self.rendered(&rendering, chart, &planned.recorded).await? {
             Ok(rendered) => rendered,
@@ -130,18 +138,6 @@ impl Releasing<'_> {
         Ok(Ok(renderings.keep(inputs, Rendered { objects, random })))
     }
 
-    /// How the rendering sees what is in the cluster, if the chart looks there and there can be anything of its own. Helm
-    /// knows no kind then but those of the cluster.
-    fn sees(
-        &self,
-        chart: &CarriedChart,
-        planned: &PlannedRelease,
-        capabilities: &Capabilities,
-    ) -> Option<Access> {
-        let looks = chart.asks.cluster && planned.revision.is_some() && !capabilities.are_coming;
-        looks.then(|| self.asked.request.helm.access(self.cluster))
-    }
-
     /// The kinds of these objects that belong to the whole cluster. Of those that come with the release it says so itself.
     async fn wide(&self, objects: &[Value]) -> Result<BTreeSet<(String, String)>, Error> {
         let mut wide = BTreeSet::new();
@@ -185,6 +181,12 @@ impl Releasing<'_> {
         });
         Ok(scaled.collect())
     }
+}
+
+/// Whether the rendering sees what is in the cluster: where the chart looks there and there can be anything of its own. Helm
+/// knows no kind then but those of the cluster.
+fn sees(chart: &CarriedChart, planned: &PlannedRelease, capabilities: &Capabilities) -> bool {
+    chart.asks.cluster && planned.revision.is_some() && !capabilities.are_coming
 }
 
 /// A rendering that can go to another thread.

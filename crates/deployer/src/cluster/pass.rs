@@ -1,0 +1,150 @@
+//! Requests of somebody else, sent over our own connection: as they are, once, and with their answers as they come.
+
+use std::fmt;
+
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::{HeaderMap, HeaderName, Request};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use tokio::time::Instant;
+use watch::Exchange;
+
+use super::Cluster;
+use crate::error::{Error, Source, bounded};
+
+/// A request of somebody else.
+#[derive(Clone, Debug)]
+pub struct Passing {
+    /// Its method.
+    pub method: String,
+    /// Its path and query.
+    pub target: String,
+    /// The forms in which an answer is understood.
+    pub accept: String,
+    /// The form of its body.
+    pub content_type: Option<String>,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// The server's answer to such a request, whatever it is; its body follows piece by piece.
+pub struct Passed {
+    /// The status.
+    pub status: u16,
+    /// What else somebody must know of it: headers that say nothing of the connection.
+    pub headers: Vec<(&'static str, String)>,
+    body: Body,
+}
+
+impl fmt::Debug for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Passed")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Passed {
+    /// Returns the next piece of the body; none at its end.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Source> {
+        while let Some(frame) = self.body.frame().await {
+            if let Ok(data) = frame.map_err(Source::from)?.into_data() {
+                return Ok(Some(data.to_vec()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Cluster {
+    /// Sends a request of somebody else. A refusal of the server is an answer, and no failure. There is no time limit: who
+    /// asks ends it, by dropping this future or the answer.
+    pub async fn pass(&self, passing: Passing) -> Result<Passed, Error> {
+        let doing = format!("pass on {} {}", passing.method, path(&passing.target));
+        let invalid = |message: String| Error::Invalid {
+            doing: doing.clone(),
+            message: bounded(&message),
+        };
+        let mut request = Request::builder()
+            .method(passing.method.as_str())
+            .uri(&passing.target)
+            .header(ACCEPT, &passing.accept);
+        if let Some(content_type) = &passing.content_type {
+            request = request.header(CONTENT_TYPE, content_type);
+        }
+        let request = request.body(Body::from(passing.body));
+        let request = request.map_err(|error| invalid(error.to_string()))?;
+        let asked = Instant::now();
+        let answer = self.client.send(request).await;
+        self.listener.tell(|| Exchange {
+            method: passing.method.clone(),
+            url: format!("{}{}", self.server, passing.target),
+            status: answer.as_ref().ok().map(|it| it.status().as_u16()),
+            took: asked.elapsed(),
+        });
+        let (parts, body) = answer
+            .map_err(|error| Error::Unreachable {
+                doing,
+                server: self.server.clone(),
+                source: Source::from(error),
+            })?
+            .into_parts();
+        Ok(Passed {
+            status: parts.status.as_u16(),
+            headers: told(&parts.headers),
+            body,
+        })
+    }
+}
+
+fn path(target: &str) -> &str {
+    target.split('?').next().unwrap_or_default()
+}
+
+fn told(headers: &HeaderMap) -> Vec<(&'static str, String)> {
+    let wanted: [(HeaderName, &'static str); 3] = [
+        (CONTENT_TYPE, "content-type"),
+        (RETRY_AFTER, "retry-after"),
+        (WARNING, "warning"),
+    ];
+    let told = wanted.into_iter().flat_map(|(header, name)| {
+        let values = headers.get_all(header).into_iter();
+        let values = values.filter_map(|it| it.to_str().ok());
+        values.map(move |it| (name, it.to_owned()))
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    #[tokio::test]
+    async fn a_request_is_passed_on_as_it_is_and_a_refusal_is_an_answer() {
+        let (cluster, seen) = cluster(|_| Answer::json(403, &json!({"message": "no"}))).await;
+        let passing = Passing {
+            method: "PATCH".to_owned(),
+            target: "/api/v1/namespaces/a/secrets/b?fieldManager=helm".to_owned(),
+            accept: "application/json".to_owned(),
+            content_type: Some("application/apply-patch+yaml".to_owned()),
+            body: b"{}".to_vec(),
+        };
+        let mut passed = cluster.pass(passing.clone()).await.unwrap();
+        assert_eq!(passed.status, 403);
+        assert_eq!(
+            passed.next().await.unwrap().unwrap(),
+            br#"{"message":"no"}"#
+        );
+        assert_eq!(passed.next().await.unwrap(), None);
+        let seen = seen.lock().unwrap();
+        assert_eq!(seen[0].path, passing.target);
+        assert_eq!(seen[0].content_type, "application/apply-patch+yaml");
+        assert_eq!(
+            (seen[0].method.as_str(), seen[0].body.as_str()),
+            ("PATCH", "{}")
+        );
+    }
+}

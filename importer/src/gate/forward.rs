@@ -1,0 +1,407 @@
+//! What becomes of each request at the gate: judged, sent over our connection, and answered with as much as may be seen.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use deployer::{Cluster, Passed, Passing};
+use serde_json::{Value, json};
+use tokio::io::AsyncWrite;
+use tokio::sync::{mpsc, oneshot};
+
+use super::policy::{Asked, Going, Lookup, Passage, Phase, Shown, Verdict};
+use super::target::Place;
+use super::wire::{self, Request};
+use crate::limits;
+use crate::model::release::RecordedRevision;
+
+/// The form of everything that is looked into.
+const JSON: &str = "application/json";
+
+/// What a run of Helm is, and whether it may still write.
+#[derive(Clone)]
+pub(crate) enum Course {
+    /// It renders for a plan.
+    Look,
+    /// It renders until there is this file, which the post-renderer makes, and sends then.
+    Send(PathBuf, Writing),
+    /// It has nothing to render.
+    TakeBack(Writing),
+}
+
+/// What writing needs.
+#[derive(Clone)]
+pub(crate) struct Writing {
+    /// Whether the Lease is still ours.
+    pub(crate) holds: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Who notes revisions before they are stored.
+    pub(crate) notes: mpsc::Sender<Note>,
+}
+
+/// A revision that is to be noted before it is stored.
+#[derive(Debug)]
+pub(crate) struct Note {
+    pub(crate) revision: RecordedRevision,
+    /// Is told once it is.
+    pub(crate) done: oneshot::Sender<()>,
+}
+
+impl fmt::Debug for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Look => "Look",
+            Self::Send(..) => "Send",
+            Self::TakeBack(_) => "TakeBack",
+        })
+    }
+}
+
+impl Course {
+    fn phase(&self) -> Phase {
+        match self {
+            Self::Look => Phase::Looking,
+            Self::Send(file, _) if !file.exists() => Phase::Rendering,
+            Self::Send(..) | Self::TakeBack(_) => Phase::Sending,
+        }
+    }
+
+    fn writing(&self) -> Option<&Writing> {
+        match self {
+            Self::Look => None,
+            Self::Send(_, writing) | Self::TakeBack(writing) => Some(writing),
+        }
+    }
+}
+
+/// Where requests are answered.
+#[derive(Debug)]
+pub(super) struct Desk {
+    cluster: Cluster,
+    course: Course,
+    passage: Mutex<Passage>,
+    pub(super) refused: Mutex<Vec<String>>,
+}
+
+/// An answer that is all there.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Answer {
+    fn json(status: u16, body: &Value) -> Self {
+        Self {
+            status,
+            headers: vec![("content-type", JSON.to_owned())],
+            body: body.to_string().into_bytes(),
+        }
+    }
+
+    /// A refusal as an API server words it.
+    pub(super) fn refusal(status: u16, reason: &str, message: &str) -> Self {
+        let body = json!({
+            "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
+            "message": message, "reason": reason, "code": status,
+        });
+        Self::json(status, &body)
+    }
+
+    fn absent() -> Self {
+        Self::refusal(404, "NotFound", "there is nothing of this release")
+    }
+}
+
+impl Desk {
+    pub(super) fn new(cluster: &Cluster, passage: Passage, course: Course) -> Self {
+        Self {
+            cluster: cluster.clone(),
+            course,
+            passage: Mutex::new(passage),
+            refused: Mutex::default(),
+        }
+    }
+
+    pub(super) fn passage(&self) -> MutexGuard<'_, Passage> {
+        self.passage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse(&self, words: String) -> Answer {
+        let answer = Answer::refusal(403, "Forbidden", &words);
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < limits::REFUSALS && !refused.contains(&words) {
+            refused.push(words);
+        }
+        answer
+    }
+
+    /// Answers a request.
+    pub(super) async fn answer(
+        &self,
+        request: Request,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
+        let asked = Asked {
+            method: &request.method,
+            target: &request.target,
+            content_type: request.content_type.as_deref().unwrap_or_default(),
+            body: &request.body,
+        };
+        let verdict = self.passage().decide(self.course.phase(), &asked);
+        let answer = match verdict {
+            Verdict::Pass => return self.pass(request, to).await,
+            Verdict::Show(Shown::Changes(group, plural)) => {
+                return self.changes((&group, &plural), request, to).await;
+            }
+            Verdict::Look => self.look(request).await,
+            Verdict::Show(shown) => self.show(&shown, request).await,
+            Verdict::Answer(lookup) => Ok(Answer::json(lookup.status, &lookup.body)),
+            Verdict::Absent => Ok(Answer::absent()),
+            Verdict::Refuse(words) => Ok(self.refuse(words)),
+            Verdict::Write(place) => self.write(place, request).await,
+            Verdict::Store(revision, secret) => self.store(&revision, &secret, request).await,
+            Verdict::Delete(going, options) => self.delete(going, &options, request).await,
+        };
+        let answer = answer.unwrap_or_else(unsent);
+        wire::begin(to, answer.status, &answer.headers).await?;
+        wire::piece(to, &answer.body).await?;
+        wire::end(to).await
+    }
+
+    /// Sends it as it is, and answers as it is answered.
+    async fn pass(&self, request: Request, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        let passed = self.cluster.pass(passing(request)).await;
+        let mut passed = match passed {
+            Ok(passed) => passed,
+            Err(error) => {
+                let Answer {
+                    status,
+                    headers,
+                    body,
+                } = unsent(error);
+                wire::begin(to, status, &headers).await?;
+                wire::piece(to, &body).await?;
+                return wire::end(to).await;
+            }
+        };
+        wire::begin(to, passed.status, &passed.headers).await?;
+        while let Some(piece) = passed.next().await.map_err(io::Error::other)? {
+            wire::piece(to, &piece).await?;
+        }
+        wire::end(to).await
+    }
+
+    /// The same of a stream of changes, of which only some are shown.
+    async fn changes(
+        &self,
+        (group, plural): (&str, &str),
+        request: Request,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
+        let passed = self.cluster.pass(in_json(request)).await;
+        let mut passed = passed.map_err(io::Error::other)?;
+        wire::begin(to, passed.status, &passed.headers).await?;
+        let mut line = Vec::new();
+        while let Some(piece) = passed.next().await.map_err(io::Error::other)? {
+            line.extend_from_slice(&piece);
+            while let Some(end) = line.iter().position(|it| *it == b'\n') {
+                let behind = line.split_off(end + 1);
+                let change = std::mem::replace(&mut line, behind);
+                if self.shows_change((group, plural), &change) {
+                    wire::piece(to, &change).await?;
+                }
+            }
+            if line.len() > limits::GATE_ANSWER {
+                return Err(io::Error::other("a change is too large"));
+            }
+        }
+        // What is no stream is the reason why there is none.
+        if passed.status != 200 {
+            wire::piece(to, &line).await?;
+        }
+        wire::end(to).await
+    }
+
+    fn shows_change(&self, (group, plural): (&str, &str), change: &[u8]) -> bool {
+        let Ok(change) = serde_json::from_slice::<Value>(change) else {
+            return false;
+        };
+        let is_of_stream = change["type"] == "BOOKMARK" || change["type"] == "ERROR";
+        is_of_stream || self.passage().shows(group, plural, &change["object"])
+    }
+
+    /// Sends it, and notes what it is answered.
+    async fn look(&self, request: Request) -> Result<Answer, deployer::Error> {
+        let target = request.target.clone();
+        let (status, body) = self.ask(in_json(request)).await?;
+        let lookup = Lookup { status, body };
+        let answer = Answer::json(status, &lookup.body);
+        let mut passage = self.passage();
+        let size = |(target, it): (&String, &Lookup)| target.len() + it.body.to_string().len();
+        let known: usize = passage.lookups.iter().map(size).sum();
+        if passage.lookups.len() >= limits::LOOKUPS
+            || known + answer.body.len() > limits::LOOKUPS_SIZE
+        {
+            drop(passage);
+            return Ok(self.refuse("its templates ask for more than is read".to_owned()));
+        }
+        // What a template was told first it is told again.
+        let lookup = passage.lookups.entry(target).or_insert(lookup);
+        Ok(Answer::json(lookup.status, &lookup.body))
+    }
+
+    /// Sends it, and shows what may be seen of the answer.
+    async fn show(&self, shown: &Shown, request: Request) -> Result<Answer, deployer::Error> {
+        let (status, mut body) = self.ask(in_json(request)).await?;
+        if status != 200 {
+            return Ok(Answer::json(status, &body));
+        }
+        let passage = self.passage();
+        if *shown == Shown::Revision && !passage.shows_revision(&body) {
+            let name = body["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            drop(passage);
+            self.refuse(format!("Secret {name} is not as it was stored from here"));
+            return Ok(Answer::absent());
+        }
+        if let Some(items) = body["items"].as_array_mut() {
+            items.retain(|it| match shown {
+                Shown::Objects(group, plural) | Shown::Changes(group, plural) => {
+                    passage.shows(group, plural, it)
+                }
+                Shown::Revision | Shown::Revisions => passage.shows_revision(it),
+            });
+        }
+        Ok(Answer::json(status, &body))
+    }
+
+    /// Sends what was planned, and keeps in mind which object that is now.
+    async fn write(&self, place: Place, request: Request) -> Result<Answer, deployer::Error> {
+        if !self.may_write() {
+            return Ok(self.lost());
+        }
+        let (status, body) = self.ask(in_json(request)).await?;
+        let uid = body["metadata"]["uid"].as_str().map(str::to_owned);
+        if (200..300).contains(&status)
+            && let Some(planned) = self.passage().objects.get_mut(&place)
+        {
+            planned.uid = uid;
+        }
+        Ok(Answer::json(status, &body))
+    }
+
+    /// Has a revision noted, and stores it.
+    async fn store(
+        &self,
+        revision: &RecordedRevision,
+        secret: &Value,
+        request: Request,
+    ) -> Result<Answer, deployer::Error> {
+        if !self.may_write() || !self.note(revision).await {
+            return Ok(self.lost());
+        }
+        self.passage()
+            .revisions
+            .insert(revision.revision, revision.clone());
+        let request = Request {
+            body: secret.to_string().into_bytes(),
+            ..request
+        };
+        let (status, body) = self.ask(in_json(request)).await?;
+        if (200..300).contains(&status) {
+            let stored = revision.stored(body["metadata"]["uid"].as_str());
+            self.passage().revisions.insert(stored.revision, stored);
+        }
+        Ok(Answer::json(status, &body))
+    }
+
+    async fn delete(
+        &self,
+        going: Going,
+        options: &Value,
+        request: Request,
+    ) -> Result<Answer, deployer::Error> {
+        if !self.may_write() {
+            return Ok(self.lost());
+        }
+        let request = Request {
+            body: options.to_string().into_bytes(),
+            content_type: Some(JSON.to_owned()),
+            ..request
+        };
+        let (status, body) = self.ask(in_json(request)).await?;
+        if let (Going::Revision(number), 200 | 202 | 404) = (&going, status) {
+            self.passage().revisions.remove(number);
+        }
+        Ok(Answer::json(status, &body))
+    }
+
+    fn may_write(&self) -> bool {
+        self.course.writing().is_some_and(|it| (it.holds)())
+    }
+
+    fn lost(&self) -> Answer {
+        self.refuse("the Lease is not ours any more".to_owned())
+    }
+
+    async fn note(&self, revision: &RecordedRevision) -> bool {
+        let Some(writing) = self.course.writing() else {
+            return false;
+        };
+        let (done, noted) = oneshot::channel();
+        let revision = revision.clone();
+        let told = writing.notes.send(Note { revision, done }).await;
+        told.is_ok() && noted.await.is_ok()
+    }
+
+    /// Sends a request, and reads the answer as JSON.
+    async fn ask(&self, passing: Passing) -> Result<(u16, Value), deployer::Error> {
+        let doing = format!("{} {}", passing.method, passing.target);
+        let broken = |problem: String| deployer::Error::Answer {
+            doing: doing.clone(),
+            problem,
+        };
+        let mut passed = self.cluster.pass(passing).await?;
+        let bytes = all_of(&mut passed).await.map_err(&broken)?;
+        let body = serde_json::from_slice(&bytes);
+        let body = body.map_err(|_| broken("the answer is not JSON".to_owned()))?;
+        Ok((passed.status, body))
+    }
+}
+
+async fn all_of(passed: &mut Passed) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = passed.next().await.map_err(|it| it.to_string())? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > limits::GATE_ANSWER {
+            return Err(format!("it has more than {} bytes", limits::GATE_ANSWER));
+        }
+    }
+    Ok(bytes)
+}
+
+fn passing(request: Request) -> Passing {
+    Passing {
+        method: request.method,
+        target: request.target,
+        accept: request.accept,
+        content_type: request.content_type,
+        body: request.body,
+    }
+}
+
+/// The same with an answer that can be looked into.
+fn in_json(request: Request) -> Passing {
+    Passing {
+        accept: JSON.to_owned(),
+        ..passing(request)
+    }
+}
+
+fn unsent(error: deployer::Error) -> Answer {
+    Answer::refusal(503, "ServiceUnavailable", &error.to_string())
+}

@@ -1,0 +1,468 @@
+//! What Helm may ask of a cluster and do to it: pure functions from a request and what was planned to a verdict.
+//!
+//! Known attacks and where they stop: whoever may write Secrets in a release's namespace plants a revision, or changes one,
+//! so that Helm runs its hooks or deletes its objects with an administrator's rights. Helm sees no revision but those that
+//! are recorded, writes nothing but objects that were planned, and deletes nothing but objects whose uid was planned.
+
+use std::collections::BTreeMap;
+
+use helm::stored;
+use schemas::{Namespace, ReleaseName};
+use serde_json::{Map, Value, json};
+
+use super::target::{Place, Query, Target};
+use crate::model::release::RecordedRevision;
+
+/// The labels by which Helm asks for revisions.
+const REVISIONS: &str = "owner=helm";
+/// What Helm adds to the objects of a release, with its name and its namespace.
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
+const RELEASE_NAME: &str = "meta.helm.sh/release-name";
+const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+
+/// What a run of Helm is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// A rendering for a plan: templates look at the cluster, and nothing is written.
+    Looking,
+    /// A rendering that is to be sent: templates are told what they were told for the plan.
+    Rendering,
+    /// What was planned is sent, or taken back.
+    Sending,
+}
+
+/// All that may pass in a run of Helm.
+#[derive(Clone, Debug)]
+pub(crate) struct Passage {
+    pub(crate) namespace: Namespace,
+    pub(crate) release: ReleaseName,
+    /// The objects that may be looked at, written and deleted.
+    pub(crate) objects: BTreeMap<Place, Planned>,
+    /// The revisions that Helm sees.
+    pub(crate) revisions: BTreeMap<u32, RecordedRevision>,
+    /// What templates were told for the plan, by the target of each request.
+    pub(crate) lookups: Lookups,
+}
+
+/// What templates asked of a cluster, path and query, and what they were told.
+pub(crate) type Lookups = BTreeMap<String, Lookup>;
+
+/// An answer of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lookup {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+/// What may become of an object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Planned {
+    /// The forms in which it may be written, without Helm's marks; none of one that only goes.
+    pub(crate) bodies: Vec<Value>,
+    /// The uid of the object that may be deleted; none if there is none that may.
+    pub(crate) uid: Option<String>,
+}
+
+/// What Helm asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) content_type: &'a str,
+    pub(crate) body: &'a [u8],
+}
+
+/// What becomes of a request.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// It is sent as it is.
+    Pass,
+    /// The same, and what it is answered is noted.
+    Look,
+    /// It is sent, and only this of the answer is shown.
+    Show(Shown),
+    /// It is answered from what was noted, and not sent.
+    Answer(Lookup),
+    /// It is sent, and makes or changes an object that was planned.
+    Write(Place),
+    /// This revision is noted, then stored like this.
+    Store(RecordedRevision, Value),
+    /// It is sent with these options; what it deletes is known afterwards to be gone.
+    Delete(Going, Value),
+    /// There is nothing of this release.
+    Absent,
+    /// It is not sent, for this reason.
+    Refuse(String),
+}
+
+/// What Helm deletes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Going {
+    Object(Place),
+    Revision(u32),
+}
+
+/// What is shown of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// The revision that it is, if it is one that is recorded.
+    Revision,
+    /// The revisions that are recorded.
+    Revisions,
+    /// The objects of this group and plural that were planned, and what belongs to them.
+    Objects(String, String),
+    /// The same of a stream of changes.
+    Changes(String, String),
+}
+
+impl Passage {
+    /// A passage for a release of which nothing may be written.
+    pub(crate) fn new(namespace: &Namespace, release: &ReleaseName) -> Self {
+        Self {
+            namespace: namespace.clone(),
+            release: release.clone(),
+            objects: BTreeMap::new(),
+            revisions: BTreeMap::new(),
+            lookups: Lookups::new(),
+        }
+    }
+
+    /// Lets an object be written in this form too.
+    pub(crate) fn plan(&mut self, place: Place, body: &Value) {
+        let body = self.bare(body);
+        let bodies = &mut self.objects.entry(place).or_default().bodies;
+        if !bodies.contains(&body) {
+            bodies.push(body);
+        }
+    }
+
+    /// What becomes of a request.
+    pub(crate) fn decide(&self, phase: Phase, asked: &Asked<'_>) -> Verdict {
+        let target = Target::of(asked.target);
+        match (asked.method, target) {
+            ("GET", Target::Discovery) => Verdict::Pass,
+            ("GET", Target::Object(place, _)) => self.read(phase, place, asked),
+            (
+                "GET",
+                Target::Collection {
+                    group,
+                    plural,
+                    namespace,
+                    query,
+                },
+            ) => self.list(phase, (group, plural, namespace), &query, asked),
+            _ if phase != Phase::Sending => self.refuse(asked),
+            (
+                "POST",
+                Target::Collection {
+                    group,
+                    plural,
+                    namespace,
+                    ..
+                },
+            ) if self.is_ours(&group, &plural, namespace.as_deref()) => self.store(None, asked),
+            ("PUT", Target::Object(place, _)) => match self.revision_at(&place) {
+                Some(revision) => self.store(Some(revision), asked),
+                None => self.refuse(asked),
+            },
+            ("PATCH", Target::Object(place, version)) => self.write(place, &version, asked),
+            ("DELETE", Target::Object(place, _)) => self.delete(place, asked),
+            _ => self.refuse(asked),
+        }
+    }
+
+    fn refuse(&self, asked: &Asked<'_>) -> Verdict {
+        let path = asked.target.split('?').next().unwrap_or_default();
+        Verdict::Refuse(format!("{} {path} was not planned", asked.method))
+    }
+
+    fn is_ours(&self, group: &str, plural: &str, namespace: Option<&str>) -> bool {
+        group.is_empty() && plural == "secrets" && namespace == Some(self.namespace.as_str())
+    }
+
+    /// The revision of this release whose Secret has this place.
+    fn revision_at(&self, place: &Place) -> Option<u32> {
+        if !self.is_ours(&place.group, &place.plural, place.namespace.as_deref()) {
+            return None;
+        }
+        let (_, number) = place.name.rsplit_once(".v")?;
+        let number = number.parse().ok()?;
+        (stored::secret_name(&self.release, number) == place.name).then_some(number)
+    }
+
+    fn read(&self, phase: Phase, place: Place, asked: &Asked<'_>) -> Verdict {
+        if let Some(revision) = self.revision_at(&place) {
+            return if self.revisions.contains_key(&revision) {
+                Verdict::Show(Shown::Revision)
+            } else {
+                Verdict::Absent
+            };
+        }
+        match phase {
+            Phase::Looking => Verdict::Look,
+            Phase::Rendering => match self.lookups.get(asked.target) {
+                Some(lookup) => Verdict::Answer(lookup.clone()),
+                None => Verdict::Absent,
+            },
+            Phase::Sending if self.objects.contains_key(&place) => Verdict::Pass,
+            Phase::Sending => self.refuse(asked),
+        }
+    }
+
+    fn list(
+        &self,
+        phase: Phase,
+        (group, plural, namespace): (String, String, Option<String>),
+        query: &Query,
+        asked: &Asked<'_>,
+    ) -> Verdict {
+        let mut labels = query.labels.split(',');
+        if self.is_ours(&group, &plural, namespace.as_deref())
+            && labels.any(|it| it.trim() == REVISIONS)
+            && !query.watch
+        {
+            return Verdict::Show(Shown::Revisions);
+        }
+        match phase {
+            Phase::Looking | Phase::Rendering if query.watch => self.refuse(asked),
+            Phase::Looking => Verdict::Look,
+            Phase::Rendering => match self.lookups.get(asked.target) {
+                Some(lookup) => Verdict::Answer(lookup.clone()),
+                None => Verdict::Absent,
+            },
+            Phase::Sending if !self.awaits(&group, &plural, namespace.as_deref()) => {
+                self.refuse(asked)
+            }
+            Phase::Sending if query.watch => Verdict::Show(Shown::Changes(group, plural)),
+            Phase::Sending => Verdict::Show(Shown::Objects(group, plural)),
+        }
+    }
+
+    /// Whether there is anything in such a list that Helm may wait for.
+    fn awaits(&self, group: &str, plural: &str, namespace: Option<&str>) -> bool {
+        let belongs = belongs(group, plural);
+        self.objects.keys().any(|it| {
+            let is_there = namespace.is_none() || it.namespace.as_deref() == namespace;
+            is_there && (belongs || (it.group == group && it.plural == plural))
+        })
+    }
+
+    fn write(&self, place: Place, version: &str, asked: &Asked<'_>) -> Verdict {
+        let Some(planned) = self.objects.get(&place) else {
+            return self.refuse(asked);
+        };
+        let Ok(body) = serde_json::from_slice::<Value>(asked.body) else {
+            return self.refuse(asked);
+        };
+        let content_type = asked.content_type.split(';').next().unwrap_or_default();
+        let is_planned = match content_type.trim() {
+            "application/apply-patch+yaml" => {
+                let in_version = body["apiVersion"] == version_of(&place.group, version);
+                let space = body["metadata"].get("namespace").and_then(Value::as_str);
+                let is_placed = space.is_none() || space == place.namespace.as_deref();
+                let is_named = body["metadata"]["name"] == place.name;
+                let bare = self.bare(&body);
+                in_version
+                    && is_placed
+                    && is_named
+                    && planned.bodies.iter().any(|it| is_same(it, &bare))
+            }
+            // How Helm takes over what an earlier Helm had written in another way.
+            "application/json-patch+json" => !planned.bodies.is_empty() && is_of_managers(&body),
+            _ => false,
+        };
+        if is_planned {
+            Verdict::Write(place)
+        } else {
+            Verdict::Refuse(format!("{place} is not as it was planned"))
+        }
+    }
+
+    fn delete(&self, place: Place, asked: &Asked<'_>) -> Verdict {
+        let (uid, going) = match self.revision_at(&place) {
+            Some(number) => {
+                let known = self.revisions.get(&number);
+                (known.and_then(|it| it.uid.clone()), Going::Revision(number))
+            }
+            None => match self.objects.get(&place) {
+                Some(planned) => (planned.uid.clone(), Going::Object(place)),
+                None => return self.refuse(asked),
+            },
+        };
+        let Some(uid) = uid else {
+            return Verdict::Absent;
+        };
+        let options = serde_json::from_slice::<Value>(asked.body).unwrap_or_default();
+        let mut with = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid },
+        });
+        if let Some(policy) = options.get("propagationPolicy") {
+            with["propagationPolicy"] = policy.clone();
+        }
+        Verdict::Delete(going, with)
+    }
+
+    /// What becomes of a revision that Helm stores.
+    fn store(&self, at: Option<u32>, asked: &Asked<'_>) -> Verdict {
+        let refused = || self.refuse(asked);
+        let Ok(mut secret) = serde_json::from_slice::<Value>(asked.body) else {
+            return refused();
+        };
+        let metadata = &secret["metadata"];
+        let space = metadata.get("namespace").and_then(Value::as_str);
+        let place = Place {
+            group: String::new(),
+            plural: "secrets".to_owned(),
+            namespace: Some(space.unwrap_or(self.namespace.as_str()).to_owned()),
+            name: metadata["name"].as_str().unwrap_or_default().to_owned(),
+        };
+        let Some(revision) = self.revision_at(&place) else {
+            return refused();
+        };
+        let known = self.revisions.get(&revision);
+        let is_known = at.is_none() || (at == Some(revision) && known.is_some());
+        let is_revision = secret["type"] == stored::SECRET_TYPE
+            && secret["data"].as_object().is_some_and(|it| it.len() == 1)
+            && metadata["labels"][stored::NAME] == self.release.as_str()
+            && metadata["labels"][stored::VERSION] == revision.to_string();
+        if !is_known || !is_revision {
+            return refused();
+        }
+        let noted = match (at, known) {
+            (Some(_), Some(known)) => known.becoming(&secret),
+            _ => RecordedRevision::new(revision, &secret),
+        };
+        // One that others have made meanwhile is not overwritten.
+        if let (Some(uid), Some(metadata)) = (&noted.uid, secret["metadata"].as_object_mut()) {
+            metadata.insert("uid".to_owned(), json!(uid));
+        }
+        Verdict::Store(noted, secret)
+    }
+
+    /// An object without what Helm adds to those of this release, and without what says nothing.
+    fn bare(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("namespace");
+            let marks = [
+                ("labels", MANAGED_BY.0, MANAGED_BY.1),
+                ("annotations", RELEASE_NAME, self.release.as_str()),
+                ("annotations", RELEASE_NAMESPACE, self.namespace.as_str()),
+            ];
+            for (field, mark, value) in marks {
+                let all = metadata.get_mut(field).and_then(Value::as_object_mut);
+                if let Some(all) = all.filter(|it| it.get(mark).is_some_and(|it| it == value)) {
+                    all.remove(mark);
+                }
+            }
+        }
+        without_nothing(&mut object);
+        object
+    }
+
+    /// Whether this answer is a revision that is recorded.
+    pub(crate) fn shows_revision(&self, secret: &Value) -> bool {
+        let name = secret["metadata"]["name"].as_str().unwrap_or_default();
+        let mut known = self.revisions.values();
+        known.any(|it| stored::secret_name(&self.release, it.revision) == name && it.is(secret))
+    }
+
+    /// Whether an object of a list of this kind is shown.
+    pub(crate) fn shows(&self, group: &str, plural: &str, object: &Value) -> bool {
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str);
+        let namespace = text("namespace");
+        let place = Place {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: text("name").unwrap_or_default().to_owned(),
+        };
+        if self.objects.contains_key(&place) {
+            return true;
+        }
+        let selected = |(at, planned): (&Place, &Planned)| {
+            let mut bodies = planned.bodies.iter();
+            at.namespace.as_deref() == namespace
+                && bodies.any(|it| is_selected(&it["spec"]["selector"]["matchLabels"], metadata))
+        };
+        belongs(group, plural) && self.objects.iter().any(selected)
+    }
+}
+
+/// Whether objects of this kind are made for workloads.
+fn belongs(group: &str, plural: &str) -> bool {
+    matches!((group, plural), ("", "pods") | ("apps", "replicasets"))
+}
+
+fn is_selected(labels: &Value, metadata: &Value) -> bool {
+    let labels = labels.as_object().filter(|it| !it.is_empty());
+    labels.is_some_and(|it| {
+        it.iter()
+            .all(|(name, value)| metadata["labels"][name] == *value)
+    })
+}
+
+fn version_of(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// Whether a patch changes nothing but who owns which field.
+fn is_of_managers(patch: &Value) -> bool {
+    let paths = ["/metadata/managedFields", "/metadata/resourceVersion"];
+    let is_one = |it: &Value| {
+        let path = it["path"].as_str().unwrap_or_default();
+        it["op"] == "replace" && paths.contains(&path) && it.get("from").is_none()
+    };
+    patch.as_array().is_some_and(|it| it.iter().all(is_one))
+}
+
+/// Takes out of the maps of a document what is null, and labels and annotations that are empty: charts write them in
+/// several ways.
+fn without_nothing(value: &mut Value) {
+    fn walk(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                map.retain(|_, it| !it.is_null());
+                map.values_mut().for_each(walk);
+            }
+            Value::Array(all) => all.iter_mut().for_each(walk),
+            _ => {}
+        }
+    }
+    walk(value);
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in ["labels", "annotations"] {
+            let said = metadata.get(field).and_then(Value::as_object);
+            if said.is_some_and(Map::is_empty) {
+                metadata.remove(field);
+            }
+        }
+    }
+}
+
+/// Whether two documents say the same; `1` and `1.0` do.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let mut pairs = one.iter().map(|(name, it)| (it, other.get(name)));
+            one.len() == other.len()
+                && pairs.all(|(one, other)| other.is_some_and(|other| is_same(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,401 @@
+use super::*;
+
+const SECRET: &str = "/api/v1/namespaces/prod/secrets/sh.helm.release.v1.web.v";
+const SECRETS: &str = "/api/v1/namespaces/prod/secrets";
+
+fn place(group: &str, plural: &str, name: &str) -> Place {
+    Place {
+        group: group.to_owned(),
+        plural: plural.to_owned(),
+        namespace: Some("prod".to_owned()),
+        name: name.to_owned(),
+    }
+}
+
+fn deployment(image: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": "web", "namespace": "prod", "labels": {} },
+        "spec": {
+            "replicas": 1,
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": { "spec": { "containers": [{ "name": "c", "image": image }] } },
+        },
+    })
+}
+
+/// As Helm sends it.
+fn marked(mut object: Value) -> Value {
+    object["metadata"]["labels"] = json!({ "app.kubernetes.io/managed-by": "Helm" });
+    object["metadata"]["annotations"] = json!({
+        "meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "prod",
+    });
+    object
+}
+
+fn revision(number: u32) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+        "metadata": {
+            "name": format!("sh.helm.release.v1.web.v{number}"),
+            "labels": {
+                "owner": "helm", "name": "web", "status": "deployed", "version": number.to_string(),
+            },
+        },
+        "data": { "release": "SDRzSQ==" },
+    })
+}
+
+/// The same as the cluster has it.
+fn standing(number: u32) -> Value {
+    let mut secret = revision(number);
+    secret["metadata"]["uid"] = json!(format!("uid-{number}"));
+    secret
+}
+
+fn passage() -> Passage {
+    let mut passage = Passage::new(&"prod".parse().unwrap(), &"web".parse().unwrap());
+    let [web, map] = [
+        place("apps", "deployments", "web"),
+        place("", "configmaps", "gone"),
+    ];
+    passage.plan(web.clone(), &deployment("a"));
+    passage.objects.entry(web).or_default().uid = Some("uid-web".to_owned());
+    passage.objects.entry(map).or_default().uid = Some("uid-gone".to_owned());
+    passage.plan(place("batch", "jobs", "hook"), &json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "hook", "namespace": "prod" },
+    }));
+    let known = RecordedRevision::new(2, &revision(2)).stored(Some("uid-2"));
+    passage.revisions.insert(2, known);
+    passage
+}
+
+fn decide(phase: Phase, method: &str, target: &str, body: &Value) -> Verdict {
+    let (content_type, body) = match method {
+        "PATCH" if body.is_array() => ("application/json-patch+json", body.to_string()),
+        "PATCH" => ("application/apply-patch+yaml", body.to_string()),
+        _ => ("application/json", body.to_string()),
+    };
+    let asked = Asked {
+        method,
+        target,
+        content_type,
+        body: body.as_bytes(),
+    };
+    passage().decide(phase, &asked)
+}
+
+#[test]
+fn nothing_is_written_but_what_was_planned() {
+    let web = "/apis/apps/v1/namespaces/prod/deployments/web";
+    let sent =
+        |method: &str, target: &str, body: &Value| decide(Phase::Sending, method, target, body);
+    let written = Verdict::Write(place("apps", "deployments", "web"));
+    assert_eq!(sent("PATCH", web, &marked(deployment("a"))), written);
+    assert_eq!(sent("PATCH", web, &deployment("a")), written);
+    let mut null = deployment("a");
+    null["spec"]["paused"] = Value::Null;
+    null["spec"]["replicas"] = json!(1.0);
+    assert_eq!(sent("PATCH", web, &null), written);
+    let managers = json!([
+        { "op": "replace", "path": "/metadata/managedFields", "value": [] },
+        { "op": "replace", "path": "/metadata/resourceVersion", "value": "1" },
+    ]);
+    assert_eq!(sent("PATCH", web, &managers), written);
+
+    let mut elsewhere = deployment("a");
+    elsewhere["metadata"]["namespace"] = json!("kube-system");
+    let mut more = marked(deployment("a"));
+    more["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+    let mut others = marked(deployment("a"));
+    others["metadata"]["annotations"]["meta.helm.sh/release-name"] = json!("other");
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": { "name": "evil" },
+    });
+    let patch = json!([{ "op": "replace", "path": "/spec/template", "value": {} }]);
+    let moved = json!([{ "op": "move", "from": "/spec", "path": "/metadata/managedFields" }]);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let hostile = [
+        ("PATCH", web, &deployment("evil")),
+        ("PATCH", web, &elsewhere),
+        ("PATCH", web, &more),
+        ("PATCH", web, &others),
+        ("PATCH", web, &patch),
+        ("PATCH", web, &moved),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/kube-system/deployments/web",
+            &deployment("a"),
+        ),
+        (
+            "PATCH",
+            "/apis/apps/v1beta1/namespaces/prod/deployments/web",
+            &deployment("a"),
+        ),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/prod/deployments/web/scale",
+            &json!({}),
+        ),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/prod/deployments/other",
+            &deployment("a"),
+        ),
+        (
+            "PATCH",
+            "/api/v1/namespaces/prod/configmaps/gone",
+            &json!({ "kind": "ConfigMap" }),
+        ),
+        ("PATCH", &format!("{SECRET}2"), &revision(2)),
+        ("PUT", web, &deployment("a")),
+        (
+            "POST",
+            "/apis/apps/v1/namespaces/prod/deployments",
+            &deployment("a"),
+        ),
+        ("POST", roles, &binding),
+        ("PATCH", &format!("{roles}/evil"), &binding),
+        (
+            "POST",
+            "/api/v1/namespaces/prod/serviceaccounts/admin/token",
+            &json!({}),
+        ),
+        (
+            "POST",
+            "/api/v1/namespaces/prod/pods/p/exec?command=sh",
+            &json!({}),
+        ),
+        ("OPTIONS", web, &json!({})),
+        ("GET ", web, &json!({})),
+    ];
+    for (method, target, body) in hostile {
+        let verdict = sent(method, target, body);
+        assert!(
+            matches!(verdict, Verdict::Refuse(_)),
+            "{method} {target} {body}: {verdict:?}"
+        );
+    }
+    let body = deployment("a").to_string();
+    let asked = Asked {
+        method: "PATCH",
+        target: web,
+        content_type: "application/merge-patch+json",
+        body: body.as_bytes(),
+    };
+    assert!(matches!(
+        passage().decide(Phase::Sending, &asked),
+        Verdict::Refuse(_)
+    ));
+}
+
+#[test]
+fn nothing_is_deleted_but_the_object_that_was_planned_to_go() {
+    let sent = |target: &str| {
+        let options = json!({ "propagationPolicy": "Background", "preconditions": { "uid": "x" } });
+        decide(Phase::Sending, "DELETE", target, &options)
+    };
+    let options = |uid: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": { "uid": uid },
+        })
+    };
+    let gone = Going::Object(place("", "configmaps", "gone"));
+    let verdict = sent("/api/v1/namespaces/prod/configmaps/gone");
+    assert_eq!(verdict, Verdict::Delete(gone, options("uid-gone")));
+    let verdict = sent(&format!("{SECRET}2"));
+    assert_eq!(
+        verdict,
+        Verdict::Delete(Going::Revision(2), options("uid-2"))
+    );
+    // It may be made, and there was none to be deleted before.
+    assert_eq!(
+        sent("/apis/batch/v1/namespaces/prod/jobs/hook"),
+        Verdict::Absent
+    );
+    assert_eq!(sent(&format!("{SECRET}3")), Verdict::Absent);
+    for target in [
+        "/api/v1/namespaces/kube-system",
+        "/api/v1/namespaces/prod",
+        "/api/v1/namespaces/prod/secrets/other",
+        "/api/v1/namespaces/prod/secrets/sh.helm.release.v1.other.v2",
+        "/api/v1/namespaces/kube-system/secrets/sh.helm.release.v1.web.v2",
+        "/api/v1/namespaces/kube-system/configmaps/gone",
+        "/api/v1/namespaces/prod/configmaps",
+        SECRETS,
+    ] {
+        let verdict = sent(target);
+        assert!(
+            matches!(verdict, Verdict::Refuse(_)),
+            "{target}: {verdict:?}"
+        );
+    }
+}
+
+#[test]
+fn helm_sees_no_revision_but_those_that_are_recorded() {
+    let passage = passage();
+    assert!(passage.shows_revision(&standing(2)));
+    let mut planted = standing(2);
+    planted["data"]["release"] = json!("RVZJTA==");
+    let mut again = standing(2);
+    again["metadata"]["uid"] = json!("another");
+    let mut status = standing(2);
+    status["metadata"]["labels"]["status"] = json!("failed");
+    for secret in [standing(3), planted, again, status, json!({}), json!(null)] {
+        assert!(!passage.shows_revision(&secret), "{secret}");
+    }
+    let listed = format!("{SECRETS}?labelSelector=name%3Dweb%2Cowner%3Dhelm");
+    for phase in [Phase::Looking, Phase::Rendering, Phase::Sending] {
+        let get = |target: &str| decide(phase, "GET", target, &Value::Null);
+        assert_eq!(get(&listed), Verdict::Show(Shown::Revisions));
+        assert_eq!(get(&format!("{SECRET}2")), Verdict::Show(Shown::Revision));
+        assert_eq!(get(&format!("{SECRET}3")), Verdict::Absent);
+    }
+}
+
+#[test]
+fn a_revision_is_noted_before_it_is_stored() {
+    let sent =
+        |method: &str, target: &str, body: &Value| decide(Phase::Sending, method, target, body);
+    let new = RecordedRevision::new(3, &revision(3));
+    assert_eq!(
+        sent("POST", SECRETS, &revision(3)),
+        Verdict::Store(new, revision(3))
+    );
+    let mut changed = revision(2);
+    changed["metadata"]["labels"]["status"] = json!("superseded");
+    let Verdict::Store(noted, stored) = sent("PUT", &format!("{SECRET}2"), &changed) else {
+        panic!("it is stored");
+    };
+    assert!(noted.is(&standing(2)), "it may not be stored yet");
+    changed["metadata"]["uid"] = json!("uid-2");
+    assert!(noted.is(&changed) && stored == changed);
+    assert!(!noted.stored(None).is(&standing(2)));
+
+    let other = |field: &str, value: Value| {
+        let mut secret = revision(3);
+        *secret.pointer_mut(field).unwrap() = value;
+        secret
+    };
+    for (method, target, body) in [
+        ("POST", SECRETS, other("/metadata/name", json!("other"))),
+        (
+            "POST",
+            SECRETS,
+            other("/metadata/name", json!("sh.helm.release.v1.x.v3")),
+        ),
+        (
+            "POST",
+            SECRETS,
+            other("/metadata/name", json!("sh.helm.release.v1.web.v03")),
+        ),
+        ("POST", SECRETS, other("/metadata/labels/name", json!("x"))),
+        (
+            "POST",
+            SECRETS,
+            other("/metadata/labels/version", json!("4")),
+        ),
+        (
+            "POST",
+            SECRETS,
+            other("/type", json!("kubernetes.io/service-account-token")),
+        ),
+        (
+            "POST",
+            SECRETS,
+            other("/data", json!({ "release": "", "more": "" })),
+        ),
+        (
+            "POST",
+            "/api/v1/namespaces/kube-system/secrets",
+            revision(3),
+        ),
+        ("PUT", &format!("{SECRET}3"), revision(3)),
+        ("PUT", &format!("{SECRET}2"), revision(3)),
+    ] {
+        let verdict = sent(method, target, &body);
+        assert!(
+            matches!(verdict, Verdict::Refuse(_)),
+            "{method} {target}: {verdict:?}"
+        );
+    }
+}
+
+#[test]
+fn templates_are_told_what_they_were_told_for_the_plan() {
+    let target = "/api/v1/namespaces/kube-system/secrets/s";
+    let look = |phase| decide(phase, "GET", target, &Value::Null);
+    assert_eq!(look(Phase::Looking), Verdict::Look);
+    assert_eq!(look(Phase::Rendering), Verdict::Absent);
+    assert!(matches!(look(Phase::Sending), Verdict::Refuse(_)));
+    let lookup = Lookup {
+        status: 200,
+        body: json!({ "kind": "Secret" }),
+    };
+    let mut passage = passage();
+    passage.lookups.insert(target.to_owned(), lookup.clone());
+    let asked = Asked {
+        method: "GET",
+        target,
+        content_type: "",
+        body: b"",
+    };
+    assert_eq!(
+        passage.decide(Phase::Rendering, &asked),
+        Verdict::Answer(lookup)
+    );
+    for phase in [Phase::Looking, Phase::Rendering] {
+        for (method, target) in [
+            ("DELETE", "/api/v1/namespaces/prod/configmaps/gone"),
+            ("GET", "/api/v1/secrets?watch=1"),
+            ("GET", "/api/v1/namespaces/prod/services/s/proxy/x"),
+            ("POST", SECRETS),
+        ] {
+            let verdict = decide(phase, method, target, &revision(3));
+            assert!(
+                matches!(verdict, Verdict::Refuse(_)),
+                "{method} {target}: {verdict:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn helm_waits_for_what_was_planned_and_what_belongs_to_it() {
+    let passage = passage();
+    let get = |target: &str| decide(Phase::Sending, "GET", target, &Value::Null);
+    assert_eq!(
+        get("/apis/apps/v1/namespaces/prod/deployments/web"),
+        Verdict::Pass
+    );
+    let shown = Shown::Objects("apps".to_owned(), "deployments".to_owned());
+    assert_eq!(
+        get("/apis/apps/v1/namespaces/prod/deployments"),
+        Verdict::Show(shown)
+    );
+    let shown = Shown::Changes(String::new(), "pods".to_owned());
+    assert_eq!(
+        get("/api/v1/namespaces/prod/pods?watch=true"),
+        Verdict::Show(shown)
+    );
+    for target in [
+        "/api/v1/namespaces/kube-system/pods",
+        "/api/v1/namespaces/prod/secrets",
+        "/api/v1/secrets",
+        "/api/v1/namespaces/prod/pods/p/log",
+        "/api/v1/nodes",
+    ] {
+        assert!(matches!(get(target), Verdict::Refuse(_)), "{target}");
+    }
+    let pod = |namespace: &str, app: &str| json!({ "metadata": { "name": "p", "namespace": namespace, "labels": { "app": app } } });
+    assert!(passage.shows("", "pods", &pod("prod", "web")));
+    assert!(!passage.shows("", "pods", &pod("prod", "other")));
+    assert!(!passage.shows("", "pods", &pod("other", "web")));
+    assert!(!passage.shows("", "secrets", &pod("prod", "web")));
+    let web = json!({ "metadata": { "name": "web", "namespace": "prod" } });
+    assert!(passage.shows("apps", "deployments", &web));
+    assert!(!passage.shows("apps", "statefulsets", &web));
+}

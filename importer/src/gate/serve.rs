@@ -1,0 +1,181 @@
+//! The server on loopback, and what Helm is told to find it.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, PoisonError};
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use deployer::Cluster;
+use helm::{Access, Home};
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+pub(crate) use super::forward::Course;
+use super::forward::{Answer, Desk};
+use super::policy::{Lookups, Passage};
+use super::wire::{self, Request};
+use crate::limits;
+use crate::model::error::Error;
+use crate::model::release::RecordedRevision;
+
+/// Random bytes of the password of a run: as hard to guess as a key.
+const PASSWORD: usize = 32;
+/// By whom Helm says that it is asked.
+const USER: &str = "helm";
+
+/// A gate that is open as long as it is there.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// Where the kubeconfig lies.
+    home: Home,
+    desk: Arc<Desk>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        // All connections end with it.
+        self.server.abort();
+    }
+}
+
+impl Gate {
+    /// Opens a gate for a run of Helm.
+    pub(crate) async fn open(
+        cluster: &Cluster,
+        passage: Passage,
+        course: Course,
+    ) -> Result<Self, Error> {
+        let mut password = [0; PASSWORD];
+        getrandom::fill(&mut password).map_err(|it| Error::Gate(io::Error::other(it)))?;
+        let password: String = password.iter().map(|it| format!("{it:02x}")).collect();
+        let (home, listener) = async {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            let address = format!("{USER}:{password}@{}", listener.local_addr()?);
+            let home = Home::new()?;
+            home.write("kubeconfig", kubeconfig(&address).as_bytes())?;
+            Ok::<_, io::Error>((home, listener))
+        }
+        .await
+        .map_err(Error::Gate)?;
+        let authorization = BASE64_STANDARD.encode(format!("{USER}:{password}"));
+        let desk = Desk::new(cluster, passage, course);
+        let desk = Arc::new(desk);
+        let server = serve(
+            listener,
+            format!("Basic {authorization}"),
+            Arc::clone(&desk),
+        );
+        Ok(Self {
+            home,
+            desk,
+            server: tokio::spawn(server),
+        })
+    }
+
+    /// How Helm reaches the gate: it gets nothing else of ours.
+    pub(crate) fn access(&self) -> Access {
+        let kubeconfig = self.home.path("kubeconfig").into();
+        Access {
+            environment: vec![("KUBECONFIG".into(), kubeconfig)],
+            context: None,
+        }
+    }
+
+    /// What templates have asked, and what they were told.
+    pub(crate) fn lookups(&self) -> Lookups {
+        self.desk.passage().lookups.clone()
+    }
+
+    /// The revisions that there are, as they were stored.
+    pub(crate) fn revisions(&self) -> Vec<RecordedRevision> {
+        self.desk.passage().revisions.values().cloned().collect()
+    }
+
+    /// What was refused, if anything was.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        let refused = self.desk.refused.lock();
+        refused.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What Helm reads. JSON is YAML. Helm sends a token over TLS alone, but a name and a password wherever the address has
+/// them; and it shows no password.
+fn kubeconfig(address: &str) -> String {
+    let cluster = json!({ "server": format!("http://{address}") });
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "gate",
+        "clusters": [{ "name": "gate", "cluster": cluster }],
+        "contexts": [{ "name": "gate", "context": { "cluster": "gate" } }],
+    })
+    .to_string()
+}
+
+/// Takes connections for ever.
+async fn serve(listener: TcpListener, authorization: String, desk: Arc<Desk>) {
+    let authorization = Arc::new(authorization);
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        if connections.len() >= limits::GATE_CONNECTIONS {
+            connections.join_next().await;
+        }
+        let Ok((stream, _)) = listener.accept().await else {
+            // There is no room for a connection.
+            tokio::time::sleep(limits::SERVED_POLL).await;
+            continue;
+        };
+        let (desk, authorization) = (Arc::clone(&desk), Arc::clone(&authorization));
+        connections.spawn(async move {
+            // Helm says what it could not do.
+            let _ = converse(stream, &authorization, &desk).await;
+        });
+    }
+}
+
+async fn converse(mut stream: TcpStream, authorization: &str, desk: &Desk) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut rest = Vec::new();
+    while let Some(request) = wire::read(&mut stream, &mut rest).await? {
+        if request.authorization.as_deref() != Some(authorization) {
+            let Answer {
+                status,
+                headers,
+                body,
+            } = Answer::refusal(401, "Unauthorized", "not from here");
+            wire::begin(&mut stream, status, &headers).await?;
+            wire::piece(&mut stream, &body).await?;
+            return wire::end(&mut stream).await;
+        }
+        answer(&mut stream, &mut rest, request, desk).await?;
+    }
+    Ok(())
+}
+
+/// Answers a request, for as long as the other side waits for it.
+async fn answer(
+    stream: &mut TcpStream,
+    rest: &mut Vec<u8>,
+    request: Request,
+    desk: &Desk,
+) -> io::Result<()> {
+    let (mut from, mut to) = stream.split();
+    let gone = async {
+        // Helm sends nothing before it has its answer; what it sends all the same is kept.
+        loop {
+            match from.read_buf(rest).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) if rest.len() > limits::GATE_HEAD => return,
+                Ok(_) => {}
+            }
+        }
+    };
+    tokio::select! {
+        done = desk.answer(request, &mut to) => done,
+        () = gone => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
+}

@@ -1,0 +1,229 @@
+//! What a path of the API server leads to.
+
+use std::fmt;
+
+/// Where an API server has an object, whatever the version of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) group: String,
+    /// The plural of its kind.
+    pub(crate) plural: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (plural, name) = (&self.plural, &self.name);
+        match &self.namespace {
+            Some(namespace) => write!(f, "{plural} {namespace}/{name}"),
+            None => write!(f, "{plural} {name}"),
+        }
+    }
+}
+
+/// What a target leads to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// What the server is and has: versions, kinds and their schemas.
+    Discovery,
+    /// An object, of which the version of its kind is the second.
+    Object(Place, String),
+    /// All objects of a kind: its group and plural, and the namespace if it is one alone.
+    Collection {
+        group: String,
+        plural: String,
+        namespace: Option<String>,
+        query: Query,
+    },
+    /// Anything else: parts of objects, streams of pods, proxies, health.
+    Other,
+}
+
+/// What a list is asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    /// Whether changes are wanted as they come.
+    pub(super) watch: bool,
+    pub(super) labels: String,
+}
+
+impl Target {
+    pub(super) fn of(target: &str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let Some(path) = path.strip_prefix('/') else {
+            return Self::Other;
+        };
+        let segments: Option<Vec<String>> = path.split('/').map(decoded).collect();
+        let Some(segments) = segments else {
+            return Self::Other;
+        };
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        match segments[..] {
+            ["version" | "api" | "apis"]
+            | ["openapi", ..]
+            | ["api", "v1"]
+            | ["apis", _]
+            | ["apis", _, _] => Self::Discovery,
+            ["api", version @ "v1", ref rest @ ..] => Self::below("", version, rest, query),
+            ["apis", group, version, ref rest @ ..] => Self::below(group, version, rest, query),
+            _ => Self::Other,
+        }
+    }
+
+    fn below(group: &str, version: &str, rest: &[&str], query: &str) -> Self {
+        let object = |plural: &str, namespace: Option<&str>, name: &str| {
+            let place = Place {
+                group: group.to_owned(),
+                plural: plural.to_owned(),
+                namespace: namespace.map(str::to_owned),
+                name: name.to_owned(),
+            };
+            Self::Object(place, version.to_owned())
+        };
+        let collection = |plural: &str, namespace: Option<&str>| Self::Collection {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            query: Query::of(query),
+        };
+        match *rest {
+            // Old and out of use: it streams changes too.
+            ["watch", ..] => Self::Other,
+            ["namespaces", namespace, plural] => collection(plural, Some(namespace)),
+            ["namespaces", namespace, plural, name] => object(plural, Some(namespace), name),
+            [plural] => collection(plural, None),
+            [plural, name] => object(plural, None, name),
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Query {
+    fn of(query: &str) -> Self {
+        let mut found = Self::default();
+        for pair in query.split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match name {
+                // Whatever a server takes for `true`.
+                "watch" => found.watch = !matches!(value, "" | "0" | "false"),
+                "labelSelector" => found.labels = decoded(value).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// A segment of a path, or a value; none if it is empty, leads elsewhere, or is not what a client writes.
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = segment.as_bytes();
+    while let [first, behind @ ..] = rest {
+        rest = behind;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let [high, low, behind @ ..] = rest else {
+            return None;
+        };
+        let digit = |it: &u8| char::from(*it).to_digit(16);
+        bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
+        rest = behind;
+    }
+    let text = String::from_utf8(bytes).ok()?;
+    let leads_elsewhere = text.contains('/') || matches!(text.as_str(), "" | "." | "..");
+    (!leads_elsewhere).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_objects_and_collections_and_nothing_else_counts() {
+        let object = |group: &str, plural: &str, namespace: Option<&str>, name: &str| {
+            Target::Object(
+                Place {
+                    group: group.to_owned(),
+                    plural: plural.to_owned(),
+                    namespace: namespace.map(str::to_owned),
+                    name: name.to_owned(),
+                },
+                "v1".to_owned(),
+            )
+        };
+        let all = |group: &str, plural: &str, namespace: Option<&str>, watch, labels: &str| {
+            Target::Collection {
+                group: group.to_owned(),
+                plural: plural.to_owned(),
+                namespace: namespace.map(str::to_owned),
+                query: Query {
+                    watch,
+                    labels: labels.to_owned(),
+                },
+            }
+        };
+        let expected = [
+            ("/version", Target::Discovery),
+            ("/apis/apps/v1?timeout=32s", Target::Discovery),
+            ("/openapi/v3/apis/apps/v1", Target::Discovery),
+            ("/api/v1/namespaces/a", object("", "namespaces", None, "a")),
+            (
+                "/api/v1/namespaces/a/secrets/b",
+                object("", "secrets", Some("a"), "b"),
+            ),
+            (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:x%3Ay",
+                object(
+                    "rbac.authorization.k8s.io",
+                    "clusterroles",
+                    None,
+                    "system:x:y",
+                ),
+            ),
+            (
+                "/api/v1/namespaces/a/secrets?labelSelector=name%3Db%2Cowner%3Dhelm",
+                all("", "secrets", Some("a"), false, "name=b,owner=helm"),
+            ),
+            (
+                "/apis/apps/v1/deployments?watch=true",
+                all("apps", "deployments", None, true, ""),
+            ),
+            ("/api/v1/pods?watch=1", all("", "pods", None, true, "")),
+            ("/api/v1/pods?watch=false", all("", "pods", None, false, "")),
+        ];
+        for (target, expected) in expected {
+            assert_eq!(Target::of(target), expected, "{target}");
+        }
+        for target in [
+            "",
+            "/",
+            "*",
+            "version",
+            "/healthz",
+            "/metrics",
+            "/logs/",
+            "//api/v1",
+            "/api//v1",
+            "/api/v2",
+            "/api/v1/",
+            "/api/v1/namespaces/a/",
+            "/api/v1/namespaces/a/pods/b/exec",
+            "/api/v1/namespaces/a/pods/b/log",
+            "/api/v1/namespaces/a/services/b/proxy/c",
+            "/api/v1/nodes/n/proxy/pods",
+            "/api/v1/watch/pods",
+            "/apis/apps/v1/watch/deployments",
+            "/api/v1/namespaces/..%2Fb/secrets/c",
+            "/api/v1/namespaces/a/secrets/%2E%2E",
+            "/api/v1/namespaces/a/secrets/b%",
+            "/api/v1/namespaces/a/secrets/b%f",
+            "/api/v1/namespaces/a/secrets/%ff",
+            "/version/../api/v1/secrets",
+        ] {
+            assert_eq!(Target::of(target), Target::Other, "{target}");
+        }
+    }
+}

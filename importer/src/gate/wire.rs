@@ -1,0 +1,183 @@
+//! HTTP/1.1 as Helm speaks it: requests read whole, within limits, and answers written piece by piece.
+
+use tokio::io::{self, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use crate::limits;
+
+/// A request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// The path and the query, as they were written.
+    pub(super) target: String,
+    pub(super) authorization: Option<String>,
+    pub(super) accept: String,
+    pub(super) content_type: Option<String>,
+    pub(super) body: Vec<u8>,
+    length: usize,
+}
+
+/// Why a connection ends: there is nothing that could be answered.
+fn bad(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// Reads the next request; none where the other side has ended. `rest` is what came beyond the one before.
+pub(super) async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    rest: &mut Vec<u8>,
+) -> io::Result<Option<Request>> {
+    let mut request = loop {
+        if let Some((request, length)) = head(rest)? {
+            rest.drain(..length);
+            break request;
+        }
+        if rest.len() > limits::GATE_HEAD {
+            return Err(bad("the head is too long"));
+        }
+        if stream.read_buf(rest).await? == 0 {
+            return if rest.is_empty() {
+                Ok(None)
+            } else {
+                Err(bad("the head is cut off"))
+            };
+        }
+    };
+    while rest.len() < request.length {
+        if stream.read_buf(rest).await? == 0 {
+            return Err(bad("the body is cut off"));
+        }
+    }
+    let behind = rest.split_off(request.length);
+    request.body = std::mem::replace(rest, behind);
+    Ok(Some(request))
+}
+
+/// The head at the beginning of what came, and its length; none as long as it is not all there.
+fn head(bytes: &[u8]) -> io::Result<Option<(Request, usize)>> {
+    let mut headers = [httparse::EMPTY_HEADER; limits::GATE_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let length = match parsed.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(_) => return Err(bad("not a head")),
+    };
+    let mut request = Request {
+        method: parsed.method.unwrap_or_default().to_owned(),
+        target: parsed.path.unwrap_or_default().to_owned(),
+        ..Request::default()
+    };
+    let mut lengths = 0;
+    for header in parsed.headers.iter() {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let value = || str::from_utf8(header.value).map(|it| it.trim().to_owned());
+        let value = || value().map_err(|_| bad("not text"));
+        if is("content-length") {
+            lengths += 1;
+            request.length = value()?.parse().map_err(|_| bad("not a length"))?;
+        } else if is("transfer-encoding") || is("upgrade") {
+            return Err(bad("no length"));
+        } else if is("authorization") {
+            request.authorization = Some(value()?);
+        } else if is("accept") {
+            request.accept = value()?;
+        } else if is("content-type") {
+            request.content_type = Some(value()?);
+        }
+    }
+    if lengths > 1 || request.length > limits::GATE_BODY {
+        return Err(bad("a length that is not read"));
+    }
+    Ok(Some((request, length)))
+}
+
+/// Begins an answer whose body comes in pieces.
+pub(super) async fn begin(
+    stream: &mut (impl AsyncWrite + Unpin),
+    status: u16,
+    headers: &[(&'static str, String)],
+) -> io::Result<()> {
+    let mut head = format!("HTTP/1.1 {status} -\r\ntransfer-encoding: chunked\r\n");
+    for (name, value) in headers {
+        // A server's header has no line breaks: its own client would not have read it.
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes()).await
+}
+
+/// Writes a piece of a body.
+pub(super) async fn piece(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        // It would end the body.
+        return Ok(());
+    }
+    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+    chunk.extend_from_slice(bytes);
+    chunk.extend_from_slice(b"\r\n");
+    stream.write_all(&chunk).await?;
+    stream.flush().await
+}
+
+/// Ends a body.
+pub(super) async fn end(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    stream.write_all(b"0\r\n\r\n").await?;
+    stream.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn requests(mut bytes: &[u8]) -> io::Result<Vec<Request>> {
+        let (mut all, mut rest) = (Vec::new(), Vec::new());
+        while let Some(request) = read(&mut bytes, &mut rest).await? {
+            all.push(request);
+        }
+        Ok(all)
+    }
+
+    #[tokio::test]
+    async fn requests_are_read_one_behind_the_other() {
+        let bytes = b"PATCH /a?b=c HTTP/1.1\r\nAuthorization: Basic eA==\r\nAccept: */*\r\n\
+            Content-Type: x/y\r\nContent-Length: 2\r\n\r\n{}GET /d HTTP/1.1\r\n\r\n";
+        let read = requests(bytes).await.unwrap();
+        let first = Request {
+            method: "PATCH".to_owned(),
+            target: "/a?b=c".to_owned(),
+            authorization: Some("Basic eA==".to_owned()),
+            accept: "*/*".to_owned(),
+            content_type: Some("x/y".to_owned()),
+            body: b"{}".to_vec(),
+            length: 2,
+        };
+        assert_eq!(read[0], first);
+        assert_eq!((read[1].target.as_str(), read[1].body.len()), ("/d", 0));
+        assert_eq!(read.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_could_be_read_in_two_ways_or_without_end_is_not_read() {
+        let long = format!(
+            "GET / HTTP/1.1\r\nx: {}\r\n\r\n",
+            "x".repeat(limits::GATE_HEAD)
+        );
+        let large = format!(
+            "PUT / HTTP/1.1\r\nContent-Length: {}\r\n\r\n",
+            limits::GATE_BODY + 1
+        );
+        for bytes in [
+            "GET /\r\n\r\n",
+            "PUT / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+            "PUT / HTTP/1.1\r\nContent-Length: +\r\n\r\n",
+            "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+            "PUT / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab",
+            "GET / HTTP/1.1\r\n",
+            &long,
+            &large,
+        ] {
+            assert!(requests(bytes.as_bytes()).await.is_err(), "{bytes:.60}");
+        }
+    }
+}
