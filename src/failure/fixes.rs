@@ -64,6 +64,7 @@ const NO_INCLUDED_HELM: &str = "install helm 4 here, and leave `--use-included-h
 const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from elsewhere and name it with `--helm`";
 const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution cat`) shows the same";
 const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
+const FORBIDDEN: &str = "ask the publisher to leave it out, or to turn it off by a value of the chart; `solution inspect` says who that is";
 const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects` takes it over, after `--dry-run --diff` has shown what would change";
 const NOT_OF_RELEASE: &str =
     "`--adopt=objects` has the release take it over, and with it go; else remove it or rename it";
@@ -192,6 +193,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::UnsignedHelm => UNSIGNED_HELM,
         Unfit::Rendering(..) => RENDERING,
         Unfit::NotCarried(..) => NOT_CARRIED,
+        Unfit::Forbidden(..) => FORBIDDEN,
         Unfit::ReleaseTaken(..) => RELEASE_TAKEN,
         Unfit::NotOfRelease(..) => NOT_OF_RELEASE,
         Unfit::NotAsPlanned(..) => NOT_AS_PLANNED,
@@ -213,10 +215,18 @@ fn fitting(unfit: &Unfit) -> String {
 }
 
 /// What to do about a kind that is not there.
-fn other_kind(KindIn { cluster, archive }: &KindIn) -> &'static str {
-    match (cluster.as_slice(), archive.as_slice()) {
-        ([], []) => NO_CRD,
-        (_, [_, ..]) => "ask the publisher: the archive's objects and its CRD do not fit",
+fn other_kind(found: &KindIn) -> &'static str {
+    let KindIn {
+        cluster,
+        archive,
+        release,
+    } = found;
+    match (cluster.as_slice(), archive.as_slice(), release.as_slice()) {
+        ([], [], []) => NO_CRD,
+        (_, _, [_, ..]) => {
+            "ask the publisher to have the CRD in the chart's `crds/`, or in a chart that this one `needs`"
+        }
+        (_, [_, ..], []) => "ask the publisher: the archive's objects and its CRD do not fit",
         _ => {
             "import an archive for a version that the cluster serves, or have what brings the CRD upgraded"
         }

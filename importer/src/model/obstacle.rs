@@ -341,6 +341,9 @@ pub enum Unfit {
     /// Pods of a release want images that the archive does not have.
     #[error("the {0} has pods with images that are not carried: {1}")]
     NotCarried(String, String),
+    /// An object of a release that no chart may bring, and why.
+    #[error("{0} is nothing that a chart may bring: {1}")]
+    Forbidden(String, String),
     /// There is a release of this name, in this revision, that was not installed from here.
     #[error("the {0} is there already (revision {1}), and was not installed from this environment")]
     ReleaseTaken(String, u32),
@@ -409,14 +412,17 @@ pub enum Unfit {
 pub struct KindIn {
     /// In the cluster.
     pub cluster: Vec<String>,
-    /// By the archive's own definitions.
+    /// By definitions of the archive that are there before.
     pub archive: Vec<String>,
+    /// By definitions of the release itself.
+    pub release: Vec<String>,
 }
 
 impl fmt::Display for KindIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cluster, archive) = (self.cluster.join(", "), self.archive.join(", "));
-        if cluster.is_empty() && archive.is_empty() {
+        let [cluster, archive, release] =
+            [&self.cluster, &self.archive, &self.release].map(|it| it.join(", "));
+        if cluster.is_empty() && archive.is_empty() && release.is_empty() {
             return f.write_str(", and neither it nor the archive has a CRD of that kind");
         }
         if !cluster.is_empty() {
@@ -424,6 +430,12 @@ impl fmt::Display for KindIn {
         }
         if !archive.is_empty() {
             write!(f, "; the archive's own CRD serves it in {archive}")?;
+        }
+        if !release.is_empty() {
+            write!(
+                f,
+                "; the release's own CRD serves it in {release}, but Helm looks for all kinds before it writes that"
+            )?;
         }
         Ok(())
     }

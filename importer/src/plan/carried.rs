@@ -88,7 +88,15 @@ impl<'a> Part<'a> {
 pub(crate) fn needed<'a>(operator: Option<&'a Operator>, parts: &[Part<'a>]) -> BTreeSet<&'a str> {
     let template = operator.and_then(|operator| operator.template.as_ref());
     let needs = template.into_iter().flat_map(|it| &it.needs);
-    let mut left: Vec<&str> = needs.map(SetName::as_str).collect();
+    with_needs(needs, parts)
+}
+
+/// The parts of these names, and those that they need.
+pub(crate) fn with_needs<'a>(
+    names: impl IntoIterator<Item = &'a SetName>,
+    parts: &[Part<'a>],
+) -> BTreeSet<&'a str> {
+    let mut left: Vec<&str> = names.into_iter().map(SetName::as_str).collect();
     let mut needed = BTreeSet::new();
     while let Some(name) = left.pop() {
         if needed.insert(name) {

@@ -33,7 +33,7 @@ use crate::plan::carried::{
 use crate::plan::login;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
-use crate::plan::place::check_reserved;
+use crate::plan::place::{check_neighbours, check_reserved};
 use crate::plan::withdrawal::Withdrawal;
 
 /// What a deployment carries.
@@ -165,7 +165,9 @@ impl Carrying<'_> {
         cleanup.retain(|it| !standing.contains(&identity(it)));
         let (changed, unfit) = patches.end(sets);
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
-        self.check_neighbours(objects.iter().chain(&cleanup), obstacles);
+        let placed = objects.iter().chain(&cleanup).map(|it| &it.object);
+        let environment = &self.place.environment;
+        obstacles.extend(check_neighbours(self.state, environment, placed));
         let cleanup = cleanup_of(cleanup, &rendering.kinds);
         let mut record = record(&objects, &rendering.kinds);
         record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
@@ -310,23 +312,6 @@ impl Carrying<'_> {
         for own in own.filter(|own| own.fixed) {
             obstacles.extend(check_reserved(&own.name).err());
         }
-    }
-
-    /// Objects in other namespaces are a matter of consent, but not in those of other environments.
-    fn check_neighbours<'o>(
-        &self,
-        objects: impl Iterator<Item = &'o Carried>,
-        obstacles: &mut Vec<Obstacle>,
-    ) {
-        let namespaces = objects.filter_map(|it| it.object.namespace());
-        let namespaces: BTreeSet<&str> = namespaces.collect();
-        let neighbours = self.state.namespaces.iter().filter(|space| {
-            space.environment != self.place.environment
-                && namespaces.contains(space.namespace.as_str())
-        });
-        obstacles.extend(neighbours.map(|space| {
-            Obstacle::NamespaceTaken(space.namespace.clone(), space.environment.clone())
-        }));
     }
 
     fn rendering<'s>(

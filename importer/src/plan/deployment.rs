@@ -455,6 +455,7 @@ impl Planner<'_> {
             cluster: self.cluster,
             state: self.state,
             place,
+            carried: &carried.objects,
             logins: logins((self.asked.id.name(), &place.namespace), deployed, carried),
             before: standing.map_or(&[], |standing| &standing.releases),
         };

@@ -18,17 +18,20 @@ impl Unknown {
         objects.push(object.reference().to_string());
     }
 
-    /// What is in the way: each kind once, with what there is of it in the cluster and among these definitions.
+    /// What is in the way: each kind once, with what there is of it in the cluster, among the definitions that come before the
+    /// release, and among its own.
     pub(crate) async fn obstacles<'a>(
         self,
         cluster: &Cluster,
-        definitions: impl Iterator<Item = &'a Value> + Clone,
+        before: impl IntoIterator<Item = &'a Value> + Clone,
+        own: &[&Value],
     ) -> Result<Vec<Obstacle>, Error> {
         let mut obstacles = Vec::new();
         for (kind, objects) in self.0 {
             let found = KindIn {
                 cluster: cluster.other_versions(&kind).await?,
-                archive: defined(&kind, definitions.clone()),
+                archive: defined(&kind, before.clone()),
+                release: defined(&kind, own.iter().copied()),
             };
             obstacles.push(Unfit::NoKind(named(objects), kind, Box::new(found)).into());
         }
@@ -37,8 +40,9 @@ impl Unknown {
 }
 
 /// The versions that these definitions serve of a kind.
-fn defined<'a>(kind: &Gvk, definitions: impl Iterator<Item = &'a Value>) -> Vec<String> {
+fn defined<'a>(kind: &Gvk, definitions: impl IntoIterator<Item = &'a Value>) -> Vec<String> {
     let of_kind = definitions
+        .into_iter()
         .map(|definition| &definition["spec"])
         .filter(|spec| spec["group"] == *kind.group && spec["names"]["kind"] == *kind.kind);
     let versions = of_kind.flat_map(|spec| spec["versions"].as_array().into_iter().flatten());
@@ -72,35 +76,42 @@ mod tests {
             definition("a.test", "Other", &[version("v4", true)]),
             definition("b.test", "Thing", &[version("v5", true)]),
         ];
-        let found = |group: &str| defined(&Gvk::new(&format!("{group}/v9"), "Thing"), all.iter());
+        let found = |group: &str| defined(&Gvk::new(&format!("{group}/v9"), "Thing"), &all);
         assert_eq!(found("a.test"), ["a.test/v2", "a.test/v3"]);
         assert_eq!(found("c.test"), [""; 0]);
     }
 
     #[test]
     fn it_is_said_what_is_missing_and_what_there_is_instead() {
-        let said = |cluster: &[&str], archive: &[&str]| {
+        let said = |cluster: &[&str], archive: &[&str], release: &[&str]| {
             let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
             let found = KindIn {
                 cluster: texts(cluster),
                 archive: texts(archive),
+                release: texts(release),
             };
             let kind = Gvk::new("a.test/v1", "Thing");
             Unfit::NoKind("Thing n/x".to_owned(), kind, Box::new(found)).to_string()
         };
         let missing = "Thing n/x cannot be made: the cluster has no kind Thing in a.test/v1";
         assert_eq!(
-            said(&[], &[]),
+            said(&[], &[], &[]),
             format!("{missing}, and neither it nor the archive has a CRD of that kind")
         );
         assert_eq!(
-            said(&["a.test/v2", "a.test/v3"], &[]),
+            said(&["a.test/v2", "a.test/v3"], &[], &[]),
             format!("{missing}; it has that kind in a.test/v2, a.test/v3")
         );
         assert_eq!(
-            said(&["a.test/v3"], &["a.test/v2"]),
+            said(&["a.test/v3"], &["a.test/v2"], &[]),
             format!(
                 "{missing}; it has that kind in a.test/v3; the archive's own CRD serves it in a.test/v2"
+            )
+        );
+        assert_eq!(
+            said(&[], &[], &["a.test/v1"]),
+            format!(
+                "{missing}; the release's own CRD serves it in a.test/v1, but Helm looks for all kinds before it writes that"
             )
         );
     }

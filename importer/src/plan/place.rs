@@ -1,11 +1,14 @@
 //! Which namespaces can be an environment's, and where they come from.
 
+use std::collections::BTreeSet;
+
 use deployer::Object;
 use schemas::{EnvironmentName, Namespace};
 
 use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Adopt;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
 /// Namespaces that can be no environment's: those of Kubernetes, and that of the records, whose ConfigMaps carry the
@@ -16,6 +19,26 @@ pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
         return Err(Obstacle::NamespaceReserved(namespace.clone()));
     }
     Ok(())
+}
+
+/// The namespaces of other environments that these objects lie in, or that they are: objects elsewhere are a matter of
+/// consent, but not there.
+pub(crate) fn check_neighbours<'o>(
+    state: &ClusterState,
+    environment: &EnvironmentName,
+    objects: impl IntoIterator<Item = &'o Object>,
+) -> Vec<Obstacle> {
+    let place = |it: &'o Object| match (it.gvk().group.as_str(), it.gvk().kind.as_str()) {
+        ("", "Namespace") => Some(it.name()),
+        _ => it.namespace(),
+    };
+    let places: BTreeSet<&str> = objects.into_iter().filter_map(place).collect();
+    let others = state.namespaces.iter().filter(|space| {
+        space.environment != *environment && places.contains(space.namespace.as_str())
+    });
+    others
+        .map(|space| Obstacle::NamespaceTaken(space.namespace.clone(), space.environment.clone()))
+        .collect()
 }
 
 /// The record of a namespace as it will be, or why it cannot be the environment's.
@@ -80,4 +103,42 @@ pub fn default_namespace(environment: &schemas::EnvironmentName) -> Namespace {
         .as_str()
         .parse()
         .expect("an environment's name is a DNS label, as a namespace's is")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
+
+    #[test]
+    fn nothing_lies_in_a_namespace_of_another_environment_or_is_one() {
+        let state = ClusterState {
+            namespaces: vec![
+                namespace_record("prod", "shop"),
+                namespace_record("test", "shop-test"),
+            ],
+            ..ClusterState::default()
+        };
+        let found = |api_version: &str, kind: &str, namespace: Option<&str>, name: &str| {
+            let metadata = json!({ "name": name, "namespace": namespace });
+            let object = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+            let object = Object::new(object).unwrap();
+            check_neighbours(&state, &"prod".parse().unwrap(), [&object])
+        };
+        let taken = || {
+            let (namespace, environment) = ("shop-test", "test");
+            let (namespace, environment) = (namespace.parse(), environment.parse());
+            vec![Obstacle::NamespaceTaken(
+                namespace.unwrap(),
+                environment.unwrap(),
+            )]
+        };
+        assert_eq!(found("v1", "Secret", Some("shop-test"), "a"), taken());
+        assert_eq!(found("v1", "Namespace", None, "shop-test"), taken());
+        assert_eq!(found("v1", "Secret", Some("shop"), "shop-test"), []);
+        assert_eq!(found("v1", "Namespace", None, "shop"), []);
+        assert_eq!(found("a.test/v1", "Namespace", None, "shop-test"), []);
+    }
 }

@@ -96,7 +96,7 @@ impl Tried {
         }
         let brought = asked.accepted.crds().iter().map(|crd| &crd.document);
         let brought = brought.chain(all.iter().map(Object::as_value));
-        obstacles.extend(unknown.obstacles(cluster, brought).await?);
+        obstacles.extend(unknown.obstacles(cluster, brought, &[]).await?);
         Ok(Self {
             crds,
             objects,

@@ -59,6 +59,13 @@ pub fn object(document: &Value) -> Vec<Problem> {
     forbidden(document).map(Problem::Forbidden).collect()
 }
 
+/// What is wrong with an object that a chart renders to, as it would be sent: it may be whatever Helm applies, but it has no
+/// business either where records lie, or among Kubernetes' own roles.
+#[must_use]
+pub fn rendered_object(document: &Value) -> Vec<Problem> {
+    reserved(document).map(Problem::Forbidden).collect()
+}
+
 /// What keeps a document from being an object that can be applied.
 fn shape(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
@@ -127,6 +134,19 @@ fn is_namespace(text: &str) -> bool {
 
 /// What an archive has no business to bring.
 fn forbidden(document: &Value) -> impl Iterator<Item = String> {
+    let secret = kind_of(document) == ("v1", "Secret") && has_data(document);
+    let shared = is_definition(document) && !converts_by_webhook(document);
+    let own = [
+        secret.then(|| {
+            format!("is a Secret with data, which whoever has the archive can read; `{PUBLIC}: 'true'` among its annotations says that everybody may")
+        }),
+        shared.then(|| "is a definition that belongs below operator/deploy/crds".to_owned()),
+    ];
+    own.into_iter().flatten().chain(reserved(document))
+}
+
+/// What is ours or Kubernetes' own, whoever brings it.
+fn reserved(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let name = text(document, "/metadata/name").unwrap_or_default();
     let namespace = match (api_version, kind) {
@@ -135,17 +155,11 @@ fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     };
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let role = group == RBAC && is_kubernetes_role(name);
-    let secret = (api_version, kind) == ("v1", "Secret") && has_data(document);
-    let shared = is_definition(document) && !converts_by_webhook(document);
     [
         (namespace == Some(RECORDS)).then(|| {
             format!("is in the namespace `{RECORDS}`, where the records of imports lie")
         }),
         role.then(|| format!("`{name}` is a name of Kubernetes' own roles")),
-        secret.then(|| {
-            format!("is a Secret with data, which whoever has the archive can read; `{PUBLIC}: 'true'` among its annotations says that everybody may")
-        }),
-        shared.then(|| "is a definition that belongs below operator/deploy/crds".to_owned()),
     ]
     .into_iter()
     .flatten()
@@ -266,6 +280,43 @@ mod tests {
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: 'a-$(namespace:b)'}}",
                 "`metadata.namespace` is neither",
+            ),
+        ] {
+            let found = found(text);
+            assert!(found[0].starts_with(words), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_chart_may_bring_secrets_and_definitions_but_nothing_reserved() {
+        let found = |text: &str| {
+            let document: Value = yaml::from_slice(text.as_bytes()).unwrap();
+            let found = rendered_object(&document);
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        for text in [
+            "{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {a: Yg==}}",
+            "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.test}}",
+            "{apiVersion: v1, kind: Pod, metadata: {name: x, finalizers: [a.test/b]}, status: {}}",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+        for (text, words) in [
+            (
+                "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: metalk8s-solutions}}",
+                "is in the namespace `metalk8s-solutions`",
+            ),
+            (
+                "{apiVersion: v1, kind: Namespace, metadata: {name: metalk8s-solutions}}",
+                "is in the namespace",
+            ),
+            (
+                "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: edit}}",
+                "`edit` is a name",
+            ),
+            (
+                "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x, labels: {kubernetes.io/bootstrapping: rbac-defaults}}}",
+                "has the label",
             ),
         ] {
             let found = found(text);

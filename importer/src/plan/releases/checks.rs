@@ -2,7 +2,9 @@
 
 use deployer::{Conflicts, FieldManager, Object, ObjectRef, Trial};
 use schemas::Namespace;
+use serde_json::Value;
 use std::collections::BTreeSet;
+use validator::rules;
 
 use super::planned::by_identity;
 use super::rendering::served_by;
@@ -15,9 +17,47 @@ use crate::model::request::Adopt;
 use crate::plan::finish::is_definition;
 use crate::plan::hidden::Hidden;
 use crate::plan::kinds::Unknown;
+use crate::plan::place::check_neighbours;
 use crate::plan::summary;
 
+fn definitions_of(objects: &[Object]) -> Vec<&Value> {
+    let values = objects.iter().map(Object::as_value);
+    values.filter(|it| is_definition(it)).collect()
+}
+
+/// Those of a release's objects whose kinds are defined neither by these definitions, which come before, nor, for hooks, by
+/// its own: Helm looks up the kinds of all other objects before it writes any, and those of hooks when it makes them.
+fn undefined<'o>(
+    objects: &'o [Object],
+    definitions: &[Value],
+) -> impl Iterator<Item = &'o Object> {
+    let before: BTreeSet<String> = definitions.iter().flat_map(served_by).collect();
+    let own = definitions_of(objects).into_iter();
+    let own: BTreeSet<String> = own.flat_map(served_by).collect();
+    objects.iter().filter(move |object| {
+        let kind = format!("{}/{}", object.gvk().api_version(), object.gvk().kind);
+        !before.contains(&kind) && !(is_hook(object) && own.contains(&kind))
+    })
+}
+
+/// What of these objects no chart may bring, as no set may.
+fn forbidden(objects: &[Object]) -> Vec<Obstacle> {
+    let problems = |object: &Object| {
+        let what = object.reference().to_string();
+        let problems = rules::rendered_object(object.as_value()).into_iter();
+        problems.map(move |it| Unfit::Forbidden(what.clone(), it.to_string()).into())
+    };
+    objects.iter().flat_map(problems).collect()
+}
+
 impl Releasing<'_> {
+    /// A release brings nothing that no archive may bring, wherever its chart puts it.
+    pub(super) fn check_allowed(&self, planned: &PlannedRelease, obstacles: &mut Vec<Obstacle>) {
+        let environment = &self.place.environment;
+        obstacles.extend(forbidden(&planned.objects));
+        obstacles.extend(check_neighbours(self.state, environment, &planned.objects));
+    }
+
     /// A release lies in no namespace of another environment.
     pub(super) fn check_namespace(&self, namespace: &Namespace, obstacles: &mut Vec<Obstacle>) {
         let mut others = self.state.namespaces.iter();
@@ -55,25 +95,22 @@ impl Releasing<'_> {
         Ok(())
     }
 
-    /// Whether the cluster has the kinds of a release's objects, or will have.
+    /// Whether the cluster has the kinds of a release's objects, or will have when it is installed.
     pub(super) async fn check_kinds(
         &self,
         planned: &PlannedRelease,
+        definitions: &[Value],
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let carried = self.asked.accepted.crds().iter().map(|it| &it.document);
-        let own = planned.objects.iter().map(Object::as_value);
-        let definitions = carried.chain(own.filter(|it| is_definition(it)));
-        let brought: BTreeSet<String> = definitions.clone().flat_map(served_by).collect();
         let mut unknown = Unknown::default();
-        for object in &planned.objects {
-            let gvk = object.gvk();
-            let is_brought = brought.contains(&format!("{}/{}", gvk.api_version(), gvk.kind));
-            if !is_brought && !self.cluster.serves(gvk).await? {
-                unknown.add(gvk, object);
+        for object in undefined(&planned.objects, definitions) {
+            if !self.cluster.serves(object.gvk()).await? {
+                unknown.add(object.gvk(), object);
             }
         }
-        obstacles.extend(unknown.obstacles(self.cluster, definitions).await?);
+        let own = definitions_of(&planned.objects);
+        let found = unknown.obstacles(self.cluster, definitions, &own);
+        obstacles.extend(found.await?);
         Ok(())
     }
 
@@ -114,5 +151,68 @@ impl Releasing<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_defined_before_a_release_is_there_and_what_it_defines_itself_is_for_hooks_alone() {
+        let definition = |kind: &str| {
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": { "name": kind },
+                "spec": {
+                    "group": "a.test", "names": { "kind": kind },
+                    "versions": [{ "name": "v1", "served": true }],
+                },
+            })
+        };
+        let custom = |kind: &str, annotations: Value| {
+            let metadata = json!({ "name": "x", "namespace": "n", "annotations": annotations });
+            let object = json!({ "apiVersion": "a.test/v1", "kind": kind, "metadata": metadata });
+            Object::new(object).unwrap()
+        };
+        let hook = json!({ "helm.sh/hook": "post-install" });
+        let objects = [
+            Object::new(definition("Own")).unwrap(),
+            custom("Own", json!({})),
+            custom("Own", hook.clone()),
+            custom("Needed", json!({})),
+            custom("Other", hook),
+        ];
+        let found: Vec<&str> = undefined(&objects[1..], &[definition("Needed")])
+            .map(|it| it.gvk().kind.as_str())
+            .collect();
+        assert_eq!(found, ["Own", "Own", "Other"]);
+        let found: Vec<bool> = undefined(&objects, &[definition("Needed")])
+            .filter(|it| it.gvk().kind == "Own")
+            .map(is_hook)
+            .collect();
+        assert_eq!(found, [false]);
+    }
+
+    #[test]
+    fn a_chart_brings_neither_records_nor_roles_of_kubernetes() {
+        let object = |api_version: &str, kind: &str, metadata: serde_json::Value| {
+            let object = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+            Object::new(object).unwrap()
+        };
+        let rbac = "rbac.authorization.k8s.io/v1";
+        let found = forbidden(&[
+            object("v1", "Secret", json!({ "name": "s", "namespace": "prod" })),
+            object("v1", "ConfigMap", json!({ "name": "c", "namespace": "metalk8s-solutions" })),
+            object(rbac, "ClusterRole", json!({ "name": "cluster-admin" })),
+        ]);
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let expected = [
+            "ConfigMap metalk8s-solutions/c is nothing that a chart may bring: is in the namespace `metalk8s-solutions`, where the records of imports lie",
+            "ClusterRole cluster-admin is nothing that a chart may bring: `cluster-admin` is a name of Kubernetes' own roles",
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -16,11 +16,12 @@ use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::Expansion;
 use schemas::{Digest, KubernetesName, Namespace, yaml};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 
 pub(crate) use self::planned::PlannedRelease;
+use self::rendering::Capabilities;
 pub(crate) use self::sent::{hook_events, is_hook, sent, uninstalled};
 pub(crate) use self::step::{Mend, Step};
 use crate::limits;
@@ -31,8 +32,9 @@ use crate::model::obstacle::{Above, Obstacle};
 use crate::model::release::{RecordedRelease, namespace_of};
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
+use crate::plan::carried::{self, Carried};
 use crate::plan::carrying::addresses;
-use crate::plan::finish::FinishInputs;
+use crate::plan::finish::{FinishInputs, is_definition};
 use crate::plan::program;
 use crate::plan::standing::StandingRelease;
 
@@ -91,6 +93,8 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
+    /// The objects of the sets that are installed.
+    pub(crate) carried: &'a [Carried],
     /// What pods log in to the registry with, by where that Secret lies.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     /// What is recorded of what stands there.
@@ -131,17 +135,38 @@ impl Releasing<'_> {
         if let Some(helm) = releases.helm.clone()
             && releases.all.iter().any(PlannedRelease::changes)
         {
-            let capabilities = self.capabilities().await?;
-            for planned in releases.all.iter_mut().filter(|it| it.changes()) {
+            let served = self.cluster.api_versions().await?;
+            for at in 0..releases.all.len() {
+                let (earlier, others) = releases.all.split_at_mut(at);
+                let planned = &mut others[0];
                 let mut charts = charts.iter();
                 let chart = charts.find(|it| it.release.name == planned.recorded.name);
-                if let Some(chart) = chart {
-                    self.render(&helm, planned, (chart, &capabilities), obstacles)
+                if let Some(chart) = chart.filter(|_| planned.changes()) {
+                    let definitions = self.definitions_before(chart, earlier);
+                    let there = Capabilities::new(self.cluster, &served, definitions);
+                    self.render(&helm, planned, (chart, &there), obstacles)
                         .await?;
                 }
             }
         }
         Ok(releases)
+    }
+
+    /// The definitions that come before a release is installed: those of the archive, and those of the sets and charts that
+    /// it needs.
+    fn definitions_before(&self, chart: &CarriedChart, earlier: &[PlannedRelease]) -> Vec<Value> {
+        let parts = carried::parts(self.asked.accepted);
+        let needed = carried::with_needs(&chart.release.needs, &parts);
+        let of_sets = self.carried.iter();
+        let of_sets = of_sets.filter(|it| needed.contains(it.set.as_str()));
+        let of_charts = earlier.iter();
+        let of_charts = of_charts.filter(|it| needed.contains(it.recorded.name.as_str()));
+        let of_charts = of_charts.flat_map(|it| &it.objects);
+        let objects = of_sets.map(|it| &it.object).chain(of_charts);
+        let objects = objects.map(Object::as_value);
+        let of_archive = self.asked.accepted.crds().iter().map(|it| &it.document);
+        let all = of_archive.chain(objects.filter(|it| is_definition(it)));
+        all.cloned().collect()
     }
 
     /// What is to be done about a release; none where that cannot be told for what is in the way.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use deployer::{Gvk, Object, ObjectRef};
+use deployer::{Cluster, Gvk, Object, ObjectRef};
 use helm::{Access, Helm, HelmError};
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
@@ -22,38 +22,41 @@ use crate::model::renderings::Rendered;
 use crate::plan::carrying::is_scaled;
 use crate::plan::finish::{Finish, is_definition, kinds_of};
 
-/// What charts are told of the cluster.
+/// What a release finds in the cluster when it is installed.
 pub(super) struct Capabilities {
     kubernetes: String,
     api_versions: Vec<String>,
     /// Whether some of the API versions come only with the deployment.
     are_coming: bool,
+    /// What is defined before.
+    pub(super) definitions: Vec<Value>,
+}
+
+impl Capabilities {
+    /// Where these API versions are served already, and these definitions come before the release.
+    pub(super) fn new(cluster: &Cluster, served: &[String], definitions: Vec<Value>) -> Self {
+        let mut api_versions: BTreeSet<String> = served.iter().cloned().collect();
+        let before = api_versions.len();
+        api_versions.extend(definitions.iter().flat_map(served_by));
+        Self {
+            are_coming: api_versions.len() > before,
+            kubernetes: cluster.version().text.clone(),
+            api_versions: api_versions.into_iter().collect(),
+            definitions,
+        }
+    }
 }
 
 impl Releasing<'_> {
-    pub(super) async fn capabilities(&self) -> Result<Capabilities, Error> {
-        let mut api_versions: BTreeSet<String> =
-            self.cluster.api_versions().await?.into_iter().collect();
-        let served = api_versions.len();
-        for definition in self.asked.accepted.crds() {
-            api_versions.extend(served_by(&definition.document));
-        }
-        Ok(Capabilities {
-            are_coming: api_versions.len() > served,
-            kubernetes: self.cluster.version().text.clone(),
-            api_versions: api_versions.into_iter().collect(),
-        })
-    }
-
     /// Renders a release as it will be, and looks for what is in its way.
     pub(super) async fn render(
         &self,
         helm: &Helm,
         planned: &mut PlannedRelease,
-        (chart, capabilities): (&CarriedChart, &Capabilities),
+        (chart, there): (&CarriedChart, &Capabilities),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let gate = if sees(chart, planned, capabilities) {
+        let gate = if sees(chart, planned, there) {
             let release = &planned.recorded;
             let passage = Passage::new(&release.namespace, &release.name);
             Some(Gate::open(self.cluster, passage, Course::Look).await?)
@@ -66,8 +69,8 @@ impl Releasing<'_> {
             namespace: planned.recorded.namespace.clone(),
             chart: chart.archive.clone(),
             values: planned.values.clone(),
-            kubernetes: capabilities.kubernetes.clone(),
-            api_versions: capabilities.api_versions.clone(),
+            kubernetes: there.kubernetes.clone(),
+            api_versions: there.api_versions.clone(),
             upgrade: planned.revision.is_some(),
             access: gate.as_ref().map(Gate::access),
         });
@@ -82,7 +85,7 @@ impl Releasing<'_> {
         planned.random.clone_from(&rendered.random);
         let objects = rendered.objects.iter().map(|it| it.value.clone());
         let objects: Vec<Value> = objects.collect();
-        planned.finish.wide = self.wide(&objects).await?;
+        planned.finish.wide = self.wide(&objects, &there.definitions).await?;
         planned.finish.replicas = self.scaled(planned).await?;
         let finish = Finish::new(&planned.finish)?;
         let mut missing = BTreeSet::new();
@@ -96,7 +99,9 @@ impl Releasing<'_> {
             let release = planned.recorded.to_string();
             obstacles.push(Unfit::NotCarried(release, named(names)).into());
         }
-        self.check_kinds(planned, obstacles).await?;
+        self.check_allowed(planned, obstacles);
+        self.check_kinds(planned, &there.definitions, obstacles)
+            .await?;
         self.check_owners(planned, obstacles).await?;
         self.try_objects(planned, obstacles).await
     }
@@ -139,11 +144,15 @@ impl Releasing<'_> {
     }
 
     /// The kinds of these objects that belong to the whole cluster. Of those that come with the release it says so itself.
-    async fn wide(&self, objects: &[Value]) -> Result<BTreeSet<(String, String)>, Error> {
+    async fn wide(
+        &self,
+        objects: &[Value],
+        definitions: &[Value],
+    ) -> Result<BTreeSet<(String, String)>, Error> {
         let mut wide = BTreeSet::new();
         let own: BTreeMap<(String, String), bool> = objects
             .iter()
-            .chain(self.asked.accepted.crds().iter().map(|it| &it.document))
+            .chain(definitions)
             .filter(|it| is_definition(it))
             .map(|it| {
                 let text = |pointer| manifests::text(it, pointer).to_owned();
