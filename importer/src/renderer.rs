@@ -230,6 +230,7 @@ mod tests {
             record,
             logins: BTreeMap::new(),
             environments: "prod".parse().unwrap(),
+            release: "web".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             wide: BTreeSet::new(),
             replicas: BTreeMap::new(),

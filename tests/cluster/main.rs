@@ -16,6 +16,7 @@ mod carried;
 mod carried_faults;
 mod carried_many;
 mod charts;
+mod charts_hostile;
 mod choices;
 mod cleanup;
 mod configuration;

@@ -350,6 +350,11 @@ pub enum Unfit {
     /// An object of a release's name is not the release's.
     #[error("{0} already exists, and is not of the {1}")]
     NotOfRelease(String, String),
+    /// An object that holds data or other objects has the name of a release's hook.
+    #[error(
+        "{0} exists, and a hook of the {1} has its name: Helm would delete it, and all that it holds"
+    )]
+    HeldByHook(String, String),
     /// What a chart renders to at last is not what was planned.
     #[error("the {0} was not changed: {1}")]
     NotAsPlanned(String, String),

@@ -33,6 +33,30 @@ pub(crate) async fn look_all(
     looked.collect()
 }
 
+/// Where Helm says which release an object is of: the release's name, and its namespace.
+pub(crate) const RELEASE: (&str, &str) = (
+    "meta.helm.sh/release-name",
+    "meta.helm.sh/release-namespace",
+);
+
+/// Whose an object is for Helm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder<'a> {
+    /// A release's, by namespace and name.
+    Release(&'a str, &'a str),
+    Nobody,
+}
+
+/// Whose an object is by Helm's marks.
+pub(crate) fn holder(live: &Object) -> Holder<'_> {
+    let marks = live.annotations();
+    let mark = |name: &str| marks.get(name).copied();
+    match mark(RELEASE.0) {
+        Some(name) => Holder::Release(mark(RELEASE.1).unwrap_or_default(), name),
+        None => Holder::Nobody,
+    }
+}
+
 /// Whether an object that is there, if any, may be written as one of the Solution's.
 pub(crate) fn check_owner(
     object: &Object,
@@ -75,13 +99,13 @@ pub(crate) fn check_carried(
             }
         }
         Some(_) => owner_of(live, solution),
-        None => match live.annotations().get("meta.helm.sh/release-name") {
-            Some(release) => {
-                let release = (*release).to_owned();
+        None => match holder(live) {
+            Holder::Release(_, release) => {
+                let release = release.to_owned();
                 Err(Unfit::OwnedByHelm(live.reference().to_string(), release).into())
             }
-            None if adopt == Adopt::Allow => Ok(()),
-            None => owner_of(live, solution),
+            Holder::Nobody if adopt == Adopt::Allow => Ok(()),
+            Holder::Nobody => owner_of(live, solution),
         },
     }
 }

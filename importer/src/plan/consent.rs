@@ -92,18 +92,19 @@ impl Beyond {
                 _ => {}
             }
         }
-        let mut shown = Sha256::new();
-        for part in [id.name().as_str(), environment.as_str(), namespace.as_str()] {
-            shown.update(part);
-            shown.update("\n");
-        }
-        for line in &lines {
-            shown.update(line);
-            shown.update("\n");
-        }
-        let mut id = Digest::new(shown.finalize().into()).hex();
-        id.truncate(ID_LENGTH);
+        let id = id_of((id, environment, namespace), &lines);
         Ok(Self { id, lines })
+    }
+
+    /// The same with further lines.
+    pub(crate) fn and(
+        mut self,
+        of: (&SolutionId, &EnvironmentName, &Namespace),
+        lines: impl IntoIterator<Item = String>,
+    ) -> Self {
+        self.lines.extend(lines);
+        self.id = id_of(of, &self.lines);
+        self
     }
 
     /// The lines that are not among those accepted before.
@@ -136,6 +137,25 @@ impl Beyond {
             _ => Err(Obstacle::Beyond(new, self.id.clone())),
         }
     }
+}
+
+/// What accepts these lines there.
+fn id_of(
+    (id, environment, namespace): (&SolutionId, &EnvironmentName, &Namespace),
+    lines: &BTreeSet<String>,
+) -> String {
+    let mut shown = Sha256::new();
+    for part in [id.name().as_str(), environment.as_str(), namespace.as_str()] {
+        shown.update(part);
+        shown.update("\n");
+    }
+    for line in lines {
+        shown.update(line);
+        shown.update("\n");
+    }
+    let mut id = Digest::new(shown.finalize().into()).hex();
+    id.truncate(ID_LENGTH);
+    id
 }
 
 /// What is said of an object that is carried as it is, if it lies outside of the namespace.
@@ -286,6 +306,24 @@ mod tests {
         assert_ne!(of("prod", "secrets"), of("test", "secrets"));
         assert_ne!(of("prod", "secrets"), of("prod", "pods"));
         assert_eq!(of("prod", "pods").len(), ID_LENGTH);
+    }
+
+    #[test]
+    fn further_lines_are_accepted_with_all_others() {
+        let secrets = [
+            role("ClusterRole", &json!({}), "secrets"),
+            binding("ClusterRoleBinding"),
+        ];
+        let before = beyond("prod", &secrets);
+        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        let (environment, namespace) = ("prod".parse().unwrap(), "ns".parse().unwrap());
+        let with = |line: &str| {
+            let of = (&id, &environment, &namespace);
+            before.clone().and(of, [line.to_owned()])
+        };
+        assert_eq!(with("more").lines.len(), before.lines.len() + 1);
+        assert_ne!(with("more").id, before.id);
+        assert_ne!(with("more").id, with("other").id);
     }
 
     #[test]

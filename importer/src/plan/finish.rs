@@ -5,14 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use manifests::{Address, Compiler, Expansion, KnownImages, Unsettled, pod_specs};
-use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace};
+use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
+use crate::model::owner::RELEASE;
 use crate::model::record::Record;
 use crate::model::vocabulary as v;
 use crate::plan::carrying::addresses;
+use crate::plan::releases::HOOK;
 
 /// What Helm keeps when a release goes.
 pub(crate) const POLICY: &str = "helm.sh/resource-policy";
@@ -23,6 +25,7 @@ pub(crate) struct Finish {
     known: KnownImages,
     expansion: Expansion,
     logins: BTreeMap<Namespace, KubernetesName>,
+    release: ReleaseName,
     /// The release's own namespace.
     namespace: Namespace,
     wide: BTreeSet<(String, String)>,
@@ -37,6 +40,7 @@ pub(crate) struct FinishInputs {
     /// What pods log in to the registry with, by where that Secret lies.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     pub(crate) environments: Namespace,
+    pub(crate) release: ReleaseName,
     pub(crate) namespace: Namespace,
     /// The kinds of the chart's objects that belong to the whole cluster, group and kind each, as the cluster says.
     pub(crate) wide: BTreeSet<(String, String)>,
@@ -61,6 +65,7 @@ impl Finish {
                 ..Expansion::default()
             },
             logins: inputs.logins.clone(),
+            release: inputs.release.clone(),
             namespace: inputs.namespace.clone(),
             wide: inputs.wide.clone(),
             replicas: inputs.replicas.clone(),
@@ -75,6 +80,7 @@ impl Finish {
     ) -> Result<Value, Error> {
         self.place(&mut object);
         forget_our_marks(&mut object);
+        self.mark_hook(&mut object);
         if is_definition(&object) {
             keep(&mut object);
             return Ok(object);
@@ -114,6 +120,19 @@ impl Finish {
             } else if !is_placed {
                 metadata.insert("namespace".to_owned(), json!(self.namespace));
             }
+        }
+    }
+
+    /// Says of a hook whose it is, as Helm says it of all other objects: Helm would delete whatever has its name.
+    fn mark_hook(&self, object: &mut Value) {
+        let annotations = object.pointer_mut("/metadata/annotations");
+        let annotations = annotations.and_then(Value::as_object_mut);
+        if let Some(annotations) = annotations.filter(|it| it.contains_key(HOOK)) {
+            let marks = [
+                (RELEASE.0, json!(self.release)),
+                (RELEASE.1, json!(self.namespace)),
+            ];
+            annotations.extend(marks.map(|(key, value)| (key.to_owned(), value)));
         }
     }
 
@@ -225,6 +244,7 @@ mod tests {
             record,
             logins: [("prod".parse().unwrap(), "login".parse().unwrap())].into(),
             environments: "prod".parse().unwrap(),
+            release: "web".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             wide: [
                 (String::new(), "Namespace".to_owned()),
@@ -299,6 +319,30 @@ mod tests {
             finish(deployment).0["spec"]["replicas"].clone()
         };
         assert_eq!([replicas("w"), replicas("x")], [4, 1]);
+    }
+
+    #[test]
+    fn a_hook_says_whose_it_is() {
+        let annotations = |given: Value| {
+            let mut object = pod("quay.io/org/web:v7");
+            object["metadata"]["annotations"] = given;
+            finish(object).0["metadata"]["annotations"].clone()
+        };
+        let marked = json!({
+            "helm.sh/hook": "pre-install",
+            "meta.helm.sh/release-name": "web",
+            "meta.helm.sh/release-namespace": "prod",
+        });
+        let theirs = json!({
+            "helm.sh/hook": "pre-install",
+            "meta.helm.sh/release-name": "other",
+        });
+        assert_eq!(
+            annotations(json!({ "helm.sh/hook": "pre-install" })),
+            marked
+        );
+        assert_eq!(annotations(theirs), marked);
+        assert_eq!(annotations(json!({ "a": "b" })), json!({ "a": "b" }));
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Network {
         let (mut found, mut all, mut on_every_node) = (false, true, false);
         for object in objects {
             let events = hook_events(object);
-            let is_at = |wanted: &[&str]| events.iter().any(|it| wanted.contains(it));
+            let is_at = |wanted: &[&str]| events.iter().any(|it| wanted.contains(&it.as_str()));
             if !events.is_empty() && !is_at(&AWAITED) {
                 continue;
             }

@@ -156,9 +156,8 @@ fn reserved(document: &Value) -> impl Iterator<Item = String> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let role = group == RBAC && is_kubernetes_role(name);
     [
-        (namespace == Some(RECORDS)).then(|| {
-            format!("is in the namespace `{RECORDS}`, where the records of imports lie")
-        }),
+        (namespace == Some(RECORDS))
+            .then(|| format!("is in the namespace `{RECORDS}`, where the records of imports lie")),
         role.then(|| format!("`{name}` is a name of Kubernetes' own roles")),
     ]
     .into_iter()

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use validator::rules;
 
+use super::hooks::{self, may_run};
 use super::planned::by_identity;
 use super::rendering::served_by;
 use super::sent::is_hook;
@@ -13,7 +14,6 @@ use super::{MANAGER, PlannedRelease, Releasing};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::look_all;
-use crate::model::request::Adopt;
 use crate::plan::finish::is_definition;
 use crate::plan::hidden::Hidden;
 use crate::plan::kinds::Unknown;
@@ -27,10 +27,7 @@ fn definitions_of(objects: &[Object]) -> Vec<&Value> {
 
 /// Those of a release's objects whose kinds are defined neither by these definitions, which come before, nor, for hooks, by
 /// its own: Helm looks up the kinds of all other objects before it writes any, and those of hooks when it makes them.
-fn undefined<'o>(
-    objects: &'o [Object],
-    definitions: &[Value],
-) -> impl Iterator<Item = &'o Object> {
+fn undefined<'o>(objects: &'o [Object], definitions: &[Value]) -> impl Iterator<Item = &'o Object> {
     let before: BTreeSet<String> = definitions.iter().flat_map(served_by).collect();
     let own = definitions_of(objects).into_iter();
     let own: BTreeSet<String> = own.flat_map(served_by).collect();
@@ -114,42 +111,42 @@ impl Releasing<'_> {
         Ok(())
     }
 
-    /// Whether the objects that a release does not have yet are free, or its own by Helm's marks.
+    /// Whether the objects that a release does not have yet are free, or its own; and what its hooks would replace.
     pub(super) async fn check_owners(
         &self,
-        planned: &PlannedRelease,
+        planned: &mut PlannedRelease,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let known = by_identity(&planned.before);
-        // What hooks make goes before they run anew.
-        let is_new = |it: &&Object| !known.contains_key(&it.reference().identity()) && !is_hook(it);
-        let new = planned.objects.iter().filter(is_new);
-        let new: Vec<&ObjectRef> = new.map(Object::reference).collect();
-        let release = &planned.recorded;
-        for live in look_all(self.cluster, &new).await?.into_iter().flatten() {
-            let marks = live.annotations();
-            let mark = |name: &str| marks.get(name).copied();
-            let owner = mark("meta.helm.sh/release-name");
-            let space = mark("meta.helm.sh/release-namespace");
-            if (owner, space)
-                == (
-                    Some(release.name.as_str()),
-                    Some(release.namespace.as_str()),
-                )
-            {
-                continue;
+        let revision = planned.coming();
+        let is_asked = |it: &&Object| {
+            let is_new = !known.contains_key(&it.reference().identity());
+            if is_hook(it) {
+                may_run(it, revision)
+            } else {
+                is_new
             }
-            let what = live.reference().to_string();
-            match (owner, self.asked.request.allowed.adopt.objects) {
-                (Some(owner), _) => {
-                    obstacles.push(Unfit::OwnedByHelm(what, owner.to_owned()).into());
+        };
+        let asked: Vec<&Object> = planned.objects.iter().filter(is_asked).collect();
+        let references: Vec<&ObjectRef> = asked.iter().map(|it| it.reference()).collect();
+        let live = look_all(self.cluster, &references).await?.into_iter();
+        let there = asked.into_iter().zip(live);
+        let adopt = self.asked.request.allowed.adopt.objects;
+        let release = &planned.recorded;
+        let mut replaced = Vec::new();
+        for (object, live) in there.filter_map(|(object, live)| Some((object, live?))) {
+            let before = known.get(&object.reference().identity());
+            let was_hook = before.is_some_and(|it| is_hook(it));
+            if is_hook(object) {
+                match hooks::replaced((&live, was_hook), release, adopt) {
+                    Ok(goes) => replaced.push(goes),
+                    Err(unfit) => obstacles.push(unfit.into()),
                 }
-                (None, Adopt::Allow) => {}
-                (None, Adopt::Refuse) => {
-                    obstacles.push(Unfit::NotOfRelease(what, release.to_string()).into());
-                }
+            } else if let Err(unfit) = hooks::whose((&live, was_hook), release, adopt) {
+                obstacles.push(unfit.into());
             }
         }
+        planned.replaced = replaced;
         Ok(())
     }
 }
@@ -205,7 +202,11 @@ mod tests {
         let rbac = "rbac.authorization.k8s.io/v1";
         let found = forbidden(&[
             object("v1", "Secret", json!({ "name": "s", "namespace": "prod" })),
-            object("v1", "ConfigMap", json!({ "name": "c", "namespace": "metalk8s-solutions" })),
+            object(
+                "v1",
+                "ConfigMap",
+                json!({ "name": "c", "namespace": "metalk8s-solutions" }),
+            ),
             object(rbac, "ClusterRole", json!({ "name": "cluster-admin" })),
         ]);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();

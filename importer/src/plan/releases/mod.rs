@@ -5,6 +5,7 @@
 //! anew each time.
 
 mod checks;
+mod hooks;
 mod planned;
 mod rendering;
 mod sent;
@@ -22,7 +23,7 @@ use validator::CarriedChart;
 
 pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
-pub(crate) use self::sent::{hook_events, is_hook, sent, uninstalled};
+pub(crate) use self::sent::{HOOK, hook_events, is_hook, sent, uninstalled};
 pub(crate) use self::step::{Mend, Step};
 use crate::limits;
 use crate::model::authority::Authority;
@@ -39,7 +40,7 @@ use crate::plan::program;
 use crate::plan::standing::StandingRelease;
 
 /// Counts what finishes objects: other objects of the same chart are another input.
-const FINISHED_AS: &str = "1";
+const FINISHED_AS: &str = "2";
 
 /// The field manager by which Helm applies objects, whatever its program is called.
 const MANAGER: &str = "helm";
@@ -78,6 +79,12 @@ impl Releases {
     /// The same as they are.
     pub(crate) fn objects_before(&self) -> impl Iterator<Item = &Object> {
         self.all.iter().flat_map(|it| &it.before)
+    }
+
+    /// What of them is to be accepted besides the objects themselves.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let all = self.all.iter();
+        all.flat_map(|it| hooks::lines(&it.recorded, &it.replaced))
     }
 
     /// Whether Helm has anything to do.
@@ -188,6 +195,7 @@ impl Releasing<'_> {
             record: self.asked.record.clone(),
             logins: self.logins.clone(),
             environments: self.place.namespace.clone(),
+            release: release.name.clone(),
             namespace: namespace.clone(),
             wide: BTreeSet::new(),
             replicas: BTreeMap::new(),
@@ -237,6 +245,7 @@ impl Releasing<'_> {
             step,
             objects: before.clone(),
             random: Vec::new(),
+            replaced: Vec::new(),
             before,
             finish,
             revision,

@@ -7,6 +7,7 @@ use deployer::{Object, ObjectIdentity};
 use schemas::ChartVersion;
 use serde_json::{Map, Value};
 
+use super::hooks::Replaced;
 use super::sent::{is_hook, is_kept, is_test};
 use super::step::{Mend, Step};
 use crate::model::release::RecordedRelease;
@@ -28,6 +29,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) objects: Vec<Object>,
     /// Those that are others with each rendering.
     pub(crate) random: Vec<String>,
+    /// What Helm deletes before it makes the release's hooks.
+    pub(crate) replaced: Vec<Replaced>,
     /// Those that it has now, as they were sent.
     pub(crate) before: Vec<Object>,
     pub(crate) finish: FinishInputs,
@@ -50,6 +53,11 @@ impl PartialEq for PlannedRelease {
 impl PlannedRelease {
     pub(crate) fn changes(&self) -> bool {
         matches!(self.step, Step::Change(_))
+    }
+
+    /// The revision that it has then.
+    pub(crate) fn coming(&self) -> u32 {
+        self.step.revision(self.revision)
     }
 
     /// The same for people and programs.
@@ -96,6 +104,12 @@ impl PlannedRelease {
         }
     }
 
+    /// What is deleted before this hook is made.
+    fn replaced(&self, hook: &Object) -> Option<&Object> {
+        let mut all = self.replaced.iter().map(|it| &it.live);
+        all.find(|it| it.reference().is_same_object(hook.reference()))
+    }
+
     /// The objects that Helm would make, change or remove, compared with what it sent last.
     pub(crate) fn changed(&self, hidden: &Hidden) -> Vec<PlannedObject> {
         let [before, objects] = [&self.before, &self.objects].map(|it| without_empty(it));
@@ -103,11 +117,13 @@ impl PlannedRelease {
         let mut all = Vec::new();
         for object in objects.iter().filter(|it| !is_test(it)) {
             let before = known.get(&object.reference().identity()).copied();
-            let diff = diff::unified(before, Some(object), hidden);
-            let action = match before {
-                None => "create",
-                Some(_) if diff.is_empty() => continue,
-                Some(_) => "change",
+            let replaced = self.replaced(object);
+            let diff = diff::unified(before.or(replaced), Some(object), hidden);
+            let action = match (replaced, before) {
+                (Some(_), _) => "replace",
+                (None, None) => "create",
+                (None, Some(_)) if diff.is_empty() => continue,
+                (None, Some(_)) => "change",
             };
             let changes = before.map_or_else(Vec::new, |it| deployer::changes(Some(it), object));
             all.push(PlannedObject {

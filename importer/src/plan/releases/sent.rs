@@ -11,7 +11,7 @@ use crate::plan::finish::POLICY;
 use crate::plan::standing::StandingRelease;
 
 /// Where an object says at which events Helm makes it.
-const HOOK: &str = "helm.sh/hook";
+pub(crate) const HOOK: &str = "helm.sh/hook";
 
 /// The objects that Helm sent of a release, its hooks among them, each with the namespace that it lies in.
 pub(crate) async fn sent(
@@ -74,11 +74,13 @@ pub(super) fn named_object(object: &Value) -> String {
     format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
-/// The events at which Helm makes an object; none of one that belongs to the release itself.
-pub(crate) fn hook_events(object: &Object) -> Vec<&str> {
+/// The events at which Helm makes an object, in small letters as Helm reads them; none of one that belongs to the release
+/// itself.
+pub(crate) fn hook_events(object: &Object) -> Vec<String> {
     let annotations = object.annotations();
     let events = annotations.get(HOOK).copied().into_iter();
-    events.flat_map(|it| it.split(',')).map(str::trim).collect()
+    let events = events.flat_map(|it| it.split(','));
+    events.map(|it| it.trim().to_ascii_lowercase()).collect()
 }
 
 /// Whether Helm makes an object when something happens, and does not count it to the release.
@@ -113,6 +115,7 @@ mod tests {
         };
         assert!(is_test(&object("test")) && is_hook(&object("test")));
         assert!(is_test(&object("test-success, test")));
+        assert!(is_test(&object("Test")));
         assert!(!is_test(&object("pre-install,test")));
     }
 }

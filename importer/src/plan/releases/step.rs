@@ -30,6 +30,21 @@ pub(crate) enum Mend {
     RollBack(u32),
 }
 
+impl Step {
+    /// The revision that a release has then, whose newest one is this.
+    pub(crate) fn revision(self, newest: Option<u32>) -> u32 {
+        let newest = newest.unwrap_or(0);
+        match self {
+            Self::Keep | Self::Leave => newest,
+            Self::Change(Mend::Nothing) => newest.saturating_add(1),
+            // Nothing is left of those before.
+            Self::Change(Mend::Uninstall) => 1,
+            // Going back is a revision, too.
+            Self::Change(Mend::RollBack(_)) => newest.saturating_add(2),
+        }
+    }
+}
+
 /// What is to be done about a release that would be recorded like this, is recorded like that, and stands so.
 pub(crate) fn step(
     (strategy, adopt): (Strategy, Adopt),
@@ -127,6 +142,19 @@ mod tests {
             let found = managed(known, standing);
             assert_eq!(found, expected, "{known:?} {standing:?}");
         }
+    }
+
+    #[test]
+    fn the_revision_that_comes_is_known_before() {
+        for (mend, newest, expected) in [
+            (Mend::Nothing, None, 1),
+            (Mend::Nothing, Some(3), 4),
+            (Mend::Uninstall, Some(2), 1),
+            (Mend::RollBack(1), Some(3), 5),
+        ] {
+            assert_eq!(Step::Change(mend).revision(newest), expected, "{mend:?}");
+        }
+        assert_eq!(Step::Keep.revision(Some(3)), 3);
     }
 
     #[test]

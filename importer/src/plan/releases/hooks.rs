@@ -1,0 +1,210 @@
+//! Hooks: what Helm makes when something happens to a release. It deletes whatever has a hook's name before it makes the hook,
+//! whosever that is.
+//!
+//! Known attacks and where they stop: a hook of the name of somebody's object, which Helm would delete with all that hangs on
+//! it. What is the release's own is replaced, and so is what is taken over, with consent; everything else is in the way, and
+//! what holds data or other objects always is.
+
+use deployer::Object;
+
+use super::sent::hook_events;
+use crate::model::obstacle::Unfit;
+use crate::model::owner::{Holder, holder};
+use crate::model::release::RecordedRelease;
+use crate::model::request::Adopt;
+
+/// Events that are over once a release is there.
+const INSTALLING: [&str; 2] = ["pre-install", "post-install"];
+/// Events that come only with a later revision than the first, which is planned by itself.
+const UPGRADING: [&str; 2] = ["pre-upgrade", "post-upgrade"];
+/// The kinds, by group, with which data or other objects go.
+const HOLDING: [(&str, &str); 4] = [
+    ("", "Namespace"),
+    ("", "PersistentVolume"),
+    ("", "PersistentVolumeClaim"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+];
+
+/// What Helm deletes before it makes a hook of the same name.
+#[derive(Clone, Debug)]
+pub(crate) struct Replaced {
+    /// The object as it was seen.
+    pub(crate) live: Object,
+    /// Whether it is the release's own, or is taken over.
+    pub(crate) whose: Whose,
+}
+
+/// Whose an object is that a release is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The release's.
+    Own,
+    /// Nobody's, so that it may be taken over.
+    TakenOver,
+}
+
+/// Whether Helm may make a hook before the next revision is planned.
+pub(super) fn may_run(hook: &Object, revision: u32) -> bool {
+    let over = if revision > 1 { INSTALLING } else { UPGRADING };
+    let mut events = hook_events(hook).into_iter();
+    events.any(|it| !over.contains(&it.as_str()))
+}
+
+/// Whose an object is that is there where a release has one of its name, or why it is in the way. `was_hook` says that the
+/// release's last revision has a hook of this name.
+pub(super) fn whose(
+    (live, was_hook): (&Object, bool),
+    release: &RecordedRelease,
+    adopt: Adopt,
+) -> Result<Whose, Unfit> {
+    let what = live.reference().to_string();
+    match holder(live) {
+        Holder::Release(namespace, name)
+            if (namespace, name) == (release.namespace.as_str(), release.name.as_str()) =>
+        {
+            Ok(Whose::Own)
+        }
+        Holder::Release(_, name) => Err(Unfit::OwnedByHelm(what, name.to_owned())),
+        // Helm itself marks no hooks; a revision that others have written could name anything, but what is no hook by its own
+        // annotations was not made as one.
+        Holder::Nobody if was_hook && !hook_events(live).is_empty() => Ok(Whose::Own),
+        Holder::Nobody if adopt == Adopt::Allow => Ok(Whose::TakenOver),
+        Holder::Nobody => Err(Unfit::NotOfRelease(what, release.to_string())),
+    }
+}
+
+/// The same of what a hook would replace.
+pub(super) fn replaced(
+    (live, was_hook): (&Object, bool),
+    release: &RecordedRelease,
+    adopt: Adopt,
+) -> Result<Replaced, Unfit> {
+    let kind = (live.gvk().group.as_str(), live.gvk().kind.as_str());
+    if HOLDING.contains(&kind) {
+        let what = live.reference().to_string();
+        return Err(Unfit::HeldByHook(what, release.to_string()));
+    }
+    Ok(Replaced {
+        live: live.clone(),
+        whose: whose((live, was_hook), release, adopt)?,
+    })
+}
+
+/// What is to be accepted of what hooks replace.
+pub(super) fn lines(release: &RecordedRelease, replaced: &[Replaced]) -> Vec<String> {
+    let taken = replaced.iter().filter(|it| it.whose == Whose::TakenOver);
+    taken
+        .map(|it| {
+            let what = it.live.reference();
+            format!("{what} is deleted, and made anew by a hook of the {release}")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::release::tests::recorded;
+
+    const OWN: [(&str, &str); 2] = [
+        ("meta.helm.sh/release-name", "web"),
+        ("meta.helm.sh/release-namespace", "prod"),
+    ];
+    const HOOK: [(&str, &str); 1] = [("helm.sh/hook", "pre-install")];
+
+    fn live((api_version, kind): (&str, &str), annotations: &[(&str, &str)]) -> Object {
+        let annotations: Value = annotations
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), json!(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        let namespace =
+            (!kind.ends_with("e") && kind != "CustomResourceDefinition").then_some("prod");
+        let metadata = json!({ "name": "a", "namespace": namespace, "annotations": annotations });
+        let object = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
+        Object::new(object).unwrap()
+    }
+
+    fn found(live: &Object, was_hook: bool, adopt: Adopt) -> Result<Whose, String> {
+        let found = replaced((live, was_hook), &recorded("web", None), adopt);
+        found.map(|it| it.whose).map_err(|it| it.to_string())
+    }
+
+    #[test]
+    fn a_hook_replaces_only_what_is_the_releases_own_or_taken_over() {
+        let job = |annotations| live(("batch/v1", "Job"), annotations);
+        let theirs = [OWN[0], ("meta.helm.sh/release-namespace", "other")];
+        let not_ours = "Job prod/a already exists, and is not of the release prod/web";
+        let of_helm = "Job prod/a already exists and belongs to the Helm release `web`";
+        use Adopt::{Allow, Refuse};
+        for (annotations, was_hook, adopt, expected) in [
+            (&OWN[..], false, Refuse, Ok(Whose::Own)),
+            (&HOOK, true, Refuse, Ok(Whose::Own)),
+            (&HOOK, false, Refuse, Err(not_ours)),
+            (&HOOK, false, Allow, Ok(Whose::TakenOver)),
+            // A tenant's revision says so, and the object does not.
+            (&[], true, Refuse, Err(not_ours)),
+            (&[], true, Allow, Ok(Whose::TakenOver)),
+            (&theirs, true, Allow, Err(of_helm)),
+        ] {
+            let found = found(&job(annotations), was_hook, adopt);
+            let expected = expected.map_err(str::to_owned);
+            assert_eq!(found, expected, "{annotations:?} {was_hook} {adopt:?}");
+        }
+    }
+
+    #[test]
+    fn what_holds_data_or_objects_is_never_replaced() {
+        for kind in [
+            ("v1", "Namespace"),
+            ("v1", "PersistentVolume"),
+            ("v1", "PersistentVolumeClaim"),
+            ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        ] {
+            for annotations in [&OWN[..], &HOOK, &[]] {
+                let found = found(&live(kind, annotations), true, Adopt::Allow).unwrap_err();
+                let words =
+                    "exists, and a hook of the release prod/web has its name: Helm would delete it";
+                assert!(found.contains(words), "{kind:?}: {found}");
+            }
+        }
+        let other = live(("a.test/v1", "Namespace"), &OWN);
+        assert_eq!(found(&other, false, Adopt::Refuse), Ok(Whose::Own));
+    }
+
+    #[test]
+    fn only_what_is_taken_over_is_to_be_accepted() {
+        let of = |whose| Replaced {
+            live: live(("batch/v1", "Job"), &HOOK),
+            whose,
+        };
+        let lines = lines(
+            &recorded("web", None),
+            &[of(Whose::Own), of(Whose::TakenOver)],
+        );
+        let expected = "Job prod/a is deleted, and made anew by a hook of the release prod/web";
+        assert_eq!(lines, [expected]);
+    }
+
+    #[test]
+    fn a_hook_counts_at_every_event_that_may_still_come() {
+        for (events, first, later) in [
+            ("pre-install", true, false),
+            ("Post-Upgrade", false, true),
+            ("pre-install,pre-upgrade", true, true),
+            ("pre-delete", true, true),
+            ("pre-rollback", true, true),
+            ("test", true, true),
+            ("unknown", true, true),
+        ] {
+            let hook = live(("batch/v1", "Job"), &[("helm.sh/hook", events)]);
+            assert_eq!(
+                [may_run(&hook, 1), may_run(&hook, 2)],
+                [first, later],
+                "{events}"
+            );
+        }
+    }
+}
