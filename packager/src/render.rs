@@ -288,7 +288,7 @@ impl Stage<'_> {
             kubernetes: with.kubernetes.map(KubernetesVersion::as_str),
             api_versions: &[],
             definitions,
-            upgrade: false,
+            revision: 1,
         };
         let rendered = self.helm.template(&rendering, self.watch.cancel);
         rendered.map_err(|error| match error {

@@ -69,7 +69,6 @@ const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects`
 const NOT_OF_RELEASE: &str =
     "`--adopt=objects` has the release take it over, and with it go; else remove it or rename it";
 const HELD_BY_HOOK: &str = "choose another namespace with `--namespace`, or ask the publisher to make it as an object of the chart and not as a hook";
-const NOT_AS_PLANNED: &str = "the chart makes something else once it sees the cluster (`lookup`, or what a plan made before cannot know): plan again; if it comes again, tell its publisher";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
 const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each parameter takes";
@@ -198,7 +197,6 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::ReleaseTaken(..) => RELEASE_TAKEN,
         Unfit::NotOfRelease(..) => NOT_OF_RELEASE,
         Unfit::HeldByHook(..) => HELD_BY_HOOK,
-        Unfit::NotAsPlanned(..) => NOT_AS_PLANNED,
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::LeftBehind(..) => LEFT_BEHIND,
         Unfit::OwnedByHelm(..) => HELM,

@@ -28,8 +28,8 @@ pub(crate) static HELM: LazyLock<String> = LazyLock::new(|| {
 pub(crate) const SERVER: &str = "registry.example.test/example/server:1.0.0";
 
 /// A chart with what charts have: a server by an image of upstream's, another one by values, a hook, a definition in
-/// `crds/`, something random, a test, and notes.
-const TEMPLATES: [(&str, &str); 5] = [
+/// `crds/`, a random password, a test of a random name, an object of each revision, and notes.
+const TEMPLATES: [(&str, &str); 7] = [
     (
         "web.yaml",
         "apiVersion: apps/v1
@@ -86,6 +86,22 @@ data: {password: {{ .data.password }}}
 {{- else }}
 data: {password: {{ randAlphaNum 16 | b64enc }}}
 {{- end }}
+",
+    ),
+    // A name of its own for each rendering, and one for each revision, as charts have them for tests and Jobs.
+    (
+        "test.yaml",
+        "apiVersion: v1
+kind: Pod
+metadata: {name: '{{ .Release.Name }}-test-{{ randAlphaNum 5 | lower }}', annotations: {helm.sh/hook: test}}
+spec: {restartPolicy: Never, containers: [{name: test, image: 'SERVER', args: [--version]}]}
+",
+    ),
+    (
+        "revision.yaml",
+        "apiVersion: v1
+kind: ConfigMap
+metadata: {name: '{{ .Release.Name }}-r{{ .Release.Revision }}'}
 ",
     ),
     ("NOTES.txt", "{{ .Release.Name }} is there\n"),
@@ -282,7 +298,7 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
         "install release prod/web (web 1.0.0)",
         "create Deployment prod/web",
         "create Job prod/web-setup",
-        "made at random, another one when it is sent: Secret web",
+        "made at random, others in each plan: Secret web, Pod web-test-",
         "proof     a pod pulls",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
@@ -292,6 +308,8 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     assert_eq!(release["action"], "install", "{shown}");
     import(&site, &first, &[]).success();
     assert_eq!(statuses(&site), ["deployed"]);
+    site.kubectl("prod", &["get", "configmap", "web-r1"])
+        .success();
 
     // Every image comes from the site, whichever way the chart names it.
     let expected = format!("{}/shop/server:1.0.0@sha256:", site.pull_registry());
@@ -350,6 +368,12 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     // The password is the one that the chart finds in the cluster.
     for words in ["change Deployment prod/web-side", "Secret"] {
         assert!(!shown.contains(words), "{words}: {shown}");
+    }
+    for words in [
+        "create ConfigMap prod/web-r2",
+        "remove ConfigMap prod/web-r1",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
     }
     // Helm is handed the number of pods that they have set, which it had not sent before.
     let changed =

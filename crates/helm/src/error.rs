@@ -47,6 +47,14 @@ pub enum HelmError {
         /// The last that it said.
         said: String,
     },
+    /// It did what it was asked to, and what it says of that cannot be read.
+    #[error("helm {verb} printed something else than a release")]
+    Printed {
+        /// What it was asked to do.
+        verb: &'static str,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
     /// It did not end in time.
     #[error("helm {verb} did not end within {} s", limit.as_secs())]
     TooLong {

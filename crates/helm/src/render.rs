@@ -1,13 +1,16 @@
-//! What a chart comes to with values, as Helm renders it without a cluster.
+//! What a chart comes to with values, as Helm renders it without a cluster, or for the next revision of a release.
 
 use schemas::{Namespace, ReleaseName};
+use serde_json::{Value, json};
 use watch::Cancel;
 
 use crate::error::HelmError;
+use crate::home::Home;
 use crate::install::Access;
 use crate::limits;
 use crate::program::Helm;
 use crate::run::Run;
+use crate::stored::Stored;
 
 /// What is rendered.
 #[derive(Clone, Copy, Debug)]
@@ -26,65 +29,103 @@ pub struct Rendering<'a> {
     pub api_versions: &'a [String],
     /// Whether the files of `crds/` come with it.
     pub definitions: bool,
-    /// Whether the chart is told that the release is there already.
-    pub upgrade: bool,
+    /// The revision that it would be. Of any but the first the chart is told that the release is there already.
+    pub revision: u32,
 }
 
+/// What Helm runs with so that it keeps releases in its memory, and the cluster is only read.
+const IN_MEMORY: (&str, &str) = ("HELM_DRIVER", "memory");
+/// Where it finds those that are there.
+const RELEASES: &str = "HELM_MEMORY_DRIVER_DATA";
+/// What holds for it as for the change that it shows: see [`Helm::upgrade`].
+const SHOWING: [&str; 3] = ["install", "skip-crds", "reset-values"];
+
 impl Helm {
-    /// The objects of a chart, of its hooks and of its tests, as one stream of YAML. This opens no socket.
+    /// The objects of a chart, of its hooks and of its tests, as one stream of YAML. This opens no socket, and the chart is
+    /// told of the first revision, whichever it would be.
     pub fn template(
         &self,
         rendering: &Rendering<'_>,
         cancel: Cancel<'_>,
     ) -> Result<Vec<u8>, HelmError> {
-        self.render(rendering, None, cancel)
-    }
-
-    /// The same where templates see what is in a cluster; nothing is written there. They are told its version and its API
-    /// versions, and objects of other kinds are refused.
-    pub fn template_in(
-        &self,
-        rendering: &Rendering<'_>,
-        access: &Access,
-        cancel: Cancel<'_>,
-    ) -> Result<Vec<u8>, HelmError> {
-        self.render(rendering, Some(access), cancel)
-    }
-
-    fn render(
-        &self,
-        rendering: &Rendering<'_>,
-        access: Option<&Access>,
-        cancel: Cancel<'_>,
-    ) -> Result<Vec<u8>, HelmError> {
         let home = self.home()?;
-        let write = |name, bytes| home.write(name, bytes).map_err(|it| self.failed(it));
-        let chart = write("chart.tgz", rendering.chart)?;
-        let values = write("values.yaml", rendering.values)?;
-        let mut run = Run::new(&home, "template");
-        run.time = limits::RENDERING;
-        run.arguments([rendering.release.as_str().into(), chart.into()]);
-        run.flag("namespace", rendering.namespace.as_str());
-        run.flag("values", values);
+        let mut run = self.rendering(&home, "template", rendering)?;
         if let Some(version) = rendering.kubernetes {
             run.flag("kube-version", version);
         }
         for version in rendering.api_versions {
             run.flag("api-versions", version);
         }
-        if let Some(access) = access {
-            run.environment.clone_from(&access.environment);
-            run.flag("dry-run", "server");
-            if let Some(context) = &access.context {
-                run.flag("kube-context", context);
-            }
-        }
         if rendering.definitions {
             run.flag("include-crds", "true");
         }
-        if rendering.upgrade {
+        if rendering.revision > 1 {
             run.flag("is-upgrade", "true");
         }
         self.run(&run, cancel)
+    }
+
+    /// The same as it would be sent to a cluster in this revision: templates see what is there, its version and its API
+    /// versions, instead of those that are given. Nothing is written there, and what it keeps of releases is not read.
+    pub fn preview(
+        &self,
+        rendering: &Rendering<'_>,
+        access: &Access,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<u8>, HelmError> {
+        let home = self.home()?;
+        let mut run = self.rendering(&home, "upgrade", rendering)?;
+        let releases = earlier(rendering).to_string();
+        let releases = home.write("releases.yaml", releases.as_bytes());
+        let releases = releases.map_err(|it| self.failed(it))?;
+        run.environment.clone_from(&access.environment);
+        let (driver, memory) = IN_MEMORY;
+        run.environment.push((driver.into(), memory.into()));
+        run.environment.push((RELEASES.into(), releases.into()));
+        for flag in SHOWING {
+            run.flag(flag, "true");
+        }
+        if let Some(context) = &access.context {
+            run.flag("kube-context", context);
+        }
+        run.flag("dry-run", "server");
+        run.flag("output", "json");
+        let printed = self.run(&run, cancel)?;
+        let verb = "upgrade";
+        let printed = Stored::printed(&printed);
+        let printed = printed.map_err(|source| HelmError::Printed { verb, source })?;
+        Ok(printed.stream().into_bytes())
+    }
+
+    /// A run over this release, chart and values.
+    fn rendering<'a>(
+        &self,
+        home: &'a Home,
+        verb: &'static str,
+        rendering: &Rendering<'_>,
+    ) -> Result<Run<'a>, HelmError> {
+        let write = |name, bytes| home.write(name, bytes).map_err(|it| self.failed(it));
+        let chart = write("chart.tgz", rendering.chart)?;
+        let values = write("values.yaml", rendering.values)?;
+        let mut run = Run::new(home, verb);
+        run.time = limits::RENDERING;
+        run.arguments([rendering.release.as_str().into(), chart.into()]);
+        run.flag("namespace", rendering.namespace.as_str());
+        run.flag("values", values);
+        Ok(run)
+    }
+}
+
+/// The releases that are there before: one without objects, if there is a revision before.
+fn earlier(rendering: &Rendering<'_>) -> Value {
+    match rendering.revision.checked_sub(1) {
+        None | Some(0) => json!([]),
+        Some(revision) => json!([{
+            "name": rendering.release,
+            "namespace": rendering.namespace,
+            "version": revision,
+            "info": { "status": "deployed" },
+            "chart": { "metadata": { "apiVersion": "v2", "name": "earlier", "version": "0.0.0" } },
+        }]),
     }
 }

@@ -156,6 +156,19 @@ pub enum StoredError {
 }
 
 impl Stored {
+    /// All objects, those of the hooks behind the others, as one stream of YAML.
+    #[must_use]
+    pub fn stream(&self) -> String {
+        let hooks = self.hooks.iter().map(String::as_str);
+        let parts = std::iter::once(self.manifest.as_str()).chain(hooks);
+        parts.collect::<Vec<_>>().join("\n---\n")
+    }
+
+    /// Reads what Helm prints of a release.
+    pub(crate) fn printed(json: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice::<Document>(json).map(Self::from)
+    }
+
     /// Reads the value of [`KEY`] as an API server returns it.
     pub fn read(data: &str) -> Result<Self, StoredError> {
         if data.len() > limits::STORED {

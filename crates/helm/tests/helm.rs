@@ -68,7 +68,7 @@ fn a_rendering_opens_no_socket() {
             kubernetes: Some("1.31.0"),
             api_versions: &[],
             definitions: true,
-            upgrade: false,
+            revision: 1,
         };
         let rendered = helm.template(&rendering, Cancel::never());
         (rendered, fs::read_to_string(&log).unwrap())
@@ -97,7 +97,7 @@ fn render_as(
         kubernetes: Some("1.31.0"),
         api_versions: &["example.test/v1/Thing".to_owned()],
         definitions: true,
-        upgrade: false,
+        revision: 1,
     };
     let said = helm.template(&rendering, cancel)?;
     Ok(String::from_utf8(said).unwrap())
@@ -208,7 +208,7 @@ fn chart_with_hooks() -> Vec<u8> {
         (
             "templates/a.yaml",
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: object}\n\
-            data: {a: {{ .Values.a | quote }}, upgrade: \"{{ .Release.IsUpgrade }}\"}\n",
+            data: {a: {{ .Values.a | quote }}, upgrade: \"{{ .Release.IsUpgrade }}\", revision: \"{{ .Release.Revision }}\"}\n",
         ),
         (
             "templates/b.yaml",
@@ -235,7 +235,7 @@ fn a_chart_is_told_that_its_release_is_there() {
             kubernetes: None,
             api_versions: &[],
             definitions: true,
-            upgrade,
+            revision: if upgrade { 2 } else { 1 },
         };
         let said = helm.template(&rendering, Cancel::never()).unwrap();
         let said = String::from_utf8(said).unwrap();
@@ -416,6 +416,32 @@ fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_
         let told = format!("a: \"built in\", upgrade: \"{upgrade}\"");
         for part in [&told, "name: object", "name: hook", "name: test"] {
             assert!(sent.contains(part), "{part}: {sent}");
+        }
+    }
+}
+
+/// The server forbids everything but its version and its kinds: nothing else is asked for.
+#[test]
+fn a_change_is_shown_in_the_revision_that_comes_and_no_release_is_looked_at() {
+    let helm = Helm::at(&program("helm")).unwrap();
+    for (revision, upgrade) in [(1, false), (2, true), (7, true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let access = in_memory(directory.path(), INSTALLED);
+        let rendering = Rendering {
+            release: &"shop".parse().unwrap(),
+            namespace: &"there".parse().unwrap(),
+            chart: &chart_with_hooks(),
+            values: b"{a: given}",
+            kubernetes: None,
+            api_versions: &[],
+            definitions: false,
+            revision,
+        };
+        let shown = helm.preview(&rendering, &access, Cancel::never()).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        let told = format!("a: \"given\", upgrade: \"{upgrade}\", revision: \"{revision}\"");
+        for part in [&told, "name: object", "name: hook", "name: test"] {
+            assert!(shown.contains(part), "{part}: {shown}");
         }
     }
 }

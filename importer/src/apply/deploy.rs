@@ -13,7 +13,6 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::check_owner;
 use crate::model::release::updated;
 use crate::plan::Ready;
@@ -320,8 +319,7 @@ fn is_for_good(error: &Error) -> bool {
         | Error::Helm {
             source: helm::HelmError::Failed { .. } | helm::HelmError::TooLong { .. },
             ..
-        }
-        | Error::Refused(Obstacle::Unfit(Unfit::NotAsPlanned(..))) => true,
+        } => true,
         Error::Cluster(error) => matches!(
             error,
             E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. } | E::NotEstablished { .. }

@@ -20,7 +20,6 @@ use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, ReleaseChange};
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::{RecordedRelease, joined};
 use crate::model::request::{Adopt, HelmProgram};
 use crate::model::vocabulary as v;
@@ -28,7 +27,7 @@ use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::releases::{Mend, PlannedRelease, Step, sent};
 use crate::plan::standing::StandingRelease;
-use crate::renderer::{Approved, reason};
+use crate::renderer;
 
 /// Kinds whose objects can be seen to wait for something.
 const AWAITED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "Pod"];
@@ -159,7 +158,7 @@ impl Ready<'_> {
             Mend::Uninstall => hand.uninstall(release, leased).await?,
             Mend::RollBack(revision) => hand.roll_back(release, revision, leased).await?,
         }
-        self.upgrade(&hand, (deployment, planned), leased).await?;
+        self.upgrade(&hand, planned, leased).await?;
         leased.changed(release.to_string());
         self.know_revision(release, leased).await?;
         self.progress(deployment, leased).write(leased).await
@@ -216,7 +215,7 @@ impl Ready<'_> {
     async fn upgrade(
         &self,
         hand: &Hand,
-        (deployment, planned): (&Deployment, &PlannedRelease),
+        planned: &PlannedRelease,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let release = &planned.recorded;
@@ -227,7 +226,7 @@ impl Ready<'_> {
         (leased.tell)(Event::Release(release.to_string(), change));
         let home = hand.helm.home().map_err(|error| failed(release, error))?;
         let home = Arc::new(home);
-        let run = self.run_of(deployment, planned, &home)?;
+        let run = self.run_of(planned, &home)?;
         let kept = Arc::clone(&home);
         let work = hand.run(move |helm, access, cancel| {
             let done = run.go(helm, access, cancel);
@@ -242,10 +241,6 @@ impl Ready<'_> {
         let Err(said) = done else {
             return Ok(());
         };
-        if let Some(words) = reason(&home.path("")) {
-            let release = release.to_string();
-            return Err(Obstacle::from(Unfit::NotAsPlanned(release, words)).into());
-        }
         Err(match (seen, said) {
             (Some(seen), said @ HelmError::Failed { .. }) => Error::Unready {
                 release: release.to_string(),
@@ -256,20 +251,13 @@ impl Ready<'_> {
         })
     }
 
-    /// All that a run needs, with what it may send written into its directory.
-    fn run_of(
-        &self,
-        deployment: &Deployment,
-        planned: &PlannedRelease,
-        home: &Home,
-    ) -> Result<UpgradeRun, Error> {
+    /// All that a run needs, with what it sends written into its directory.
+    fn run_of(&self, planned: &PlannedRelease, home: &Home) -> Result<UpgradeRun, Error> {
         let (id, release) = (&self.asked.id, &planned.recorded);
         let mut charts = self.asked.accepted.charts().iter();
         let chart = charts.find(|it| it.release.name == release.name);
-        let environment = &deployment.place.environment;
-        let approved = Approved::new((id, environment), &planned.finish, &planned.objects)?;
-        let (name, bytes) = approved.file();
-        let written = home.write(name, &bytes);
+        let (name, stream) = renderer::planned(&planned.objects);
+        let written = home.write(name, stream.as_bytes());
         written.map_err(|source| {
             let program = self.asked.request.helm.renderer.0.clone();
             failed(release, HelmError::Run { program, source })

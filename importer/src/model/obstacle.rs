@@ -355,9 +355,6 @@ pub enum Unfit {
         "{0} exists, and a hook of the {1} has its name: Helm would delete it, and all that it holds"
     )]
     HeldByHook(String, String),
-    /// What a chart renders to at last is not what was planned.
-    #[error("the {0} was not changed: {1}")]
-    NotAsPlanned(String, String),
     /// Objects of these names are the same Solution's in another environment.
     #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
     OwnedElsewhere(SolutionName, String, String),

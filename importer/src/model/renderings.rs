@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use manifests::RenderedObject;
 use schemas::Digest;
+use serde_json::Value;
 
 /// What a chart comes to.
 #[derive(Debug)]
@@ -14,6 +15,29 @@ pub(crate) struct Rendered {
     pub(crate) objects: Vec<RenderedObject>,
     /// Those that are others with each rendering, as messages call them.
     pub(crate) random: Vec<String>,
+}
+
+impl Rendered {
+    /// Whether both come to the same objects but for what is random in them.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let all = |rendered: &Self| {
+            let settled = rendered.objects.iter().map(|it| &it.value);
+            let settled = settled.filter(|it| {
+                let name = named_object(it);
+                !self.random.contains(&name) && !other.random.contains(&name)
+            });
+            let mut settled: Vec<String> = settled.map(ToString::to_string).collect();
+            settled.sort_unstable();
+            settled
+        };
+        self.objects.len() == other.objects.len() && all(self) == all(other)
+    }
+}
+
+/// An object of a rendering, as messages call it.
+pub(crate) fn named_object(object: &Value) -> String {
+    let text = |pointer| manifests::text(object, pointer);
+    format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
 /// Renderings, each by the digest of what went in.
@@ -31,5 +55,37 @@ impl Renderings {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(inputs, Arc::clone(&rendered));
         rendered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_random_makes_no_other_rendering() {
+        let rendered = |password: &str, pod: &str, image: &str| {
+            let objects = [
+                json!({ "kind": "Secret", "metadata": { "name": "web" }, "data": { "p": password } }),
+                json!({ "kind": "Pod", "metadata": { "name": pod } }),
+                json!({ "kind": "Job", "metadata": { "name": "j" }, "image": image }),
+            ];
+            let object = |value| RenderedObject {
+                file: "a".into(),
+                value,
+            };
+            Rendered {
+                objects: objects.map(object).into(),
+                random: vec!["Secret web".to_owned(), format!("Pod {pod}")],
+            }
+        };
+        let shown = rendered("a", "test-x", "good");
+        assert!(shown.is_like(&rendered("b", "test-y", "good")));
+        assert!(!shown.is_like(&rendered("a", "test-x", "evil")));
+        let mut fewer = rendered("a", "test-x", "good");
+        fewer.objects.pop();
+        assert!(!shown.is_like(&fewer));
     }
 }

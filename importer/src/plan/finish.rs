@@ -1,12 +1,10 @@
 //! What an object of a chart becomes between its rendering and the cluster: images get the address that nodes pull from,
-//! with tag and digest; pods log in; definitions stay when the release goes. A pure function: the plan and the
-//! post-renderer, which Helm calls, apply the same one.
+//! with tag and digest; pods log in; definitions stay when the release goes. A pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use manifests::{Address, Compiler, Expansion, KnownImages, Unsettled, pod_specs};
 use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
@@ -32,14 +30,12 @@ pub(crate) struct Finish {
     replicas: BTreeMap<String, u64>,
 }
 
-/// All that a [`Finish`] is made of, as it is handed to the post-renderer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// All that a [`Finish`] is made of.
+#[derive(Clone, Debug)]
 pub(crate) struct FinishInputs {
     pub(crate) record: Record,
     /// What pods log in to the registry with, by where that Secret lies.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
-    pub(crate) environments: Namespace,
     pub(crate) release: ReleaseName,
     pub(crate) namespace: Namespace,
     /// The kinds of the chart's objects that belong to the whole cluster, group and kind each, as the cluster says.
@@ -201,17 +197,6 @@ fn forget_our_marks(object: &mut Value) {
     }
 }
 
-/// The images that the pods of these objects are made with.
-pub(crate) fn images_of_pods<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
-    let of = |object: &'a Value| {
-        let pods = pod_specs(object).into_iter();
-        let pods = pods.filter_map(|pod| object.pointer(&pod));
-        let images = pods.flat_map(crate::plan::proof::images_of);
-        images.map(str::to_owned).collect::<Vec<_>>()
-    };
-    objects.into_iter().flat_map(of).collect()
-}
-
 /// The kinds of these objects, by group and kind.
 pub(crate) fn kinds_of<'a>(
     objects: impl IntoIterator<Item = &'a Value>,
@@ -243,7 +228,6 @@ mod tests {
         let inputs = FinishInputs {
             record,
             logins: [("prod".parse().unwrap(), "login".parse().unwrap())].into(),
-            environments: "prod".parse().unwrap(),
             release: "web".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             wide: [

@@ -201,7 +201,7 @@ fn release(release: &PlannedChart) {
     }
     if !release.random.is_empty() {
         let objects = render::list(&release.random);
-        render::line!("          made at random, another one when it is sent: {objects}");
+        render::line!("          made at random, others in each plan: {objects}");
     }
     if let Some(found) = &release.found {
         render::line!("        ! {found}");

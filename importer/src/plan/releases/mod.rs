@@ -58,7 +58,7 @@ pub(crate) struct Releases {
     pub(crate) helm: Option<Helm>,
 }
 
-/// The same would be done to the same releases. What is random in their objects decides nothing.
+/// The same would be done to the same releases, and the same would be sent.
 impl PartialEq for Releases {
     fn eq(&self, other: &Self) -> bool {
         self.all == other.all && self.going == other.going
@@ -194,7 +194,6 @@ impl Releasing<'_> {
         let finish = FinishInputs {
             record: self.asked.record.clone(),
             logins: self.logins.clone(),
-            environments: self.place.namespace.clone(),
             release: release.name.clone(),
             namespace: namespace.clone(),
             wide: BTreeSet::new(),

@@ -1,5 +1,6 @@
 //! A release, what is to be done about it, and what that changes, for people and programs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -47,12 +48,26 @@ pub(crate) struct PlannedRelease {
 impl PartialEq for PlannedRelease {
     fn eq(&self, other: &Self) -> bool {
         (&self.recorded, self.step, self.revision) == (&other.recorded, other.step, other.revision)
+            && self.decided().eq(other.decided())
     }
 }
 
 impl PlannedRelease {
     pub(crate) fn changes(&self) -> bool {
         matches!(self.step, Step::Change(_))
+    }
+
+    /// What is sent, but for the numbers of pods that others set: they may have set another one when it is sent.
+    fn decided(&self) -> impl Iterator<Item = Cow<'_, Value>> {
+        self.objects.iter().map(|object| {
+            let what = object.reference().to_string();
+            if !self.finish.replicas.contains_key(&what) {
+                return Cow::Borrowed(object.as_value());
+            }
+            let mut value = object.as_value().clone();
+            value["spec"]["replicas"] = Value::Null;
+            Cow::Owned(value)
+        })
     }
 
     /// The revision that it has then.

@@ -1,4 +1,4 @@
-//! What Helm would send of a release: its chart, rendered with what the cluster is, and finished as the post-renderer will.
+//! What is sent of a release: its chart, rendered with what the cluster is, and finished.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 use watch::Cancel;
 
-use super::sent::{named_object, objects};
+use super::sent::objects;
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::gate::{Course, Gate, Passage};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit, named};
 use crate::model::owner::look_all;
 use crate::model::release::RecordedRelease;
-use crate::model::renderings::Rendered;
+use crate::model::renderings::{Rendered, named_object};
 use crate::plan::carrying::is_scaled;
 use crate::plan::finish::{Finish, is_definition, kinds_of};
 
@@ -56,7 +56,7 @@ impl Releasing<'_> {
         (chart, there): (&CarriedChart, &Capabilities),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let gate = if sees(chart, planned, there) {
+        let gate = if sees(planned, there) {
             let release = &planned.recorded;
             let passage = Passage::new(&release.namespace, &release.name);
             Some(Gate::open(self.cluster, passage, Course::Look).await?)
@@ -71,7 +71,7 @@ impl Releasing<'_> {
             values: planned.values.clone(),
             kubernetes: there.kubernetes.clone(),
             api_versions: there.api_versions.clone(),
-            upgrade: planned.revision.is_some(),
+            revision: planned.coming(),
             access: gate.as_ref().map(Gate::access),
         });
         let rendered = match self.rendered(&rendering, chart, &planned.recorded).await? {
@@ -107,7 +107,7 @@ impl Releasing<'_> {
     }
 
     /// What a rendering comes to, twice where it can be another thing each time. What the cluster has a part in is looked at
-    /// anew.
+    /// anew; as long as it comes to the same, what was shown is what is sent, with all that is random in it.
     async fn rendered(
         &self,
         rendering: &Arc<OwnedRendering>,
@@ -116,8 +116,9 @@ impl Releasing<'_> {
     ) -> Result<Result<Arc<Rendered>, HelmError>, Error> {
         let renderings = &self.asked.renderings;
         let inputs = rendering.inputs(chart);
+        let kept = renderings.get(&inputs);
         if rendering.access.is_none()
-            && let Some(rendered) = renderings.get(&inputs)
+            && let Some(rendered) = kept
         {
             return Ok(Ok(rendered));
         }
@@ -140,7 +141,11 @@ impl Releasing<'_> {
             random.extend(differing.map(|it| named_object(&it.value)));
         }
         let objects = first;
-        Ok(Ok(renderings.keep(inputs, Rendered { objects, random })))
+        let rendered = Rendered { objects, random };
+        Ok(Ok(match kept.filter(|kept| kept.is_like(&rendered)) {
+            Some(kept) => kept,
+            None => renderings.keep(inputs, rendered),
+        }))
     }
 
     /// The kinds of these objects that belong to the whole cluster. Of those that come with the release it says so itself.
@@ -192,10 +197,10 @@ impl Releasing<'_> {
     }
 }
 
-/// Whether the rendering sees what is in the cluster: where the chart looks there and there can be anything of its own. Helm
-/// knows no kind then but those of the cluster.
-fn sees(chart: &CarriedChart, planned: &PlannedRelease, capabilities: &Capabilities) -> bool {
-    chart.asks.cluster && planned.revision.is_some() && !capabilities.are_coming
+/// Whether the rendering sees what is in the cluster: where there can be anything of its own. Helm knows no API versions then
+/// but those of the cluster.
+fn sees(planned: &PlannedRelease, there: &Capabilities) -> bool {
+    planned.coming() > 1 && !there.are_coming
 }
 
 /// A rendering that can go to another thread.
@@ -207,7 +212,7 @@ struct OwnedRendering {
     values: String,
     kubernetes: String,
     api_versions: Vec<String>,
-    upgrade: bool,
+    revision: u32,
     access: Option<Access>,
 }
 
@@ -221,7 +226,7 @@ impl OwnedRendering {
             "values": self.values,
             "kubernetes": self.kubernetes,
             "apiVersions": self.api_versions,
-            "upgrade": self.upgrade,
+            "revision": self.revision,
         });
         Digest::new(Sha256::digest(told.to_string()).into())
     }
@@ -239,11 +244,11 @@ impl OwnedRendering {
                 kubernetes: Some(&this.kubernetes),
                 api_versions: &this.api_versions,
                 definitions: false,
-                upgrade: this.upgrade,
+                revision: this.revision,
             };
             match &this.access {
                 None => this.helm.template(&rendering, Cancel::never()),
-                Some(access) => this.helm.template_in(&rendering, access, Cancel::never()),
+                Some(access) => this.helm.preview(&rendering, access, Cancel::never()),
             }
         });
         let rendered = rendered.await.expect("a rendering does not panic");

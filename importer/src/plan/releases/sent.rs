@@ -3,7 +3,7 @@
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use manifests::RenderedObject;
 use schemas::SolutionName;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::model::error::Error;
 use crate::model::release::RecordedRelease;
@@ -19,9 +19,7 @@ pub(crate) async fn sent(
     standing: &StandingRelease,
     release: &RecordedRelease,
 ) -> Result<Vec<Object>, Error> {
-    let hooks = standing.newest.hooks.iter().map(String::as_str);
-    let stream = std::iter::once(standing.newest.manifest.as_str()).chain(hooks);
-    let stream = stream.collect::<Vec<_>>().join("\n---\n");
+    let stream = standing.newest.stream();
     let mut all = Vec::new();
     for RenderedObject { value, .. } in objects(release, stream.as_bytes())? {
         let mut object = value;
@@ -66,12 +64,6 @@ pub(super) fn objects(
         release: release.to_string(),
         source,
     })
-}
-
-/// An object of a rendering, as messages call it.
-pub(super) fn named_object(object: &Value) -> String {
-    let text = |pointer| manifests::text(object, pointer);
-    format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
 /// The events at which Helm makes an object, in small letters as Helm reads them; none of one that belongs to the release
