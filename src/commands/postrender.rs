@@ -1,4 +1,4 @@
-//! `solution postrender`: called by Helm, and by nobody else, with all that it is about to send.
+//! `solution postrender`: called by Helm, and by nobody else; it answers with what is to be sent.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::Args;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// Finish what Helm is about to send, and refuse what its plan did not show
+/// Pass on to Helm what its plan showed
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The directory of the run

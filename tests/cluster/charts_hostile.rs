@@ -96,3 +96,59 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
     import(&site, &first, &[]).success();
     assert_eq!(by(), "web");
 }
+
+const READING: &str = r#"apiVersion: v1
+kind: ConfigMap
+metadata: {name: web-{{ .Release.Revision }}}
+data:
+  has: {{ .Capabilities.APIVersions.Has "hostile.example.test/v1/Cart" | quote }}
+  theirs: {{ lookup "v1" "Secret" "charts-reading-theirs" "key" | toJson | quote }}
+  own: {{ (lookup "v1" "ConfigMap" .Release.Namespace "own").data | toJson | quote }}
+  chance: {{ randAlphaNum 16 | quote }}
+"#;
+const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.hostile.example.test}
+spec:
+  group: hostile.example.test
+  scope: Namespaced
+  names: {kind: Cart, plural: carts, singular: cart, listKind: CartList}
+  versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+";
+
+#[test]
+fn what_templates_read_elsewhere_is_accepted_and_what_was_shown_is_sent() {
+    let site = site("charts-reading");
+    let theirs = "{apiVersion: v1, kind: Namespace, metadata: {name: charts-reading-theirs}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: charts-reading-theirs}, stringData: {k: hidden}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: own, namespace: prod}, data: {a: b}}
+";
+    site.apply(theirs).success();
+    site.desk.write("1.0.0/web/crds/carts.yaml", DEFINITION);
+    let first = pack(&site, "1.0.0", &[("a", READING)]);
+    let refused = import(&site, &first, &[]).failure(1);
+    let line = "the templates of the release prod/web read secrets charts-reading-theirs/key";
+    assert!(refused.contains("--accept"), "{refused}");
+    let accept = ["--accept", id_in(&refused)];
+    let shown = import(&site, &first, &[&accept[..], &["--dry-run"]].concat()).success();
+    assert!(shown.contains(line), "{shown}");
+    assert!(!shown.contains("configmaps prod/own"), "{shown}");
+
+    // A first installation sees the cluster, and what comes before it.
+    import(&site, &first, &accept).success();
+    let data = |name: &str, key: &str| {
+        let field = format!("{{.data.{key}}}");
+        site.field("prod", &format!("configmap/{name}"), &field)
+    };
+    assert_eq!(data("web-1", "has"), "true");
+    assert_eq!(data("web-1", "own"), r#"{"a":"b"}"#);
+    assert!(data("web-1", "theirs").contains("aGlkZGVu"));
+
+    // An upgrade is in the next revision, and what was accepted is not asked for again.
+    let second = pack(&site, "1.1.0", &[("a", &READING.replace("has:", "had:"))]);
+    import(&site, &second, &[]).success();
+    assert_eq!(data("web-2", "had"), "true");
+}

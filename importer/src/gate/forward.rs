@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
 use tokio::sync::{mpsc, oneshot};
 
+use super::discovery;
 use super::policy::{Asked, Going, Lookup, Passage, Phase, Shown, Verdict};
 use super::target::Place;
 use super::wire::{self, Request};
@@ -156,6 +157,7 @@ impl Desk {
                 return self.changes((&group, &plural), request, to).await;
             }
             Verdict::Look => self.look(request).await,
+            Verdict::Discover => self.discover(request).await,
             Verdict::Show(shown) => self.show(&shown, request).await,
             Verdict::Answer(lookup) => Ok(Answer::json(lookup.status, &lookup.body)),
             Verdict::Absent => Ok(Answer::absent()),
@@ -250,6 +252,36 @@ impl Desk {
         // What a template was told first it is told again.
         let lookup = passage.lookups.entry(target).or_insert(lookup);
         Ok(Answer::json(lookup.status, &lookup.body))
+    }
+
+    /// Sends it, and adds to the answer what is coming, in the form that the server has chosen.
+    async fn discover(&self, request: Request) -> Result<Answer, deployer::Error> {
+        let path = request
+            .target
+            .split('?')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let mut passed = self.cluster.pass(passing(request)).await?;
+        let bytes = all_of(&mut passed).await;
+        let bytes = bytes.map_err(|problem| deployer::Error::Answer {
+            doing: format!("GET {path}"),
+            problem,
+        })?;
+        let (status, body) = match serde_json::from_slice(&bytes) {
+            Ok(body) => discovery::with(&self.passage().coming, &path, (passed.status, body)),
+            // Nothing is added to a form that is not known.
+            Err(_) => (passed.status, Value::Null),
+        };
+        Ok(Answer {
+            status,
+            headers: passed.headers,
+            body: if body.is_null() {
+                bytes
+            } else {
+                body.to_string().into_bytes()
+            },
+        })
     }
 
     /// Sends it, and shows what may be seen of the answer.

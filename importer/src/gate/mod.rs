@@ -3,6 +3,7 @@
 //! may pass is sent over our own connection. The gate is there as long as its value: without this process, or once its
 //! Lease is lost, a Helm that still runs can do nothing any more.
 
+mod discovery;
 mod forward;
 mod policy;
 mod serve;
@@ -14,5 +15,6 @@ pub(crate) use forward::{Note, Writing};
 #[expect(unused_imports, reason = "changes go through it next")]
 pub(crate) use policy::{Lookup, Lookups, Passage, Planned};
 pub(crate) use serve::{Course, Gate};
+pub(crate) use target::Looked;
 #[expect(unused_imports, reason = "changes go through it next")]
 pub(crate) use target::Place;

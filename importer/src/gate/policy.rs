@@ -42,6 +42,8 @@ pub(crate) struct Passage {
     pub(crate) revisions: BTreeMap<u32, RecordedRevision>,
     /// What templates were told for the plan, by the target of each request.
     pub(crate) lookups: Lookups,
+    /// Definitions that will be there before the release, which templates are told of for the plan.
+    pub(crate) coming: Vec<Value>,
 }
 
 /// What templates asked of a cluster, path and query, and what they were told.
@@ -79,6 +81,8 @@ pub(crate) enum Verdict {
     Pass,
     /// The same, and what it is answered is noted.
     Look,
+    /// It is sent, and what is coming is added to the answer.
+    Discover,
     /// It is sent, and only this of the answer is shown.
     Show(Shown),
     /// It is answered from what was noted, and not sent.
@@ -124,6 +128,7 @@ impl Passage {
             objects: BTreeMap::new(),
             revisions: BTreeMap::new(),
             lookups: Lookups::new(),
+            coming: Vec::new(),
         }
     }
 
@@ -140,6 +145,7 @@ impl Passage {
     pub(crate) fn decide(&self, phase: Phase, asked: &Asked<'_>) -> Verdict {
         let target = Target::of(asked.target);
         match (asked.method, target) {
+            ("GET", Target::Discovery) if self.adds_to(phase, asked.target) => Verdict::Discover,
             ("GET", Target::Discovery) => Verdict::Pass,
             ("GET", Target::Object(place, _)) => self.read(phase, place, asked),
             (
@@ -169,6 +175,11 @@ impl Passage {
             ("DELETE", Target::Object(place, _)) => self.delete(place, asked),
             _ => self.refuse(asked),
         }
+    }
+
+    /// Whether anything may have to be added to an answer about kinds.
+    fn adds_to(&self, phase: Phase, target: &str) -> bool {
+        phase == Phase::Looking && !self.coming.is_empty() && target.starts_with("/apis")
     }
 
     fn refuse(&self, asked: &Asked<'_>) -> Verdict {

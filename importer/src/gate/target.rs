@@ -99,6 +99,43 @@ impl Target {
     }
 }
 
+/// What a template has looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// The namespace that it lies in; none of what is the whole cluster's, or of more than one.
+    pub(crate) namespace: Option<String>,
+    /// What it is, for people.
+    pub(crate) what: String,
+}
+
+impl Looked {
+    /// By the target of the request.
+    pub(crate) fn of(target: &str) -> Self {
+        match Target::of(target) {
+            Target::Object(place, _) => Self {
+                what: place.to_string(),
+                namespace: place.namespace,
+            },
+            Target::Collection {
+                plural,
+                namespace: Some(namespace),
+                ..
+            } => Self {
+                what: format!("all {plural} in {namespace}"),
+                namespace: Some(namespace),
+            },
+            Target::Collection { plural, .. } => Self {
+                what: format!("all {plural} in the whole cluster"),
+                namespace: None,
+            },
+            Target::Discovery | Target::Other => Self {
+                what: target.to_owned(),
+                namespace: None,
+            },
+        }
+    }
+}
+
 impl Query {
     fn of(query: &str) -> Self {
         let mut found = Self::default();
@@ -224,6 +261,28 @@ mod tests {
             "/version/../api/v1/secrets",
         ] {
             assert_eq!(Target::of(target), Target::Other, "{target}");
+        }
+    }
+
+    #[test]
+    fn what_was_looked_at_has_a_name_and_a_place() {
+        for (target, namespace, what) in [
+            (
+                "/api/v1/namespaces/kube-system/secrets/s",
+                Some("kube-system"),
+                "secrets kube-system/s",
+            ),
+            (
+                "/apis/apps/v1/namespaces/a/deployments?limit=1",
+                Some("a"),
+                "all deployments in a",
+            ),
+            ("/api/v1/secrets", None, "all secrets in the whole cluster"),
+            ("/api/v1/namespaces/a", None, "namespaces a"),
+        ] {
+            let namespace = namespace.map(str::to_owned);
+            let what = what.to_owned();
+            assert_eq!(Looked::of(target), Looked { namespace, what }, "{target}");
         }
     }
 }

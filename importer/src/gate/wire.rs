@@ -14,7 +14,7 @@ pub(super) struct Request {
     pub(super) accept: String,
     pub(super) content_type: Option<String>,
     pub(super) body: Vec<u8>,
-    length: usize,
+    pub(super) length: usize,
 }
 
 /// Why a connection ends: there is nothing that could be answered.

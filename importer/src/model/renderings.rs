@@ -8,6 +8,8 @@ use manifests::RenderedObject;
 use schemas::Digest;
 use serde_json::Value;
 
+use crate::gate::Lookups;
+
 /// What a chart comes to.
 #[derive(Debug)]
 pub(crate) struct Rendered {
@@ -15,6 +17,8 @@ pub(crate) struct Rendered {
     pub(crate) objects: Vec<RenderedObject>,
     /// Those that are others with each rendering, as messages call them.
     pub(crate) random: Vec<String>,
+    /// What its templates asked of the cluster, and were told.
+    pub(crate) lookups: Lookups,
 }
 
 impl Rendered {
@@ -78,6 +82,7 @@ mod tests {
             };
             Rendered {
                 objects: objects.map(object).into(),
+                lookups: Lookups::new(),
                 random: vec!["Secret web".to_owned(), format!("Pod {pod}")],
             }
         };

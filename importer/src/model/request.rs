@@ -109,7 +109,7 @@ pub struct HelmProgram {
     pub program: Option<PathBuf>,
     /// The variables that it gets: programs that log in to a cluster need them.
     pub environment: Vec<(OsString, OsString)>,
-    /// What it calls with all that it is about to send, in front of the name of a directory: see [`crate::postrender`].
+    /// What it calls for what is to be sent, in front of the name of a directory: see [`crate::postrender`].
     pub renderer: (PathBuf, Vec<OsString>),
 }
 

@@ -411,7 +411,7 @@ impl Planner<'_> {
         check_distinct(&all, obstacles);
         all.push(labelled(namespace, deployed)?);
         let of = (&self.asked.id, &target.environment, namespace);
-        let beyond = Beyond::of(of, all.split_at(behind))?.and(of, releases.lines());
+        let beyond = Beyond::of(of, all.split_at(behind))?.and(of, releases.lines(namespace));
         let before = live.iter().chain(releases.objects_before()).cloned();
         let before: Vec<Object> = before.collect();
         let after: Vec<Object> = objects.iter().cloned().chain(sent()).collect();

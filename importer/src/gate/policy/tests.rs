@@ -325,6 +325,35 @@ fn a_revision_is_noted_before_it_is_stored() {
 }
 
 #[test]
+fn templates_are_told_of_kinds_that_come_only_for_a_plan() {
+    let mut passage = passage();
+    let decide = |passage: &Passage, phase, target| {
+        let asked = Asked {
+            method: "GET",
+            target,
+            content_type: "",
+            body: b"",
+        };
+        passage.decide(phase, &asked)
+    };
+    assert_eq!(decide(&passage, Phase::Looking, "/apis"), Verdict::Pass);
+    passage.coming = vec![json!({})];
+    for (phase, target, verdict) in [
+        (Phase::Looking, "/apis?timeout=32s", Verdict::Discover),
+        (Phase::Looking, "/apis/a.test/v1", Verdict::Discover),
+        (Phase::Looking, "/openapi/v3", Verdict::Pass),
+        (Phase::Rendering, "/apis", Verdict::Pass),
+        (Phase::Sending, "/apis", Verdict::Pass),
+    ] {
+        assert_eq!(
+            decide(&passage, phase, target),
+            verdict,
+            "{phase:?} {target}"
+        );
+    }
+}
+
+#[test]
 fn templates_are_told_what_they_were_told_for_the_plan() {
     let target = "/api/v1/namespaces/kube-system/secrets/s";
     let look = |phase| decide(phase, "GET", target, &Value::Null);

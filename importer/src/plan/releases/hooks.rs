@@ -120,8 +120,8 @@ mod tests {
             .map(|(key, value)| ((*key).to_owned(), json!(value)))
             .collect::<serde_json::Map<_, _>>()
             .into();
-        let namespace =
-            (!kind.ends_with("e") && kind != "CustomResourceDefinition").then_some("prod");
+        let is_placed = ["Job", "PersistentVolumeClaim"].contains(&kind);
+        let namespace = is_placed.then_some("prod");
         let metadata = json!({ "name": "a", "namespace": namespace, "annotations": annotations });
         let object = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
         Object::new(object).unwrap()

@@ -25,6 +25,7 @@ pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
 pub(crate) use self::sent::{HOOK, hook_events, is_hook, sent, uninstalled};
 pub(crate) use self::step::{Mend, Step};
+use crate::gate::Lookups;
 use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
@@ -82,9 +83,8 @@ impl Releases {
     }
 
     /// What of them is to be accepted besides the objects themselves.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
-        let all = self.all.iter();
-        all.flat_map(|it| hooks::lines(&it.recorded, &it.replaced))
+    pub(crate) fn lines(&self, environment: &Namespace) -> impl Iterator<Item = String> {
+        self.all.iter().flat_map(|it| it.lines(environment))
     }
 
     /// Whether Helm has anything to do.
@@ -244,6 +244,7 @@ impl Releasing<'_> {
             step,
             objects: before.clone(),
             random: Vec::new(),
+            lookups: Lookups::new(),
             replaced: Vec::new(),
             before,
             finish,

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deployer::{Object, ObjectIdentity};
-use schemas::ChartVersion;
+use schemas::{ChartVersion, Namespace};
 use serde_json::{Map, Value};
 
-use super::hooks::Replaced;
+use super::hooks::{self, Replaced};
 use super::sent::{is_hook, is_kept, is_test};
 use super::step::{Mend, Step};
+use crate::gate::{Looked, Lookups};
 use crate::model::release::RecordedRelease;
 use crate::plan::diff;
 use crate::plan::finish::FinishInputs;
@@ -30,6 +31,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) objects: Vec<Object>,
     /// Those that are others with each rendering.
     pub(crate) random: Vec<String>,
+    /// What its templates asked of the cluster, and were told: they are told it again when it is sent.
+    pub(crate) lookups: Lookups,
     /// What Helm deletes before it makes the release's hooks.
     pub(crate) replaced: Vec<Replaced>,
     /// Those that it has now, as they were sent.
@@ -117,6 +120,24 @@ impl PlannedRelease {
             )),
             _ => None,
         }
+    }
+
+    /// What is to be accepted of it besides its objects: what its hooks take from others, and what its templates read outside
+    /// of its namespace and the environment's.
+    pub(crate) fn lines(&self, environment: &Namespace) -> Vec<String> {
+        let own = [environment, &self.recorded.namespace];
+        let looked = self.lookups.keys().map(|it| Looked::of(it));
+        let outside = looked.filter(|it| {
+            let mut own = own.iter().map(|it| it.as_str());
+            !own.any(|own| it.namespace.as_deref() == Some(own))
+        });
+        let read = outside.map(|it| {
+            let what = it.what;
+            format!("the templates of the {} read {what}", self.recorded)
+        });
+        let mut lines = hooks::lines(&self.recorded, &self.replaced);
+        lines.extend(read);
+        lines
     }
 
     /// What is deleted before this hook is made.

@@ -26,8 +26,6 @@ use crate::plan::finish::{Finish, is_definition, kinds_of};
 pub(super) struct Capabilities {
     kubernetes: String,
     api_versions: Vec<String>,
-    /// Whether some of the API versions come only with the deployment.
-    are_coming: bool,
     /// What is defined before.
     pub(super) definitions: Vec<Value>,
 }
@@ -36,10 +34,8 @@ impl Capabilities {
     /// Where these API versions are served already, and these definitions come before the release.
     pub(super) fn new(cluster: &Cluster, served: &[String], definitions: Vec<Value>) -> Self {
         let mut api_versions: BTreeSet<String> = served.iter().cloned().collect();
-        let before = api_versions.len();
         api_versions.extend(definitions.iter().flat_map(served_by));
         Self {
-            are_coming: api_versions.len() > before,
             kubernetes: cluster.version().text.clone(),
             api_versions: api_versions.into_iter().collect(),
             definitions,
@@ -56,13 +52,10 @@ impl Releasing<'_> {
         (chart, there): (&CarriedChart, &Capabilities),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let gate = if sees(planned, there) {
-            let release = &planned.recorded;
-            let passage = Passage::new(&release.namespace, &release.name);
-            Some(Gate::open(self.cluster, passage, Course::Look).await?)
-        } else {
-            None
-        };
+        let release = &planned.recorded;
+        let mut passage = Passage::new(&release.namespace, &release.name);
+        passage.coming.clone_from(&there.definitions);
+        let gate = Gate::open(self.cluster, passage, Course::Look).await?;
         let rendering = Arc::new(OwnedRendering {
             helm: helm.clone(),
             release: chart.release.name.clone(),
@@ -72,9 +65,10 @@ impl Releasing<'_> {
             kubernetes: there.kubernetes.clone(),
             api_versions: there.api_versions.clone(),
             revision: planned.coming(),
-            access: gate.as_ref().map(Gate::access),
+            access: gate.access(),
         });
-        let rendered = match self.rendered(&rendering, chart, &planned.recorded).await? {
+        let asked = (&rendering, &gate);
+        let rendered = match self.rendered(asked, chart, &planned.recorded).await? {
             Ok(rendered) => rendered,
             Err(error) => {
                 let (release, why) = (planned.recorded.to_string(), error.to_string());
@@ -83,6 +77,7 @@ impl Releasing<'_> {
             }
         };
         planned.random.clone_from(&rendered.random);
+        planned.lookups.clone_from(&rendered.lookups);
         let objects = rendered.objects.iter().map(|it| it.value.clone());
         let objects: Vec<Value> = objects.collect();
         planned.finish.wide = self.wide(&objects, &there.definitions).await?;
@@ -110,14 +105,14 @@ impl Releasing<'_> {
     /// anew; as long as it comes to the same, what was shown is what is sent, with all that is random in it.
     async fn rendered(
         &self,
-        rendering: &Arc<OwnedRendering>,
+        (rendering, gate): (&Arc<OwnedRendering>, &Gate),
         chart: &CarriedChart,
         release: &RecordedRelease,
     ) -> Result<Result<Arc<Rendered>, HelmError>, Error> {
         let renderings = &self.asked.renderings;
         let inputs = rendering.inputs(chart);
         let kept = renderings.get(&inputs);
-        if rendering.access.is_none()
+        if !chart.asks.cluster
             && let Some(rendered) = kept
         {
             return Ok(Ok(rendered));
@@ -141,7 +136,11 @@ impl Releasing<'_> {
             random.extend(differing.map(|it| named_object(&it.value)));
         }
         let objects = first;
-        let rendered = Rendered { objects, random };
+        let rendered = Rendered {
+            objects,
+            random,
+            lookups: gate.lookups(),
+        };
         Ok(Ok(match kept.filter(|kept| kept.is_like(&rendered)) {
             Some(kept) => kept,
             None => renderings.keep(inputs, rendered),
@@ -197,12 +196,6 @@ impl Releasing<'_> {
     }
 }
 
-/// Whether the rendering sees what is in the cluster: where there can be anything of its own. Helm knows no API versions then
-/// but those of the cluster.
-fn sees(planned: &PlannedRelease, there: &Capabilities) -> bool {
-    planned.coming() > 1 && !there.are_coming
-}
-
 /// A rendering that can go to another thread.
 struct OwnedRendering {
     helm: Helm,
@@ -213,7 +206,7 @@ struct OwnedRendering {
     kubernetes: String,
     api_versions: Vec<String>,
     revision: u32,
-    access: Option<Access>,
+    access: Access,
 }
 
 impl OwnedRendering {
@@ -241,15 +234,12 @@ impl OwnedRendering {
                 namespace: &this.namespace,
                 chart: &this.chart,
                 values: this.values.as_bytes(),
-                kubernetes: Some(&this.kubernetes),
-                api_versions: &this.api_versions,
+                kubernetes: None,
+                api_versions: &[],
                 definitions: false,
                 revision: this.revision,
             };
-            match &this.access {
-                None => this.helm.template(&rendering, Cancel::never()),
-                Some(access) => this.helm.preview(&rendering, access, Cancel::never()),
-            }
+            this.helm.preview(&rendering, &this.access, Cancel::never())
         });
         let rendered = rendered.await.expect("a rendering does not panic");
         Ok(rendered)

@@ -1,0 +1,205 @@
+//! What a server would answer about its kinds once definitions are there that come before a release: its templates are
+//! rendered for a plan before anything is written.
+
+use serde_json::{Value, json};
+
+/// Adds to an answer about kinds what these definitions will serve, in the form that the server has chosen.
+pub(super) fn with(
+    definitions: &[Value],
+    path: &str,
+    (status, body): (u16, Value),
+) -> (u16, Value) {
+    let coming = definitions.iter().flat_map(Coming::all);
+    let mut answer = (status, body);
+    for coming in coming {
+        let of_version = format!("/apis/{}/{}", coming.group, coming.version);
+        match answer.1["kind"].as_str() {
+            Some("APIGroupDiscoveryList") if path == "/apis" => coming.aggregated(&mut answer.1),
+            Some("APIGroupList") if path == "/apis" => coming.listed(&mut answer.1),
+            _ if path == of_version => coming.alone(&mut answer),
+            _ => {}
+        }
+    }
+    answer
+}
+
+/// A kind in a version that will be served.
+struct Coming<'a> {
+    group: &'a str,
+    version: &'a str,
+    names: &'a Value,
+    is_namespaced: bool,
+}
+
+impl<'a> Coming<'a> {
+    fn all(definition: &'a Value) -> impl Iterator<Item = Self> {
+        let spec = &definition["spec"];
+        let versions = spec["versions"].as_array().into_iter().flatten();
+        let served = versions.filter(|it| it["served"] == true);
+        served.filter_map(move |version| {
+            Some(Self {
+                group: spec["group"].as_str()?,
+                version: version["name"].as_str()?,
+                names: &spec["names"],
+                is_namespaced: spec["scope"] != "Cluster",
+            })
+        })
+    }
+
+    fn kind(&self) -> &Value {
+        &self.names["kind"]
+    }
+
+    fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+
+    /// Among groups with all that they have.
+    fn aggregated(&self, body: &mut Value) {
+        let Some(groups) = body["items"].as_array_mut() else {
+            return;
+        };
+        let group = entry(
+            groups,
+            |it| it["metadata"]["name"] == self.group,
+            || json!({ "metadata": { "name": self.group }, "versions": [] }),
+        );
+        let Some(versions) = group["versions"].as_array_mut() else {
+            return;
+        };
+        let version = entry(
+            versions,
+            |it| it["version"] == self.version,
+            || json!({ "version": self.version, "resources": [], "freshness": "Current" }),
+        );
+        let Some(resources) = version["resources"].as_array_mut() else {
+            return;
+        };
+        let kind = json!({ "group": self.group, "version": self.version, "kind": self.kind() });
+        entry(
+            resources,
+            |it| it["responseKind"]["kind"] == *self.kind(),
+            || {
+                json!({
+                    "resource": self.names["plural"],
+                    "singularResource": self.names["singular"],
+                    "responseKind": kind,
+                    "scope": if self.is_namespaced { "Namespaced" } else { "Cluster" },
+                    "verbs": ["get", "list"],
+                })
+            },
+        );
+    }
+
+    /// Among groups with their versions.
+    fn listed(&self, body: &mut Value) {
+        let version = json!({ "groupVersion": self.api_version(), "version": self.version });
+        let Some(groups) = body["groups"].as_array_mut() else {
+            return;
+        };
+        let group = entry(
+            groups,
+            |it| it["name"] == self.group,
+            || json!({ "name": self.group, "versions": [], "preferredVersion": version }),
+        );
+        if let Some(versions) = group["versions"].as_array_mut() {
+            entry(versions, |it| *it == version, || version.clone());
+        }
+    }
+
+    /// Among the kinds of its version, which the server may not know yet.
+    fn alone(&self, (status, body): &mut (u16, Value)) {
+        if *status != 200 {
+            *status = 200;
+            *body = json!({
+                "kind": "APIResourceList", "apiVersion": "v1",
+                "groupVersion": self.api_version(), "resources": [],
+            });
+        }
+        if let Some(resources) = body["resources"].as_array_mut() {
+            entry(
+                resources,
+                |it| it["kind"] == *self.kind(),
+                || {
+                    json!({
+                        "name": self.names["plural"],
+                        "singularName": self.names["singular"],
+                        "namespaced": self.is_namespaced,
+                        "kind": self.kind(),
+                        "verbs": ["get", "list"],
+                    })
+                },
+            );
+        }
+    }
+}
+
+/// The entry of a list that is meant, which is made if there is none.
+fn entry<'l>(
+    list: &'l mut Vec<Value>,
+    is_meant: impl Fn(&Value) -> bool,
+    made: impl Fn() -> Value,
+) -> &'l mut Value {
+    let at = list.iter().position(is_meant).unwrap_or(list.len());
+    if at == list.len() {
+        list.push(made());
+    }
+    &mut list[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition() -> Value {
+        json!({ "spec": {
+            "group": "a.test", "scope": "Namespaced",
+            "names": { "kind": "Cart", "plural": "carts", "singular": "cart" },
+            "versions": [{ "name": "v1", "served": true }, { "name": "v0", "served": false }],
+        } })
+    }
+
+    fn answer(path: &str, status: u16, body: &Value) -> (u16, Value) {
+        with(&[definition()], path, (status, body.clone()))
+    }
+
+    #[test]
+    fn groups_that_come_stand_among_those_that_are_there() {
+        let other = json!({ "metadata": { "name": "b.test" }, "versions": [] });
+        let all = json!({ "kind": "APIGroupDiscoveryList", "items": [other.clone()] });
+        let (status, found) = answer("/apis", 200, &all);
+        let cart = json!({
+            "resource": "carts", "singularResource": "cart",
+            "responseKind": { "group": "a.test", "version": "v1", "kind": "Cart" },
+            "scope": "Namespaced", "verbs": ["get", "list"],
+        });
+        let version = json!({ "version": "v1", "resources": [cart], "freshness": "Current" });
+        let group = json!({ "metadata": { "name": "a.test" }, "versions": [version] });
+        assert_eq!((status, &found["items"]), (200, &json!([other, group])));
+        // Once it is there, nothing is added.
+        assert_eq!(answer("/apis", 200, &found), (200, found));
+
+        let all = json!({ "kind": "APIGroupList", "groups": [] });
+        let (_, found) = answer("/apis", 200, &all);
+        let version = json!({ "groupVersion": "a.test/v1", "version": "v1" });
+        let group = json!({ "name": "a.test", "versions": [version], "preferredVersion": version });
+        assert_eq!(found["groups"], json!([group]));
+        assert_eq!(answer("/apis", 200, &found), (200, found));
+    }
+
+    #[test]
+    fn a_version_that_comes_has_its_kinds_and_nothing_else_becomes_another() {
+        let none = json!({ "kind": "Status", "code": 404 });
+        let (status, found) = answer("/apis/a.test/v1", 404, &none);
+        assert_eq!(
+            (status, &found["resources"][0]["kind"]),
+            (200, &json!("Cart"))
+        );
+        let there = json!({ "kind": "APIResourceList", "resources": [{ "kind": "Other" }] });
+        let (_, found) = answer("/apis/a.test/v1", 200, &there);
+        assert_eq!(found["resources"][1]["name"], "carts");
+        for path in ["/apis/a.test/v0", "/apis/b.test/v1", "/version", "/api/v1"] {
+            assert_eq!(answer(path, 404, &none), (404, none.clone()), "{path}");
+        }
+    }
+}
