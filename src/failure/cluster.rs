@@ -172,7 +172,7 @@ impl From<importer::Error> for Failure {
                 ))
             }
             E::Archive(cause) if validator::is_finding(cause) => Self::no(error).hint(KEPT),
-            E::Archive(_) | E::Scratch { .. } | E::NoIdentity | E::Random(_) => {
+            E::Archive(_) | E::Scratch { .. } | E::NoIdentity | E::Random(_) | E::Gate(_) => {
                 Self::unknown(error)
             }
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),

@@ -615,7 +615,7 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
         "{refused}"
     );
 
-    site.apply("{apiVersion: v1, kind: Secret, metadata: {name: web, namespace: prod}}")
+    site.apply("{apiVersion: v1, kind: Secret, metadata: {name: web, namespace: prod}, data: {password: YQ==}}")
         .success();
     let taken = import(&site, &first, &[]).failure(1);
     assert!(

@@ -135,11 +135,11 @@ impl<'a> Coming<'a> {
 }
 
 /// The entry of a list that is meant, which is made if there is none.
-fn entry<'l>(
-    list: &'l mut Vec<Value>,
+fn entry(
+    list: &mut Vec<Value>,
     is_meant: impl Fn(&Value) -> bool,
     made: impl Fn() -> Value,
-) -> &'l mut Value {
+) -> &mut Value {
     let at = list.iter().position(is_meant).unwrap_or(list.len());
     if at == list.len() {
         list.push(made());

@@ -11,6 +11,7 @@ use schemas::{Namespace, ReleaseName};
 use serde_json::{Map, Value, json};
 
 use super::target::{Place, Query, Target};
+pub(crate) use crate::model::lookups::{Lookup, Lookups};
 use crate::model::release::RecordedRevision;
 
 /// The labels by which Helm asks for revisions.
@@ -44,16 +45,6 @@ pub(crate) struct Passage {
     pub(crate) lookups: Lookups,
     /// Definitions that will be there before the release, which templates are told of for the plan.
     pub(crate) coming: Vec<Value>,
-}
-
-/// What templates asked of a cluster, path and query, and what they were told.
-pub(crate) type Lookups = BTreeMap<String, Lookup>;
-
-/// An answer of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lookup {
-    pub(crate) status: u16,
-    pub(crate) body: Value,
 }
 
 /// What may become of an object.

@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod evidence;
 pub(crate) mod inventory;
+pub(crate) mod lookups;
 pub(crate) mod namespace_record;
 pub(crate) mod obstacle;
 pub(crate) mod own;

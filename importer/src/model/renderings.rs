@@ -8,7 +8,7 @@ use manifests::RenderedObject;
 use schemas::Digest;
 use serde_json::Value;
 
-use crate::gate::Lookups;
+use crate::model::lookups::Lookups;
 
 /// What a chart comes to.
 #[derive(Debug)]

@@ -33,7 +33,8 @@ fn undefined<'o>(objects: &'o [Object], definitions: &[Value]) -> impl Iterator<
     let own: BTreeSet<String> = own.flat_map(served_by).collect();
     objects.iter().filter(move |object| {
         let kind = format!("{}/{}", object.gvk().api_version(), object.gvk().kind);
-        !before.contains(&kind) && !(is_hook(object) && own.contains(&kind))
+        let is_for_hooks = own.contains(&kind) && is_hook(object);
+        !is_for_hooks && !before.contains(&kind)
     })
 }
 

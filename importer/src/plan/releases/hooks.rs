@@ -107,6 +107,7 @@ mod tests {
 
     use super::*;
     use crate::model::release::tests::recorded;
+    use crate::model::request::Adopt::{Allow, Refuse};
 
     const OWN: [(&str, &str); 2] = [
         ("meta.helm.sh/release-name", "web"),
@@ -138,7 +139,6 @@ mod tests {
         let theirs = [OWN[0], ("meta.helm.sh/release-namespace", "other")];
         let not_ours = "Job prod/a already exists, and is not of the release prod/web";
         let of_helm = "Job prod/a already exists and belongs to the Helm release `web`";
-        use Adopt::{Allow, Refuse};
         for (annotations, was_hook, adopt, expected) in [
             (&OWN[..], false, Refuse, Ok(Whose::Own)),
             (&HOOK, true, Refuse, Ok(Whose::Own)),

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::Expansion;
-use schemas::{Digest, KubernetesName, Namespace, yaml};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -176,6 +176,18 @@ impl Releasing<'_> {
         all.cloned().collect()
     }
 
+    /// What finishes the objects of a release, as far as that is known before it is rendered.
+    fn finish(&self, release: &ChartRelease) -> FinishInputs {
+        FinishInputs {
+            record: self.asked.record.clone(),
+            logins: self.logins.clone(),
+            release: release.name.clone(),
+            namespace: namespace_of(release, &self.place.namespace).clone(),
+            wide: BTreeSet::new(),
+            replicas: BTreeMap::new(),
+        }
+    }
+
     /// What is to be done about a release; none where that cannot be told for what is in the way.
     async fn release(
         &self,
@@ -191,14 +203,7 @@ impl Releasing<'_> {
             ..Expansion::default()
         };
         let values = yaml::to_string(&expansion.expand_values(chart.values.clone())?);
-        let finish = FinishInputs {
-            record: self.asked.record.clone(),
-            logins: self.logins.clone(),
-            release: release.name.clone(),
-            namespace: namespace.clone(),
-            wide: BTreeSet::new(),
-            replicas: BTreeMap::new(),
-        };
+        let finish = self.finish(release);
         let mut recorded = RecordedRelease {
             name: release.name.clone(),
             namespace: namespace.clone(),
