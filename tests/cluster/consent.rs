@@ -178,7 +178,7 @@ fn what_was_found_of_an_archive_is_said_when_it_is_imported() {
     let site = Site::new("findings");
     let source = "1.0.0/solution.yaml";
     let text = String::from_utf8(site.desk.read(source)).unwrap();
-    let expired = text.replace("spec:\n", "spec:\n  expires: '1999-12-31T00:00:00Z'\n");
+    let expired = text.replacen("spec:\n", "spec:\n  expires: '1999-12-31T00:00:00Z'\n", 1);
     assert_ne!(text, expired);
     site.desk.write(source, expired);
     let pack = ["pack", "1.0.0", "-o", "old.iso", "--unsigned"];
