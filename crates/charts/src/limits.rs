@@ -38,3 +38,6 @@ pub const RELEASE: usize = 1024 * 1024;
 pub const INDEX: usize = 64 * 1024 * 1024;
 /// Rules of a `.helmignore`: each is tried on each file.
 pub const IGNORE_RULES: usize = 256;
+/// Bytes of an index that are read as YAML: what it lists of one chart, or all of one that is not written in lines. The
+/// charts with most versions in use have 4 MB.
+pub const INDEX_READ: usize = 12 * 1024 * 1024;
