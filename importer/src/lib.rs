@@ -27,7 +27,7 @@ pub use apply::push::PushReceipt;
 pub use apply::readback::{Readback, Repaired};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
-pub use apply::uninstall::{Deletion, Leaving, registries};
+pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
 pub use kept::prune::{KeptVersion, Pruning, Stock, Unprunable, Unread};

@@ -6,6 +6,7 @@ use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
 use importer::{Condition, OperatorStatus, PushFailure};
 
 use super::fixes::SKIP_REMOVE_SETS;
+use super::prune::REPAIR;
 use super::{
     Answer, Failure, Judge, NO, Outcome, PushJson, UnpushedJson, exports, fix, no, pulls, unknown,
 };
@@ -210,6 +211,7 @@ impl From<importer::Error> for Failure {
             }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
             E::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
+            E::UnreadHead { .. } => Self::no(error).hint(REPAIR),
             E::Cluster(_) | E::Unready { .. } | E::Helm { .. } | E::Release { .. } => {
                 let (answer, log) = why(&error);
                 quoting(log, Self::judged(answer, error))

@@ -2,10 +2,11 @@
 //! and under one Lease.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use deployer::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version};
 use serde::Serialize;
 
 use crate::apply::change::Change;
@@ -17,6 +18,7 @@ use crate::apply::lifecycle::{
 };
 use crate::apply::releases::Hand;
 use crate::kept::free::Pushed;
+use crate::kept::prune;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
@@ -65,9 +67,18 @@ pub struct Deletion {
     /// What becomes of what it has applied before.
     #[serde(skip)]
     sets: RemoveSets,
-    /// The registries at which its images are deleted.
+    /// Where its images are deleted.
     #[serde(skip)]
-    clients: Vec<Client>,
+    registries: Registries,
+}
+
+/// The registries at which the images of a Solution are deleted.
+#[derive(Clone, Debug, Default)]
+pub struct Registries {
+    /// Those of its versions, or some of them.
+    pub clients: Vec<Client>,
+    /// A directory that what they keep of other versions is read into.
+    pub scratch: PathBuf,
 }
 
 /// An operator that leaves a namespace.
@@ -89,13 +100,12 @@ pub struct Leaving {
 
 impl Deletion {
     /// Finds out what deleting a Solution comes to. What runs with its images keeps it, if a person does not say
-    /// otherwise; custom resources always do. Its images are deleted at the registries of these clients. Nothing is
-    /// written.
+    /// otherwise; custom resources always do. Its images are deleted at these registries. Nothing is written.
     pub async fn plan(
         cluster: &Cluster,
         solution: &SolutionName,
         (even_if_used, sets): (EvenIfUsed, RemoveSets),
-        clients: Vec<Client>,
+        registries: Registries,
     ) -> Result<Self, Error> {
         let mut needs = of_change();
         needs.forgetting();
@@ -121,11 +131,11 @@ impl Deletion {
             })
         };
         let (mut notes, mut freed) = (going.notes(cluster, solution).await?, Vec::new());
-        for (client, pushed) in going.pushed(&state, &clients).await? {
+        for (client, pushed) in going.pushed(&state, &registries).await? {
             freed.extend(pushed.names(client));
             notes.extend(pushed.notes());
         }
-        notes.extend(going.images_that_stay(&clients));
+        notes.extend(going.images_that_stay(&registries.clients));
         Ok(Self {
             context: cluster.context().map(str::to_owned),
             server: cluster.server().to_owned(),
@@ -140,7 +150,7 @@ impl Deletion {
             named: going.named(),
             even_if_used,
             sets,
-            clients,
+            registries,
         })
     }
 
@@ -162,7 +172,7 @@ impl Deletion {
             }
             Ok(Decided {
                 hand: hand_for((solution, &going.spaces), (change.helm, cluster)).await?,
-                pushed: going.pushed(state, &self.clients).await?,
+                pushed: going.pushed(state, &self.registries).await?,
                 going,
                 uses,
                 freed: Vec::new(),
@@ -297,17 +307,19 @@ impl Going {
     async fn pushed<'a>(
         &self,
         state: &ClusterState,
-        clients: &'a [Client],
+        registries: &'a Registries,
     ) -> Result<Vec<(&'a Client, Pushed)>, Error> {
-        let mut pushed = Vec::new();
-        for client in clients {
-            let goes = |it: &Record| self.records.iter().any(|own| own.id() == it.id());
-            let elsewhere = |it: &Record| goes(it) && !is_at(it, client);
+        let mut found = Vec::new();
+        let ids: BTreeSet<String> = self.records.iter().map(Record::id).collect();
+        for client in &registries.clients {
+            let elsewhere = |it: &Record| ids.contains(&it.id()) && !is_at(it, client);
             let mut records = state.records.clone();
             records.retain(|record| !elsewhere(record));
-            pushed.push((client, Pushed::find(client, &records, goes).await?));
+            let goes = |id: &SolutionId| ids.contains(&id.to_string());
+            let pushed = prune::pushed(client, &registries.scratch, &records, goes).await?;
+            found.push((client, pushed));
         }
-        Ok(pushed)
+        Ok(found)
     }
 
     /// That images stay at the registries that nothing is deleted at.

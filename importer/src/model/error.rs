@@ -200,6 +200,14 @@ pub enum Error {
         /// Of what.
         what: &'static str,
     },
+    /// Nothing is deleted at a registry: it is not known what another version needs of it.
+    #[error("what {id} has at the registry is not known: {why}")]
+    UnreadHead {
+        /// The other version.
+        id: schemas::SolutionId,
+        /// In one line.
+        why: String,
+    },
     /// A registry does not have all that an archive consists of.
     #[error("the registry does not have all of the archive")]
     Lacking(Vec<Lacking>),
