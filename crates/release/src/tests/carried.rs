@@ -28,7 +28,7 @@ fn images_are_found_in_pods_of_every_kind_and_where_names_say_so() {
 apiVersion: batch/v1
 kind: CronJob
 metadata: {name: a}
-spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: 'r.test/cron:1'}]}}}}}
+spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: 'r.test/cron:1', args: [--engine-image, 'org/engine:v1', 'org/none:v1', '--web-image=org/web:v1']}]}}}}}
 ---
 apiVersion: apps/v1
 kind: DaemonSet
@@ -61,11 +61,13 @@ spec: {image: 'r.test/thing:1', proxyImage: 'r.test/proxy:1', text: 'r.test/text
             "app:v1.2.3",
             "cron:1",
             "data:latest",
+            "engine:v1",
             "init:latest",
             "map:1",
             "proxy:1",
             "set:1",
-            "thing:1"
+            "thing:1",
+            "web:v1"
         ]
     );
     assert_eq!(abouts(&tree), ["`r.test/about:1`", "`r.test/text:1`"]);
