@@ -173,6 +173,69 @@ fn a_name_is_what_the_parts_are_named_after_and_a_version_what_most_have() {
     assert!(is_told(&error), "{error}");
 }
 
+/// In the shape of rook: a part of it comes first, and alone has a label with its version.
+#[test]
+fn the_version_of_a_part_is_not_that_of_the_release() {
+    let workload = |name: &str, labels: &str, images: &[&str]| {
+        let containers = images.iter().map(|it| format!("{{image: '{it}'}}"));
+        let containers = containers.collect::<Vec<_>>().join(", ");
+        format!(
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: rock-sea, labels: {{{labels}}}}}\nspec: {{template: {{spec: {{containers: [{containers}]}}}}}}\n"
+        )
+    };
+    let part = workload(
+        "sea-csi-controller",
+        "app.kubernetes.io/name: sea-csi, app.kubernetes.io/version: v1.0.4",
+        &["r.test/sea/csi:v1.0.4"],
+    );
+    let own = "app.kubernetes.io/part-of: rock-sea-operator";
+    for (own, version) in [
+        // The image is called like the release, or its workload is.
+        (
+            workload("rock-sea-operator", own, &["r.test/rock/sea:v1.20.6"]),
+            Some("1.20.6"),
+        ),
+        (
+            workload(
+                "rock-sea-operator",
+                own,
+                &["r.test/all:v1.20.6", "r.test/proxy:v0.9.0"],
+            ),
+            Some("1.20.6"),
+        ),
+        // Its own label says it, whatever the image is.
+        (
+            workload(
+                "rock-sea-operator",
+                &format!("{own}, app.kubernetes.io/version: 1.20.6"),
+                &["r.test/rock/sea:v9.0.0"],
+            ),
+            Some("1.20.6"),
+        ),
+        // Nobody can tell.
+        (workload("manager", own, &["r.test/all:v1.20.6"]), None),
+        (
+            workload("rock-sea-operator", own, &["r.test/rock/sea:master"]),
+            None,
+        ),
+    ] {
+        match (try_carry(&(part.clone() + &own)), version) {
+            (Ok(tree), Some(version)) => assert_eq!(tree.id.version().to_string(), version),
+            (Err(ReleaseError::NoVersion(found)), None) => {
+                assert!(found.contains("1.0.4"), "{found}");
+            }
+            (made, _) => panic!("{version:?}: {made:?}"),
+        }
+    }
+    // Parts that are released together have one version.
+    let together = |name: &str| {
+        let image = format!("r.test/{name}:v1.2.0");
+        workload(name, "", &[&image, "r.test/proxy:v0.9.0"])
+    };
+    let tree = carried(&(together("web") + &together("db")));
+    assert_eq!(tree.id.version().to_string(), "1.2.0");
+}
+
 #[test]
 fn what_pack_refuses_and_webhooks_that_stop_everything_are_said() {
     let secret = |name: &str, more: &str| {
