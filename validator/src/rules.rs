@@ -41,7 +41,7 @@ pub use definition::{
 };
 pub use images::ImagesByName;
 pub use metadata::{SortedMetadata, Withheld, metadata};
-pub use object::object;
+pub use object::{forbidden, object};
 pub use object_names::ObjectNames;
 pub use object_sets::object_sets;
 pub use parameters::{ValueProblem, check_value, parameters};

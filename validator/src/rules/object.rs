@@ -125,8 +125,8 @@ fn is_namespace(text: &str) -> bool {
     name.parse::<Namespace>().is_ok()
 }
 
-/// What an archive has no business to bring.
-fn forbidden(document: &Value) -> impl Iterator<Item = String> {
+/// What an archive has no business to bring, whatever else the document has that is put in order when it is packed.
+pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let name = text(document, "/metadata/name").unwrap_or_default();
     let namespace = match (api_version, kind) {

@@ -236,6 +236,25 @@ fn the_version_of_a_part_is_not_that_of_the_release() {
     assert_eq!(tree.id.version().to_string(), "1.2.0");
 }
 
+/// In the shape of metallb: a definition with webhook conversion travels in a set, and `pack` takes it.
+#[test]
+fn it_is_only_said_that_pack_refuses_what_it_refuses() {
+    let definition = "---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: peers.shop.test, creationTimestamp: null}
+spec:
+  group: shop.test
+  scope: Namespaced
+  names: {kind: Peer, plural: peers}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: apps, path: /convert}}}}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+status: {conditions: []}
+";
+    let tree = carried(&(DEPLOYMENT.to_owned() + definition));
+    assert!(abouts(&tree).is_empty(), "{:?}", tree.notes);
+}
+
 #[test]
 fn what_pack_refuses_and_webhooks_that_stop_everything_are_said() {
     let secret = |name: &str, more: &str| {
