@@ -153,7 +153,9 @@ pub async fn undeploy(
     let mut needs = of_change();
     needs.left(namespace.map(Namespace::as_str));
     needs.found_everywhere();
-    let (stopping, done) = change.make(&needs, about, decide, act).await?;
+    let clear = async |stopping: &Stopping| clear(change, solution, &stopping.spaces).await;
+    let made = change.make_clearing(&needs, about, clear, decide, act);
+    let (stopping, done) = made.await?;
     Ok(undeployed(solution, &stopping, done))
 }
 
@@ -204,7 +206,8 @@ pub async fn undeploy_alone(
         remove_operators((leased, None), solution, spaces, change.deadline).await
     };
     let writing = (change.cluster, &authority, change.writer, change.tell);
-    let (stopping, done) = Leased::run(writing, decide, act).await?;
+    let nothing = async || Ok(Vec::new());
+    let (stopping, done) = Leased::run(writing, nothing, decide, act).await?;
     Ok(undeployed(solution, &stopping, Some(done)))
 }
 
@@ -375,7 +378,21 @@ pub(crate) async fn hand_for(
     Ok(helm.map(|helm| Hand::new(&helm, place, solution)))
 }
 
-/// Removes what an operator has in these namespaces, one after the other. Releases that something else needs go last.
+/// Removes what goes from these namespaces and keeps the Lease from being taken. Returns what that was.
+pub(crate) async fn clear(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    spaces: &Spaces,
+) -> Result<Vec<ObjectRef>, Error> {
+    let mut cleared = Vec::new();
+    for leave in spaces {
+        cleared.extend(leave.carried.clear(change.cluster, solution).await?);
+    }
+    Ok(cleared)
+}
+
+/// Removes what an operator has in these namespaces, one after the other: everywhere first what could refuse the rest.
+/// Releases that something else needs go last.
 pub(crate) async fn remove_operators(
     (leased, hand): (&mut Leased<'_>, Option<&Hand>),
     solution: &SolutionName,
@@ -384,7 +401,17 @@ pub(crate) async fn remove_operators(
 ) -> Result<(), Error> {
     for leave in spaces.iter_mut() {
         let place = (solution, &leave.space.namespace);
-        leave.carried.clean_up(leased, place, deadline).await?;
+        match leave.carried.clean_up(leased, place, deadline).await {
+            // Nothing is removed before it is cleaned up, but for what keeps that from being done.
+            Err(Error::Cluster(error)) if error.is_unanswered_webhook() => {
+                leave.carried.disarm(leased, solution).await?;
+                leave.carried.clean_up(leased, place, deadline).await?;
+            }
+            cleaned => cleaned?,
+        }
+    }
+    for leave in spaces.iter() {
+        leave.carried.disarm(leased, solution).await?;
     }
     for leave in spaces {
         let namespace = leave.space.namespace.clone();

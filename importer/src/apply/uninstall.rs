@@ -13,7 +13,7 @@ use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
-    Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
+    self, Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
     remove_operators, shared_login,
 };
 use crate::apply::releases::Hand;
@@ -199,7 +199,13 @@ impl Deletion {
             let spaces = state.deployments(solution).map(|(space, _)| space);
             ChangeSubject::leaving(Verb::Delete, solution, state, spaces)
         };
-        let (decided, done) = change.make(&of_change(), about, decide, act).await?;
+        let clear = async |decided: &Decided<'_>| {
+            let spaces = &decided.going.spaces;
+            lifecycle::clear(change, solution, spaces).await
+        };
+        let needs = of_change();
+        let made = change.make_clearing(&needs, about, clear, decide, act);
+        let (decided, done) = made.await?;
         let undone = Undone::of(done, decided.going.removed(), self.notes.clone());
         Ok(Undone {
             applied: applied(&decided.going.spaces),

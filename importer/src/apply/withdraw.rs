@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use deployer::{Cluster, Gvk, Leaving, Object, ObjectRef, Propagation};
+use deployer::{Cluster, Deleted, Gvk, Leaving, Object, ObjectRef, Propagation};
 use schemas::{Namespace, SolutionName};
 
 use crate::apply::leased::Leased;
@@ -71,7 +71,8 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Takes it back. The record goes last: as long as it is there, running it again completes what was begun.
+    /// Takes it back, once it is disarmed. The record goes last: as long as it is there, running it again completes what was
+    /// begun.
     pub(crate) async fn carry_out(
         &mut self,
         leased: &mut Leased<'_>,
@@ -79,7 +80,7 @@ impl Withdrawal {
         namespace: &Namespace,
         wait: Duration,
     ) -> Result<(), Error> {
-        self.take(leased, solution, wait).await?;
+        self.take_disarmed(leased, solution, wait).await?;
         if self.recorded.is_empty() {
             return Ok(());
         }
@@ -99,7 +100,16 @@ impl Withdrawal {
         solution: &SolutionName,
         wait: Duration,
     ) -> Result<(), Error> {
-        self.silence(leased).await?;
+        self.disarm(leased, solution).await?;
+        self.take_disarmed(leased, solution, wait).await
+    }
+
+    async fn take_disarmed(
+        &mut self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+        wait: Duration,
+    ) -> Result<(), Error> {
         let departures: BTreeSet<Departure> = self.objects.iter().map(Departure::of).collect();
         for departure in departures {
             let recorded = self.at(departure);
@@ -127,10 +137,45 @@ impl Withdrawal {
         solution: &SolutionName,
     ) -> Result<(), Error> {
         self.silence(leased).await?;
+        self.remove_interceptors(leased, solution).await
+    }
+
+    /// Removes what could refuse something and was applied, and not what others have made that calls a Service that goes.
+    pub(crate) async fn remove_interceptors(
+        &self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+    ) -> Result<(), Error> {
         let recorded = self.at(Departure::Interceptor);
         let objects: Vec<ObjectRef> = recorded.keys().cloned().collect();
         let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
         leased.remove_all(&objects, propagation, may).await
+    }
+
+    /// Removes what could refuse even that the Lease is taken, as far as it is seen to be what goes. Returns what that was.
+    pub(crate) async fn clear(
+        &self,
+        cluster: &Cluster,
+        solution: &SolutionName,
+    ) -> Result<Vec<ObjectRef>, Error> {
+        let recorded = self.at(Departure::Interceptor);
+        let references: Vec<&ObjectRef> = recorded.keys().collect();
+        let live = cluster.get_all(&references).await?.into_iter().flatten();
+        let ours = |live: &Object| {
+            let mut recorded = recorded.values().filter(|it| it.is(live.reference()));
+            recorded.any(|it| it.check(live, solution).is_ok())
+        };
+        let mut going: Vec<Object> = live.filter(ours).collect();
+        going.extend(self.find_callers(cluster).await?);
+        let mut cleared = Vec::new();
+        for live in going {
+            let (reference, background) = (live.reference(), Propagation::Background);
+            let deleted = cluster.delete(reference, background, Some(&live)).await?;
+            if deleted == Deleted::Requested {
+                cleared.push(reference.clone());
+            }
+        }
+        Ok(cleared)
     }
 
     /// The definitions that have no objects, once those are gone that go with others; the others stay, and are noted.

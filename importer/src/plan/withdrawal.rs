@@ -225,7 +225,7 @@ impl Withdrawal {
 
     /// Whether Services go, so that something may call them.
     pub(crate) fn has_services(&self) -> bool {
-        self.recorded.objects.iter().any(is_service)
+        self.recorded.objects.iter().any(RecordedObject::is_service)
     }
 
     /// What calls one of the Services that go, whoever made it.
@@ -253,7 +253,7 @@ impl Withdrawal {
         called.any(|service| {
             let mut recorded = self.recorded.objects.iter();
             recorded.any(|object| {
-                is_service(object)
+                object.is_service()
                     && service["name"] == object.name.as_str()
                     && object.namespace.as_deref() == service["namespace"].as_str()
             })
@@ -285,10 +285,6 @@ impl Departure {
             Stage::Space => Self::Space,
         }
     }
-}
-
-fn is_service(object: &RecordedObject) -> bool {
-    (object.api_version.as_str(), object.kind.as_str()) == ("v1", "Service")
 }
 
 /// The kinds whose objects have the API server call a Service.
