@@ -489,7 +489,7 @@ const RECORDS: &str = "    timeoutSeconds: 1
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: metalk8s-solutions}}";
 
 /// A kind whose objects a webhook of the release would convert, with an object of it.
-const CONVERTED: &str = "
+pub(crate) const CONVERTED: &str = "
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

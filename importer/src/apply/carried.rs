@@ -22,7 +22,9 @@ use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::carried::{Content, Precedence};
 use crate::plan::carrying::scaled;
+use crate::plan::crd::{self, Judged, Users};
 use crate::plan::deployment::Deployment;
+use crate::plan::finish::is_definition;
 use crate::plan::network::Network;
 use crate::plan::parameters;
 
@@ -140,6 +142,7 @@ impl Ready<'_> {
         let decide = |object: &Object, live: Option<&Object>| {
             self.check_carried(deployment, object, live)?;
             check_secret(deployment, object, live)?;
+            self.check_definition(object, live)?;
             Ok(Some(disarmed(&scaled(object, live)?, live)?))
         };
         let conflicts = |object: &Object| self.asked.conflicts(object);
@@ -193,6 +196,22 @@ impl Ready<'_> {
         let adopt = self.asked.request.allowed.adopt.objects;
         let state = Some(&self.decision.state);
         check_carried(object, live, &deployment.solution, (adopt, state))
+    }
+
+    /// A definition takes no place that it was not to take when its objects were looked at.
+    fn check_definition(
+        &self,
+        object: &Object,
+        live: Option<&Object>,
+    ) -> Result<(), crate::Obstacle> {
+        let Some(live) = live.filter(|_| is_definition(object.as_value())) else {
+            return Ok(());
+        };
+        let (version, written) = (self.asked.id.version(), crd::defined_by(live));
+        match crd::judge(version, object.as_value(), live, written, Users::Here)? {
+            Judged::Replaced => Ok(()),
+            Judged::Kept(_) => Err(crate::Obstacle::Changed),
+        }
     }
 
     /// Lets a webhook refuse what it is to refuse, once it is served.

@@ -26,6 +26,8 @@ use crate::model::request::{Adopt, HelmProgram};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
+use crate::plan::finish::is_definition;
+use crate::plan::losses;
 use crate::plan::releases::{Mend, PlannedRelease, Step, sent};
 use crate::plan::standing::StandingRelease;
 use crate::renderer::{Approved, reason};
@@ -315,6 +317,7 @@ impl Ready<'_> {
             let (cluster, name) = (leased.cluster, &release.name);
             let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
             if !standing.is_some_and(|it| it.is_back_at(back)) {
+                check_definitions(&planned.before, deployment, cluster).await?;
                 hand.roll_back(release, back, leased).await?;
             }
             let mut before = deployment.releases.before.iter();
@@ -340,6 +343,24 @@ impl Ready<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses to have Helm take these objects back if the definitions among them take something from objects.
+async fn check_definitions(
+    before: &[Object],
+    deployment: &Deployment,
+    cluster: &Cluster,
+) -> Result<(), Error> {
+    let Some(standing) = &deployment.standing else {
+        return Ok(());
+    };
+    for definition in before.iter().filter(|it| is_definition(it.as_value())) {
+        if let Some(live) = cluster.get(definition.reference()).await? {
+            let (wanted, version) = (definition.as_value(), &standing.version);
+            losses::check_replaced(cluster, &live, wanted, version).await?;
+        }
+    }
+    Ok(())
 }
 
 /// What an upgrade is made of, as it goes to another thread.

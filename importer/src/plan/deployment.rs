@@ -64,6 +64,8 @@ pub(crate) struct Deployment {
     pub(crate) going: Withdrawal,
     /// What has the name of something that would go, and is not what was applied.
     pub(crate) left: Vec<ObjectRef>,
+    /// Definitions among what is carried that stay as newer versions wrote them.
+    pub(crate) newer: Vec<(ObjectRef, Version)>,
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     /// The name of the operator's Deployment, if there is an operator.
@@ -128,6 +130,7 @@ impl PartialEq for Deployment {
             && self.cleanup == other.cleanup
             && self.carried_before == other.carried_before
             && self.uids == other.uids
+            && self.newer == other.newer
             && self.standing == other.standing
             && self.beyond == other.beyond
             && same(&self.replaced, &other.replaced)
@@ -280,7 +283,9 @@ impl Planner<'_> {
         let placed = (place, space, deployed);
         // On the heap: it holds all that is compared.
         let deployment = Box::pin(self.compose(target, placed, chosen, obstacles));
-        Ok(Some(deployment.await?))
+        let mut deployment = deployment.await?;
+        deployment.judge(&self.asked.request);
+        Ok(Some(deployment))
     }
 
     /// The values of the parameters, and whatever is wrong with them.
@@ -360,7 +365,7 @@ impl Planner<'_> {
         carried.know(&uids);
         let stale = stale(live, &objects, &carried);
         let going = carried.going(self.cluster, id.name(), &stale).await?;
-        let mut deployment = Deployment {
+        Ok(Deployment {
             images_before,
             rights,
             beyond,
@@ -371,6 +376,7 @@ impl Planner<'_> {
             stale: going.callers.iter().cloned().chain(stale).collect(),
             going,
             left: carried.left,
+            newer: carried.newer,
             objects,
             uids,
             operator: operator.map(|_| operator_name(id.name().as_str())),
@@ -389,9 +395,7 @@ impl Planner<'_> {
             shared: place.solutions.keys().any(|name| name != id.name()),
             place,
             refused: None,
-        };
-        deployment.judge(&self.asked.request);
-        Ok(deployment)
+        })
     }
 
     /// What reaches beyond the environment, and what changes about rights, by these objects (those of the operator, and

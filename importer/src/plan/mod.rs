@@ -20,7 +20,7 @@ pub(crate) mod hidden;
 pub(crate) mod images;
 mod kinds;
 pub(crate) mod login;
-mod losses;
+pub(crate) mod losses;
 mod metrics;
 pub(crate) mod migration;
 mod narrowing;
@@ -73,7 +73,7 @@ use crate::plan::notes::{
 };
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
-    PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
+    PlanSummary, PlannedDefault, kept, newer, planned_beyond, planned_target, replaced, summary,
 };
 use crate::plan::trial::{Tried, Unchanged};
 
@@ -359,7 +359,7 @@ impl<'a> Plan<'a> {
             }
         }
         let kept = crds.iter().filter_map(|crd| match &crd.change {
-            CrdChange::KeepNewer(newer) => Some(kept(&crd.object, newer)),
+            CrdChange::KeepNewer(newer) => Some(kept(crd.object.reference(), newer)),
             CrdChange::Create | CrdChange::Update | CrdChange::Adopt | CrdChange::Migrate(_) => {
                 None
             }
@@ -370,6 +370,8 @@ impl<'a> Plan<'a> {
             if let Some(target) = &mut self.summary.target {
                 target.objects = tried.objects;
                 let deployment = deployment.iter();
+                let newer = deployment.clone().flat_map(newer);
+                target.objects.extend(newer);
                 target.objects.extend(deployment.flat_map(replaced));
             }
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use deployer::{
-    Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, Trial,
+    Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, ObjectRef, Trial,
 };
 use helm::Helm;
 use schemas::{Digest, ParameterName, Version};
@@ -453,12 +453,18 @@ fn is_loss(change: &FieldChange) -> bool {
 }
 
 /// A CRD that a newer version wrote and that stays.
-pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
+pub(crate) fn kept(crd: &ObjectRef, newer: &Version) -> PlannedObject {
     PlannedObject {
-        object: crd.reference().to_string(),
+        object: crd.to_string(),
         action: format!("keep version {newer} of"),
         ..PlannedObject::default()
     }
+}
+
+/// The definitions of a deployment that stay as newer versions wrote them.
+pub(crate) fn newer(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
+    let newer = deployment.newer.iter();
+    newer.map(|(definition, newer)| kept(definition, newer))
 }
 
 pub(crate) fn removed(object: &Object, hidden: &Hidden) -> PlannedObject {

@@ -12,9 +12,11 @@ use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::look_all;
 use crate::model::request::Adopt;
+use crate::plan::crd::{self, Users};
 use crate::plan::finish::is_definition;
 use crate::plan::hidden::Hidden;
 use crate::plan::kinds::Unknown;
+use crate::plan::losses;
 use crate::plan::summary;
 
 impl Releasing<'_> {
@@ -74,6 +76,37 @@ impl Releasing<'_> {
             }
         }
         obstacles.extend(unknown.obstacles(self.cluster, definitions).await?);
+        Ok(())
+    }
+
+    /// Judges whether the definitions in a release's templates take the place of those that are there.
+    pub(super) async fn check_definitions(
+        &self,
+        planned: &PlannedRelease,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let definitions = planned
+            .objects
+            .iter()
+            .filter(|it| is_definition(it.as_value()));
+        let definitions: Vec<&Object> = definitions.collect();
+        let references: Vec<&ObjectRef> = definitions.iter().map(|it| it.reference()).collect();
+        let found = look_all(self.cluster, &references).await?;
+        let version = self.asked.id.version();
+        for (definition, live) in definitions.into_iter().zip(found) {
+            let Some(live) = live else {
+                continue;
+            };
+            let wanted = definition.as_value();
+            // Helm has no way to leave a newer one.
+            match crd::judge(version, wanted, &live, None, Users::Here) {
+                Ok(_) => {
+                    let lost = losses::replaced(self.cluster, &live, wanted, version);
+                    obstacles.extend(lost.await?);
+                }
+                Err(obstacle) => obstacles.push(obstacle),
+            }
+        }
         Ok(())
     }
 
