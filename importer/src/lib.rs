@@ -54,7 +54,7 @@ pub use model::request::{
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
 pub use model::uses::{EvenIfUsed, Hindered, Use};
-pub use model::writer::{Seal, Turn, Writer};
+pub use model::writer::{HolderName, Seal, Turn, Writer};
 pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};

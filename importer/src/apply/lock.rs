@@ -41,7 +41,7 @@ impl Lock {
         let request = LeaseRequest {
             namespace: authority.home().to_owned(),
             name: "solution".to_owned(),
-            holder: writer.name.clone(),
+            holder: (writer.name)(cluster.username().await.as_deref()),
             ttl: TIME_TO_LIVE,
             gone: writer.gone.clone(),
             leases: writer.leases.clone(),

@@ -63,7 +63,7 @@ fn summary() -> PlanSummary {
 
 fn writer() -> Writer {
     Writer {
-        name: "test".to_owned(),
+        name: Arc::new(|_| "test".to_owned()),
         person: "alice@desk".to_owned(),
         clock: Arc::new(|| std::time::SystemTime::UNIX_EPOCH),
         gone: Gone::by(|_| false),
