@@ -16,9 +16,11 @@ const CHART_FIELDS: usize = 5;
 
 /// The plan, for people.
 pub(crate) fn show(plan: &PlanSummary) {
-    let context = plan.context.as_deref().unwrap_or("in-cluster");
+    // The file of a plan has none, and a pod neither.
+    let context = plan.context.as_ref();
+    let context = context.map_or_else(String::new, |it| format!("{it} at "));
     let (server, kubernetes) = (&plan.server, &plan.kubernetes);
-    render::line!("cluster   {context} at {server} (Kubernetes {kubernetes})");
+    render::line!("cluster   {context}{server} (Kubernetes {kubernetes})");
     render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
     registry(
         [&plan.registry, &plan.pull_registry],
