@@ -1,7 +1,7 @@
 //! What becomes of the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
 //! never takes away what another one that runs may need.
 
-use deployer::Object;
+use deployer::{Object, ObjectRef};
 use schemas::{SolutionName, Version};
 use serde_json::{Value, json};
 use validator::rules::{self, SortedMetadata};
@@ -66,6 +66,12 @@ const FIXED: [&str; 4] = ["scope", "group", "names/kind", "names/plural"];
 /// The version of the Solution that wrote a CRD.
 pub(crate) fn written_by(crd: &Object) -> Option<Version> {
     crd.labels().get(v::VERSION)?.parse().ok()
+}
+
+/// A CRD as it is found in the cluster. Those of releases may name a namespace, which API servers pass over.
+pub(crate) fn reference(definition: &Value) -> ObjectRef {
+    let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+    ObjectRef::cluster_scoped("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
 }
 
 /// Decides about one CRD.
@@ -289,6 +295,19 @@ mod tests {
             "spec": {"versions": [{"name": "v1", "served": true}]},
         });
         assert_eq!(applied(&metadata, false), expected);
+    }
+
+    #[test]
+    fn a_crd_that_names_a_namespace_lies_in_none() {
+        let metadata = json!({"name": "apps.example.test", "namespace": "default"});
+        let definition = json!({ "metadata": metadata });
+        let found = reference(&definition);
+        assert_eq!(
+            found.to_string(),
+            "CustomResourceDefinition apps.example.test"
+        );
+        let applied = Object::new(applied(&metadata, false)).unwrap();
+        assert_eq!(applied.reference(), &found);
     }
 
     #[test]
