@@ -61,7 +61,7 @@ impl Ready<'_> {
         self.record_carried(deployment, &new.with(&known), leased)
             .await?;
         if let Err(error) = self.replace(deployment, begun.as_ref(), leased).await {
-            let place = &mut deployment.place.clone();
+            let place = &mut deployment.place.clone().seen(leased.uids());
             match &error {
                 Error::Unpulled(_) => {
                     // Nothing of it is there that would have to be undone.

@@ -191,7 +191,7 @@ impl Ready<'_> {
     /// The record of the namespace while this change is under way.
     pub(crate) fn progress(&self, deployment: &Deployment, leased: &Leased<'_>) -> NamespaceRecord {
         let solution = self.asked.id.name();
-        let mut place = deployment.place.clone();
+        let mut place = deployment.place.clone().seen(leased.uids());
         let new = joined(leased.releases(), &deployment.deployed.releases);
         let coming = match &deployment.standing {
             None => {

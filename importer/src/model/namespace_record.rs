@@ -149,6 +149,24 @@ impl NamespaceRecord {
         self.uid.is_some() && self.uid.as_deref() == live.uid()
     }
 
+    /// Whether this is the namespace that was made for the environment, also where an interruption kept its uid from being
+    /// recorded. It was recorded before it was there, and nothing but our making of it writes both marks: whoever made a
+    /// namespace of this name in between, and marked it so, can only have his own deleted.
+    pub(crate) fn made(&self, live: &Object) -> bool {
+        let is_marked = || {
+            live.annotations().contains_key(v::CREATED)
+                && live.labels().get(v::ENVIRONMENT).copied() == Some(self.environment.as_str())
+        };
+        self.origin == Origin::Created && (self.is_of(live) || self.uid.is_none() && is_marked())
+    }
+
+    /// The record with the uid of the namespace, where a change has made it.
+    pub(crate) fn seen(mut self, uids: &BTreeMap<ObjectRef, String>) -> Self {
+        let made = || uids.get(&namespace_reference(&self.namespace)).cloned();
+        self.uid = self.uid.or_else(made);
+        self
+    }
+
     /// Where an interrupted undeploy may have left objects of the whole cluster; whoever gets the namespace's name next
     /// must not inherit them.
     pub(crate) fn left_over(&self) -> Scope {
@@ -233,6 +251,44 @@ pub(crate) mod tests {
 
     pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
         NamespaceRecord::new(environment.parse().unwrap(), namespace.parse().unwrap())
+    }
+
+    #[test]
+    fn a_namespace_that_was_made_is_known_before_its_uid_is_recorded() {
+        let live = |uid: &str, environment: &str, annotations: Value| {
+            Object::new(
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+                    "name": "prod", "uid": uid, "annotations": annotations,
+                    "labels": {v::ENVIRONMENT: environment},
+                }}),
+            )
+            .unwrap()
+        };
+        let made = || json!({v::CREATED: "true"});
+        let cut_off = NamespaceRecord {
+            origin: Origin::Created,
+            ..namespace_record("prod", "prod")
+        };
+        assert!(cut_off.made(&live("a", "prod", made())));
+        assert!(
+            !cut_off.made(&live("a", "prod", json!({}))),
+            "somebody was quicker"
+        );
+        assert!(!cut_off.made(&live("a", "test", made())));
+        let uids = BTreeMap::from([(namespace_reference(&cut_off.namespace), "a".to_owned())]);
+        let recorded = cut_off.clone().seen(&uids);
+        assert!(recorded.made(&live("a", "prod", json!({}))));
+        assert!(
+            !recorded.made(&live("b", "prod", made())),
+            "it was made anew"
+        );
+        let other = BTreeMap::from([(namespace_reference(&cut_off.namespace), "b".to_owned())]);
+        assert_eq!(recorded.clone().seen(&other), recorded);
+        let adopted = NamespaceRecord {
+            origin: Origin::Adopted,
+            ..recorded
+        };
+        assert!(!adopted.made(&live("a", "prod", made())));
     }
 
     #[test]
