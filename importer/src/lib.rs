@@ -37,7 +37,9 @@ pub use kept::{
 pub use mirrors::{Format, ImageMap, Layout, MappedImage, MirroredImage, Mirrors, NodeFile};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
-pub use model::error::{Error, ExpandError, Lacking, PushFailure, Unfetched, Unpulled, Unpushed};
+pub use model::error::{
+    Error, ExpandError, FailurePolicy, Lacking, PushFailure, Unfetched, Unpulled, Unpushed,
+};
 pub use model::event::{Event, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};

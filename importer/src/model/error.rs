@@ -1,5 +1,6 @@
 //! Why an import could not find out or finish. What the answer is no to is an [`crate::Obstacle`] instead.
 
+use std::fmt;
 use std::sync::Arc;
 
 use schemas::ExpansionError;
@@ -152,11 +153,13 @@ pub enum Error {
         /// What kept its objects while Helm waited, before it took them back.
         source: Box<deployer::Error>,
     },
-    /// A webhook of the release is not served, so that it would refuse whatever it is asked about.
-    #[error("{webhook} would refuse everything it is asked about: {lacking}")]
+    /// A webhook of the release is not served.
+    #[error("{webhook} {policy}: {lacking}")]
     Unserved {
         /// The configuration.
         webhook: String,
+        /// What that comes to.
+        policy: FailurePolicy,
         /// What it lacks.
         lacking: String,
     },
@@ -223,6 +226,24 @@ pub enum Error {
     /// The answer is no.
     #[error(transparent)]
     Refused(#[from] crate::Obstacle),
+}
+
+/// What the API server does where a webhook does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// It refuses the request.
+    Fail,
+    /// It takes the request as it is.
+    Ignore,
+}
+
+impl fmt::Display for FailurePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fail => "would refuse everything it is asked about",
+            Self::Ignore => "would see nothing of what it is asked about",
+        })
+    }
 }
 
 /// A content of which a registry does not have what the archive has.
