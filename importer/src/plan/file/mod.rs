@@ -132,7 +132,7 @@ impl Ready<'_> {
             solution: self.asked.id.clone(),
             archive_id: self.asked.record.archive_id,
             summary: self.filed_summary(),
-            request: FiledRequest::of(request)?,
+            request: FiledRequest::of(request)?.accepting(shown(&self.summary)),
             decided: Decided::of(&self.asked, &self.decision)?,
         })
     }
@@ -172,6 +172,12 @@ impl Ready<'_> {
             && deployments
                 .all(|it| it.standing.as_ref() == Some(&it.deployed) && !it.changes_cleanup)
     }
+}
+
+/// The id of what reaches beyond the environment, as a plan shows it.
+fn shown(summary: &PlanSummary) -> Option<&str> {
+    let beyond = summary.target.as_ref()?.beyond.as_ref()?;
+    Some(beyond.id.as_str())
 }
 
 /// What tells a cluster from all others.
@@ -339,6 +345,9 @@ impl TryFrom<Filed> for PlanFile {
             object.live = filed.live;
         }
         summary.defaults = filed.defaults;
+        if !filed.request.accepts_only(shown(&summary)) {
+            return Err("an id is accepted that the plan does not show");
+        }
         Ok(Self {
             by: filed.planned_by,
             at: filed.planned_at,

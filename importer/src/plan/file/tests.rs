@@ -15,7 +15,7 @@ use crate::model::request::{
 };
 use crate::model::writer::Turn;
 use crate::plan::hidden::Hidden;
-use crate::plan::summary::{PlannedChart, PlannedTarget};
+use crate::plan::summary::{PlannedBeyond, PlannedChart, PlannedTarget};
 
 fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
     PlannedObject {
@@ -40,7 +40,11 @@ fn summary() -> PlanSummary {
             running: Some("0.9.0".parse().unwrap()),
             rights_gained: Vec::new(),
             rights_lost: Vec::new(),
-            beyond: None,
+            beyond: Some(PlannedBeyond {
+                id: "1234".to_owned(),
+                accepted: true,
+                lines: Vec::new(),
+            }),
             pull_proof: None,
             site: Vec::new(),
             parameters: Vec::new(),
@@ -155,6 +159,18 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
 }
 
 #[test]
+fn only_what_a_plan_shows_is_accepted_in_its_file() {
+    let mut asked = request(PullLogin::Keep, 1);
+    asked.accepted.insert("5678".to_owned());
+    let accepted = |shown| {
+        let filed = FiledRequest::of(&asked).unwrap().accepting(shown);
+        serde_json::to_value(filed).unwrap()["accepted"].clone()
+    };
+    assert_eq!(accepted(Some("1234")), json!(["1234"]));
+    assert_eq!(accepted(None), json!([]));
+}
+
+#[test]
 fn a_plan_with_a_password_has_no_file() {
     let login = Login {
         host: "pull.test".to_owned(),
@@ -177,6 +193,8 @@ fn what_is_no_plan_of_this_program_is_refused() {
         ("/request/registry", json!("a b")),
         ("/request/allowed/replace", json!("perhaps")),
         ("/objects", json!([])),
+        ("/request/accepted", json!(["1234", "5678"])),
+        ("/plan/target/beyond", json!(null)),
     ] {
         let refused = edited(|file| {
             let (parent, key) = path.rsplit_once('/').unwrap();
