@@ -6,7 +6,7 @@ use deployer::{Cluster, Object, ObjectRef, Scope};
 use manifests::pod_specs;
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
-    SolutionName, Version,
+    SolutionName, Version, VersionRange,
 };
 use serde_json::{Value, json};
 use validator::CarriedChart;
@@ -794,18 +794,24 @@ impl Planner<'_> {
 
     fn check_upgrade(&self, previous: &Version, obstacles: &mut Vec<Obstacle>) {
         let version = self.asked.id.version();
-        if previous > version && self.asked.request.allowed.downgrade == Downgrade::Refuse {
-            obstacles.push(Obstacle::Older(previous.clone(), version.clone()));
-        }
+        let downgrade = self.asked.request.allowed.downgrade;
         let range = &self.asked.accepted.statement().predicate.upgrade_from;
-        if let Some(range) = range
-            && previous < version
-            && !range.contains(previous)
-        {
-            let (running, version) = (previous.clone(), version.clone());
-            obstacles.push(Obstacle::TooOld(running, version, range.clone()));
-        }
+        obstacles.extend(older(previous, version, downgrade));
+        obstacles.extend(too_old(previous, version, range.as_ref()));
     }
+}
+
+/// What is in the way of a version where a newer one runs.
+fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<Obstacle> {
+    let is_older = version < running && downgrade == Downgrade::Refuse;
+    is_older.then(|| Obstacle::Older(running.clone(), version.clone()))
+}
+
+/// What is in the way of a version that is no upgrade for the one that runs. A way back is none, whatever the range says.
+fn too_old(running: &Version, version: &Version, range: Option<&VersionRange>) -> Option<Obstacle> {
+    let range = range.filter(|range| running < version && !range.contains(running))?;
+    let (running, version) = (running.clone(), version.clone());
+    Some(Obstacle::TooOld(running, version, range.clone()))
 }
 
 /// The namespace with no more than the labels that a version gives it.
@@ -950,6 +956,35 @@ mod tests {
             assert_eq!(found, refused, "{running}");
             assert!(!second(&state, "shop-prod", all), "{running}");
         }
+    }
+
+    #[test]
+    fn a_version_follows_only_those_that_it_can_upgrade_from() {
+        let refused = |running: &str, range: Option<&str>| {
+            let range: Option<VersionRange> = range.map(|range| range.parse().unwrap());
+            let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
+            too_old(&running, &version, range.as_ref()).map(|it| it.to_string())
+        };
+        let since = Some(">=1.4.0, <2.0.0");
+        let words =
+            "version 1.3.9 is running there, and 2.0.0 can only upgrade from >=1.4.0, <2.0.0";
+        assert_eq!(refused("1.3.9", since).as_deref(), Some(words));
+        for (running, range) in [
+            ("1.4.0", since),
+            ("1.9.0", since),
+            ("1.0.0", None),
+            // The same version once more, and the way back, are no upgrades.
+            ("2.0.0", since),
+            ("2.1.0", since),
+        ] {
+            assert_eq!(refused(running, range), None, "{running}");
+        }
+        let older = |running: &str, downgrade| {
+            let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
+            older(&running, &version, downgrade).is_some()
+        };
+        assert!(older("2.1.0", Downgrade::Refuse) && !older("2.1.0", Downgrade::Allow));
+        assert!(!older("2.0.0", Downgrade::Refuse));
     }
 
     #[test]
