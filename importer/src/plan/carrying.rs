@@ -22,7 +22,7 @@ use crate::model::owner::{check_carried, look, look_all};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::record::{Record, RecordedImage};
 use crate::model::release::namespace_of;
-use crate::model::request::{Asked, Login};
+use crate::model::request::{Asked, Login, Recreate};
 use crate::model::space::Labels;
 use crate::model::stage::Stage;
 use crate::model::state::ClusterState;
@@ -133,6 +133,8 @@ impl Carrying<'_> {
         if sets.is_empty() && spaces.is_empty() && before.is_empty() {
             let (_, unfit) = Patches::new(self.patches).end(sets);
             obstacles.extend(unfit.into_iter().map(Obstacle::from));
+            let unmade = unmade(&self.asked.request.recreate, &[]);
+            obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
             return Ok(Planned::default());
         }
         let parameters = self.parameters.values();
@@ -396,6 +398,8 @@ impl Carrying<'_> {
         let wanted = planned.objects.iter().map(|it| it.object.reference());
         let wanted: Vec<&ObjectRef> = wanted.collect();
         let found = look_all(self.cluster, &wanted).await?;
+        let unmade = unmade(&self.asked.request.recreate, &wanted);
+        obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
         let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
         for (mut carried, live) in std::mem::take(&mut planned.objects).into_iter().zip(found) {
             match Runs::of(&carried.object, live.as_ref(), &planned.before) {
@@ -578,6 +582,17 @@ fn identity(carried: &Carried) -> ObjectIdentity<'_> {
     carried.object.reference().identity()
 }
 
+/// What is to be made anew, and is none of these objects.
+fn unmade<'a>(
+    recreate: &'a BTreeSet<Recreate>,
+    wanted: &[&ObjectRef],
+) -> impl Iterator<Item = &'a Recreate> {
+    recreate.iter().filter(|it| {
+        let mut wanted = wanted.iter();
+        !wanted.any(|object| object.gvk.kind == it.kind && object.name == it.name)
+    })
+}
+
 /// What is kept of what is applied before a removal.
 fn cleanup_of(carried: Vec<Carried>, kinds: &Kinds) -> Cleanup {
     let recorded = record(&carried, kinds).objects.into_iter();
@@ -666,6 +681,15 @@ enum Fate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_set_brings_is_not_made_anew_without_a_word() {
+        let job = ObjectRef::namespaced("batch/v1", "Job", "prod", "setup");
+        let asked = ["Job/setup", "StatefulSet/db"].map(|it| it.parse().unwrap());
+        let asked: BTreeSet<Recreate> = asked.into();
+        let unmade: Vec<String> = unmade(&asked, &[&job]).map(ToString::to_string).collect();
+        assert_eq!(unmade, ["StatefulSet/db"]);
+    }
 
     fn deployment(replicas: u8, manager: &str) -> Object {
         let fields = json!({ "f:spec": { "f:replicas": {} } });

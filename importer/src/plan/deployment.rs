@@ -227,6 +227,13 @@ impl Deployment {
     }
 }
 
+/// The namespaces that are brought as objects of sets, and those that charts get of their own.
+fn spaces(carried: &Planned) -> BTreeSet<String> {
+    let objects = carried.objects.iter().map(|it| &it.object);
+    let spaces = objects.filter(|it| it.gvk().kind == "Namespace");
+    spaces.map(|it| it.name().to_owned()).collect()
+}
+
 /// Everything that a deployment is planned from.
 #[derive(Debug)]
 pub(crate) struct Planner<'a> {
@@ -459,6 +466,7 @@ impl Planner<'_> {
             cluster: self.cluster,
             state: self.state,
             place,
+            spaces: spaces(carried),
             logins: logins((self.asked.id.name(), &place.namespace), deployed, carried),
             before: standing.map_or(&[], |standing| &standing.releases),
         };

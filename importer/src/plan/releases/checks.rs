@@ -2,11 +2,11 @@
 
 use deployer::{Conflicts, FieldManager, Object, ObjectRef, Trial};
 use schemas::Namespace;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::planned::by_identity;
 use super::rendering::served_by;
-use super::sent::is_hook;
+use super::sent::{is_hook, is_test};
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
@@ -51,7 +51,7 @@ impl Releasing<'_> {
             );
             if !is_coming {
                 let tried = summary::planned(object, trial, conflicts, &Hidden::default());
-                obstacles.extend(tried.err());
+                obstacles.extend(tried.err().map(|it| of_release(object, it)));
             }
         }
         Ok(())
@@ -110,6 +110,37 @@ impl Releasing<'_> {
         Ok(())
     }
 
+    /// Refuses objects in namespaces that are not there and that nothing brings: Helm would find out in the middle.
+    pub(super) async fn check_spaces(
+        &self,
+        releases: &[PlannedRelease],
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let is_space = |it: &&Object| it.gvk().kind == "Namespace";
+        let brought = releases.iter().flat_map(|it| &it.objects).filter(is_space);
+        let brought = brought.map(|it| it.name().to_owned());
+        let mut known: BTreeSet<String> = self.spaces.iter().cloned().chain(brought).collect();
+        known.insert(self.place.namespace.to_string());
+        for planned in releases.iter().filter(|it| it.changes()) {
+            let elsewhere = elsewhere(&planned.objects, &known);
+            let spaces = elsewhere.keys();
+            let spaces = spaces.map(|name| ObjectRef::cluster_scoped("v1", "Namespace", name));
+            let spaces: Vec<ObjectRef> = spaces.collect();
+            let wanted: Vec<&ObjectRef> = spaces.iter().collect();
+            let live = self.cluster.get_each(&wanted).await?;
+            for ((namespace, object), live) in elsewhere.into_iter().zip(live) {
+                // Who may not look is told by Helm.
+                if let Ok(None) = live {
+                    let [object, release] =
+                        [object.reference().to_string(), planned.recorded.to_string()];
+                    let missing = Unfit::NoNamespace(object, release, namespace.to_owned());
+                    obstacles.push(missing.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the objects that a release does not have yet are free, or its own by Helm's marks.
     pub(super) async fn check_owners(
         &self,
@@ -147,5 +178,76 @@ impl Releasing<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What is in the way of an object that Helm would apply: Helm makes no object anew, whoever asks for it.
+fn of_release(object: &Object, obstacle: Obstacle) -> Obstacle {
+    match obstacle {
+        Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {
+            Unfit::ImmutableOfRelease(Box::new(object.reference().clone()), why).into()
+        }
+        other => other,
+    }
+}
+
+/// The namespaces, each with an object that is to lie there, that these objects do not bring and are not among those known.
+fn elsewhere<'a>(objects: &'a [Object], known: &BTreeSet<String>) -> BTreeMap<&'a str, &'a Object> {
+    let placed = objects.iter().filter(|it| !is_test(it));
+    let placed = placed.filter_map(|it| Some((it.namespace()?, it)));
+    let unknown = placed.filter(|(namespace, _)| !known.contains(*namespace));
+    // The first of each namespace is named.
+    let unknown: Vec<(&str, &Object)> = unknown.collect();
+    unknown.into_iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::request::Recreate;
+
+    fn object(kind: &str, namespace: Option<&str>, name: &str) -> Object {
+        let metadata = json!({ "name": name, "namespace": namespace });
+        Object::new(json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata })).unwrap()
+    }
+
+    #[test]
+    fn objects_in_a_namespace_that_nobody_makes_are_found() {
+        let mut test = object("Pod", Some("tests"), "test").into_value();
+        test["metadata"]["annotations"] = json!({ "helm.sh/hook": "test" });
+        let objects = [
+            object("Service", Some("prod"), "web"),
+            object("Role", Some("nowhere"), "first"),
+            object("RoleBinding", Some("nowhere"), "second"),
+            object("Namespace", None, "own"),
+            Object::new(test).unwrap(),
+        ];
+        let known = BTreeSet::from(["prod".to_owned()]);
+        let found = elsewhere(&objects, &known);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(space, it)| (*space, it.name()))
+            .collect();
+        assert_eq!(found, [("nowhere", "first")]);
+    }
+
+    #[test]
+    fn helm_makes_nothing_anew() {
+        let set = object("StatefulSet", Some("prod"), "db");
+        let recreate: Recreate = "StatefulSet/db".parse().unwrap();
+        let immutable = |why: &str| {
+            Unfit::Immutable(
+                "StatefulSet prod/db".to_owned(),
+                recreate.clone(),
+                why.to_owned(),
+            )
+        };
+        let found = of_release(&set, immutable("no").into());
+        let expected =
+            Unfit::ImmutableOfRelease(Box::new(set.reference().clone()), "no".to_owned());
+        assert_eq!(found, expected.into());
+        assert_eq!(of_release(&set, Obstacle::Changed), Obstacle::Changed);
     }
 }
