@@ -11,10 +11,11 @@ use validator::Accepted;
 use crate::model::carried::RecordedObject;
 use crate::model::cleanup;
 use crate::model::error::Error;
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::request::{Goal, Target};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
-use crate::model::{namespace_record, record, site};
+use crate::model::{self, namespace_record, record, site};
 use crate::plan::carried::{self, Carried};
 use crate::plan::expand::Addresses;
 use crate::plan::login;
@@ -157,6 +158,7 @@ impl<'a> Wanted<'a> {
 
     /// The namespace of the records, roles for exactly this, and their bindings if somebody is to be bound.
     pub fn manifests(&self) -> Result<Vec<Value>, Error> {
+        self.check_carried()?;
         let objects = self.objects()?;
         let mut rules = Rules::default();
         let mut needs = self.required(&objects)?;
@@ -267,9 +269,28 @@ impl<'a> Wanted<'a> {
         let objects = rendering.objects()?.into_iter().map(Object::new);
         let mut objects: Vec<Object> = objects.collect::<Result<_, _>>()?;
         if let Within::Namespace(_) = self.within {
-            objects.retain(|object| object.namespace().is_some());
+            let wide = objects.extract_if(.., |object| object.namespace().is_none());
+            let wide: Vec<Object> = wide.collect();
+            if let (Some(wide), true) = (wide.first(), self.verbs.contains(&Verb::Deploy)) {
+                let what = format!("a {} of its operator", wide.gvk().kind);
+                return Err(Obstacle::from(Above::Wide(what)).into());
+            }
         }
         Ok(objects)
+    }
+
+    /// Refuses rights to deploy what nobody deploys with the rights of one namespace alone.
+    fn check_carried(&self) -> Result<(), Error> {
+        let deploys = self.verbs.contains(&Verb::Deploy);
+        match (&self.within, self.archive) {
+            (Within::Namespace(_), Some(archive))
+                if deploys && archive.manifest().spec.carries() =>
+            {
+                let id = archive.statement().predicate.id.clone();
+                Err(Obstacle::from(Above::Carries(id)).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The objects that the version carries as they are.
@@ -486,6 +507,10 @@ impl<'a> Wanted<'a> {
             Within::Environment(_, namespace) | Within::Namespace(namespace) => {
                 needs.record(&namespace_record::reference(namespace));
                 needs.own();
+                if let Some(archive) = self.archive.filter(|it| it.manifest().spec.carries()) {
+                    let solution = archive.statement().predicate.id.name();
+                    needs.record(&model::carried::reference(solution, namespace));
+                }
             }
         }
         self.add_version(needs);
