@@ -54,7 +54,7 @@ pub use model::request::{
     Request, Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
-pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
+pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::writer::{HolderName, Seal, Turn, Writer};
 pub use plan::alone::imported_for;
@@ -80,5 +80,7 @@ pub use status::describe::{
     describe as describe_environment,
 };
 
-pub use status::site::{SiteShown, SiteWorkload, check as check_site, show as show_site, site};
+pub use status::site::{
+    SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
+};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, environments, status};

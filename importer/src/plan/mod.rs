@@ -251,6 +251,9 @@ impl<'a> Plan<'a> {
         self.summary.notes.extend(about);
         let changes = deployment.iter().flat_map(|it| of_changes(it));
         self.summary.notes.extend(changes);
+        let spec = &accepted.manifest().spec;
+        let beside = deployment.and_then(|it| it.site.beside(id.name(), spec));
+        self.summary.notes.extend(beside);
         let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
         self.summary.notes.extend(unknown.cloned());
         let version = (id.name(), id.version());

@@ -518,6 +518,14 @@ pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedO
     })
 }
 
+/// The values that the site's file chooses for the operator; nothing else gets them.
+fn site_values(deployment: &Deployment) -> Vec<SiteValue> {
+    match deployment.operator {
+        Some(_) => deployment.site.values(&deployment.solution, OPERATOR),
+        None => Vec::new(),
+    }
+}
+
 pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> PlannedTarget {
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
@@ -536,7 +544,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         rights_lost: rights(&deployment.rights.lost),
         beyond: planned_beyond(deployment),
         pull_proof: proof.map(Proof::planned),
-        site: deployment.site.values(&deployment.solution, OPERATOR),
+        site: site_values(deployment),
         later_pods: None,
         helm: deployment.releases.helm.as_ref().map(PlannedHelm::from),
         releases: planned_charts(deployment),
