@@ -31,6 +31,7 @@ use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
 use crate::plan::program::program;
 use crate::plan::releases::uninstalled;
+use crate::plan::remaining::remaining;
 use crate::plan::rights::{
     check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
 };
@@ -96,6 +97,15 @@ pub(crate) struct Leave {
     pub(crate) releases: Vec<RecordedRelease>,
     /// Everything that goes, in its order.
     pub(crate) objects: Vec<ObjectRef>,
+    /// That other things stay, which are not among what is carried.
+    pub(crate) stays: Vec<String>,
+}
+
+impl Leave {
+    /// Everything that stays, as far as it is known.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &String> {
+        self.carried.notes.iter().chain(&self.stays)
+    }
 }
 
 /// What stopping a Solution comes to.
@@ -219,10 +229,7 @@ fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) 
             "custom resources of {solution} that it did not bring itself stay, and so does everything that belongs to them"
         )
     });
-    let stay = spaces
-        .iter()
-        .flat_map(|leave| &leave.carried.notes)
-        .cloned();
+    let stay = spaces.iter().flat_map(Leave::notes).cloned();
     let undone = Undone::of(done, objects, stay.chain(note).collect());
     Undone {
         applied: applied(spaces),
@@ -260,8 +267,7 @@ pub(crate) async fn check_carried(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let withdrawals = spaces.iter().map(|leave| &leave.carried);
-    let objects = withdrawals.clone().flat_map(|it| &it.objects);
-    check_withdrawing(cluster, objects, obstacles).await?;
+    check_withdrawing(cluster, withdrawals.clone(), obstacles).await?;
     obstacles.extend(withdrawals.flat_map(|it| it.obstacles.clone()));
     let gives = |space: &NamespaceRecord| {
         let deployed = space.solutions.get(solution);
@@ -304,8 +310,14 @@ pub(crate) async fn leaving<'a>(
         objects.extend(others);
         let releases = space.solutions.get(solution).map(|it| it.releases.clone());
         let releases = releases.unwrap_or_default();
+        let mut stays = Vec::new();
         for release in &releases {
-            objects.extend(uninstalled(place.0, solution, release).await?);
+            let uninstalled = uninstalled(place.0, solution, release).await?;
+            objects.extend(uninstalled.goes);
+            stays.extend(uninstalled.stays);
+        }
+        if !releases.is_empty() || !carried.recorded.is_empty() {
+            stays.extend(remaining(place.0, space, &objects, &releases).await?);
         }
         let space = space.clone();
         leaving.push(Leave {
@@ -314,6 +326,7 @@ pub(crate) async fn leaving<'a>(
             carried,
             releases,
             objects,
+            stays,
         });
     }
     Ok(leaving)

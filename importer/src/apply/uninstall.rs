@@ -206,7 +206,12 @@ impl Deletion {
         let needs = of_change();
         let made = change.make_clearing(&needs, about, clear, decide, act);
         let (decided, done) = made.await?;
-        let undone = Undone::of(done, decided.going.removed(), self.notes.clone());
+        let mut notes = self.notes.clone();
+        // Some of what stays is found only when all else has gone.
+        let stays = decided.going.spaces.iter().flat_map(Leave::notes);
+        let found: Vec<String> = stays.filter(|it| !notes.contains(it)).cloned().collect();
+        notes.extend(found);
+        let undone = Undone::of(done, decided.going.removed(), notes);
         Ok(Undone {
             applied: applied(&decided.going.spaces),
             uses: decided.uses,
@@ -344,7 +349,9 @@ impl Going {
         solution: &SolutionName,
     ) -> Result<Vec<String>, Error> {
         let mut notes = Vec::new();
-        for Leave { space, .. } in &self.spaces {
+        for leave in &self.spaces {
+            notes.extend(leave.notes().cloned());
+            let space = &leave.space;
             let (environment, namespace) = (&space.environment, &space.namespace);
             let mut others = space
                 .solutions

@@ -1,7 +1,7 @@
 //! Takes back what a deployment carries: what could refuse the rest first, then what its workloads have to let go, then
 //! the workloads, then what they read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use deployer::{Cluster, Deleted, Gvk, Leaving, Object, ObjectRef, Propagation};
@@ -13,7 +13,7 @@ use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::inventory::{NEEDED, custom_resources};
 use crate::model::obstacle::Obstacle;
-use crate::plan::withdrawal::{Departure, Withdrawal, stays};
+use crate::plan::withdrawal::{Departure, Withdrawal, stays, without_marks};
 
 impl Withdrawal {
     /// Applies what is to be applied before, and counts it to what goes.
@@ -118,7 +118,10 @@ impl Withdrawal {
                 objects = self.unused(objects, leased.cluster, wait).await?;
             }
             if departure == Departure::Space {
-                objects = self.unoccupied(objects, leased.cluster).await?;
+                let empty = self.unoccupied(&objects, leased.cluster).await?;
+                let stay = objects.iter().filter(|it| !empty.contains(it));
+                release(stay, &recorded, (leased, solution)).await?;
+                objects = empty;
             }
             let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
             leased.remove_all(&objects, propagation, may).await?;
@@ -126,6 +129,10 @@ impl Withdrawal {
             let gone: Vec<Leaving> = gone.collect();
             leased.cluster.wait_removed(&gone, wait, &|_| ()).await?;
         }
+        let there_before = self.released.iter();
+        let there_before = there_before.map(|it| (it.reference(), it.clone()));
+        let there_before: BTreeMap<ObjectRef, RecordedObject> = there_before.collect();
+        release(there_before.keys(), &there_before, (leased, solution)).await?;
         // What ran may have made them anew before it went.
         self.silence(leased).await
     }
@@ -214,7 +221,7 @@ impl Withdrawal {
     /// The namespaces that nobody needs; the others stay, and are noted.
     async fn unoccupied(
         &mut self,
-        spaces: Vec<ObjectRef>,
+        spaces: &[ObjectRef],
         cluster: &Cluster,
     ) -> Result<Vec<ObjectRef>, Error> {
         let mut empty = Vec::new();
@@ -224,7 +231,7 @@ impl Withdrawal {
                     let note = format!("{space} stays: {kind} in it that somebody may need");
                     self.notes.push(note);
                 }
-                None => empty.push(space),
+                None => empty.push(space.clone()),
             }
         }
         Ok(empty)
@@ -241,6 +248,25 @@ impl Withdrawal {
         }
         Ok(())
     }
+}
+
+/// Takes our marks off namespaces that stay, as far as they are those that were applied.
+async fn release<'o>(
+    spaces: impl Iterator<Item = &'o ObjectRef>,
+    recorded: &BTreeMap<ObjectRef, RecordedObject>,
+    (leased, solution): (&mut Leased<'_>, &SolutionName),
+) -> Result<(), Error> {
+    for space in spaces {
+        let is_ours = |live: &&Object| recorded[space].check(live, solution).is_ok();
+        let decide = |live: Option<&Object>| {
+            let live = live.filter(is_ours);
+            Ok(live
+                .map(|live| Object::new(without_marks(live)))
+                .transpose()?)
+        };
+        leased.put(space, decide).await?;
+    }
+    Ok(())
 }
 
 /// The very object, to wait until it is gone.

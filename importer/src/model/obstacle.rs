@@ -353,8 +353,8 @@ pub enum Unfit {
     /// Objects of these names are the same Solution's in another environment.
     #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
     OwnedElsewhere(SolutionName, String, String),
-    /// An object of this name stayed when the same Solution was removed from another environment.
-    #[error("{2} stayed when {0} was removed from the environment `{1}`")]
+    /// An object of this name stayed when the same Solution was removed from another place.
+    #[error("{2} stayed when {0} was removed from the {1}")]
     LeftBehind(SolutionName, String, String),
     /// An object of this name is of a Helm release.
     #[error("{0} already exists and belongs to the Helm release `{1}`")]

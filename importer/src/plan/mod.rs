@@ -35,6 +35,7 @@ pub(crate) mod program;
 pub(crate) mod proof;
 pub(crate) mod push;
 pub(crate) mod releases;
+pub(crate) mod remaining;
 pub(crate) mod rights;
 mod schema;
 pub(crate) mod standing;

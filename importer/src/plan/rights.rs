@@ -12,7 +12,6 @@ use schemas::{Namespace, SolutionName};
 use validator::Accepted;
 
 use crate::model::authority::Authority;
-use crate::model::carried::RecordedObject;
 use crate::model::cleanup::{self, Cleanup};
 use crate::model::error::Error;
 use crate::model::inventory::service_monitor;
@@ -27,6 +26,7 @@ use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
 use crate::plan::rights::manifests::Wanted;
 pub(crate) use crate::plan::rights::needs::Needs;
+use crate::plan::withdrawal::Withdrawal;
 
 /// What the plan itself reads. Who may not read that much gets no plan; then everything else that is missing is named
 /// as well, as far as the archive tells, so that all of it can be granted at once.
@@ -242,15 +242,17 @@ pub(crate) async fn check_removing<'a>(
 /// What taking back takes that a deployment carries as it is.
 pub(crate) async fn check_withdrawing<'a>(
     cluster: &Cluster,
-    objects: impl Iterator<Item = &'a RecordedObject>,
+    withdrawals: impl Iterator<Item = &'a Withdrawal> + Clone,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
-    let mut objects = objects.peekable();
-    if objects.peek().is_none() {
-        return Ok(());
+    for space in withdrawals.clone().flat_map(|it| &it.released) {
+        needs.unmarked(space);
     }
-    needs.withdrawn(objects);
+    let mut objects = withdrawals.flat_map(|it| &it.objects).peekable();
+    if objects.peek().is_some() {
+        needs.withdrawn(objects);
+    }
     deny(cluster, &needs, obstacles).await
 }
 
