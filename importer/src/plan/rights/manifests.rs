@@ -7,6 +7,7 @@ use manifests::Kinds;
 use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
 use serde_json::{Value, json};
 use validator::Accepted;
+use validator::rules::RoleName;
 
 use crate::model::carried::RecordedObject;
 use crate::model::cleanup;
@@ -575,27 +576,29 @@ impl Rules {
     /// Adds the rules of a role of an operator: only who holds them may give them away. Those of a `ClusterRole` must
     /// be held in the whole cluster, wherever it is bound.
     fn grant(&mut self, role: &Object, in_place: bool) -> Result<(), Error> {
-        let namespace = match role.gvk().kind.as_str() {
-            "Role" => role.namespace().filter(|_| in_place),
-            "ClusterRole" => None,
-            _ => return Ok(()),
+        let Some(name) = RoleName::of(role.as_value()) else {
+            return Ok(());
         };
-        let rules = self.0.entry(namespace.map(str::to_owned)).or_default();
+        let namespace = name.namespace.filter(|_| in_place);
+        let rules = self.0.entry(namespace).or_default();
         rules.extend(rules_of(role)?);
         Ok(())
     }
 
-    /// Adds giving away a role that others made: only who may `bind` it may do so.
+    /// Adds giving away a role that others made: only who may `bind` it may do so, and the plan shows what it allows.
     fn bind(&mut self, binding: &Object) {
-        let role = &binding.as_value()["roleRef"];
-        let (Some(kind), Some(name)) = (role["kind"].as_str(), role["name"].as_str()) else {
+        let Some(role) = RoleName::bound_by(binding.as_value()) else {
             return;
         };
+        let resource = match role.namespace {
+            Some(_) => "roles",
+            None => "clusterroles",
+        };
         self.0.entry(None).or_default().push(PolicyRule {
-            verbs: vec!["bind".to_owned()],
+            verbs: vec!["bind".to_owned(), "get".to_owned()],
             api_groups: vec![RBAC.to_owned()],
-            resources: vec![format!("{}s", kind.to_lowercase())],
-            resource_names: vec![name.to_owned()],
+            resources: vec![resource.to_owned()],
+            resource_names: vec![role.name],
             non_resource_urls: Vec::new(),
         });
     }
