@@ -42,7 +42,7 @@ pub use model::error::{
 };
 pub use model::event::{Event, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
-pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
+pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
 pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
 pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber};
 pub use model::pushed::{Count, Pushed};

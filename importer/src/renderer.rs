@@ -10,15 +10,16 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use deployer::Object;
-use schemas::{Digest, EnvironmentName, SolutionId, yaml};
+use schemas::{Digest, yaml};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::error::Error;
 use crate::model::obstacle::named;
-use crate::plan::consent::Beyond;
+use crate::plan::consent::{self, ClusterView, Home};
 use crate::plan::finish::{Finish, FinishInputs, images_of_pods};
+use crate::plan::hidden::Hidden;
 
 /// The file with what may be sent, in the directory that the post-renderer is given.
 const APPROVED: &str = "approved.json";
@@ -35,8 +36,6 @@ const RIGHTS: &str = "rbac.authorization.k8s.io";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Approved {
-    id: SolutionId,
-    environment: EnvironmentName,
     finish: FinishInputs,
     /// Every object by what it is called, with the digest of those whose content is rights.
     objects: BTreeMap<String, Option<Digest>>,
@@ -68,19 +67,13 @@ pub enum RendererError {
 
 impl Approved {
     /// What a plan showed of a release.
-    pub(crate) fn new(
-        (id, environment): (&SolutionId, &EnvironmentName),
-        finish: &FinishInputs,
-        objects: &[Object],
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(finish: &FinishInputs, objects: &[Object]) -> Result<Self, Error> {
         let known = objects.iter().map(|it| (called(it), rights(it)));
         Ok(Self {
-            id: id.clone(),
-            environment: environment.clone(),
             finish: finish.clone(),
             objects: known.collect(),
             images: images_of_pods(objects.iter().map(Object::as_value)),
-            lines: beyond((id, environment), finish, objects)?,
+            lines: beyond(finish, objects)?,
         })
     }
 
@@ -108,7 +101,7 @@ impl Approved {
         if !images.is_empty() {
             return not_shown(named(images));
         }
-        let lines = beyond((&self.id, &self.environment), &self.finish, objects)?;
+        let lines = beyond(&self.finish, objects)?;
         let lines: Vec<String> = lines.difference(&self.lines).cloned().collect();
         if lines.is_empty() {
             Ok(())
@@ -131,13 +124,14 @@ fn rights(object: &Object) -> Option<Digest> {
     (object.gvk().group == RIGHTS).then(|| Digest::new(Sha256::digest(content).into()))
 }
 
-fn beyond(
-    (id, environment): (&SolutionId, &EnvironmentName),
-    finish: &FinishInputs,
-    objects: &[Object],
-) -> Result<BTreeSet<String>, Error> {
-    let of = (id, environment, &finish.environments);
-    Ok(Beyond::of(of, (&[], objects))?.lines)
+fn beyond(finish: &FinishInputs, objects: &[Object]) -> Result<BTreeSet<String>, Error> {
+    let home = Home {
+        namespace: &finish.environments,
+        hidden: &Hidden::default(),
+        kept: &[],
+    };
+    let lines = consent::lines(objects, home, &ClusterView::default())?;
+    Ok(lines.into_iter().map(|line| line.text).collect())
 }
 
 /// Why the post-renderer of a run refused, if it did.
@@ -244,8 +238,7 @@ mod tests {
             let object = finish.finish(object, &mut BTreeSet::new()).unwrap();
             Object::new(object).unwrap()
         });
-        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
-        let approved = Approved::new((&id, &"prod".parse().unwrap()), &inputs(), &shown).unwrap();
+        let approved = Approved::new(&inputs(), &shown).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let (name, bytes) = approved.file();
         fs::write(directory.path().join(name), bytes).unwrap();

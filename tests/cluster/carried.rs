@@ -23,9 +23,14 @@ data:
     address: http://shop.shop-system.svc:8080
 ---
 apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: shop, namespace: shop-system}
+rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: shop, namespace: shop-system}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: shop}
 subjects: [{kind: ServiceAccount, name: shop, namespace: shop-system}]
 ---
 apiVersion: v1

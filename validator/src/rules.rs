@@ -51,7 +51,6 @@ pub use object_names::ObjectNames;
 pub use object_sets::object_sets;
 pub use parameters::{ValueProblem, check_value, parameters};
 pub use placeholders::PlaceholderNames;
-pub use pod::beyond_namespace;
 pub use problem::Problem;
 pub use right::{Reach, Right};
 pub use role::{aggregates, identify_roles};

@@ -161,7 +161,7 @@ impl Ready<'_> {
             Mend::Uninstall => hand.uninstall(release, leased).await?,
             Mend::RollBack(revision) => hand.roll_back(release, revision, leased).await?,
         }
-        self.upgrade(&hand, (deployment, planned), leased).await?;
+        self.upgrade(&hand, planned, leased).await?;
         leased.changed(release.to_string());
         self.know_revision(release, leased).await?;
         self.progress(deployment, leased).write(leased).await
@@ -218,7 +218,7 @@ impl Ready<'_> {
     async fn upgrade(
         &self,
         hand: &Hand,
-        (deployment, planned): (&Deployment, &PlannedRelease),
+        planned: &PlannedRelease,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let release = &planned.recorded;
@@ -229,7 +229,7 @@ impl Ready<'_> {
         (leased.tell)(Event::Release(release.to_string(), change));
         let home = hand.helm.home().map_err(|error| failed(release, error))?;
         let home = Arc::new(home);
-        let run = self.run_of(deployment, planned, &home)?;
+        let run = self.run_of(planned, &home)?;
         let kept = Arc::clone(&home);
         let work = hand.run(move |helm, access, cancel| {
             let done = run.go(helm, access, cancel);
@@ -259,17 +259,11 @@ impl Ready<'_> {
     }
 
     /// All that a run needs, with what it may send written into its directory.
-    fn run_of(
-        &self,
-        deployment: &Deployment,
-        planned: &PlannedRelease,
-        home: &Home,
-    ) -> Result<UpgradeRun, Error> {
+    fn run_of(&self, planned: &PlannedRelease, home: &Home) -> Result<UpgradeRun, Error> {
         let (id, release) = (&self.asked.id, &planned.recorded);
         let mut charts = self.asked.accepted.charts().iter();
         let chart = charts.find(|it| it.release.name == release.name);
-        let environment = &deployment.place.environment;
-        let approved = Approved::new((id, environment), &planned.finish, &planned.objects)?;
+        let approved = Approved::new(&planned.finish, &planned.objects)?;
         let (name, bytes) = approved.file();
         let written = home.write(name, &bytes);
         written.map_err(|source| {

@@ -11,6 +11,7 @@ use schemas::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use validator::rules::{Right, Subject};
 
 use crate::model::config_map;
 use crate::model::error::Error;
@@ -82,6 +83,18 @@ pub struct Consent {
     pub at: StatementTime,
     /// What was shown, line by line.
     pub lines: BTreeSet<String>,
+    /// The rights among it, of which a part may be given up; none of an earlier consent, which was to words alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Vec<Grant>>,
+}
+
+/// A right that somebody gets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Grant {
+    /// Who.
+    pub subject: Subject,
+    /// What, and where.
+    pub right: Right,
 }
 
 /// A namespace of an environment.
@@ -301,6 +314,7 @@ pub(crate) mod tests {
                 by: "me@here".to_owned(),
                 at: StatementTime::DEFAULT,
                 lines: BTreeSet::from(["read all Secrets".to_owned()]),
+                grants: Some(Vec::new()),
             }),
         ] {
             let deployed = Deployed {

@@ -30,10 +30,11 @@ use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Content, Precedence, Wave};
 use crate::plan::carrying::{Carrying, Planned};
 use crate::plan::choices;
-use crate::plan::consent::{self, Beyond};
+use crate::plan::consent::{self, Beyond, ClusterView, Home};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
 use crate::plan::handover;
+use crate::plan::hidden::Hidden;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
@@ -349,10 +350,8 @@ impl Planner<'_> {
         let (mut uids, mut images_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
         let patches = site.patches(id.name());
-        let mut carried = self
-            .carrying(target, &place, &deployed, (&parameters, &patches))
-            .plan(obstacles)
-            .await?;
+        let carrying = self.carrying(target, &place, &deployed, (&parameters, &patches));
+        let mut carried = carrying.plan(obstacles).await?;
         let now = (&place, space.as_ref(), standing.as_ref());
         self.note_carried(now, &mut carried, &mut deployed, obstacles);
         let releases = self.releases(now, (&deployed, &carried), obstacles).await?;
@@ -363,12 +362,13 @@ impl Planner<'_> {
         let run_before = carried.live.iter().chain(releases.objects_before());
         images_before.extend(run_before.flat_map(images_run_by));
         let live = self.live(&namespace, &mut carried).await?;
-        let shown = (&objects[..], behind, live.as_slice());
         let placed = (target, &namespace, &deployed);
-        let (beyond, rights) = self.judged(placed, shown, (&carried, &releases), obstacles)?;
+        let shown = (&objects[..], &live[..], &parameters.hidden);
+        let judged = self.judged(placed, shown, (&carried, &releases), obstacles);
+        let (beyond, rights) = judged.await?;
         let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
-        let unfit = handover::unfit(&stopped, &objects).cloned();
-        carried.replaced.extend(unfit);
+        let replaced = &mut carried.replaced;
+        replaced.extend(handover::unfit(&stopped, &objects).cloned());
         carried.know(&uids);
         let stale = stale(live, &objects, &carried);
         let going = carried.going(self.cluster, id.name(), &stale).await?;
@@ -405,15 +405,19 @@ impl Planner<'_> {
         })
     }
 
-    /// What reaches beyond the environment, and what changes about rights, by these objects (those of the operator, and
-    /// behind so many of them those that are carried) and by what Helm would send.
-    fn judged(
+    /// What reaches beyond the environment, and what changes about rights, by these objects and by what Helm would send.
+    async fn judged(
         &self,
         (target, namespace, deployed): (&Target, &Namespace, &Deployed),
-        (objects, behind, live): (&[Object], usize, &[Object]),
+        (objects, live, hidden): (&[Object], &[Object], &Hidden),
         (carried, releases): (&Planned, &Releases),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(Beyond, Compared), Error> {
+        let home = Home {
+            namespace,
+            hidden,
+            kept: &carried.kept,
+        };
         let sent = || releases.objects().cloned();
         // Also of what is only applied when it is removed.
         let cleanup = carried.cleanup.objects()?;
@@ -421,12 +425,13 @@ impl Planner<'_> {
         let mut all: Vec<Object> = all.collect();
         check_distinct(&all, obstacles);
         all.push(labelled(namespace, deployed)?);
-        let of = (&self.asked.id, &target.environment, namespace);
-        let beyond = Beyond::of(of, all.split_at(behind))?;
         let before = live.iter().chain(releases.objects_before()).cloned();
         let before: Vec<Object> = before.collect();
+        let view = ClusterView::read(self.cluster, home, &all, &before).await?;
+        let lines = consent::lines(&all, home, &view)?;
+        let beyond = Beyond::new(&self.asked.id, &target.environment, namespace, lines);
         let after: Vec<Object> = objects.iter().cloned().chain(sent()).collect();
-        Ok((beyond, consent::compare(&before, &after)?))
+        Ok((beyond, consent::compare(&before, &after, &view)?))
     }
 
     /// What is carried, wave by wave, behind so many other objects.

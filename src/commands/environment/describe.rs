@@ -106,7 +106,11 @@ fn operator(deployed: &DeployedOperator) {
     for (name, value) in &deployed.parameters {
         render::line!("    parameter   {name} {value}");
     }
-    if let Some(Consent { id, by, at, lines }) = &deployed.accepted {
+    let accepted = deployed.accepted.as_ref();
+    if let Some(Consent {
+        id, by, at, lines, ..
+    }) = accepted
+    {
         render::line!("    {by} accepted this beyond the environment at {at} (id {id}):");
         for line in lines {
             render::line!("      {line}");

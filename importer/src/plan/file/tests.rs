@@ -40,9 +40,11 @@ fn summary() -> PlanSummary {
             running: Some("0.9.0".parse().unwrap()),
             rights_gained: Vec::new(),
             rights_lost: Vec::new(),
+            dangers: Vec::new(),
             beyond: Some(PlannedBeyond {
                 id: "1234".to_owned(),
                 accepted: true,
+                again: false,
                 lines: Vec::new(),
             }),
             pull_proof: None,
