@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 FUZZ_SECONDS ?= 30
 
-.PHONY: help check test test-interop test-kernel test-registry test-cluster test-hostile fuzz book demo demo-down dist bench clean
+.PHONY: help check test tools test-interop test-kernel test-registry test-cluster test-hostile fuzz book demo demo-down dist bench clean
 
 help: ## List the recipes
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -18,9 +18,10 @@ check: ## Format, lints, hermetic tests, docs: no root, no network, no servers
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 test: ## Everything: installs what it needs (as root), then all tests against real programs
+	FUZZ_SECONDS=6 scripts/tiers tools check book test-interop test-kernel test-registry test-cluster test-hostile
+
+tools: ## Install the programs that judge archives, the kernel's machine, and the test cluster's parts
 	scripts/install-tools
-	$(MAKE) --no-print-directory check book test-interop test-kernel test-registry test-cluster
-	$(MAKE) --no-print-directory test-hostile FUZZ_SECONDS=6
 
 test-interop: ## Foreign programs judge keys, images and archives
 	cargo test --workspace --test charts --test foreign --test helm --test reference --test openssl --test signed \

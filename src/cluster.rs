@@ -127,7 +127,7 @@ fn kubeconfigs() -> Vec<PathBuf> {
 pub(crate) fn writer(wait: &ChangeArguments) -> Result<Writer, Failure> {
     let longest = wait.wait.map(Duration::from_secs);
     Ok(Writer {
-        name: environment::writer().to_string(),
+        name: Arc::new(|user| environment::writer(user).to_string()),
         person: environment::person(),
         clock: Arc::new(environment::clock),
         gone: Gone::by(holder::is_gone),

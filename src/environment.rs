@@ -221,9 +221,10 @@ pub(crate) fn person() -> String {
     format!("{}@{}", user(), holder::host())
 }
 
-/// Who writes to a cluster: user, host and process, so that another writer can find out.
-pub(crate) fn writer() -> Holder {
-    Holder::own(&user(), clock())
+/// Who writes to a cluster: the user as the cluster calls him, or as this machine does where that is not known; host and
+/// process, so that another writer can find out.
+pub(crate) fn writer(known_as: Option<&str>) -> Holder {
+    Holder::own(&known_as.map_or_else(user, str::to_owned), clock())
 }
 
 fn user() -> String {

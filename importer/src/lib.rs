@@ -29,7 +29,7 @@ pub use apply::push::PushReceipt;
 pub use apply::readback::{Readback, Repaired};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
-pub use apply::uninstall::{Deletion, Leaving, registries};
+pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
 pub use kept::prune::{KeptVersion, Pruning, Stock, Unprunable, Unread};
@@ -39,10 +39,12 @@ pub use kept::{
 pub use mirrors::{Format, ImageMap, Layout, MappedImage, MirroredImage, Mirrors, NodeFile};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
-pub use model::error::{Error, ExpandError, Lacking, PushFailure, Unfetched, Unpulled, Unpushed};
+pub use model::error::{
+    Error, ExpandError, FailurePolicy, Lacking, PushFailure, Unfetched, Unpulled, Unpushed,
+};
 pub use model::event::{Event, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
-pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
+pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
 pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
 pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber};
 pub use model::pushed::{Count, Pushed};
@@ -54,9 +56,9 @@ pub use model::request::{
     Request, Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
-pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
+pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};
 pub use model::uses::{EvenIfUsed, Hindered, Use};
-pub use model::writer::{Seal, Turn, Writer};
+pub use model::writer::{HolderName, Seal, Turn, Writer};
 pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
@@ -80,5 +82,7 @@ pub use status::describe::{
     describe as describe_environment,
 };
 
-pub use status::site::{SiteShown, SiteWorkload, check as check_site, show as show_site, site};
+pub use status::site::{
+    SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
+};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, environments, status};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use manifests::reference::{self, Hint, normal, repository};
+use manifests::reference::{self, Hint, KnownNames, normal, repository};
 use serde_json::{Map, Value};
 
 /// A repository that stands in values.
@@ -32,11 +32,61 @@ impl RepositoryInValues {
 /// The registry of references that name none.
 const DEFAULT: &str = "docker.io/";
 
-/// Finds the repositories in values.
-pub(crate) fn repositories(values: &Map<String, Value>) -> Vec<RepositoryInValues> {
-    let mut found = Vec::new();
-    fields(values, &Around::default(), &mut found);
-    found
+/// What values say of images.
+#[derive(Debug, Default)]
+pub(crate) struct ImagesInValues {
+    /// The repositories, each with its place.
+    pub(crate) repositories: Vec<RepositoryInValues>,
+    /// The names that they give, with the tags that stand beside them.
+    pub(crate) names: KnownNames,
+}
+
+impl ImagesInValues {
+    /// Finds them.
+    pub(crate) fn of(values: &Map<String, Value>) -> Self {
+        let mut found = Self::default();
+        found.fields(values, &Around::default());
+        found
+    }
+
+    fn fields(&mut self, values: &Map<String, Value>, around: &Around) {
+        const SWITCH: &str = "enabled";
+        let mut around = around.clone();
+        if values.get(SWITCH) == Some(&Value::Bool(false)) {
+            around.switch = Some(around.below(SWITCH).path);
+        }
+        if let Some(written) = whole(values, &around.key) {
+            self.add(&written, &around);
+        }
+        for (key, value) in values {
+            self.each(value, &around.below(key));
+        }
+    }
+
+    fn each(&mut self, value: &Value, around: &Around) {
+        match value {
+            Value::Object(values) => self.fields(values, around),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let mut at = around.clone();
+                    at.path = format!("{}[{index}]", around.path);
+                    self.each(item, &at);
+                }
+            }
+            Value::String(text) if Hint::of(&around.key) != Hint::None => {
+                let references = reference::references(text, Hint::Named);
+                if references.first() == Some(&(0..text.len())) {
+                    self.add(text, around);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, written: &str, around: &Around) {
+        self.repositories.extend(around.found(written));
+        self.names.add(written);
+    }
 }
 
 /// What is around a value.
@@ -72,39 +122,6 @@ impl Around {
     }
 }
 
-fn fields(values: &Map<String, Value>, around: &Around, found: &mut Vec<RepositoryInValues>) {
-    const SWITCH: &str = "enabled";
-    let mut around = around.clone();
-    if values.get(SWITCH) == Some(&Value::Bool(false)) {
-        around.switch = Some(around.below(SWITCH).path);
-    }
-    let whole = whole(values, &around.key);
-    found.extend(whole.and_then(|it| around.found(&it)));
-    for (key, value) in values {
-        each(value, &around.below(key), found);
-    }
-}
-
-fn each(value: &Value, around: &Around, found: &mut Vec<RepositoryInValues>) {
-    match value {
-        Value::Object(values) => fields(values, around, found),
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let mut at = around.clone();
-                at.path = format!("{}[{index}]", around.path);
-                each(item, &at, found);
-            }
-        }
-        Value::String(text) if Hint::of(&around.key) != Hint::None => {
-            let references = reference::references(text, Hint::Named);
-            if references.first() == Some(&(0..text.len())) {
-                found.extend(around.found(text));
-            }
-        }
-        _ => {}
-    }
-}
-
 /// The reference that a mapping is, in parts: with a `repository`, and something that says that it is one of images.
 fn whole(values: &Map<String, Value>, key: &str) -> Option<String> {
     const BESIDE: [&str; 4] = ["registry", "tag", "digest", "pullPolicy"];
@@ -114,13 +131,24 @@ fn whole(values: &Map<String, Value>, key: &str) -> Option<String> {
             .and_then(Value::as_str)
             .filter(|it| !it.is_empty())
     };
-    let repository = text("repository")?;
+    // A registry that stands elsewhere may be joined to a path that begins with a slash.
+    let repository = text("repository")?.trim_start_matches('/');
     if Hint::of(key) == Hint::None && !BESIDE.iter().any(|it| values.contains_key(*it)) {
         return None;
     }
-    Some(match text("registry") {
+    let repository = match text("registry") {
         Some(registry) => format!("{registry}/{repository}"),
         None => repository.to_owned(),
+    };
+    let tag = match values.get("tag") {
+        Some(Value::String(tag)) => tag.clone(),
+        Some(Value::Number(tag)) => tag.to_string(),
+        _ => String::new(),
+    };
+    let tagged = format!("{repository}:{tag}");
+    Some(match normal(&tagged) {
+        Some(_) => tagged,
+        None => repository,
     })
 }
 
@@ -140,8 +168,9 @@ mod tests {
             "git": {"repository": "org/source"}, "chart": {"repository": "https://r.test/a", "tag": "1"},
             "initImage": {"repository": ""}, "imageDirectory": "/var/lib/images",
         });
-        let found = repositories(values.as_object().unwrap()).into_iter();
+        let found = ImagesInValues::of(values.as_object().unwrap()).repositories;
         let found: Vec<_> = found
+            .into_iter()
             .map(|it| (it.path, it.repository, it.switch))
             .collect();
         let of = |path: &str, repository: &str, switch: Option<&str>| {
@@ -173,7 +202,7 @@ mod tests {
             "image": "org/app", "otherImage": "docker.io/org/app", "thirdImage": "quay.io/org/app",
         });
         let rendered = ["registry.k8s.io/org/app".to_owned()].into();
-        let found = repositories(values.as_object().unwrap());
+        let found = ImagesInValues::of(values.as_object().unwrap()).repositories;
         let named = found.iter().filter(|it| it.is_among(&rendered));
         let named: Vec<&str> = named.map(|it| it.path.as_str()).collect();
         assert_eq!(named, ["image"]);

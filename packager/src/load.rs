@@ -107,13 +107,10 @@ pub(crate) fn load(
     }
     sets::check(&sets, &charts, &source.spec)?;
     let of_charts = render::render(&charts, (&id, &source.spec), renderer, watch)?;
-    if source
-        .spec
-        .images
-        .iter()
-        .all(SourceImage::reference_is_known)
-    {
-        check_images((&sets, &of_charts), known_references(&source.spec))?;
+    if references_are_known(&source.spec) {
+        let references = known_references(&source.spec);
+        tell(&of_charts, references.clone().map(|(_, it)| it), watch);
+        check_images((&sets, &of_charts), references)?;
     }
     rules::check_source(&source.spec).map_err(PackError::in_file(Path::new(FILE)))?;
     Ok(Loaded {
@@ -127,6 +124,22 @@ pub(crate) fn load(
         operator,
         unused,
     })
+}
+
+/// Whether the references of all images are known before any is read, so that a source is judged when it is loaded.
+pub(crate) fn references_are_known(spec: &SourceSpec) -> bool {
+    spec.images.iter().all(SourceImage::reference_is_known)
+}
+
+/// Tells what charts name besides the images that they need.
+pub(crate) fn tell<'a>(
+    rendered: &[Rendered],
+    references: impl Iterator<Item = &'a ImageReference>,
+    watch: &Watch<'_, Event>,
+) {
+    for (release, remark) in render::remarks(rendered, references) {
+        (watch.tell)(Event::Chart(release, remark));
+    }
 }
 
 /// The references of images that `solution.yaml` itself knows.

@@ -19,7 +19,7 @@ use watch::{Cancel, Watch};
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, IncludedHelm};
-use crate::render::{self, ChartRemark, Renderer};
+use crate::render::Renderer;
 use crate::{Event, assemble, charts};
 
 /// What is to be made from what.
@@ -185,8 +185,7 @@ pub(crate) fn load(
 pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(), PackError> {
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
-    let mut images = loaded.source.spec.images.iter();
-    if images.all(schemas::SourceImage::reference_is_known) {
+    if load::references_are_known(&loaded.source.spec) {
         return Ok(());
     }
     let tell = |event| (watch.tell)(Event::Sources(event));
@@ -285,16 +284,11 @@ pub(crate) fn collect(
     let references = assemble::references(&images);
     rules::check_references(spec.operator.as_ref(), references.clone())
         .map_err(PackError::in_file(Path::new("solution.yaml")))?;
-    load::check_images((&loaded.sets, &loaded.rendered), references.clone())?;
-    let references = references.map(|(_, reference)| reference);
-    for (release, images) in render::for_scanners(&loaded.rendered, references.clone()) {
-        let remark = ChartRemark::ForScanners(images);
-        (watch.tell)(Event::Chart(release, remark));
+    if !load::references_are_known(spec) {
+        let references = references.clone().map(|(_, reference)| reference);
+        load::tell(&loaded.rendered, references, watch);
     }
-    for (release, off) in render::turned_off(&loaded.rendered, references) {
-        let remark = ChartRemark::TurnedOff(off.clone());
-        (watch.tell)(Event::Chart(release.clone(), remark));
-    }
+    load::check_images((&loaded.sets, &loaded.rendered), references)?;
     Ok(images)
 }
 

@@ -6,7 +6,8 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use helm::{Helm, HelmError, Rendering};
-use manifests::{Address, Expansion, RenderedObject, reference};
+use manifests::reference::{self, KnownNames};
+use manifests::{Address, Expansion, KnownImages, RenderedObject, Unsettled};
 use schemas::{
     ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName, SolutionId, SourceImage,
     SourceSpec, yaml,
@@ -18,7 +19,7 @@ use watch::Watch;
 use crate::Event;
 use crate::charts::{LoadedChart, ValuesSet};
 use crate::error::PackError;
-use crate::in_values::{self, RepositoryInValues};
+use crate::in_values::{ImagesInValues, RepositoryInValues};
 use crate::missing::MissingImage;
 use crate::rendered::{self, ReachesOut};
 
@@ -42,6 +43,8 @@ pub enum ChartRemark {
     ReachesOut(ReachesOut),
     /// A repository that stands in values, and that nothing rendered names.
     TurnedOff(RepositoryInValues),
+    /// A repository that stands in values, and without a tag where this says.
+    Untagged(RepositoryInValues, String),
     /// An annotation that lists the chart's images cannot be understood.
     Annotation(&'static str),
     /// Images that its annotation for scanners lists, and that are not carried.
@@ -54,8 +57,8 @@ pub(crate) struct Rendered {
     release: ReleaseName,
     /// The images that it names, but for those that have a stand-in or are unused.
     named: Vec<MissingImage>,
-    /// Repositories in its values that nothing rendered names.
-    turned_off: Vec<RepositoryInValues>,
+    /// Repositories in its values that nothing rendered names with a tag; each with the place where one stands without.
+    in_values: Vec<(RepositoryInValues, Option<String>)>,
     /// The images that it lists for scanners, but for those that are unused.
     for_scanners: Vec<ImageReference>,
 }
@@ -88,6 +91,7 @@ pub(crate) fn render(
         helm: Helm::at(program)?,
         addresses: addresses(&expansion),
         expansion,
+        names: names(spec),
         placeholders: PlaceholderNames::new(&places, &spec.parameters),
         // Which one it will be only the site knows.
         namespace: namespace.expect("a Solution is named by a DNS label"),
@@ -126,9 +130,19 @@ fn addresses(expansion: &Expansion) -> BTreeSet<String> {
     forms.collect()
 }
 
+/// What the images of a Solution are known by before any is read.
+fn names(spec: &SourceSpec) -> KnownNames {
+    let mut names = KnownNames::default();
+    let references = spec.images.iter().filter_map(SourceImage::known_reference);
+    references.for_each(|it| names.add(it.as_str()));
+    names
+}
+
 /// What all charts are rendered with.
 struct Stage<'a> {
     helm: Helm,
+    /// What the Solution's images are known by.
+    names: KnownNames,
     expansion: Expansion,
     addresses: BTreeSet<String>,
     placeholders: PlaceholderNames<'a>,
@@ -152,6 +166,10 @@ struct Found {
     named: BTreeMap<(String, String, String), MissingImage>,
     repositories: BTreeSet<String>,
     in_values: BTreeSet<RepositoryInValues>,
+    /// What images are known by, whatever a text says of itself.
+    names: KnownNames,
+    /// Repositories that stand somewhere without a tag, with the first place.
+    untagged: BTreeMap<String, String>,
     told: Vec<ChartRemark>,
 }
 
@@ -159,7 +177,11 @@ impl Stage<'_> {
     fn chart(&self, chart: &LoadedChart) -> Result<Rendered, PackError> {
         let release = &chart.release.name;
         (self.watch.tell)(Event::Rendering(release.clone()));
-        let mut found = Found::default();
+        let mut found = Found {
+            names: self.names.clone(),
+            ..Found::default()
+        };
+        let for_scanners = self.for_scanners(chart, &mut found);
         for with in self.all(chart) {
             let mut values = chart.values.clone();
             if let Some(set) = with.set {
@@ -167,30 +189,7 @@ impl Stage<'_> {
             }
             self.set(chart, &values, with, &mut found)?;
         }
-        let for_scanners = self.for_scanners(chart, &mut found);
-        let unused: BTreeSet<_> = chart.unused.iter().filter_map(complete).collect();
-        let of_unused = chart
-            .unused
-            .iter()
-            .filter_map(|it| reference::normal(it.as_str()));
-        let of_unused = of_unused.map(|it| reference::repository(&it));
-        found.repositories.extend(of_unused);
-        let is_named = |it: &RepositoryInValues| {
-            it.is_among(&found.repositories) || it.repository.starts_with(REGISTRY)
-        };
-        let named = found.named.into_values();
-        let in_values = found.in_values.iter();
-        Ok(Rendered {
-            release: release.clone(),
-            named: named
-                .filter(|it| !unused.contains(it.reference.as_str()))
-                .collect(),
-            turned_off: in_values.filter(|it| !is_named(it)).cloned().collect(),
-            for_scanners: for_scanners
-                .into_iter()
-                .filter(|it| !unused.contains(it.as_str()))
-                .collect(),
-        })
+        Ok(found.rendered(chart, for_scanners))
     }
 
     /// All that a chart is rendered with.
@@ -235,6 +234,17 @@ impl Stage<'_> {
             let release = release.clone();
             return Err(PackError::ReleaseSize { release, size });
         }
+        let mut effective = chart.chart.default_values();
+        charts::merge_values(&mut effective, values);
+        self.annotated(chart, &effective, found);
+        let in_values = ImagesInValues::of(&effective);
+        found.names.extend(in_values.names);
+        found.in_values.extend(in_values.repositories);
+        let of_pods = objects
+            .iter()
+            .flat_map(|it| manifests::pod_images(&it.value));
+        of_pods.for_each(|image| found.names.add(image));
+        let names = KnownImages::by_names(&found.names);
         for object in &objects {
             let place = rendered::place(object, release);
             let no_text = rendered::no_text(&object.value);
@@ -243,12 +253,8 @@ impl Stage<'_> {
                 self.remark(release, remark, found);
             }
             let place = place + &with.after(", rendered");
-            self.images(object, &place, found)?;
+            self.images(object, &names, &place, found)?;
         }
-        let mut effective = chart.chart.default_values();
-        charts::merge_values(&mut effective, values);
-        self.annotated(chart, &effective, found);
-        found.in_values.extend(in_values::repositories(&effective));
         Ok(())
     }
 
@@ -305,16 +311,29 @@ impl Stage<'_> {
     fn images(
         &self,
         object: &RenderedObject,
+        names: &KnownImages,
         place: &str,
         found: &mut Found,
     ) -> Result<(), PackError> {
-        let named = if rules::is_definition(&object.value) {
-            let images = manifests::default_images(&object.value).into_iter();
-            images.map(|it| (it, "/spec".to_owned())).collect()
+        let mut images = Vec::new();
+        if rules::is_definition(&object.value) {
+            let defaults = manifests::default_images(&object.value, &found.names).into_iter();
+            images.extend(defaults.map(|it| (it, "/spec".to_owned())));
         } else {
-            manifests::named_images(&object.value)
-        };
-        for (reference, pointer) in named {
+            for remark in manifests::named_images(&object.value, names) {
+                match remark.what {
+                    Unsettled::Missing(image) | Unsettled::Mentioned(image) => {
+                        images.push((image, remark.path));
+                    }
+                    Unsettled::Repository(repository) => {
+                        let at = || format!("{place}: {}", remark.path);
+                        found.untagged.entry(repository).or_insert_with(at);
+                    }
+                    Unsettled::Namespace(_) | Unsettled::Placeholder(_) => {}
+                }
+            }
+        }
+        for (reference, pointer) in images {
             found.repositories.insert(reference::repository(&reference));
             let image = MissingImage {
                 reference,
@@ -346,6 +365,7 @@ impl Stage<'_> {
             );
         };
         for (number, reference) in images {
+            found.names.add(reference.as_str());
             found.repositories.insert(reference::repository(&reference));
             let image = MissingImage {
                 reference,
@@ -368,7 +388,11 @@ impl Stage<'_> {
             self.remark(&chart.release.name, remark, found);
         }
         let images = images.unwrap_or_default().into_iter();
-        images.map(|(_, reference)| reference).collect()
+        let images: Vec<_> = images.map(|(_, reference)| reference).collect();
+        for image in &images {
+            found.names.add(image.as_str());
+        }
+        images
     }
 
     /// Tells something once, however often it is found.
@@ -381,6 +405,36 @@ impl Stage<'_> {
 }
 
 impl Found {
+    /// What of it a chart needs, but for the images that are said to be unused.
+    fn rendered(mut self, chart: &LoadedChart, for_scanners: Vec<ImageReference>) -> Rendered {
+        let unused = chart.unused.iter();
+        let unused = unused.filter_map(|it| reference::normal(it.as_str()));
+        let unused: Vec<ImageReference> = unused.collect();
+        let of_unused = unused.iter().map(reference::repository);
+        self.repositories.extend(of_unused);
+        let unused: BTreeSet<&str> = unused.iter().map(ImageReference::as_str).collect();
+        let is_used = |it: &ImageReference| !unused.contains(it.as_str());
+        let named: Vec<MissingImage> = self.named.into_values().collect();
+        // What is needed is refused if it is missing, and not only told.
+        let needed: BTreeSet<&str> = named.iter().map(|it| it.reference.as_str()).collect();
+        let for_scanners = for_scanners.into_iter();
+        let for_scanners = for_scanners.filter(|it| is_used(it) && !needed.contains(it.as_str()));
+        let for_scanners = for_scanners.collect();
+        let is_named = |it: &RepositoryInValues| {
+            it.repository.starts_with(REGISTRY) || it.is_among(&self.repositories)
+        };
+        let in_values = self.in_values.into_iter().filter(|it| !is_named(it));
+        let place = |it: &RepositoryInValues| self.untagged.get(&it.repository).cloned();
+        let in_values = in_values.map(|it| (it.clone(), place(&it)));
+        let named = named.into_iter();
+        Rendered {
+            release: chart.release.name.clone(),
+            named: named.filter(|it| is_used(&it.reference)).collect(),
+            in_values: in_values.collect(),
+            for_scanners,
+        }
+    }
+
     fn add(&mut self, image: MissingImage, file: &str) {
         let key = (
             image.reference.to_string(),
@@ -424,34 +478,36 @@ pub(crate) fn missing<'a>(
     missing.cloned().collect()
 }
 
-/// The images that charts list for scanners and that are not among these.
-pub(crate) fn for_scanners<'a>(
+/// What is to be told of charts once it is known which images are carried.
+pub(crate) fn remarks<'a>(
     rendered: &[Rendered],
     references: impl Iterator<Item = &'a ImageReference>,
-) -> Vec<(ReleaseName, Vec<ImageReference>)> {
-    let known: BTreeSet<String> = references.filter_map(complete).collect();
-    let absent = |it: &&ImageReference| !known.contains(it.as_str());
-    let of_chart = |chart: &Rendered| {
-        let mut images: Vec<ImageReference> =
-            chart.for_scanners.iter().filter(absent).cloned().collect();
-        images.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-        images.dedup();
-        (chart.release.clone(), images)
-    };
-    let all = rendered.iter().map(of_chart);
-    all.filter(|(_, images)| !images.is_empty()).collect()
-}
-
-/// The repositories in the values of charts that nothing rendered names, and no image is of.
-pub(crate) fn turned_off<'a>(
-    rendered: &'a [Rendered],
-    references: impl Iterator<Item = &'a ImageReference>,
-) -> impl Iterator<Item = (&'a ReleaseName, &'a RepositoryInValues)> {
+) -> Vec<(ReleaseName, ChartRemark)> {
     let known = references.filter_map(|it| reference::normal(it.as_str()));
-    let known: BTreeSet<String> = known.map(|it| reference::repository(&it)).collect();
-    let all = rendered.iter();
-    let all = all.flat_map(|it| it.turned_off.iter().map(|off| (&it.release, off)));
-    all.filter(move |(_, off)| !off.is_among(&known))
+    let known: Vec<ImageReference> = known.collect();
+    let repositories: BTreeSet<String> = known.iter().map(reference::repository).collect();
+    let known: BTreeSet<&str> = known.iter().map(ImageReference::as_str).collect();
+    let mut remarks = Vec::new();
+    for chart in rendered {
+        let images = chart.for_scanners.iter();
+        let images = images.map(|it| (it.as_str(), it));
+        let images: BTreeMap<_, _> = images.filter(|(it, _)| !known.contains(it)).collect();
+        if !images.is_empty() {
+            let images = images.into_values().cloned().collect();
+            remarks.push((chart.release.clone(), ChartRemark::ForScanners(images)));
+        }
+        let in_values = chart.in_values.iter();
+        let in_values = in_values.filter(|(it, _)| !it.is_among(&repositories));
+        remarks.extend(in_values.map(|(repository, place)| {
+            let repository = repository.clone();
+            let remark = match place {
+                Some(place) => ChartRemark::Untagged(repository, place.clone()),
+                None => ChartRemark::TurnedOff(repository),
+            };
+            (chart.release.clone(), remark)
+        }));
+    }
+    remarks
 }
 
 #[cfg(test)]
@@ -522,7 +578,11 @@ mod tests {
         Rendered {
             release: "web".parse().unwrap(),
             named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
-            turned_off: vec![off("r.test/b"), off("r.test/c")],
+            in_values: vec![
+                (off("r.test/b"), None),
+                (off("r.test/c"), None),
+                (off("r.test/d"), Some("a ConfigMap".to_owned())),
+            ],
             for_scanners: ["r.test/a:1", "r.test/c:7", "r.test/a:1"]
                 .map(|it| it.parse().unwrap())
                 .into(),
@@ -536,11 +596,22 @@ mod tests {
         let missing = missing(&rendered, references.iter());
         let missing: Vec<_> = missing.iter().map(|it| it.reference.as_str()).collect();
         assert_eq!(missing, ["r.test/a:1"]);
-        let off = turned_off(&rendered, references.iter());
-        let off: Vec<_> = off.map(|(_, it)| it.repository.as_str()).collect();
-        assert_eq!(off, ["r.test/b"]);
-        let listed = for_scanners(&rendered, references.iter());
-        let expected: ImageReference = "r.test/a:1".parse().unwrap();
-        assert_eq!(listed, [("web".parse().unwrap(), vec![expected])]);
+        let told: Vec<_> = remarks(&rendered, references.iter())
+            .into_iter()
+            .map(|(_, remark)| match remark {
+                ChartRemark::ForScanners(images) => format!("listed {images:?}"),
+                ChartRemark::TurnedOff(off) => format!("off {}", off.repository),
+                ChartRemark::Untagged(it, place) => format!("{} in {place}", it.repository),
+                remark => panic!("{remark:?}"),
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "listed [\"r.test/a:1\"]",
+                "off r.test/b",
+                "r.test/d in a ConfigMap"
+            ]
+        );
     }
 }

@@ -419,3 +419,61 @@ fn images_that_a_chart_lists_for_scanners_are_told_once() {
     let annotation = ChartRemark::Annotation("artifacthub.io/images");
     assert_eq!(list("- name: a\\n"), [annotation]);
 }
+
+/// Where charts name images that their programs start: in the shapes of longhorn, consul, Jenkins and drivers of storage.
+const STARTED: [(&str, &str); 4] = [
+    (
+        "templates/manager.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: m}, spec: {containers: [{name: m, image: 'r.test/web:1', args: [--engine-image, 'org/engine:v1'], env: [{name: NODE_REGISTRAR_IMAGE, value: 'org/registrar:v2'}]}]}}",
+    ),
+    (
+        "templates/injector.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: i}, spec: {containers: [{name: i, image: 'r.test/web:1', command: [sh, -c, \"exec run \\\\\\n -proxy-image=\\\"org/proxy:1\\\" \\\\\\n -listen=:8080\"]}]}}",
+    ),
+    (
+        "templates/cloud.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {cloud.yaml: \"image: \\\"{{ .Values.agent.image.repository }}:{{ .Values.agent.image.tag }}\\\"\\nsidecar: org/listed:3\\nport: redis:6379\\n\"}}",
+    ),
+    (
+        "templates/plain.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: p}, data: {args: '--shell=org/shell'}}",
+    ),
+];
+
+#[test]
+fn what_is_known_to_be_an_image_is_needed_wherever_it_stands() {
+    let tree = Tree::new(&STARTED, "");
+    let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\nannotations: {artifacthub.io/images: \"- name: a\\n  image: org/listed:2\\n\"}\n";
+    tree.write("web/Chart.yaml", chart);
+    fs::remove_dir_all(tree.0.path().join("web/charts")).unwrap();
+    tree.write(
+        "web/values.yaml",
+        "agent: {image: {registry: '', repository: org/agent, tag: 33.v1_2}}\nshell: {image: {repository: org/shell, tag: '1'}}\ncache: {enabled: false, image: {repository: redis, tag: '7'}}\n",
+    );
+    let missing: Vec<_> = tree.missing().into_iter().map(|(it, _)| it).collect();
+    let expected = [
+        "agent:33.v1_2",
+        "engine:v1",
+        "listed:3",
+        "proxy:1",
+        "registrar:v2",
+    ];
+    assert_eq!(missing, expected.map(|it| format!("docker.io/org/{it}")));
+    // What is told besides is told with it.
+    let told: Vec<_> = tree.check().1;
+    let [
+        ChartRemark::ForScanners(listed),
+        ChartRemark::TurnedOff(off),
+        ChartRemark::Untagged(untagged, place),
+    ] = &told[..]
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!(listed, &["docker.io/org/listed:2".parse().unwrap()]);
+    assert_eq!(off.path, "cache.image");
+    assert_eq!(untagged.path, "shell.image");
+    assert_eq!(
+        place,
+        "`web/templates/plain.yaml` of the chart `shop`, ConfigMap `p`: /data/args"
+    );
+}

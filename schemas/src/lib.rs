@@ -23,6 +23,7 @@ mod operator_config;
 mod parameter;
 mod path;
 mod pattern;
+mod pattern_weight;
 pub mod placeholder;
 mod printable;
 mod sets;
@@ -63,6 +64,7 @@ pub use name::{
 pub use operator_config::{OperatorConfig, Repository};
 pub use parameter::{Generate, Parameter, ParameterName, ParameterType};
 pub use path::{ArchivePath, PathError};
+pub use pattern_weight::pattern_weight;
 pub use printable::{is_unprintable, printable, printable_within};
 pub use sets::{
     ApiName, Condition, ObjectSet, OwnNamespace, Patch, PatchTarget, Phase, PodTemplatePath,

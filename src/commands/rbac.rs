@@ -28,7 +28,8 @@ goes. Applying bindings again replaces their subjects: name them all at once.
 
 With --environment the rights end at its namespace, which must exist, wherever Kubernetes allows.
 With --namespace alone they are those of who administers only this namespace: beyond it they only
-read a few records, by their names.
+read a few records, by their names. What they cannot deploy so (a Solution that carries objects or
+charts, an operator with a role in the whole cluster) gets no roles for it.
 
 Examples:
   solution rbac

@@ -109,7 +109,7 @@ fn show(status: &Shown) {
     }
     for receipt in status.incomplete {
         render::line(incomplete(receipt));
-        render::line("  hint: the same command again completes it");
+        render::line!("  hint: {}", way_on(&receipt.outcome));
     }
     for note in status.notes {
         render::line!("note: {note}");
@@ -138,6 +138,17 @@ fn incomplete(receipt: &ChangeReceipt) -> String {
     let (revision, what) = (receipt.revision, what.join(" "));
     let (by, at) = (&receipt.by, receipt.at);
     format!("revision {revision} is incomplete: {what}{places}, by {by} at {at}: {why}")
+}
+
+/// What completes a change of which a part may be there.
+fn way_on(outcome: &Change) -> &'static str {
+    match outcome {
+        Change::Begun => "if nobody is at work on it any more, the same command again completes it",
+        Change::Interrupted | Change::Done => "the same command again completes it",
+        Change::Failed(_) | Change::RolledBack(_) => {
+            "once what it failed for is mended, the same command again completes it"
+        }
+    }
 }
 
 /// What this user may not see, all of it together.

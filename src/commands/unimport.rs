@@ -8,6 +8,7 @@ use super::import;
 use super::refusal::free;
 use super::undo::{UseArguments, undo};
 use crate::args::{Output, RegistryArguments, RemovalArguments};
+use crate::environment;
 use crate::failure::{Failure, Outcome};
 
 /// How space at a registry becomes free.
@@ -26,9 +27,10 @@ exist: all of it is listed, and stays with --even-if-used.
 
 The images stay in the registry, and the command says where. With --images they and the archive
 that is kept beside them are deleted there, before the version is forgotten: manifests by digest,
-in the version's own repositories only. A tag that was moved since stays, and is named. Space
-becomes free when the registry collects its garbage. If it is interrupted, or the registry refuses,
-running it again completes it.
+but for every image that another version there has too, imported here or not. A tag that was moved
+since stays, and is named. Nothing is deleted as long as the head of any other version there cannot
+be read. Space becomes free when the registry collects its garbage. If it is interrupted, or the
+registry refuses, running it again completes it.
 
 Examples:
   solution unimport example 1.0.0 --dry-run
@@ -77,7 +79,8 @@ impl Arguments {
             let record = importer::imported(change.cluster, version.0, Some(version.1)).await?;
             let site = importer::site(change.cluster).await?;
             let client = import::client(&record.registry()?, &self.reach, &site)?;
-            let images = Images::Free(&client);
+            let scratch = environment::scratch();
+            let images = Images::Free(&client, &scratch);
             let mut undone = free(importer::unimport(change, version, even_if_used, images).await)?;
             if let Ok(undone) = &mut undone {
                 undone.notes.push(COLLECT.to_owned());

@@ -6,6 +6,7 @@ use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
 use importer::{Condition, OperatorStatus, PushFailure};
 
 use super::fixes::SKIP_REMOVE_SETS;
+use super::prune::REPAIR;
 use super::{
     Answer, Failure, Judge, NO, Outcome, PushJson, UnpushedJson, exports, fix, no, pulls, unknown,
 };
@@ -17,7 +18,16 @@ const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
 const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
 const KEEPS_MUCH: &str = "nothing is deleted as long as not all of it can be looked at; the registry's administrator can delete what nobody needs";
-const HELM: &str = "`helm history RELEASE --namespace NAMESPACE` shows what became of it; running the same command again completes it";
+const HELM: &str = "`helm history RELEASE --namespace NAMESPACE` shows what became of it; once the cause is mended, the same command again completes it";
+const STORED: &str = "`helm history RELEASE --namespace NAMESPACE` shows whether Helm can read it; find out who wrote that Secret";
+const SCALED: &str = "scale it up again with `kubectl scale`";
+const UNSETTLED: &str =
+    "`kubectl describe` of it and of its pods, and their logs, say what it waits for";
+const CARRIED_MEMORY: &str = "raise its memory limit: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings; or by the namespace's LimitRange";
+const CARRIED_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings";
+const CARRIED_QUOTA: &str = "raise the namespace's ResourceQuota, or ask for less: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings";
+const CARRIED_SECURITY: &str = "set another level on the namespace (label pod-security.kubernetes.io/enforce), or give the pod a security context that the level allows: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings";
+const CARRIED_PLACE: &str = "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits";
 const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager) and why its pods did not start, then deploy the version again";
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const NO_SENSITIVE: &str =
@@ -48,7 +58,7 @@ impl Judge for Error {
 impl Judge for Unsettled {
     fn answer(&self) -> Answer {
         match self.cause() {
-            Some(cause) => cause.stuck.answer(),
+            Some(cause) => of_carried(&cause.stuck),
             None if self.has_failed() => NO,
             None => Stuck::NoCause.answer(),
         }
@@ -86,6 +96,18 @@ impl Judge for Stuck {
                 unknown("check that the cluster's controllers and nodes work, or allow more time")
             }
         }
+    }
+}
+
+/// What keeps a pod of a set or a chart: what the site's file chooses under `workloads` does not reach it.
+fn of_carried(stuck: &Stuck) -> Answer {
+    match stuck {
+        Stuck::Pull(PullProblem::Platform) | Stuck::WrongMachine => no(CARRIED_PLATFORM),
+        Stuck::OutOfMemory => no(CARRIED_MEMORY),
+        Stuck::Quota => no(CARRIED_QUOTA),
+        Stuck::PodSecurity => no(CARRIED_SECURITY),
+        Stuck::Unschedulable => unknown(CARRIED_PLACE),
+        other => other.answer(),
     }
 }
 
@@ -131,7 +153,8 @@ pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
     match (operator.condition, &operator.awaited) {
         (Condition::Ready | Condition::Unseen, _) => None,
         (Condition::Gone | Condition::OtherVersion, _) => Some(AGAIN),
-        (Condition::NotReady, None) => Some("scale it to one pod again with `kubectl scale`"),
+        (Condition::NotReady, None) if operator.is_scaled_to_zero() => Some(SCALED),
+        (Condition::NotReady, None) => Some(UNSETTLED),
         (Condition::NotReady, Some(awaited)) => match awaited {
             Awaited::Cause { stuck, .. } => stuck.answer().1,
             Awaited::Notice | Awaited::Pods | Awaited::Unseen => Stuck::NoCause.answer().1,
@@ -210,6 +233,7 @@ impl From<importer::Error> for Failure {
             }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
             E::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
+            E::UnreadHead { .. } => Self::no(error).hint(REPAIR),
             E::Cluster(_) | E::Unready { .. } | E::Helm { .. } | E::Release { .. } => {
                 let (answer, log) = why(&error);
                 quoting(log, Self::judged(answer, error))
@@ -235,7 +259,7 @@ fn why(error: &importer::Error) -> (Answer, Option<String>) {
         E::Cluster(cause) => (cause.answer(), log_of(cause)),
         E::Unready { source, .. } => (source.answer(), log_of(source)),
         E::Helm { .. } | E::Refused(_) => (no(HELM), None),
-        E::Release { .. } => (unknown(HELM), None),
+        E::Release { .. } => (unknown(STORED), None),
         _ => (unknown(NEVER_SERVED), None),
     }
 }
@@ -382,6 +406,35 @@ mod tests {
             assert_eq!((found, hints.len()), (outcome, 1), "{stuck:?}");
             assert!(hints[0].contains(hint), "{stuck:?}: {hints:?}");
         }
+    }
+
+    #[test]
+    fn the_sites_workloads_are_advised_for_operators_alone() {
+        let of_workloads = [
+            Stuck::OutOfMemory,
+            Stuck::WrongMachine,
+            Stuck::Quota,
+            Stuck::PodSecurity,
+            Stuck::Unschedulable,
+            Stuck::Pull(PullProblem::Platform),
+        ];
+        let fields = [
+            "`resources`",
+            "`nodeSelector`",
+            "security context that the level allows in the site's file",
+        ];
+        for stuck in of_workloads {
+            let [Answer(one, operators), Answer(other, carried)] =
+                [stuck.answer(), of_carried(&stuck)];
+            assert_eq!(one, other, "{stuck:?}");
+            let advised = |hint: Option<&str>| fields.iter().any(|it| hint.unwrap().contains(it));
+            assert!(
+                advised(operators) && !advised(carried),
+                "{stuck:?}: {carried:?}"
+            );
+        }
+        let crash = of_carried(&Stuck::NotReady);
+        assert_eq!(crash.1, Stuck::NotReady.answer().1);
     }
 
     #[test]

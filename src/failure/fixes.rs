@@ -1,5 +1,6 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
+use deployer::ObjectRef;
 use importer::{Above, KindIn, Misplaced, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
@@ -75,6 +76,7 @@ const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each paramet
 const PATCH: &str = "change or remove it in the site's file (`solution site set`); `--dry-run --diff` without it shows the objects as the release has them";
 const SEEN: &str =
     "write it into a file that only you can read, and give that with `--values FILE`";
+const NOT_RECREATED: &str = "leave it out: only objects of sets are made anew, neither those of charts nor an operator's own";
 const LOST: &str = "give the same value again with `--values FILE`; `--unset NAME` does without it, and generates another one where the archive asks for that";
 const SITE_FILE: &str =
     "change the site's file (`solution site set`), or have the cluster get what it names";
@@ -186,6 +188,9 @@ fn placing(misplaced: &Misplaced) -> &'static str {
 fn fitting(unfit: &Unfit) -> String {
     let words = match unfit {
         Unfit::Immutable(_, recreate, _) => return recreated(recreate),
+        Unfit::ImmutableOfRelease(object, _) => return deleted_first(object),
+        Unfit::NotRecreated(_) => NOT_RECREATED,
+        Unfit::NoNamespace(_, _, namespace) => return make_namespace(namespace),
         Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
         Unfit::NoKind(.., found) => other_kind(found),
         Unfit::NoHelm | Unfit::Helm(_) => NO_HELM,
@@ -239,6 +244,31 @@ fn recreated(recreate: &Recreate) -> String {
         _ => "",
     };
     format!("`--recreate {recreate}` removes it and makes it anew{pods}")
+}
+
+/// How an object comes to be made anew that Helm would only change.
+fn deleted_first(object: &ObjectRef) -> String {
+    let group = match object.gvk.group.as_str() {
+        "" => String::new(),
+        group => format!(".{group}"),
+    };
+    let kind = object.gvk.kind.to_lowercase();
+    let place = object.namespace.as_ref();
+    let place = place.map_or_else(String::new, |it| format!(" --namespace {it}"));
+    let (orphan, pods) = match kind.as_str() {
+        "statefulset" => (" --cascade=orphan", "; its pods stay"),
+        _ => ("", ""),
+    };
+    let name = &object.name;
+    format!(
+        "`kubectl delete {kind}{group}/{name}{place}{orphan}`, then run the same command again: Helm makes what is missing{pods}"
+    )
+}
+
+fn make_namespace(namespace: &str) -> String {
+    format!(
+        "create it before, with `kubectl create namespace {namespace}`, if whoever runs the cluster agrees; or ask the publisher for a chart that stays in its own"
+    )
 }
 
 /// What who administers the cluster is to be asked for.
@@ -303,7 +333,7 @@ fn unknown_environment(near: Option<&EnvironmentName>) -> String {
 mod tests {
     use importer::Obstacle;
 
-    use super::fix;
+    use super::*;
 
     #[test]
     fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
@@ -319,6 +349,28 @@ mod tests {
         assert_eq!(
             unknown(Some("test")),
             format!("did you mean `test`? {make}")
+        );
+    }
+
+    #[test]
+    fn what_helm_does_not_make_anew_is_deleted_before() {
+        let fix = |object| fix(&Unfit::ImmutableOfRelease(Box::new(object), String::new()).into());
+        let set = ObjectRef::namespaced("apps/v1", "StatefulSet", "prod", "db");
+        let set = fix(set);
+        let command = "`kubectl delete statefulset.apps/db --namespace prod --cascade=orphan`";
+        assert!(
+            set.starts_with(command) && set.ends_with("its pods stay"),
+            "{set}"
+        );
+        assert!(!set.contains("--recreate"), "{set}");
+        let class = fix(ObjectRef::cluster_scoped(
+            "storage.k8s.io/v1",
+            "StorageClass",
+            "fast",
+        ));
+        assert!(
+            class.starts_with("`kubectl delete storageclass.storage.k8s.io/fast`"),
+            "{class}"
         );
     }
 

@@ -56,6 +56,6 @@ pub(crate) fn replan(moved: &Moved) -> &'static str {
     match moved {
         Moved::Cluster(_) => "choose the cluster that it was made for with `--context`",
         Moved::Archive(..) => "give the archive that it was made for, or make a new plan",
-        Moved::Objects(_) | Moved::Records(_) | Moved::Otherwise => AGAIN,
+        Moved::Objects(_) | Moved::Records(_) | Moved::Told(_) | Moved::Otherwise => AGAIN,
     }
 }

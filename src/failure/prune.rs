@@ -7,7 +7,7 @@ use crate::hints;
 
 const ALLOW: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again";
 const GRANT: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; then run the same command again";
-const REPAIR: &str = "bring its head back with `solution registry verify ARCHIVE --repair` or another import; if nobody needs the version and nobody has its archive, have the registry's administrator delete its repositories";
+pub(super) const REPAIR: &str = "bring its head back with `solution registry verify ARCHIVE --repair` or another import; if nobody needs the version and nobody has its archive, have the registry's administrator delete its repositories";
 const OTHER_CLUSTER: &str = "check that it is the right cluster, with `--kubeconfig` and `--context`; what really nobody needs is deleted by its name and version";
 const AGAIN: &str = "run the same command again, and read what it shows";
 

@@ -48,7 +48,7 @@ fn a_plan_is_shown_as_it_was_when_it_was_made() {
     for line in [
         "planned   2026-01-01T00:00:00Z by alice@desk",
         "signature none",
-        "cluster   in-cluster at https://site.test (Kubernetes v1.36.2)",
+        "cluster   https://site.test (Kubernetes v1.36.2)",
         "crd       create CustomResourceDefinition shops.example.test",
         "+kind: Shop",
     ] {

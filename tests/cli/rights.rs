@@ -1,5 +1,6 @@
 //! `solution rbac`: which rights an archive takes, without a cluster.
 
+use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};
 
 use crate::common::Desk;
@@ -92,5 +93,53 @@ fn a_subject_that_is_none_is_a_wrong_command_line() {
             .solution(&["rbac", "--serviceaccount", account])
             .failure(2);
         assert!(text.contains("--serviceaccount"), "{text}");
+    }
+}
+
+/// Who administers one namespace alone is given no role that could not deploy the version at last.
+#[test]
+fn no_roles_are_printed_for_what_nobody_deploys_in_one_namespace_alone() {
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: web}, data: {}}\n";
+    let set = "  manifests:\n    - {name: web, files: [release.yaml], namespaces: [{name: web}]}\n";
+    let wide = "---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: nodes}
+rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]
+";
+    for (case, role, more, why) in [
+        ("carried", "", set, "carries objects as they are"),
+        (
+            "wide",
+            wide,
+            "",
+            "a ClusterRole of its operator is an object of the whole cluster",
+        ),
+    ] {
+        let desk = Desk::with_key();
+        desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+        desk.write("source/release.yaml", map);
+        for (path, more) in [("solution.yaml", more), ("operator/deploy/role.yaml", role)] {
+            let path = format!("source/{path}");
+            let text = String::from_utf8(desk.read(&path)).unwrap();
+            desk.write(&path, format!("{text}{more}"));
+        }
+        let pack = ["pack", "source", "-o", "a.iso", "--key", "publisher.key"];
+        desk.solution(&pack).success();
+        let rbac = [
+            "rbac",
+            "a.iso",
+            "--key",
+            "publisher.pub",
+            "--namespace",
+            "shop",
+        ];
+        let refused = desk.solution(&rbac).failure(1);
+        assert!(
+            refused.contains(why) && refused.contains("hint: "),
+            "{case}: {refused}"
+        );
+        let seeing = [&rbac[..], &["--verb", "status", "--verb", "undeploy"]].concat();
+        desk.solution(&seeing).success();
     }
 }

@@ -42,3 +42,20 @@ fn a_wrong_file_is_named_with_what_is_wrong_in_it() {
         assert!(refused.contains("`solution site init`"), "{refused}");
     }
 }
+
+#[test]
+fn a_file_that_chooses_for_every_workload_is_told_that_only_operators_get_it() {
+    let desk = Desk::new();
+    let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
+    let note = "the site's file chooses for workloads, and that reaches operators alone";
+    for (entry, told) in [("", true), ("workload: operator, ", false)] {
+        let file = format!("{head}{{workloads: [{{{entry}set: {{replicas: 2}}}}]}}");
+        desk.write("site.yaml", file);
+        let answer = desk.solution(&["site", "check", "site.yaml"]);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        assert_eq!(answer.stderr.contains(note), told, "{answer:?}");
+        let json = desk.solution(&["site", "check", "site.yaml", "--output", "json"]);
+        let notes = json.json()["notes"].as_array().unwrap().len();
+        assert_eq!(notes, usize::from(told));
+    }
+}

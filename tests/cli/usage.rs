@@ -132,3 +132,14 @@ fn what_is_about_an_operator_needs_an_environment_to_run_it_in() {
         assert!(answer.stderr.contains(words), "{flag}: {answer:?}");
     }
 }
+
+#[test]
+fn a_registry_is_not_repaired_from_what_it_keeps_itself() {
+    let desk = Desk::new();
+    let verify = ["registry", "verify", "shop", "1.0.0", "--repair"];
+    let answer = desk.solution(&[&verify[..], &["--registry", "r.test"]].concat());
+    assert_eq!(answer.code, 2, "{answer:?}");
+    let way = "`solution registry verify ARCHIVE --repair` takes the file alone";
+    assert!(answer.stderr.contains(way), "{answer:?}");
+    assert!(!answer.stderr.contains("usage:"), "{answer:?}");
+}

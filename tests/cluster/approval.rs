@@ -76,7 +76,7 @@ fn a_plan_that_a_second_person_signed_is_applied_once() {
 
     // What was shown when it was made is shown to whoever signs it, without the cluster.
     let shown = site.desk.solution(&["inspect", "plan.json"]).success();
-    assert!(shown.contains(planned.stdout.lines().next().unwrap()));
+    assert!(shown.contains(planned.stdout.lines().nth(1).unwrap()));
     assert!(shown.contains("diff      create Deployment approved/example-operator"));
     let sign = ["sign", "plan.json", "--key", "reviewer.key"];
     let shown = site.desk.solution(&sign).success();
@@ -136,6 +136,9 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
     refused(&site, "edited.json", &APPROVED, &words);
     edit(&site, "plan.json", "bare.json", running, false);
     refused(&site, "bare.json", &[], &["is not what the file shows"]);
+    let staging = ["\"server\":\"https://", "\"server\":\"https://staging."];
+    edit(&site, "plan.json", "staging.json", staging, false);
+    refused(&site, "staging.json", &[], &["the server's address"]);
     let cluster = site.field("default", "namespace/kube-system", "{.metadata.uid}");
     let elsewhere = [cluster.as_str(), "8b1ecb6e-0000-4000-8000-000000000000"];
     edit(&site, "plan.json", "elsewhere.json", elsewhere, false);

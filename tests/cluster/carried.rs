@@ -23,9 +23,14 @@ data:
     address: http://shop.shop-system.svc:8080
 ---
 apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: shop, namespace: shop-system}
+rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: shop, namespace: shop-system}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: shop}
 subjects: [{kind: ServiceAccount, name: shop, namespace: shop-system}]
 ---
 apiVersion: v1
@@ -300,7 +305,11 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
     let words = "namespace `test` belongs to the environment `test`";
     assert!(refused.contains(words), "{refused}");
 
-    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    // Its server answers no webhook, and so neither a receipt nor a change of a namespace is taken.
+    unanswered(&site, r#"["configmaps", "namespaces"]"#);
+    let undone = site.solution(&["undeploy", "shop", "-e", "prod", "--output", "json"]);
+    let first = &undone.json()["removed"][0];
+    assert_eq!(first, "ValidatingWebhookConfiguration shop");
     let run = [
         "run",
         "judged",
@@ -316,6 +325,34 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
         "customresourcedefinition.apiextensions.k8s.io/carts.shop.test",
     ];
     assert_eq!(left, expected);
+}
+
+/// Has the release's webhook be asked about all of these in the namespace of the records, and waits until it is.
+fn unanswered(site: &Site, resources: &str) {
+    let rules = format!(
+        r#"[{{"apiGroups": ["", "coordination.k8s.io"], "apiVersions": ["v1"], "resources": {resources}, "operations": ["*"]}}]"#
+    );
+    let records = r#"{"matchLabels": {"kubernetes.io/metadata.name": "metalk8s-solutions"}}"#;
+    let patch = format!(
+        r#"[{{"op": "replace", "path": "/webhooks/0/rules", "value": {rules}}},
+            {{"op": "replace", "path": "/webhooks/0/objectSelector", "value": {{}}}},
+            {{"op": "replace", "path": "/webhooks/0/namespaceSelector", "value": {records}}},
+            {{"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": 1}}]"#
+    );
+    let webhook = "validatingwebhookconfiguration/shop";
+    let patch = ["patch", webhook, "--type=json", "--patch", &patch];
+    site.kubectl("default", &patch).success();
+    let tried = [
+        "label",
+        "namespace",
+        "metalk8s-solutions",
+        "tried=yes",
+        "--overwrite",
+    ];
+    eventually("nothing is written in the namespace of the records", || {
+        let tried = [&tried[..], &["--dry-run=server"]].concat();
+        (site.kubectl("default", &tried).code != 0).then_some(())
+    });
 }
 
 /// What a later version has no more: something that has to let go what it was asked for, with what it reads and is reached by.
@@ -418,10 +455,46 @@ fn what_an_upgrade_drops_goes_in_the_order_of_a_removal() {
     }
     let again = import(&site, &second, &["--output", "json"]).json();
     assert_eq!(again["removed"], serde_json::json!([]), "{again}");
+
+    // What nobody answers keeps not even the Lease from being taken, if it goes.
+    let caller = CALLER.replace(
+        "name: extra, namespace: prod",
+        "name: shop, namespace: prod",
+    );
+    let caller = caller.replace(
+        "    objectSelector: {matchLabels: {judged: by-extra}}",
+        RECORDS,
+    );
+    let leases = "{apiGroups: [coordination.k8s.io], apiVersions: [v1], resources: [leases], operations: ['*']}";
+    let caller = caller.replace(
+        "{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}",
+        leases,
+    );
+    site.apply(&caller).success();
+    eventually("no Lease is written", || {
+        let tried = [
+            "annotate",
+            "lease",
+            "solution",
+            "tried=yes",
+            "--dry-run=server",
+        ];
+        (site.kubectl("metalk8s-solutions", &tried).code != 0).then_some(())
+    });
+    let undeploy = ["undeploy", "shop", "-e", "prod", "--output", "json"];
+    let undone = site.solution(&undeploy).json();
+    assert_eq!(
+        undone["removed"][0],
+        "ValidatingWebhookConfiguration extra-caller"
+    );
 }
 
+/// What has a webhook be asked only about the namespace of the records.
+const RECORDS: &str = "    timeoutSeconds: 1
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: metalk8s-solutions}}";
+
 /// A kind whose objects a webhook of the release would convert, with an object of it.
-const CONVERTED: &str = "
+pub(crate) const CONVERTED: &str = "
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::admission::Admission;
-use crate::carried::{OWN, import, pack, pack_as, pods, release};
+use crate::carried::{CONVERTED, OWN, import, pack, pack_as, pods, release};
 use crate::common::Answer;
 use crate::faults::{Share, everywhere, run};
 use crate::site::{Site, consent_id, difference, eventually};
@@ -304,19 +304,15 @@ fn webhooks_that_are_never_served_lock_nothing_and_an_upgrade_to_them_is_taken_b
     let failed = import(&site, &unserved, &accepted);
     let words = "ValidatingWebhookConfiguration shop-judge would refuse everything";
     assert!(failed.stderr.contains(words), "{failed:?}");
-    let policy = "{.webhooks[0].failurePolicy}";
-    let webhook = "validatingwebhookconfiguration/shop-judge";
-    assert_eq!(site.field("default", webhook, policy), "Ignore");
+    assert_eq!(webhooks(&site), "");
     is_open(&site);
     assert_eq!(status(&site)["incomplete"][0]["verb"], "import");
-    let undeploy = ["undeploy", "shop", "-e", "prod", "--output", "json"];
-    let undone = site.solution(&undeploy).json();
-    let first = &undone["removed"][0];
-    assert_eq!(
-        first, "ValidatingWebhookConfiguration shop-judge",
-        "{undone:#}"
-    );
+    // The next attempt brings it again, and takes it back.
+    let failed = import(&site, &unserved, &accepted);
+    assert!(failed.stderr.contains(words), "{failed:?}");
     assert_eq!(webhooks(&site), "");
+    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    site.solution(&undeploy).success();
 
     let good = pack(&site, "1.0.0", own, &text);
     import(&site, &good, &[]).success();
@@ -330,6 +326,45 @@ fn webhooks_that_are_never_served_lock_nothing_and_an_upgrade_to_them_is_taken_b
     assert_eq!(difference(&before, &everything(&site)), "");
     assert_eq!(pods(&site, "prod"), running);
     is_open(&site);
+}
+
+#[test]
+fn a_definition_is_not_changed_back_and_its_objects_lose_nothing() {
+    let site = Site::new("changed-back");
+    site.environment("prod");
+    let text = format!("{}{CONVERTED}", release("hello", "one"));
+    let first = pack(&site, "1.0.0", OWN, &text);
+    let refused = import(&site, &first, &[]).failure(1);
+    let accept = ["--accept", consent_id(&refused)];
+    import(&site, &first, &accept).success();
+
+    // A version with another field never becomes ready, and an object has the field by then.
+    let spec =
+        "type: object, properties: {spec: {type: object, properties: {localASN: {type: integer}}}}";
+    let second = broken(&text).replace(
+        "{openAPIV3Schema: {type: object}}",
+        &format!("{{openAPIV3Schema: {{{spec}}}}}"),
+    );
+    let second = pack(&site, "2.0.0", OWN, &second);
+    let failed = import(&site, &second, &SHORT);
+    assert!(
+        failed.stderr.contains("version 1.0.0 is running again"),
+        "{failed:?}"
+    );
+    let peer = "{apiVersion: shop.test/v1, kind: Crate, metadata: {name: peer, namespace: prod}, spec: {localASN: 64512}}";
+    site.apply(peer).success();
+    let field = || site.field("prod", "crate/peer", "{.spec.localASN}");
+    assert_eq!(field(), "64512");
+
+    // The older version, deployed again, keeps it as well, and says so.
+    let plan = import(&site, &first, &["--dry-run"]).success();
+    let words = "keep version 2.0.0 of CustomResourceDefinition crates.shop.test";
+    assert!(plan.contains(words), "{plan}");
+    import(&site, &first, &[]).success();
+    assert_eq!(field(), "64512");
+    let definition = "crd/crates.shop.test";
+    let schema = "{.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties}";
+    assert!(site.field("prod", definition, schema).contains("localASN"));
 }
 
 /// A small release that is only read.

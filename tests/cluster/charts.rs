@@ -665,7 +665,9 @@ fn what_needs_a_chart_comes_after_it_and_goes_before() {
 
     let gone = solution(&site, &["undeploy", "shop", "-e", "prod"]);
     let told = gone.stderr.clone();
-    gone.success();
+    let shown = gone.success();
+    let stays = "prod/web-setup stays: Helm leaves what its hooks have made";
+    assert!(shown.contains(stays), "{shown}");
     let at = |words: &str| {
         told.find(words)
             .unwrap_or_else(|| panic!("{words}: {told}"))

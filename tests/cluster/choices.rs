@@ -149,18 +149,25 @@ fn a_rule_that_the_importer_does_not_hold() {
 }
 
 /// A first deployment that does not become ready has nothing to go back to: it stays as it is, is shown, and can be
-/// undone.
+/// undone, with the environment that was made for it.
 #[test]
 fn a_first_deployment_that_does_not_come_can_be_undone() {
     let site = Site::new("first");
-    site.environment("first");
     repack(
         &site,
         "  operator:\n",
         "  operator:\n    command: [/nowhere]\n",
         "broken.iso",
     );
-    let answer = site.import("broken.iso", &["-e", "first", "--pull-secret", "login"]);
+    let login = crate::site::variable("SOLUTION_TEST_PULL_SECRET");
+    let new = [
+        "-e",
+        "first",
+        "--create-environment",
+        "--pull-login",
+        &login,
+    ];
+    let answer = site.import("broken.iso", &new);
     assert_ne!(answer.code, 0, "{answer:?}");
     assert!(answer.stderr.contains("/nowhere"), "{answer:?}");
     let status = site.solution(&["status"]).failure(1);
@@ -172,7 +179,11 @@ fn a_first_deployment_that_does_not_come_can_be_undone() {
         .solution(&["environment", "delete", "first"])
         .failure(1);
     assert!(text.contains("undeploy example"), "{text}");
+    site.import("broken.iso", &["-e", "first", "--dry-run"])
+        .success();
     undo(&site, "first");
+    let gone = site.kubectl("default", &["get", "namespace", "first"]);
+    assert_ne!(gone.code, 0, "it was made for the environment: {gone:?}");
 }
 
 #[test]

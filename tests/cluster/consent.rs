@@ -1,6 +1,7 @@
 //! What an administrator is told of rights, and what he has to accept.
 
-use crate::site::{Site, variable};
+use crate::carried::{OWN, import, pack as pack_release};
+use crate::site::{Site, consent_id, variable};
 use crate::terminal::Terminal;
 
 /// What the operator of a release with more rights gets besides.
@@ -126,6 +127,72 @@ fn a_role_that_everybody_gets_is_accepted_as_such() {
     assert_eq!(site.field("default", role, path), "true");
 }
 
+/// What binds a role of the cluster, beside a harmless one of its name.
+const BOUND: &str = "apiVersion: v1
+kind: ServiceAccount
+metadata: {name: shop, namespace: shop-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reads, namespace: shop-system}
+rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: shop-reads}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads}
+subjects: [SUBJECT]
+";
+
+#[test]
+fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
+    let site = Site::new("borrowed");
+    site.environment("prod");
+    let role = ["clusterrole", "reads", "--verb=list", "--resource=secrets"];
+    site.kubectl("default", &[&["create"][..], &role].concat())
+        .success();
+    let release = |version: &str, subject: &str| {
+        pack_release(&site, version, OWN, &BOUND.replace("SUBJECT", subject))
+    };
+    let account = "{kind: ServiceAccount, name: shop, namespace: shop-system}";
+    let first = release("1.0.0", account);
+    let refused = import(&site, &first, &[]).failure(1);
+    for words in [
+        "ServiceAccount prod/shop is given ClusterRole reads in the whole cluster, which is the cluster's own",
+        "ServiceAccount prod/shop may list all Secrets in the whole cluster",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    assert!(!refused.contains("gained: none"), "{refused}");
+    import(&site, &first, &["--accept", consent_id(&refused)]).success();
+    import(&site, &first, &[]).success();
+
+    // The same words about somebody else.
+    let group =
+        "{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:unauthenticated'}";
+    let other = release("1.1.0", group);
+    let before = site.snapshot();
+    let refused = import(&site, &other, &[]).failure(1);
+    let words = "+! everyone, also without a login (system:unauthenticated) may list all Secrets";
+    assert!(refused.contains(words), "{refused}");
+    assert_eq!(site.snapshot(), before);
+
+    // As it was recorded when consent was to words.
+    let (records, map) = ("metalk8s-solutions", "configmap/namespace-prod");
+    let record = site.field(records, map, "{.data.namespace\\.json}");
+    let mut record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let accepted = &mut record["solutions"]["shop"]["accepted"];
+    accepted.as_object_mut().unwrap().remove("grants").unwrap();
+    let patch = serde_json::json!({ "data": { "namespace.json": record.to_string() } });
+    let patch = format!("--patch={patch}");
+    site.kubectl(records, &["patch", map, "--type=merge", &patch])
+        .success();
+    let refused = import(&site, &first, &[]).failure(1);
+    assert!(refused.contains("asked for once more"), "{refused}");
+    import(&site, &first, &["--accept", consent_id(&refused)]).success();
+    import(&site, &first, &[]).success();
+}
+
 #[test]
 fn a_terminal_asks_and_only_yes_is_yes() {
     let site = Site::new("asked");
@@ -178,7 +245,7 @@ fn what_was_found_of_an_archive_is_said_when_it_is_imported() {
     let site = Site::new("findings");
     let source = "1.0.0/solution.yaml";
     let text = String::from_utf8(site.desk.read(source)).unwrap();
-    let expired = text.replace("spec:\n", "spec:\n  expires: '1999-12-31T00:00:00Z'\n");
+    let expired = text.replacen("spec:\n", "spec:\n  expires: '1999-12-31T00:00:00Z'\n", 1);
     assert_ne!(text, expired);
     site.desk.write(source, expired);
     let pack = ["pack", "1.0.0", "-o", "old.iso", "--unsigned"];

@@ -261,3 +261,67 @@ fn prune_deletes_what_has_no_record_and_nothing_that_has_one() {
     server.collect_garbage();
     assert!(server.stored("blobs/sha256").is_empty());
 }
+
+/// Packs `shop` in a version whose one image is that of all others, under the same name.
+fn pack_shop(site: &Site, version: &str) -> String {
+    let layout = OciLayout::create(site.desk.path(version).join("layout")).unwrap();
+    let same = ImageBuilder::new().file("/app", "same", 0o755).build();
+    layout
+        .add(&same.into(), Some("1"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    let source = SHOP.replace("1.0.0", version).replace(
+        "'oci:layout:1'",
+        "'oci:layout:1', ref: 'quay.example/org/app:1'",
+    );
+    site.desk.write(&format!("{version}/solution.yaml"), source);
+    let archive = format!("shop-{version}.iso");
+    let pack = ["pack", version, "-o", &archive, "--key", "publisher.key"];
+    site.desk.solution(&pack).success();
+    archive
+}
+
+#[test]
+fn what_only_the_registry_knows_keeps_its_images() {
+    let site = Site::new("freeing-kept");
+    let server = Server::start(&Protection::None);
+    let registry = format!("{}/kept", server.host());
+    let [mine, theirs] = ["1.0.0", "1.1.0"].map(|version| pack_shop(&site, version));
+    import_at(&site, &mine, &registry);
+    // As another cluster does it.
+    let import = ["import", &theirs, "--key", "publisher.pub", "--no-cluster"];
+    site.desk
+        .solution(&[&import[..], &["--registry", &registry]].concat())
+        .success();
+    // A head that says nothing of the version that it is kept for.
+    let head = |id: &str| format!("{registry}/shop-{id}");
+    let list = ["list-tags", "--tls-verify=false"];
+    let tags = format!("docker://{}", head("1.1.0"));
+    let tags = Answer::of(Command::new("skopeo").args(list).arg(tags)).json();
+    let tag = tags["Tags"][0].as_str().unwrap();
+    let [from, to] = ["1.1.0", "1.2.0"].map(|id| format!("docker://{}:{tag}", head(id)));
+    let copy = ["copy", "--src-tls-verify=false", "--dest-tls-verify=false"];
+    let insecure = ["--insecure-policy"];
+    Answer::of(
+        Command::new("skopeo")
+            .args(insecure)
+            .args(copy)
+            .args([&from, &to]),
+    )
+    .success();
+    let unimport = ["unimport", "shop", "1.0.0", "--images", "--output", "json"];
+    let refused = site.solution(&unimport).failure(1);
+    let words = "what shop-1.2.0 has at the registry is not known";
+    assert!(refused.contains(words), "{refused}");
+    let delete = ["delete", "--tls-verify=false", &to];
+    Answer::of(Command::new("skopeo").args(delete)).success();
+
+    let done = site.solution(&unimport).json();
+    // Its image in its own repository, and its head: the mirror has what the other version needs.
+    assert_eq!(done["freed"].as_array().map(Vec::len), Some(2), "{done:#}");
+    server.collect_garbage();
+    let verify = ["registry", "verify", "shop", "1.1.0"];
+    let from = ["--key", "publisher.pub", "--registry", &registry];
+    site.solution(&[&verify[..], &from].concat()).success();
+}

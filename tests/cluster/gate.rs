@@ -148,7 +148,8 @@ enum Begins {
 fn begins(bytes: &[u8]) -> Option<Begins> {
     let line = std::str::from_utf8(first_line(bytes)).ok()?;
     let (method, path) = line.split_once(" /")?;
-    let asks = path.contains("dryRun=All") || path.starts_with("apis/authorization.k8s.io/");
+    let reviews = ["apis/authentication.k8s.io/", "apis/authorization.k8s.io/"];
+    let asks = path.contains("dryRun=All") || reviews.iter().any(|it| path.starts_with(it));
     match method {
         "GET" => Some(Begins::Read),
         "POST" | "PUT" | "PATCH" | "DELETE" if asks => Some(Begins::Read),

@@ -264,6 +264,8 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
         text.contains(&format!("(process {})", import.child.id())),
         "{text}"
     );
+    // By the name that the cluster has for him.
+    assert!(text.contains("system:serviceaccount:default:"), "{text}");
     let waits = Answer::of(&mut create(&site, &["--wait=1"])).failure(3);
     assert!(waits.starts_with("waiting: "), "{waits}");
 

@@ -60,16 +60,20 @@ fn pod_address(site: &Site, environment: &str) -> Option<String> {
     running["status"]["podIP"].as_str().map(str::to_owned)
 }
 
-/// The operator's pod: name, start time and image together say whether it is the same one.
+/// The operator's pod: name, start time and image together say whether it is the same one. That of the version before may
+/// still be going.
 fn operator_pod(site: &Site, environment: &str) -> String {
-    let path =
-        "{range .items[*]}{.metadata.name} {.status.startTime} {.spec.containers[0].image}{end}";
-    let output = format!("--output=jsonpath={path}");
-    site.kubectl(
-        environment,
-        &["get", "pods", "--selector=app=example-operator", &output],
-    )
-    .success()
+    let get = ["get", "pods", "--selector=app=example-operator"];
+    let pods = site.kubectl(environment, &[&get[..], &["--output=json"]].concat());
+    let pods = pods.json();
+    let stays = |pod: &&Value| pod["metadata"]["deletionTimestamp"].is_null();
+    let named = |pod: &Value| {
+        let image = &pod["spec"]["containers"][0]["image"];
+        let [name, start] = [&pod["metadata"]["name"], &pod["status"]["startTime"]];
+        format!("{name} {start} {image}")
+    };
+    let pods = pods["items"].as_array().unwrap().iter();
+    pods.filter(stays).map(named).collect()
 }
 
 fn running(site: &Site, environment: &str) -> String {

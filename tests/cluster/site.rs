@@ -1,10 +1,10 @@
 //! A site: the cluster and the registry that the sandbox's variables name, and a desk to work at.
 //!
 //! The tests of this suite share one cluster, one after the other, and what a Solution leaves in it is there for all.
-//! So each begins with a cluster as it was when it came up, and leaves it so, whatever became of the test.
+//! So each begins by removing what the test before it left, whatever became of that.
 //!
 //! The program works as a user who has exactly the rights that `solution rbac` prints for the archives that are imported,
-//! kubectl as the cluster's administrator.
+//! kubectl as the cluster's administrator. What the two archives of the example take is granted once for all tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -34,6 +34,12 @@ const USER: &str = "importer";
 /// What the names of its roles begin with.
 const ROLE: &str = "site:";
 
+/// The namespace of the program's records. It stays from test to test, since roles of the user lie in it.
+const RECORDS: &str = "metalk8s-solutions";
+
+/// What the names of those roles begin with that all tests share.
+const SHARED: &str = "site:shared:";
+
 /// What every site begins with: made once, since compressing the programs takes longer than much that is tested.
 static EXAMPLE: LazyLock<Desk> = LazyLock::new(|| {
     let program = |name: &str| {
@@ -60,13 +66,39 @@ static EXAMPLE: LazyLock<Desk> = LazyLock::new(|| {
     desk
 });
 
+/// The kubeconfig of the user whom the program works as, with the rights that the archives of the example take: granted
+/// once, since a dozen programs take longer than many a test.
+static USER_CONFIG: LazyLock<String> = LazyLock::new(|| {
+    kubectl_in(&EXAMPLE, "default", &["create", "serviceaccount", USER]);
+    let user = account(&EXAMPLE, USER);
+    for release in Release::ALL {
+        let roles = roles(&EXAMPLE, &format!("{release}.iso"), SHARED);
+        apply(&EXAMPLE, &roles.expect("the example is accepted")).success();
+    }
+    eventually("the user's rights hold", || {
+        let may = ["auth", "can-i", "list", "nodes", "--kubeconfig", &user];
+        (kubectl_in(&EXAMPLE, "default", &may).code == 0).then_some(())
+    });
+    user
+});
+
+/// The kinds of which namespaces have objects, but for events and those that custom resource definitions bring.
+static NAMESPACED: LazyLock<String> = LazyLock::new(|| {
+    let kinds = ["api-resources", "--namespaced", "--verbs=delete"];
+    let kinds = [&kinds[..], &["--output=name"]].concat();
+    let kinds = kubectl_in(&EXAMPLE, "default", &kinds).success();
+    let is_own = |kind: &&str| {
+        let group = kind.split_once('.').map_or("", |(_, group)| group);
+        (!group.contains('.') || group.ends_with(".k8s.io")) && !kind.starts_with("events")
+    };
+    kinds.lines().filter(is_own).collect::<Vec<_>>().join(",")
+});
+
 /// A site, and the archives of the example in both versions.
 pub(crate) struct Site {
     pub(crate) desk: Desk,
     /// Keeps the repositories of one test apart from those of others, and of other runs.
     prefix: String,
-    /// The kubeconfig of the user whom the program works as.
-    user: String,
     /// The archives for which it has rights, as they were then.
     granted: Mutex<BTreeSet<(String, SystemTime)>>,
 }
@@ -74,79 +106,106 @@ pub(crate) struct Site {
 impl Site {
     /// A desk with `1.0.0.iso` and `1.1.0.iso`, signed with `publisher`.
     pub(crate) fn new(prefix: &str) -> Self {
-        let mut site = Self {
+        let site = Self {
             desk: EXAMPLE.copy(),
             prefix: format!("{prefix}-{}", std::process::id()),
-            user: String::new(),
             granted: Mutex::default(),
         };
-        site.clear().success();
-        site.kubectl("default", &["create", "serviceaccount", USER])
-            .success();
-        site.user = site.account(USER);
-        for release in Release::ALL {
-            site.grant(&format!("{release}.iso"));
-        }
-        eventually("the user's rights hold", || {
-            let may = ["auth", "can-i", "list", "nodes", "--kubeconfig", &site.user];
-            (site.kubectl("default", &may).code == 0).then_some(())
-        });
+        site.clear();
+        LazyLock::force(&USER_CONFIG);
+        let known = Release::ALL.map(|release| site.state(&format!("{release}.iso")).unwrap());
+        site.granted.lock().unwrap().extend(known);
         site
+    }
+
+    /// An archive's name, and when it was written.
+    fn state(&self, archive: &str) -> Option<(String, SystemTime)> {
+        let metadata = std::fs::metadata(self.desk.path(archive)).ok()?;
+        Some((archive.to_owned(), metadata.modified().unwrap()))
     }
 
     /// Gives the user what `solution rbac` prints for an archive. One that is not accepted gives nobody rights.
     pub(crate) fn grant(&self, archive: &str) {
-        let Ok(metadata) = std::fs::metadata(self.desk.path(archive)) else {
+        let Some(state) = self.state(archive) else {
             return;
         };
-        let state = (archive.to_owned(), metadata.modified().unwrap());
         if !self.granted.lock().unwrap().insert(state) {
             return;
         }
-        let account = format!("default:{USER}");
-        let rbac = ["rbac", archive, "--key", "publisher.pub"];
-        let rbac = [&rbac[..], &["--serviceaccount", &account]].concat();
-        let printed = self.desk.solution(&rbac);
-        if printed.code != 0 {
-            return;
+        if let Some(roles) = roles(&self.desk, archive, ROLE) {
+            self.apply(&roles).success();
         }
-        // An archive of the same version takes nothing away that another one gave.
-        let name = format!("name: '{ROLE}{archive}");
-        let roles = printed.stdout.replace("name: 'solution-user", &name);
-        self.apply(&roles).success();
     }
 
     /// Has kubectl apply objects that say themselves where they lie.
     pub(crate) fn apply(&self, objects: &str) -> Answer {
-        self.desk.write("objects.yaml", objects);
-        let apply = ["apply", "--filename", "objects.yaml"];
-        Answer::of(
-            Command::new("kubectl")
-                .args(apply)
-                .current_dir(self.desk.path(".")),
-        )
+        apply(&self.desk, objects)
     }
 
     /// The kubeconfig of the user whom the program works as.
     pub(crate) fn kubeconfig(&self) -> &str {
-        &self.user
+        &USER_CONFIG
     }
 
-    /// Removes what was not there when the cluster came up.
-    fn clear(&self) -> Answer {
+    /// Removes what was not there when the cluster came up, but for what all tests share.
+    fn clear(&self) {
         let started = std::fs::read_to_string(variable("SOLUTION_TEST_BASELINE")).unwrap();
-        let started: BTreeSet<&str> = started.lines().collect();
-        let found = self.kubectl("default", &["get", LEFT, "--output=name"]);
-        let left: Vec<&str> = found
-            .stdout
-            .lines()
-            .filter(|object| !started.contains(object))
-            .collect();
-        if left.is_empty() {
-            return found;
+        let mut kept: BTreeSet<&str> = started.lines().collect();
+        let [user, records] = [
+            format!("serviceaccount/{USER}"),
+            format!("namespace/{RECORDS}"),
+        ];
+        kept.extend([&*user, &*records]);
+        let left = self.remove("default", LEFT, &kept);
+        let namespaces = left.iter().filter_map(|it| it.strip_prefix("namespace/"));
+        for namespace in namespaces {
+            self.empty(namespace);
         }
-        let delete = ["delete", "--ignore-not-found", "--timeout=120s"];
-        self.kubectl("default", &[&delete[..], &left].concat())
+        let kubernetes = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
+        let records = self.remove(RECORDS, &NAMESPACED, &kubernetes.into());
+        for (namespace, objects) in [("default", left), (RECORDS, records)] {
+            if !objects.is_empty() {
+                let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
+                let gone = ["wait", "--for=delete", "--timeout=120s"];
+                self.kubectl(namespace, &[&gone[..], &objects].concat())
+                    .success();
+            }
+        }
+    }
+
+    /// Has objects of these kinds deleted that are neither kept nor shared by all tests, and returns them.
+    fn remove(&self, namespace: &str, kinds: &str, kept: &BTreeSet<&str>) -> Vec<String> {
+        let found = self.kubectl(namespace, &["get", kinds, "--output=name"]);
+        let found = found.success();
+        let is_left = |object: &&str| !kept.contains(object) && !object.contains(SHARED);
+        let left: Vec<&str> = found.lines().filter(is_left).collect();
+        if !left.is_empty() {
+            let delete = ["delete", "--ignore-not-found", "--wait=false"];
+            self.kubectl(namespace, &[&delete[..], &left].concat())
+                .success();
+        }
+        left.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Takes a namespace that is being deleted away at once: its controller begins five seconds after the deletion, and
+    /// waits for half of the time that pods are given, whether they take it or not.
+    fn empty(&self, namespace: &str) {
+        let delete = ["delete", &NAMESPACED, "--all", "--ignore-not-found"];
+        let force = ["--force", "--grace-period=0", "--timeout=120s"];
+        self.kubectl(namespace, &[&delete[..], &force].concat())
+            .success();
+        let path = format!("/api/v1/namespaces/{namespace}");
+        let found = self.kubectl("default", &["get", "--raw", &path]);
+        if found.code != 0 {
+            return;
+        }
+        let mut found: Value = serde_json::from_str(&found.stdout).unwrap();
+        found["spec"]["finalizers"] = json!([]);
+        self.desk.write("namespace.json", found.to_string());
+        let path = format!("{path}/finalize");
+        // Its controller may have been faster.
+        let finalize = ["replace", "--raw", &path, "--filename", "namespace.json"];
+        self.kubectl("default", &finalize);
     }
 
     /// Makes it a site that has seen nobody's signature yet.
@@ -181,7 +240,7 @@ impl Site {
     /// The program, with the site's cluster and login.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.desk.command();
-        command.env("KUBECONFIG", &self.user);
+        command.env("KUBECONFIG", self.kubeconfig());
         for name in ["REGISTRY_AUTH_FILE", "PATH"] {
             command.env(name, variable(name));
         }
@@ -240,12 +299,7 @@ impl Site {
 
     /// Runs kubectl in a namespace.
     pub(crate) fn kubectl(&self, namespace: &str, arguments: &[&str]) -> Answer {
-        Answer::of(
-            Command::new("kubectl")
-                .args(["--namespace", namespace])
-                .args(arguments)
-                .current_dir(self.desk.path(".")),
-        )
+        kubectl_in(&self.desk, namespace, arguments)
     }
 
     /// A field of an object, by kubectl's JSONPath.
@@ -285,26 +339,7 @@ impl Site {
 
     /// A kubeconfig of a ServiceAccount of the namespace `default`.
     pub(crate) fn account(&self, name: &str) -> String {
-        let kubectl = |arguments: &[&str]| self.kubectl("default", arguments).success();
-        let token = kubectl(&["create", "token", name]);
-        let config = self.desk.path(&format!("{name}.kubeconfig"));
-        std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
-        let flag = format!("--kubeconfig={}", config.display());
-        kubectl(&[
-            &flag,
-            "config",
-            "set-credentials",
-            name,
-            &format!("--token={}", token.trim()),
-        ]);
-        kubectl(&[
-            &flag,
-            "config",
-            "set-context",
-            "--current",
-            &format!("--user={name}"),
-        ]);
-        config.to_str().unwrap().to_owned()
+        account(&self.desk, name)
     }
 
     /// Every object of every kind in a namespace, as it was asked for, by kind and name; but for events and for what is
@@ -344,11 +379,51 @@ impl Site {
     }
 }
 
-impl Drop for Site {
-    /// What a failed test leaves must not fail another. Whether it worked is seen by the next test.
-    fn drop(&mut self) {
-        self.clear();
-    }
+/// Runs kubectl at a desk, in a namespace.
+fn kubectl_in(desk: &Desk, namespace: &str, arguments: &[&str]) -> Answer {
+    Answer::of(
+        Command::new("kubectl")
+            .args(["--namespace", namespace])
+            .args(arguments)
+            .current_dir(desk.path(".")),
+    )
+}
+
+/// Has kubectl apply objects that say themselves where they lie.
+fn apply(desk: &Desk, objects: &str) -> Answer {
+    desk.write("objects.yaml", objects);
+    let apply = ["apply", "--filename", "objects.yaml"];
+    Answer::of(
+        Command::new("kubectl")
+            .args(apply)
+            .current_dir(desk.path(".")),
+    )
+}
+
+/// The roles that `solution rbac` prints for an archive and the user, with names of their own; none when the archive is not
+/// accepted.
+fn roles(desk: &Desk, archive: &str, prefix: &str) -> Option<String> {
+    let account = format!("default:{USER}");
+    let rbac = ["rbac", archive, "--key", "publisher.pub"];
+    let rbac = [&rbac[..], &["--serviceaccount", &account]].concat();
+    let printed = desk.solution(&rbac);
+    // An archive of the same version takes nothing away that another one gave.
+    let name = format!("name: '{prefix}{archive}");
+    (printed.code == 0).then(|| printed.stdout.replace("name: 'solution-user", &name))
+}
+
+/// A kubeconfig of a ServiceAccount of the namespace `default`.
+fn account(desk: &Desk, name: &str) -> String {
+    let kubectl = |arguments: &[&str]| kubectl_in(desk, "default", arguments).success();
+    let token = kubectl(&["create", "token", name, "--duration=12h"]);
+    let config = desk.path(&format!("{name}.kubeconfig"));
+    std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
+    let flag = format!("--kubeconfig={}", config.display());
+    let token = format!("--token={}", token.trim());
+    kubectl(&[&flag, "config", "set-credentials", name, &token]);
+    let user = format!("--user={name}");
+    kubectl(&[&flag, "config", "set-context", "--current", &user]);
+    config.to_str().unwrap().to_owned()
 }
 
 /// The names of what came (`+`), went (`-`) or changed (`~`) between two listings.

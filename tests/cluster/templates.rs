@@ -247,10 +247,13 @@ fn roles_get_the_names_that_the_release_has_for_them() {
         let refused = import(&site, archive, &[]).failure(1);
         import(&site, archive, &["--accept", consent_id(&refused)]).success();
     };
+    let source = "1.0.0/solution.yaml";
+    let text = String::from_utf8(site.desk.read(source)).unwrap();
+    let (text, _) = text.split_once("    template:\n").unwrap();
+    site.desk.write(source, text);
     crate::consent::pack(&site, "nodes", "", "Cluster", "wide.iso");
     accept("wide.iso");
     assert_eq!(cluster_roles(&site), ["solution:prod:prod:example:more"]);
-    let source = "1.0.0/solution.yaml";
     let text = String::from_utf8(site.desk.read(source)).unwrap();
     site.desk
         .write(source, format!("{text}\n    template: {{}}\n"));

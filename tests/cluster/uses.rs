@@ -27,6 +27,11 @@ spec:
 apiVersion: v1
 kind: Pod
 metadata: {name: alone}
+spec: {imagePullSecrets: [{name: login}], containers: [{name: web, image: IMAGE}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: waiting}
 spec: {containers: [{name: web, image: IMAGE}]}
 ---
 apiVersion: example.metalk8s.test/v1alpha1
@@ -44,6 +49,7 @@ fn used(prefix: &str) -> Site {
     activate(&site, "1.0.0");
     let kubectl = |arguments: &[&str]| site.kubectl("users", arguments).success();
     kubectl(&["create", "namespace", "users"]);
+    site.login("users");
     let image = format!(
         "{}/example-1.0.0/example-server:1.0.0",
         site.pull_registry()
@@ -60,6 +66,13 @@ fn used(prefix: &str) -> Site {
         "--timeout=60s",
     ];
     kubectl(&made);
+    // The other one only names an image, which its node never gets.
+    let runs = [
+        "wait",
+        "--for=jsonpath={.status.phase}=Running",
+        "pod/alone",
+    ];
+    kubectl(&[&runs[..], &["--timeout=60s"]].concat());
     site
 }
 

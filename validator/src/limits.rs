@@ -60,3 +60,9 @@ pub const PATTERN: usize = 1024;
 pub const PATTERN_NESTING: u32 = 32;
 /// Bytes of a pattern when it is compiled: a class of all letters of Unicode has a tenth of it.
 pub const PATTERN_SIZE: usize = 1024 * 1024;
+/// Bytes of a small pattern when it is compiled: those without classes of Unicode have a fraction of it.
+pub const PATTERN_SMALL: usize = 64 * 1024;
+/// Patterns that are larger than that, of all parameters: together they take less than a second.
+pub const PATTERNS_LARGE: usize = 16;
+/// Classes of Unicode in the patterns of all parameters, as [`schemas::pattern_weight`] counts them: some milliseconds each.
+pub const PATTERNS_WEIGHT: usize = 256;

@@ -4,13 +4,16 @@
 //! Of [`Problem`]s, the check of an archive reports all; [`check_source`], and whoever else packs, stops at the first.
 //!
 //! A role is taken apart into [`Right`]s by [`rights`], two lists of them are compared by [`compare`], and
-//! [`Right::danger`] says what one of them makes possible. [`metadata`] sorts out which of a definition's metadata goes
+//! [`Right::danger`] says what one of them makes possible. [`grants`] says who gets which, [`hazards`] what objects do that
+//! is dangerous whoever has rights to what, and [`acts`] what of an object does it. [`metadata`] sorts out which of a definition's metadata goes
 //! to the cluster.
 
 mod budget;
 mod compiled;
 mod danger;
 mod definition;
+mod grant;
+mod hazard;
 mod images;
 mod metadata;
 mod object;
@@ -39,14 +42,15 @@ pub use definition::{
     DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
     only_document,
 };
+pub use grant::{Borrowed, Granted, RoleName, Subject, UnreadableRole, covers, grants, subjects};
+pub use hazard::{Hazard, Weight, accounts, acts, hazards};
 pub use images::ImagesByName;
 pub use metadata::{SortedMetadata, Withheld, metadata};
-pub use object::{object, rendered_object};
+pub use object::{forbidden, object, rendered_object};
 pub use object_names::ObjectNames;
 pub use object_sets::object_sets;
 pub use parameters::{ValueProblem, check_value, parameters};
 pub use placeholders::PlaceholderNames;
-pub use pod::beyond_namespace;
 pub use problem::Problem;
 pub use right::{Reach, Right};
 pub use role::{aggregates, identify_roles};
@@ -66,6 +70,12 @@ pub(crate) use template::{kept_names, template_needs, template_reach};
 /// The text at a JSON pointer.
 fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer)?.as_str()
+}
+
+/// Returns the group of a document's kind; empty for the core group.
+fn group_of(document: &Value) -> &str {
+    let api_version = text(document, "/apiVersion").unwrap_or_default();
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// The `apiVersion` and `kind` of a document.

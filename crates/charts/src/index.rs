@@ -1,11 +1,13 @@
 //! The index of a repository of charts, `index.yaml`: where one version of one chart is.
 //!
-//! Indexes of large repositories have some 20 MB. One is passed over in one go; of all charts and versions in it, only
-//! what was asked for is kept.
+//! Indexes of large repositories have some 20 MB, of which one chart is a small part. So the lines of that chart are cut out
+//! ([`versions`]), and only they are read as YAML. Only of an index that is not written in lines, as JSON is not, all is
+//! read, and no more than of one chart.
 
 use std::fmt;
 
-use schemas::{ChartName, ChartVersion, Digest, yaml};
+use schemas::yaml::{self, YamlError};
+use schemas::{ChartName, ChartVersion, Digest};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -28,7 +30,12 @@ pub fn find(
     version: &ChartVersion,
 ) -> Result<Listed, IndexProblem> {
     let wanted = Wanted { name, version };
-    let found = yaml::long(index, limits::INDEX, Whole(wanted))?;
+    if index.len() > limits::INDEX {
+        return Err(YamlError::TooLong(index.len(), limits::INDEX).into());
+    }
+    let cut = versions(index, name.as_str());
+    let text = cut.as_deref().unwrap_or(index);
+    let found = yaml::long(text, limits::INDEX_READ, Whole(wanted))?;
     if found.differ {
         return Err(IndexProblem::Twice(version.clone()));
     }
@@ -50,6 +57,46 @@ pub fn find(
             .ok_or_else(no_address)?,
         digest: digest.transpose()?,
     })
+}
+
+/// What an index that is written in lines lists of one chart, as an index of its own; none of one that is not. Whoever
+/// indents what is below `entries` indents all of it more than the names of charts, or begins it with a hyphen.
+fn versions(index: &[u8], name: &str) -> Option<Vec<u8>> {
+    let (mut is_inside, mut is_it, mut names) = (false, false, None);
+    let mut cut: Option<Vec<u8>> = None;
+    for line in index.split_inclusive(|byte| *byte == b'\n') {
+        let text = line.trim_ascii();
+        let indent = line.iter().take_while(|byte| **byte == b' ').count();
+        let is_empty = text.is_empty() || text.starts_with(b"#");
+        if !is_empty && indent == 0 {
+            is_inside = text == b"entries:";
+            is_it = false;
+            if is_inside {
+                cut.get_or_insert_with(|| b"entries:\n".to_vec());
+            }
+        } else if !is_empty && is_inside {
+            if names.is_none() && text.starts_with(b"{") {
+                return None;
+            }
+            if indent <= *names.get_or_insert(indent) && !text.starts_with(b"-") {
+                is_it = is_key(text, name.as_bytes());
+            }
+        }
+        if is_it && let Some(cut) = &mut cut {
+            cut.extend_from_slice(line);
+        }
+    }
+    cut
+}
+
+/// Whether a line begins with this key, perhaps in quotes.
+fn is_key(line: &[u8], name: &[u8]) -> bool {
+    let quote = line.first().filter(|it| matches!(**it, b'"' | b'\''));
+    let quote: &[u8] = quote.map_or(&[], std::slice::from_ref);
+    let rest = line.strip_prefix(quote);
+    let rest = rest.and_then(|it| it.strip_prefix(name));
+    let rest = rest.and_then(|it| it.strip_prefix(quote));
+    rest.is_some_and(|it| it.trim_ascii_start().starts_with(b":"))
 }
 
 /// The chart that is looked for.
@@ -335,7 +382,7 @@ generated: '2026-08-01T10:00:00Z'
 
     /// Forty thousand versions of many charts come to 20 MB.
     #[test]
-    fn large_indexes_are_read_and_bombs_are_not() {
+    fn large_indexes_are_passed_over_and_bombs_are_not_read() {
         let mut index = "entries:\n".to_owned();
         for chart in 0..400 {
             writeln!(index, "  web-{chart}:").unwrap();
@@ -356,8 +403,16 @@ generated: '2026-08-01T10:00:00Z'
             let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
             writeln!(laughs, "a{level}: &a{level} [{aliases}]").unwrap();
         }
+        // It is passed over, too, but where it has to be read.
+        assert!(looked(&(laughs.clone() + INDEX)).is_ok());
+        let entries = INDEX.replace(
+            "digest: 55",
+            &format!("{}digest: 55", "a: &a [*a, *a]\n    "),
+        );
+        let json = r#"{"entries": {"web": [{"version": "1.2.3", "urls": ["a"]}]}}"#;
         for bomb in [
-            laughs + INDEX,
+            entries,
+            laughs + json,
             "{a: ".repeat(100_000),
             "[".repeat(1_000_000),
         ] {
@@ -365,5 +420,59 @@ generated: '2026-08-01T10:00:00Z'
         }
         let long = "#".repeat(limits::INDEX + 1);
         assert_eq!(refused(&long), "cannot be read");
+        let mut much = INDEX.to_owned();
+        let version =
+            "  - {name: web, version: 1.0.0, urls: [a], description: aaaaaaaaaaaaaaaaaa}\n";
+        let list = much.find("generated").unwrap();
+        much.insert_str(list, &version.repeat(limits::INDEX_READ / version.len()));
+        assert_eq!(refused(&much), "cannot be read");
+    }
+
+    #[test]
+    fn one_chart_is_cut_out_of_all() {
+        let cut = |index: &str| {
+            let cut = versions(index.as_bytes(), "web");
+            cut.map(|cut| String::from_utf8(cut).unwrap())
+        };
+        let all = "entries:
+# charts
+  other:
+  - version: 1
+  web:
+  - version: 2
+    description: |
+      # Web
+
+      web: no key
+  - version: 3
+  'web' :
+    - version: 4
+  web-2:
+  - version: 5
+generated: x
+  web:
+";
+        let expected = "entries:
+  web:
+  - version: 2
+    description: |
+      # Web
+
+      web: no key
+  - version: 3
+  'web' :
+    - version: 4
+";
+        assert_eq!(cut(all).as_deref(), Some(expected));
+        assert_eq!(cut("entries:\n").as_deref(), Some("entries:\n"));
+        for other in [
+            "entries: {web: []}",
+            "entries:\n  {web: []}\n",
+            "{\"entries\": {}}",
+            "a: b",
+            "",
+        ] {
+            assert_eq!(cut(other), None, "{other}");
+        }
     }
 }

@@ -28,13 +28,23 @@ pub const PATTERNS: usize = 256;
 /// References in a schema: compiling a chain of them takes the square of its length. Those of all of Kubernetes' own kinds
 /// are 3000.
 pub const SCHEMA_REFERENCES: usize = 4096;
-/// Bytes that a pattern compiles to: a tenth of what the engine itself takes.
+/// Bytes of all patterns of a schema: what is read of one takes two hundred times that, before it is compiled.
+pub const PATTERNS_TEXT: usize = 64 * 1024;
+/// Classes of Unicode in all patterns of a schema, as [`schemas::pattern_weight`] counts them: some milliseconds each.
+pub const PATTERNS_WEIGHT: usize = 256;
+/// Bytes that a pattern compiles to: a tenth of what the engine itself takes, and ten classes of all letters of Unicode.
 pub const PATTERN: usize = 1024 * 1024;
+/// Bytes that all patterns of a schema compile to, each of which has the same share.
+pub const PATTERNS_COMPILED: usize = 16 * 1024 * 1024;
 /// Characters of what is said of a schema.
 pub const WORDS: usize = 300;
 /// Bytes that Helm can store of a release: it keeps all of it in one Secret, for which the API server allows 1 MiB.
 pub const RELEASE: usize = 1024 * 1024;
-/// Bytes of the index of a repository of charts: three times the largest in use.
+/// Bytes of the index of a repository of charts: three times the largest in use. All but one chart is passed over line by
+/// line.
 pub const INDEX: usize = 64 * 1024 * 1024;
+/// Bytes of an index that are read as YAML: what it lists of one chart, or all of one that is not written in lines. The
+/// charts with most versions in use have 4 MB.
+pub const INDEX_READ: usize = 12 * 1024 * 1024;
 /// Rules of a `.helmignore`: each is tried on each file.
 pub const IGNORE_RULES: usize = 256;

@@ -2,12 +2,13 @@
 //! internet does not have. Values are judged by it where Helm renders.
 //!
 //! Known attacks and where they stop: references to elsewhere: refused, and nothing fetches; patterns that take for ever:
-//! an engine that is linear, and a bound on what they compile to; chains of references: their number is limited.
+//! an engine that is linear, and bounds on their text, on their classes of Unicode and on what they compile to, together;
+//! chains of references: their number is limited.
 
 use std::collections::BTreeSet;
 
 use jsonschema::{PatternOptions, ValidationError};
-use schemas::{json, printable_within};
+use schemas::{json, pattern_weight, printable_within};
 use serde_json::{Map, Value};
 
 use crate::error::ChartProblem;
@@ -53,17 +54,15 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
         let more = fields.get("patternProperties").and_then(Value::as_object);
         patterns.extend(more.into_iter().flatten().map(|(key, _)| key.as_str()));
     }
-    if patterns.len() > limits::PATTERNS {
-        let (count, most) = (patterns.len(), limits::PATTERNS);
-        return wrong(format!("has {count} patterns; at most {most} are read"));
-    }
+    check_patterns(&patterns)?;
     if references > limits::SCHEMA_REFERENCES {
         let most = limits::SCHEMA_REFERENCES;
         return wrong(format!(
             "has {references} references; at most {most} are read"
         ));
     }
-    let patterns = PatternOptions::regex().size_limit(limits::PATTERN);
+    let share = limits::PATTERNS_COMPILED / patterns.len().max(1);
+    let patterns = PatternOptions::regex().size_limit(share.min(limits::PATTERN));
     // Programs differ in what they know of formats.
     let options = jsonschema::options()
         .with_pattern_options(patterns)
@@ -73,6 +72,27 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
         Ok(_) => Ok(()),
         Err(error) => wrong(format!("is no schema: {}", said(&error))),
     }
+}
+
+/// Refuses patterns that cost much before a limit of their compiled size counts.
+fn check_patterns(patterns: &BTreeSet<&str>) -> Result<(), ChartProblem> {
+    let text: usize = patterns.iter().map(|it| it.len()).sum();
+    let weight: usize = patterns.iter().map(|it| pattern_weight(it)).sum();
+    for (count, most, what) in [
+        (patterns.len(), limits::PATTERNS, "patterns"),
+        (text, limits::PATTERNS_TEXT, "bytes of patterns"),
+        (
+            weight,
+            limits::PATTERNS_WEIGHT,
+            "classes of Unicode in its patterns",
+        ),
+    ] {
+        if count > most {
+            let words = format!("has {count} {what}; at most {most} are read");
+            return Err(ChartProblem::Schema(words));
+        }
+    }
+    Ok(())
 }
 
 /// The address of a draft without what is written in several ways.

@@ -424,6 +424,24 @@ fn schemas_need_nothing_from_elsewhere() {
         said,
         "values.schema.json has 257 patterns; at most 256 are read"
     );
+    let both = |one: &str, other: &str| {
+        let patterns = json!({"pattern": one, "items": {"pattern": other}});
+        schema(&patterns.to_string())
+    };
+    let long = |length: usize| format!("[{}]", "a".repeat(length - 2));
+    assert!(Chart::read(&both(&long(limits::PATTERNS_TEXT - 1), "b")).is_ok());
+    let said = refused(&both(&long(limits::PATTERNS_TEXT), "b"));
+    assert!(said.contains("65537 bytes of patterns"), "{said}");
+    let classes = |count: usize| r"\pL|".repeat(count) + "a";
+    let half = limits::PATTERNS_WEIGHT / 2;
+    let said = refused(&both(&classes(half), &classes(half + 1)));
+    assert!(said.contains("257 classes of Unicode"), "{said}");
+    // Of many patterns each has less room.
+    let letters = r"^\p{L}[\p{L}\p{N}]*$";
+    assert!(Chart::read(&both(letters, "b")).is_ok());
+    let mut many = patterns(limits::PATTERNS - 1);
+    many.insert_str(1, &format!(r#""pattern": {}, "#, json!(letters)));
+    assert!(refused(&schema(&many)).contains("is no schema"));
     let said = refused(&schema(&format!("{{{}}}", " ".repeat(limits::SCHEMA))));
     assert!(
         said.ends_with("has 1048578 bytes; at most 1048576 are read"),

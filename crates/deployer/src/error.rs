@@ -232,6 +232,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the server wrote nothing because a webhook gave no answer that it could use. What calls a webhook of the
+    /// whole cluster can be removed all the same: nobody is asked about that.
+    #[must_use]
+    pub fn is_unanswered_webhook(&self) -> bool {
+        matches!(self, Self::Server { message, .. } if message.contains("failed calling webhook"))
+    }
+
     /// Whether the same call may work later although nobody changes anything on this side, so that whoever waits asks
     /// again.
     #[must_use]

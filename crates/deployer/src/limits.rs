@@ -51,6 +51,9 @@ pub const MAX_RULE_PARTS: usize = 100_000;
 /// trip the server's fairness limits.
 pub const PARALLEL: usize = 8;
 
+/// How long the plugin of a kubeconfig may take for its credentials: a person may have to log in with it meanwhile.
+pub const CREDENTIALS: Duration = Duration::from_mins(5);
+
 /// Attempts for one request, the first included.
 pub const ATTEMPTS: u32 = 5;
 

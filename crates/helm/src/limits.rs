@@ -2,21 +2,24 @@
 
 use std::time::Duration;
 
-/// Bytes that Helm may write to its standard output: ten times what the largest charts in use render to.
-pub const OUTPUT: u64 = 64 * 1024 * 1024;
+/// Bytes that Helm may write to its standard output: five times what the largest charts in use render to, and what is read
+/// of a stream of documents.
+pub const OUTPUT: u64 = 32 * 1024 * 1024;
 /// Bytes of its standard error that are kept, the last ones: a failure is told at the end.
 pub const SAID: usize = 16 * 1024;
-/// How long a rendering may take: charts in use take a second. A template can go on for ever.
-pub const RENDERING: Duration = Duration::from_mins(1);
+/// How long a rendering may take: charts in use take a second, which leaves room for a busy machine. A template can go on
+/// for ever.
+pub const RENDERING: Duration = Duration::from_secs(20);
 /// How long it may take to verify a signature: milliseconds, with a keyring of thousands of keys a second.
 pub const VERIFYING: Duration = Duration::from_mins(1);
 /// Bytes of a keyring: some thousands of keys.
 pub const KEYRING: u64 = 16 * 1024 * 1024;
 /// How long it may take to say its version.
 pub const VERSION: Duration = Duration::from_secs(20);
-/// Bytes of address space: Go reserves more than a gigabyte before it does anything, the largest charts in use need 100
-/// MB more. A template can ask for all there is.
-pub const MEMORY: u64 = 4 * 1024 * 1024 * 1024;
+/// Bytes of memory that it may write to: rendering 30 MB takes 400 MB, the largest charts in use 100 MB. A template can ask
+/// for all there is. What Go only reserves does not count, which is more than all that is used: a limit of the address
+/// space that leaves room for it lets templates have twice as much as this.
+pub const MEMORY: u64 = 1024 * 1024 * 1024;
 /// How long it has to end by itself once it is asked to.
 pub const FAREWELL: Duration = Duration::from_secs(10);
 /// The same where it takes back what it had begun, which it does when it is asked to end: pods have half a minute to go by
@@ -30,8 +33,11 @@ pub const WAITS: u32 = 16;
 pub const REQUESTS: Duration = Duration::from_mins(5);
 /// Bytes of a stored release as a cluster returns it: the base64 of 1 MiB, the most that a Secret holds.
 pub const STORED: usize = (1024 * 1024_usize).div_ceil(3) * 4;
-/// Bytes that it may inflate to: the largest charts in use come to some MB, and a bomb of this size to 800 MB.
+/// Bytes that it may inflate to: the largest charts in use come to some MB. As much again lies in memory once it is read.
 pub const STORED_JSON: u64 = 32 * 1024 * 1024;
+/// Hooks of a stored release, tests included: ten times those of the largest charts in use. Each takes ten times more memory
+/// than text.
+pub const STORED_HOOKS: usize = 1000;
 /// Bytes of a program that are copied at once.
 pub const COPIED_AT_ONCE: usize = 1024 * 1024;
 /// How often a start is tried while a process that was just started still holds the program open for writing.

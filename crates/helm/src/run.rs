@@ -20,6 +20,9 @@ use crate::limits;
 /// How often it is looked whether the work is to end.
 const TICK: Duration = Duration::from_millis(50);
 
+/// The exit code of Go's runtime where it cannot go on. Helm itself has no other than 1.
+const BROKEN: i32 = 2;
+
 /// What Helm is to do.
 #[derive(Debug)]
 pub struct Run<'a> {
@@ -113,7 +116,7 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
         maximum: memory,
     };
     // One that has ended already needs no limit.
-    let _ = prlimit(pid(&child.0), Resource::As, memory);
+    let _ = prlimit(pid(&child.0), Resource::Data, memory);
     let stdout = child.0.stdout.take().map(|stdout| hear(stdout, first));
     let stderr = hear(child.0.stderr.take().expect("it is piped"), last);
     let said = attend(run, &mut child, stdout.as_ref(), cancel)?;
@@ -122,7 +125,10 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
         Some(said) if status.success() => Ok(said),
         _ => Err(HelmError::Failed {
             verb: run.verb,
-            said: words(&stderr.recv_timeout(TICK).unwrap_or_default()),
+            said: match status.code() {
+                Some(BROKEN) => broken(),
+                _ => words(&stderr.recv_timeout(TICK).unwrap_or_default()),
+            },
         }),
     }
 }
@@ -239,6 +245,12 @@ fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
         let over = kept.len().saturating_sub(limits::SAID);
         kept.drain(..over);
     }
+}
+
+/// What is said of one that broke: what it wrote then is about its own insides.
+fn broken() -> String {
+    let most = limits::MEMORY >> 20;
+    format!("it broke off, most likely out of memory: it may use {most} MiB")
 }
 
 /// What it said went wrong, on one line, without the word that it begins with and its advice about a flag of its own. What

@@ -4,12 +4,14 @@
 //! Whoever may write Secrets in the namespace may have written anything there, so sizes are limited before anything is
 //! unpacked, and only what is told here is read.
 
+use std::fmt;
 use std::io::Read as _;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::bufread::GzDecoder;
 use schemas::ReleaseName;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
 use crate::limits;
 
@@ -211,7 +213,7 @@ struct Document {
     #[serde(default)]
     manifest: String,
     #[serde(default)]
-    hooks: Vec<Hook>,
+    hooks: Hooks,
 }
 
 #[derive(Deserialize)]
@@ -232,15 +234,44 @@ struct Metadata {
     version: String,
 }
 
+/// The text of each hook, no more than [`limits::STORED_HOOKS`] of them.
+#[derive(Default)]
+struct Hooks(Vec<String>);
+
 #[derive(Deserialize)]
 struct Hook {
     #[serde(default)]
     manifest: String,
 }
 
+impl<'de> Deserialize<'de> for Hooks {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct List;
+
+        impl<'de> Visitor<'de> for List {
+            type Value = Hooks;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of at most {} hooks", limits::STORED_HOOKS)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Hooks, A::Error> {
+                let mut hooks = Vec::new();
+                while let Some(hook) = list.next_element::<Hook>()? {
+                    if hooks.len() == limits::STORED_HOOKS {
+                        return Err(A::Error::invalid_length(hooks.len() + 1, &self));
+                    }
+                    hooks.push(hook.manifest);
+                }
+                Ok(Hooks(hooks))
+            }
+        }
+        reader.deserialize_seq(List)
+    }
+}
+
 impl From<Document> for Stored {
     fn from(document: Document) -> Self {
-        let hooks = document.hooks.into_iter().map(|hook| hook.manifest);
         Self {
             name: document.name,
             namespace: document.namespace,
@@ -250,7 +281,7 @@ impl From<Document> for Stored {
             chart: document.chart.metadata.name,
             chart_version: document.chart.metadata.version,
             manifest: document.manifest,
-            hooks: hooks.collect(),
+            hooks: document.hooks.0,
         }
     }
 }
@@ -406,6 +437,18 @@ mod tests {
         text.push(' ');
         let error = Stored::read(&returned(&gzip(text.as_bytes()))).unwrap_err();
         assert!(matches!(error, StoredError::TooLarge), "{error:?}");
+    }
+
+    #[test]
+    fn no_more_hooks_are_read_than_the_limit() {
+        let mut release = release();
+        let mut hooks = vec![json!({}); limits::STORED_HOOKS];
+        release["hooks"] = hooks.clone().into();
+        let stored = read(&release).unwrap();
+        assert_eq!(stored.hooks.len(), limits::STORED_HOOKS);
+        hooks.push(json!({}));
+        release["hooks"] = hooks.into();
+        assert!(matches!(read(&release), Err(StoredError::Json(_))));
     }
 
     #[test]

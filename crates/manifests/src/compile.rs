@@ -43,7 +43,8 @@ pub enum Unsettled {
     Missing(ImageReference),
     /// A text that names an image which the Solution does not have.
     Mentioned(ImageReference),
-    /// A repository of the Solution's without its tag: the placeholder that may be meant.
+    /// A repository of an image without its tag: the placeholder that may be meant, or the repository as it is where no
+    /// image is carried.
     Repository(String),
     /// A text that may name a namespace of the release's own, which only its author can tell.
     Namespace(Unclear),
@@ -159,11 +160,18 @@ impl Walk<'_> {
             }
             Value::Array(items) => {
                 let mut is_told = false;
+                let mut of_flag = Hint::None;
                 for (index, item) in items.iter_mut().enumerate() {
                     // An argument may be the value of the flag before it.
                     let said = if is_told { Said::Namespace } else { about.said };
+                    let hint = about.hint.or(of_flag);
                     is_told = item.as_str().is_some_and(is_flag_of_namespace);
-                    let about = About { said, ..about };
+                    of_flag = item.as_str().map_or(Hint::None, Hint::after);
+                    let about = About {
+                        hint,
+                        said,
+                        ..about
+                    };
                     self.at(&index.to_string(), |walk| walk.value(item, about));
                 }
             }
@@ -194,6 +202,7 @@ impl Walk<'_> {
             Ok(pieces) => pieces,
             Err(error) => {
                 self.remark(Unsettled::Placeholder(error));
+                self.images(text, about.hint);
                 return None;
             }
         };
@@ -374,7 +383,10 @@ mod tests {
                 "schemes": "docker://quay.io/org/db:16 oci://nginx:1.27",
             },
         });
-        assert_eq!(compile(&mut map), []);
+        // Another tag of an image that the Solution has.
+        let other = Unsettled::Mentioned(reference("docker.io/library/nginx:1.28"));
+        let nginx = "/data/short".to_owned();
+        assert_eq!(compile(&mut map), [(nginx, other)]);
         assert_eq!(
             map["data"]["config.yaml"],
             "image: $(image:controller)\nhost: web.$(namespace:org-system).svc\n"

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use schemas::{ImagePlace, ImageReference};
 
-use crate::reference::{Hint, host, is_pinned, is_reference, normal, repository, tokens};
+use crate::reference::{
+    Hint, KnownNames, host, is_pinned, is_reference, named_tokens, normal, repository, tokens,
+};
 
 /// The images of a Solution, by the references that manifests know them by.
 #[derive(Debug, Default)]
@@ -13,7 +15,14 @@ pub struct KnownImages {
     of: BTreeMap<String, String>,
     /// The placeholder for each repository with its registry.
     repositories: BTreeMap<String, String>,
+    /// The same for paths, wherever they are pulled from.
+    anywhere: BTreeMap<String, String>,
+    /// What is known to be an image where nothing else says it.
+    names: KnownNames,
 }
+
+/// The registry of repositories that are written without one.
+const DEFAULT: &str = "docker.io/";
 
 /// What a reference in a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +54,28 @@ impl KnownImages {
             };
             let repository = repository(&reference);
             let image = format!("$(image:{choice})");
+            known.names.add(reference.as_str());
             known.of.insert(reference.to_string(), image);
             let part = format!("$(image.repository:{choice})");
             known.repositories.insert(repository, part);
         }
         known
+    }
+
+    /// None at all, and names that images are known by. A repository that stands without a tag is told as it is.
+    #[must_use]
+    pub fn by_names(names: &KnownNames) -> Self {
+        let pairs = |complete: &str| (complete.to_owned(), complete.to_owned());
+        let short = |complete: &str| {
+            let path = complete.strip_prefix(DEFAULT)?;
+            Some((path.to_owned(), complete.to_owned()))
+        };
+        Self {
+            of: BTreeMap::new(),
+            repositories: names.repositories().map(pairs).collect(),
+            anywhere: names.repositories().filter_map(short).collect(),
+            names: names.clone(),
+        }
     }
 
     pub(crate) fn find(&self, written: &str) -> Option<Named> {
@@ -62,12 +88,15 @@ impl KnownImages {
 
     /// The placeholder to propose for a repository that a text names without a tag, or with one that a program fills in.
     pub(crate) fn repository(&self, written: &str) -> Option<&str> {
-        host(written)?;
         let (repository, _) = written
             .rsplit_once(':')
             .filter(|(_, tag)| tag.is_empty() || tag.starts_with(['$', '%']))
             .unwrap_or((written, ""));
-        self.repositories.get(repository).map(String::as_str)
+        let path = host(repository).map_or(repository, |host| &repository[host.len() + 1..]);
+        let found = self.repositories.get(repository);
+        found
+            .or_else(|| self.anywhere.get(path))
+            .map(String::as_str)
     }
 }
 
@@ -88,9 +117,9 @@ pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> Rewritten
         ..Rewritten::default()
     };
     let mut end = 0;
-    for range in tokens(text) {
+    for (range, hint) in named_tokens(text, hint) {
         let token = &text[range.clone()];
-        let said = is_reference(token, hint);
+        let said = is_reference(token, hint) || images.names.has(token);
         // One that the Solution has is told by itself, though it names no registry.
         if !said && !is_pinned(token) {
             continue;

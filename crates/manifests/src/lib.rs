@@ -24,7 +24,7 @@ pub use error::{DocumentPlace, ManifestsError};
 pub use expand::{Address, ExpandError, Expansion};
 pub use image::KnownImages;
 pub use kinds::Kinds;
-pub use named::{default_images, default_texts, named_images};
+pub use named::{default_images, default_texts, named_images, pod_images};
 pub use namespace::{Unclear, says_otherwise};
 pub use patch::{PatchError, check_patch, is_target, no_target, patch, patch_one};
 pub use read::{Files, ManifestFile, PassedOver, read};

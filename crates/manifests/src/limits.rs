@@ -7,6 +7,11 @@ pub const FILES_SIZE: u64 = 64 * 1024 * 1024;
 pub const VALUES: usize = 2_000_000;
 /// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
 pub const TEXT: usize = 64 * 1024 * 1024;
+/// Values in all that a chart renders to, keys of maps and expanded aliases included: twice those of the largest charts
+/// in use. What costs most, maps of one key each, takes 80 MB.
+pub const RENDERED_VALUES: usize = 350_000;
+/// Bytes of text in these values: as many as a rendering may have without aliases.
+pub const RENDERED_TEXT: usize = 32 * 1024 * 1024;
 /// Files: the largest directories of manifests in use have some five hundred.
 pub const FILES: usize = 2_000;
 /// Entries that are looked at in directories, so that a home directory given by mistake ends soon.

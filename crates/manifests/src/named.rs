@@ -3,36 +3,44 @@
 use schemas::ImageReference;
 use serde_json::Value;
 
-use crate::compile::{Compiler, Unsettled};
+use crate::compile::{Compiler, Remark, Unsettled};
 use crate::image::KnownImages;
-use crate::reference::{Hint, normal, references};
+use crate::reference::{Hint, KnownNames, is_reference, named_tokens, normal};
+use crate::template;
 
-/// Every image that an object names, in its complete form, each with its place as a JSON pointer that may be shown: what
-/// compiling it finds where no image is known.
+/// The images that an object names, in their complete form, and the known repositories that stand in it without a tag:
+/// what compiling it finds where no image is carried.
 #[must_use]
-pub fn named_images(object: &Value) -> Vec<(ImageReference, String)> {
+pub fn named_images(object: &Value, names: &KnownImages) -> Vec<Remark> {
     let compiler = Compiler {
-        images: &KnownImages::default(),
+        images: names,
         namespaces: &[],
         templates: &[],
     };
-    let remarks = compiler.compile(&mut object.clone()).into_iter();
-    let named = remarks.filter_map(|remark| match remark.what {
-        Unsettled::Missing(reference) | Unsettled::Mentioned(reference) => {
-            Some((reference, remark.path))
-        }
-        _ => None,
+    let mut remarks = compiler.compile(&mut object.clone());
+    remarks.retain(|remark| {
+        matches!(
+            remark.what,
+            Unsettled::Missing(_) | Unsettled::Mentioned(_) | Unsettled::Repository(_)
+        )
     });
-    named.collect()
+    remarks
+}
+
+/// The images of an object's pods, as they are written, if its kind is one of Kubernetes' own.
+pub fn pod_images(object: &Value) -> impl Iterator<Item = &str> {
+    let pointers = template::images(object, &[]).into_iter();
+    pointers.filter_map(|pointer| object.pointer(&pointer)?.as_str())
 }
 
 /// Every image among the default values of a definition of custom resources, in its complete form.
 #[must_use]
-pub fn default_images(definition: &Value) -> Vec<ImageReference> {
+pub fn default_images(definition: &Value, names: &KnownNames) -> Vec<ImageReference> {
     let mut images = Vec::new();
     default_texts(&definition["spec"], &mut |text, hint| {
-        let found = references(text, hint).into_iter();
-        images.extend(found.filter_map(|range| normal(&text[range])));
+        let tokens = named_tokens(text, hint).map(|(range, hint)| (&text[range], hint));
+        let found = tokens.filter(|(token, hint)| is_reference(token, *hint) || names.has(token));
+        images.extend(found.filter_map(|(token, _)| normal(token)));
     });
     images
 }
@@ -71,33 +79,90 @@ mod tests {
 
     use super::*;
 
+    fn named(object: &Value, names: &[&str]) -> Vec<(String, String)> {
+        let mut known = KnownNames::default();
+        for name in names {
+            known.add(name);
+        }
+        let named = named_images(object, &KnownImages::by_names(&known)).into_iter();
+        let what = |it| match it {
+            Unsettled::Missing(image) | Unsettled::Mentioned(image) => image.to_string(),
+            Unsettled::Repository(repository) => format!("{repository} without a tag"),
+            other => panic!("{other:?}"),
+        };
+        named.map(|it| (what(it.what), it.path)).collect()
+    }
+
     #[test]
     fn images_are_named_wherever_they_stand() {
         let object = json!({
             "apiVersion": "shop.test/v1", "kind": "Shop", "metadata": {"name": "a"},
             "spec": {
-                "image": "nginx:1", "args": ["--reloader=quay.io/org/reload:2", "word:1"],
+                "image": "nginx:1", "args": ["--reloader=quay.io/org/reload:2", "word:1", "--db-image", "org/db"],
+                "env": [{"name": "NODE_REGISTRAR_IMAGE", "value": "org/registrar:1"}, {"name": "IMAGE_SECRET", "value": "org/secret:1"}],
                 "pullPolicy": "Always",
             },
         });
-        let named = named_images(&object).into_iter();
-        let named: Vec<_> = named.map(|(it, path)| (it.to_string(), path)).collect();
         let expected = [
             ("quay.io/org/reload:2", "/spec/args/0"),
+            ("docker.io/org/db:latest", "/spec/args/3"),
+            ("docker.io/org/registrar:1", "/spec/env/0/value"),
             ("docker.io/library/nginx:1", "/spec/image"),
         ];
         assert_eq!(
-            named,
+            named(&object, &[]),
             expected.map(|(it, path)| (it.to_owned(), path.to_owned()))
         );
+    }
+
+    /// In the shapes of consul, Jenkins and others that configure what starts pods.
+    #[test]
+    fn known_names_are_images_in_any_text() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "annotations": {"a": "org/noted:v1"}},
+            "data": {
+                "cloud.yaml": "templates:\n- name: default\n  image: \"org/agent:33.v1_2\"\n  port: org/agent:50000\n",
+                "values.json": "{\"image\":\"org/proxy:v1\",\"other\":\"org/none:v1\"}",
+                "run.sh": "exec /run --image-repository=org/plain org/shell:$TAG $(image:x org/late:v2",
+                "mirrored": "mirror.test:5000/org/plain",
+                "host": "redis:6379 plain redis",
+            },
+        });
+        let names = [
+            "org/noted",
+            "org/agent:1",
+            "org/proxy",
+            "org/shell",
+            "org/plain",
+            "org/late",
+            "redis",
+        ];
+        let expected = [
+            ("docker.io/org/noted:v1", "/metadata/annotations/a"),
+            ("docker.io/org/agent:33.v1_2", "/data/cloud.yaml"),
+            ("docker.io/org/plain without a tag", "/data/mirrored"),
+            ("docker.io/org/late:v2", "/data/run.sh"),
+            ("docker.io/org/plain without a tag", "/data/run.sh"),
+            ("docker.io/org/shell without a tag", "/data/run.sh"),
+            ("docker.io/org/proxy:v1", "/data/values.json"),
+        ];
+        let mut found = named(&object, &names);
+        found.sort_by(|a, b| a.1.cmp(&b.1));
+        let mut expected = expected.map(|(it, path)| (it.to_owned(), path.to_owned()));
+        expected.sort_by(|a, b| a.1.cmp(&b.1));
+        assert_eq!(found, expected);
     }
 
     #[test]
     fn of_a_definition_only_default_values_count() {
         let definition = json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {"properties": {
             "image": {"description": "such as r.test/a:1", "default": "r.test/b:1"},
+            "agent": {"description": "such as org/agent:1", "default": "org/agent:v2"},
         }}}}]}});
-        let images = default_images(&definition);
-        assert_eq!(images, ["r.test/b:1".parse().unwrap()]);
+        let mut names = KnownNames::default();
+        names.add("org/agent");
+        let images = default_images(&definition, &names);
+        let images: Vec<_> = images.iter().map(ImageReference::as_str).collect();
+        assert_eq!(images, ["docker.io/org/agent:v2", "r.test/b:1"]);
     }
 }

@@ -1,5 +1,6 @@
 //! References of images in texts: where they stand, how they are told from other texts, and their complete form.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use schemas::ImageReference;
@@ -23,32 +24,181 @@ pub enum Hint {
     None,
 }
 
+/// Words that say, behind `image`, that it is a part of a reference, or how one is pulled.
+const OTHERS: [&str; 12] = [
+    "policies",
+    "policy",
+    "prefix",
+    "prefixes",
+    "registries",
+    "registry",
+    "repo",
+    "repos",
+    "repositories",
+    "repository",
+    "secret",
+    "secrets",
+];
+
+/// The word that says, before `image`, that a program adds the tag.
+const BASE: &str = "base";
+
 impl Hint {
     /// What the name of a variable, flag or field says about its value.
     #[must_use]
     pub fn of(name: &str) -> Self {
-        const OTHERS: [&str; 6] = ["policy", "registr", "repositor", "prefix", "secret", "base"];
-        let name = name.to_lowercase();
-        if name.starts_with("related_image_") {
-            Self::Image
-        } else if name.contains("image") && !OTHERS.iter().any(|other| name.contains(other)) {
+        if name.to_lowercase().starts_with("related_image_") {
+            return Self::Image;
+        }
+        let words: Vec<String> = words(name).map(str::to_lowercase).collect();
+        let Some(last) = words.iter().rposition(|word| word.contains("image")) else {
+            return Self::None;
+        };
+        // Words may be run together: `imagepullsecrets`, `baseimage`.
+        let is_other = |word: &String| {
+            let word = word.trim_start_matches("image");
+            OTHERS.contains(&word.trim_start_matches("pull"))
+        };
+        let is_base = |word: &String| word.trim_end_matches("image") == BASE;
+        if words[last..].iter().any(is_other) || words.iter().any(is_base) {
+            Self::None
+        } else {
             Self::Named
+        }
+    }
+
+    /// What an argument says about the one after it: it may be a flag, and that its value.
+    #[must_use]
+    pub fn after(argument: &str) -> Self {
+        if argument.starts_with('-') && !argument.contains(['=', ' ']) {
+            Self::of(argument)
         } else {
             Self::None
         }
+    }
+
+    /// This one, unless it says nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match self {
+            Self::None => other,
+            said => said,
+        }
+    }
+}
+
+/// The words of a name, as `SOME_NAME`, `some-name`, `some.name` and `someName` write them.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let parts = name.split(|c: char| !c.is_alphanumeric());
+    parts.flat_map(|part| {
+        let mut before = None;
+        let mut begin = 0;
+        let mut words = Vec::new();
+        for (index, c) in part.char_indices() {
+            let is_end = before.is_some_and(char::is_lowercase) && c.is_uppercase();
+            if is_end {
+                words.push(&part[begin..index]);
+                begin = index;
+            }
+            before = Some(c);
+        }
+        words.push(&part[begin..]);
+        words
+    })
+}
+
+/// Names of images that are known from elsewhere: from values, from lists, from other images. What such a name stands in
+/// need not say that it is about images.
+#[derive(Clone, Debug, Default)]
+pub struct KnownNames {
+    /// Registry and repository each.
+    repositories: BTreeSet<String>,
+    /// With the tags that they are known with.
+    references: BTreeSet<String>,
+}
+
+impl KnownNames {
+    /// Adds what a reference names, with a tag or without; what is none adds nothing.
+    pub fn add(&mut self, written: &str) {
+        let Some(reference) = normal(written) else {
+            return;
+        };
+        self.repositories.insert(repository(&reference));
+        if is_pinned(written) {
+            self.references.insert(reference.to_string());
+        }
+    }
+
+    /// Adds those of another.
+    pub fn extend(&mut self, other: Self) {
+        self.repositories.extend(other.repositories);
+        self.references.extend(other.references);
+    }
+
+    /// Registry and repository of each.
+    pub(crate) fn repositories(&self) -> impl Iterator<Item = &str> {
+        self.repositories.iter().map(String::as_str)
+    }
+
+    /// Whether a token names one of them with a tag or a digest. Without a registry it may be something else that is
+    /// written so, a host with its port or a role (`redis:6379`, `web/redis:6379`, `redis:admin`).
+    #[must_use]
+    pub fn has(&self, token: &str) -> bool {
+        if !is_pinned(token) {
+            return false;
+        }
+        let Some(reference) = normal(token) else {
+            return false;
+        };
+        if !self.repositories.contains(&repository(&reference)) {
+            return false;
+        }
+        host(token).is_some()
+            || self.references.contains(reference.as_str())
+            || reference.tag().is_none_or(|tag| is_no_other(tag, token))
+    }
+}
+
+/// Whether what stands behind the colon of a token can only be a tag. Behind a path, a number of two digits is more often
+/// a version than a port.
+fn is_no_other(tag: &str, token: &str) -> bool {
+    let is_path = token.contains('/');
+    let is_number = tag.bytes().all(|byte| byte.is_ascii_digit());
+    let is_word = !tag.bytes().any(|byte| byte.is_ascii_digit()) && tag != "latest";
+    match (is_number, is_word) {
+        (true, _) => is_path && tag.len() <= 2,
+        (_, is_word) => is_path || !is_word,
     }
 }
 
 /// Where references stand in a text.
 #[must_use]
 pub fn references(text: &str, hint: Hint) -> Vec<Range<usize>> {
-    tokens(text)
-        .filter(|range| is_reference(&text[range.clone()], hint))
+    named_tokens(text, hint)
+        .filter(|(range, hint)| is_reference(&text[range.clone()], *hint))
+        .map(|(range, _)| range)
         .collect()
 }
 
+/// The tokens of a text, each with what is said about it: by the flag before it, else about the text.
+pub(crate) fn named_tokens(
+    text: &str,
+    about: Hint,
+) -> impl Iterator<Item = (Range<usize>, Hint)> + '_ {
+    let mut said = Hint::None;
+    tokens(text).map(move |range| {
+        let token = &text[range.clone()];
+        let hint = about.or(said);
+        // Quotes, lines that go on, and the items of a list stand between a flag and its value.
+        if !matches!(token, "" | "\\" | "-") {
+            said = Hint::after(token);
+        }
+        (range, hint)
+    })
+}
+
 /// What stands between white space and separators, without the scheme of a reference.
-pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut begin = 0;
     let tokens = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
     tokens.map(move |token| {
@@ -125,4 +275,103 @@ pub fn path(reference: &ImageReference) -> &str {
 pub fn repository(reference: &ImageReference) -> String {
     let host = host(reference.as_str()).unwrap_or_default();
     format!("{host}/{}", path(reference))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_image_unless_one_of_their_words_says_what_else() {
+        for (name, hint) in [
+            ("RELATED_IMAGE_PROXY", Hint::Image),
+            ("CSI_NODE_DRIVER_REGISTRAR_IMAGE", Hint::Named),
+            ("nodeDriverRegistrarImage", Hint::Named),
+            ("DATABASE_IMAGE", Hint::Named),
+            ("SECRETS_STORE_IMAGE", Hint::Named),
+            ("--registry-image", Hint::Named),
+            ("imagePullSecretName", Hint::None),
+            ("--engine-image", Hint::Named),
+            ("imageK8S", Hint::Named),
+            ("--thanos-default-base-image", Hint::None),
+            ("baseImage", Hint::None),
+            ("baseimage", Hint::None),
+            ("IMAGE_REGISTRY", Hint::None),
+            ("imageRepositories", Hint::None),
+            ("image.repo", Hint::None),
+            ("imagePullPolicy", Hint::None),
+            ("imagepullsecrets", Hint::None),
+            ("pullPolicy", Hint::None),
+        ] {
+            assert_eq!(Hint::of(name), hint, "{name}");
+        }
+    }
+
+    /// In the shapes of longhorn and consul.
+    #[test]
+    fn the_flag_before_a_reference_names_it() {
+        let found = |text: &'static str, hint| {
+            let found = references(text, hint).into_iter();
+            found.map(|range| &text[range]).collect::<Vec<_>>()
+        };
+        for (text, expected) in [
+            ("--engine-image org/engine:v1", &["org/engine:v1"][..]),
+            ("--engine-image=org/engine:v1", &["org/engine:v1"]),
+            (
+                "exec app \\\n  -proxy-image=\"org/proxy:1\" \\\n  -agent-image \\\n 'org/agent' -name org/other:1",
+                &["org/proxy:1", "org/agent"],
+            ),
+            (
+                "args:\n- --engine-image\n- org/engine:v1\n- org/other:1",
+                &["org/engine:v1"],
+            ),
+            ("--image-repository org/engine --tag v1", &[]),
+            ("--image-dir /var/lib --threads 3", &[]),
+            ("an --image and org/engine:v1", &[]),
+        ] {
+            assert_eq!(found(text, Hint::None), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_known_name_with_a_tag_is_an_image_wherever_it_stands() {
+        let mut names = KnownNames::default();
+        for name in ["org/agent", "redis:7", "quay.io/org/web:8080", "", "A B"] {
+            names.add(name);
+        }
+        for (token, is_known) in [
+            ("org/agent:v1", true),
+            ("docker.io/org/agent:1", true),
+            ("org/agent:v1-jdk21", true),
+            ("org/agent:17", true),
+            (&format!("org/agent@sha256:{}", "5".repeat(64)), true),
+            // Without a tag, nobody can tell which one.
+            ("org/agent", false),
+            // Another repository.
+            ("org/agents:v1", false),
+            ("quay.io/org/agent:v1", false),
+            ("org/web:v1", false),
+            // A Service of a namespace with its port, unless that is the known tag.
+            ("org/agent:50000", false),
+            ("redis:6379", false),
+            ("redis:7", true),
+            ("redis:7-alpine", true),
+            ("redis:latest", true),
+            ("redis:admin", false),
+            ("quay.io/org/web:9090", true),
+        ] {
+            assert_eq!(names.has(token), is_known, "{token}");
+        }
+    }
+
+    /// A megabyte of text is read once, whatever stands in it.
+    #[test]
+    fn long_texts_are_read_in_one_pass() {
+        let mut names = KnownNames::default();
+        names.add("org/agent");
+        let text = "--image \\ - - \"org/agent:v1\"\n".repeat(40_000);
+        assert_eq!(references(&text, Hint::None).len(), 40_000);
+        let tokens = named_tokens(&text, Hint::None).filter(|it| names.has(&text[it.0.clone()]));
+        assert_eq!(tokens.count(), 40_000);
+    }
 }

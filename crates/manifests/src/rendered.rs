@@ -50,11 +50,11 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
         };
         for value in part.documents().map_err(unusable)? {
             cost.add(&value);
-            if cost.values > limits::VALUES || cost.text > limits::TEXT {
+            if cost.values > limits::RENDERED_VALUES || cost.text > limits::RENDERED_TEXT {
                 let words = format!(
                     "with what is before it, it has more than {} values or {} bytes of text",
-                    limits::VALUES,
-                    limits::TEXT
+                    limits::RENDERED_VALUES,
+                    limits::RENDERED_TEXT
                 );
                 return Err(unusable(YamlError::Document(words)));
             }
@@ -96,6 +96,18 @@ fn taken_apart(mut value: Value) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rendering_has_no_more_values_than_memory_for_them() {
+        let list = format!("a: [{}]\n---\n", "{a: }, ".repeat(40_000));
+        let read = |count: usize| rendered(list.repeat(count).as_bytes());
+        assert_eq!(read(2).unwrap().len(), 2);
+        let error = read(3).unwrap_err();
+        let RenderedError::Yaml { source, .. } = error else {
+            panic!("{error}");
+        };
+        assert!(source.to_string().contains("more than 350000 values"));
+    }
 
     #[test]
     fn what_differs_between_two_renderings_is_found() {

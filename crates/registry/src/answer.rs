@@ -146,7 +146,7 @@ impl Answer {
 pub(crate) enum Purpose {
     /// Something is read from there.
     Read,
-    /// Content is sent there.
+    /// Content is sent there. Only to the registry itself: whoever answers in its name could have all of an archive.
     Write,
 }
 
@@ -179,14 +179,16 @@ pub(crate) fn resolve(
             .and_then(|()| url.set_port(port))
             .map_err(|()| bad(operation, "the answer's `Location` has no HTTPS form"))?;
     }
-    let allowed = match purpose {
-        Purpose::Read => origin::may_give(&url, registry),
-        Purpose::Write => origin::may_take(&url, registry),
-    };
-    if !allowed {
-        return Err(bad(operation, "the answer's `Location` does not use HTTPS"));
+    match purpose {
+        Purpose::Read if !origin::may_give(&url, registry) => {
+            Err(bad(operation, "the answer's `Location` does not use HTTPS"))
+        }
+        Purpose::Write if !origin::is_same(&url, registry) => Err(bad(
+            operation,
+            "the answer's `Location` is at another origin, where nothing is sent",
+        )),
+        Purpose::Read | Purpose::Write => Ok(url),
     }
-    Ok(url)
 }
 
 /// The first byte and the whole size of `Content-Range: bytes FIRST-LAST/SIZE`.
@@ -232,12 +234,13 @@ mod tests {
             ("u1", "https://r.example:5000/v2/app/blobs/uploads/u1"),
             ("http://r.example:5000/x", "https://r.example:5000/x"),
             ("http://r.example/x", "https://r.example:5000/x"),
-            ("https://cdn.example/x", "https://cdn.example/x"),
         ] {
             for purpose in [Purpose::Read, Purpose::Write] {
                 assert_eq!(resolved(tls, location, purpose).unwrap(), expected);
             }
         }
+        let elsewhere = "https://cdn.example/x";
+        assert_eq!(resolved(tls, elsewhere, Purpose::Read).unwrap(), elsewhere);
         for location in [
             "http://cdn.example/x",
             "file:///etc/passwd",
@@ -252,15 +255,26 @@ mod tests {
     }
 
     #[test]
-    fn content_is_sent_without_tls_to_less_places_than_it_is_read_from() {
-        let plain = "http://r.example/";
-        assert!(resolved(plain, "http://other.example/x", Purpose::Read).is_ok());
-        assert!(resolved(plain, "http://other.example/x", Purpose::Write).is_err());
-        for purpose in [Purpose::Read, Purpose::Write] {
-            let here = "http://127.0.0.1:5000/";
-            assert!(resolved(here, "http://127.0.0.1:9000/x", purpose).is_ok());
-            assert!(resolved(here, "http://other.example/x", purpose).is_err());
+    fn content_is_sent_to_the_registry_itself_and_read_from_others() {
+        for (registry, location) in [
+            ("http://r.example/", "http://other.example/x"),
+            ("http://r.example/", "https://r.example/x"),
+            ("http://127.0.0.1:5000/", "http://127.0.0.1:9000/x"),
+            ("http://127.0.0.1:5000/", "https://other.example/x"),
+            ("https://r.example/", "https://other.example/x"),
+            ("https://r.example/", "https://r.example:5000/x"),
+            ("https://r.example/", "//other.example/x"),
+            ("https://r.example/", "http://r.example:8080/x"),
+        ] {
+            assert!(
+                resolved(registry, location, Purpose::Read).is_ok(),
+                "{location}"
+            );
+            let refused = resolved(registry, location, Purpose::Write).unwrap_err();
+            assert!(refused.to_string().contains("another origin"), "{refused}");
         }
+        let here = "http://127.0.0.1:5000/";
+        assert!(resolved(here, "http://other.example/x", Purpose::Read).is_err());
     }
 
     #[test]

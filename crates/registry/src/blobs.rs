@@ -9,9 +9,9 @@ use crate::answer::{self, Answer, Purpose};
 use crate::auth::{Access, Scope};
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
+use crate::limits;
 use crate::open_upload::OpenUpload;
 use crate::transport::Ask;
-use crate::{limits, origin};
 
 /// What a registry has of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,14 +126,9 @@ impl Client {
         })
     }
 
-    /// Gives an upload back. Whether it works changes nothing for anybody: registries purge abandoned uploads. Nothing is
-    /// deleted at another origin: there, whoever answers for the registry could have named anything.
+    /// Gives an upload back. Whether it works changes nothing for anybody: registries purge abandoned uploads.
     pub(crate) async fn cancel_upload(&self, repository: &Repository, location: Url) {
         let operation = self.operation(Verb::CheckPush, Some(repository));
-        let registry = self.base(&operation).await;
-        if !registry.is_ok_and(|registry| origin::is_same(&location, registry)) {
-            return;
-        }
         let scope = Scope::of(repository, Access::PullPush);
         let ask = Ask::new(Method::DELETE, location, scope);
         let _ = self.send(&operation, ask).await;

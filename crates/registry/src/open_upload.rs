@@ -2,7 +2,8 @@
 
 use reqwest::Url;
 
-/// An open upload. The location is a permission to write and has no text form in errors.
+/// An open upload. The location is the registry's own origin (`answer::resolve`, and `journal` for one that an earlier
+/// process has left), so it may be written to and deleted; it is a permission to write and has no text form in errors.
 #[derive(Clone)]
 pub(crate) struct OpenUpload {
     pub(crate) location: Url,

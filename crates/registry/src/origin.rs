@@ -1,20 +1,22 @@
 //! Where a registry may send this client, and what may go there.
 //!
 //! A registry names other addresses at will: a token server (`realm`), the storage of a blob (redirects), the place of
-//! an upload (`Location`). Known attacks and the rule that stops each: a login that is asked for by somebody else
-//! ([`is_same`]), a login or content that leaves the machine without TLS because the registry, being on this machine,
-//! has none ([`may_take`]), and a redirect that makes an encrypted download a readable one ([`may_give`]).
+//! an upload (`Location`). Known attacks and the rule that stops each: a login that is asked for by somebody else, and
+//! content that is to be sent to somebody else ([`is_same`]), a login that leaves the machine without TLS because the
+//! registry, being on this machine, has none ([`may_take`]), and a redirect that makes an encrypted download a readable
+//! one ([`may_give`]).
 
 use reqwest::Url;
 
 use crate::address::is_loopback_host;
 
-/// Whether both have the same scheme, host and port. A registry's own login goes to its own origin and nowhere else.
+/// Whether both have the same scheme, host and port. A registry's own login, and what is
+/// pushed to it, go to its own origin and nowhere else.
 pub(crate) fn is_same(url: &Url, registry: &Url) -> bool {
     url.origin() == registry.origin()
 }
 
-/// Whether secrets and content may be sent there: encrypted, or to the registry itself where that has no TLS, or
+/// Whether secrets may be sent there: encrypted, or to the registry itself where that has no TLS, or
 /// within this machine where the registry is within it, too.
 pub(crate) fn may_take(url: &Url, registry: &Url) -> bool {
     match url.scheme() {

@@ -136,7 +136,7 @@ pub(crate) fn read(
 
 /// The container that is the operator, as kubectl would choose it: the one that the annotation names, the one that
 /// builders of operators call `manager`, else the first.
-fn choose<'a>(workload: &Value, pod: &'a Value) -> Option<&'a Value> {
+pub(crate) fn choose<'a>(workload: &Value, pod: &'a Value) -> Option<&'a Value> {
     let containers = list(pod, "/containers");
     let wished = workload
         .pointer("/spec/template/metadata/annotations")

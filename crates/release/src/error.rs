@@ -67,7 +67,7 @@ pub enum ReleaseError {
     #[error("the release gives no name that is valid for a Solution (found: {0})")]
     NoName(String),
     /// No version for the Solution, among what was looked at.
-    #[error("the release gives no version that is valid for a Solution (found: {0})")]
+    #[error("the release gives no version of its own that is valid for a Solution (found: {0})")]
     NoVersion(String),
     /// Name and version do not fit together.
     #[error("the Solution cannot have this name")]

@@ -1,21 +1,25 @@
 //! Name and version of the Solution.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::{ChartName, ChartVersion, SolutionId, Version};
+use manifests::reference::{normal, path};
+use schemas::{ChartName, ChartVersion, SolutionId, SolutionName, Version};
 
 use crate::bundle::{self, About};
-use crate::container::Container;
+use crate::container::{self, Container};
 use crate::contents::{Contents, pod};
 use crate::notes;
 use crate::{ReleaseError, Wishes};
-use manifests::{Object, Objects, list, text};
+use manifests::{Object, Objects, text};
+use serde_json::Value;
 
 /// What a release may be called, and which version it may be, the likeliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates<'a> {
     names: Vec<&'a str>,
     versions: Vec<&'a str>,
+    /// Versions of its parts, of which nothing says that one is its own.
+    of_parts: Vec<&'a str>,
 }
 
 /// What an operator's release may be called.
@@ -42,7 +46,11 @@ pub(crate) fn of_operator<'a>(
     let mut versions = vec![about.map_or("", |about| &about.version)];
     versions.extend(label("version"));
     versions.push(tag(&container.image));
-    Candidates { names, versions }
+    Candidates {
+        names,
+        versions,
+        of_parts: Vec::new(),
+    }
 }
 
 /// What a Solution that carries a chart may be called. Its versions have no `+`.
@@ -55,6 +63,7 @@ pub(crate) fn of_chart<'a>(name: &'a ChartName, version: &'a ChartVersion) -> Ca
                 .split_once('+')
                 .map_or(version, |(before, _)| before),
         ],
+        of_parts: Vec::new(),
     }
 }
 
@@ -63,6 +72,7 @@ pub(crate) fn of_helmfile<'a>(directory: &'a str, version: &'a str) -> Candidate
     Candidates {
         names: vec![directory],
         versions: vec![version],
+        of_parts: Vec::new(),
     }
 }
 
@@ -83,9 +93,6 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
     };
     let workloads = objects.iter().filter(|it| pod(&it.value).is_some());
     let workloads: Vec<&str> = workloads.map(Object::name).collect();
-    let pods = objects.iter().filter_map(|object| pod(&object.value));
-    let containers = pods.flat_map(|pod| list(pod, "/containers"));
-    let tags = commonest(containers.map(|container| tag(text(container, "/image"))));
     // A release of several programs is called like the one that the others are named after.
     let mut called = label("name");
     called.truncate(CALLED);
@@ -97,10 +104,112 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
     names.extend(of_all.map(|name| name.trim_end_matches("-controller-manager")));
     names.push(namespace.trim_end_matches("-system"));
     names.extend(workloads);
+    let programs = programs(objects);
+    let is_name = |name: &&&str| name.parse::<SolutionName>().is_ok();
+    let name = without_builders(&names).find(is_name).copied();
+    let versions = name.map(|name| own_versions(name, values(), &programs));
     Candidates {
+        versions: versions.unwrap_or_default(),
+        of_parts: [
+            label("version"),
+            commonest(programs.iter().map(|it| tag(it.image))),
+        ]
+        .concat(),
         names,
-        versions: [label("version"), tags].concat(),
     }
+}
+
+/// What a workload runs.
+struct Program<'a> {
+    workload: &'a str,
+    /// That of its container, without those beside it.
+    image: &'a str,
+}
+
+fn programs<'a>(objects: &'a [Object<'_>]) -> Vec<Program<'a>> {
+    let program = |object: &'a Object<'_>| {
+        let pod = pod(&object.value)?;
+        let container = container::choose(&object.value, pod)?;
+        Some(Program {
+            workload: object.name(),
+            image: text(container, "/image"),
+        })
+    };
+    objects.iter().filter_map(program).collect()
+}
+
+/// The versions that a release of this name gives itself, the likeliest first: by labels of what is called so, of what is
+/// a part of it, and of what says no more of itself; by the image that is called so, or whose workload is; and the one that
+/// all its programs have. Where these differ, they are those of its parts.
+fn own_versions<'a>(
+    name: &str,
+    objects: impl Iterator<Item = &'a Value> + Clone,
+    programs: &[Program<'a>],
+) -> Vec<&'a str> {
+    let version = |objects: &mut dyn Iterator<Item = &'a Value>| {
+        only(
+            objects
+                .map(|it| text(it, VERSION))
+                .filter(|it| !it.is_empty()),
+        )
+    };
+    let called = |at: &'static str| {
+        let is_own = move |it: &&Value| is_called(text(it, at), name);
+        version(&mut objects.clone().filter(is_own))
+    };
+    let is_workload =
+        |it: &&Value| pod(it).is_some() && is_called(text(it, "/metadata/name"), name);
+    let is_of_nothing = |it: &&Value| text(it, NAME).is_empty() && text(it, PART_OF).is_empty();
+    let tags = |is_own: &dyn Fn(&&Program<'_>) -> bool| {
+        only(programs.iter().filter(is_own).map(|it| tag(it.image)))
+    };
+    let found = [
+        called(NAME),
+        version(&mut objects.clone().filter(is_workload)),
+        called(PART_OF),
+        version(&mut objects.clone().filter(is_of_nothing)),
+        tags(&|it| is_image_called(it.image, name)),
+        tags(&|it| is_called(it.workload, name)),
+        tags(&|_| true),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// The labels that say what an object is, what it belongs to, and in which version.
+const NAME: &str = "/metadata/labels/app.kubernetes.io~1name";
+const PART_OF: &str = "/metadata/labels/app.kubernetes.io~1part-of";
+const VERSION: &str = "/metadata/labels/app.kubernetes.io~1version";
+
+/// Whether something is called like the release, but for what operators are called besides.
+fn is_called(called: &str, name: &str) -> bool {
+    let ends = ["-controller-manager", "-controller", "-operator"];
+    let bare = |text: &'_ str| {
+        let end = ends.iter().find(|end| text.ends_with(**end));
+        text.len() - end.map_or(0, |end| end.len())
+    };
+    called[..bare(called)] == name[..bare(name)]
+}
+
+/// Whether an image is called like the release, by the last part of its path or by all of them.
+fn is_image_called(image: &str, name: &str) -> bool {
+    let Some(reference) = normal(image) else {
+        return false;
+    };
+    let path = path(&reference);
+    let last = path.rsplit('/').next().unwrap_or(path);
+    is_called(last, name) || is_called(&path.replace('/', "-"), name)
+}
+
+/// The one text that all of them are.
+fn only<'a>(mut texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let first = texts.next()?;
+    texts.all(|text| text == first).then_some(first)
+}
+
+/// The names that are not those which builders of operators write into every release.
+fn without_builders<'a, 'b>(names: &'b [&'a str]) -> impl Iterator<Item = &'b &'a str> {
+    let of_builders = ["", "deployment", "controller-manager"];
+    names.iter().filter(move |name| !of_builders.contains(name))
 }
 
 /// The tag of an image, or nothing.
@@ -133,11 +242,8 @@ impl Candidates<'_> {
     }
 
     /// Name and version: as wished, else the first that can be one.
-    pub(crate) fn choose(mut self, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
-        // Names that builders of operators write into every release.
-        let of_builders = ["", "deployment", "controller-manager"];
-        self.names.retain(|name| !of_builders.contains(name));
-        self.versions.retain(|version| !version.is_empty());
+    pub(crate) fn choose(self, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
+        let names: Vec<&str> = without_builders(&self.names).copied().collect();
         let found = |texts: &[&str]| {
             if texts.is_empty() {
                 "nothing".to_owned()
@@ -148,10 +254,15 @@ impl Candidates<'_> {
         let name = wishes
             .name
             .clone()
-            .or_else(|| self.names.iter().find_map(|name| name.parse().ok()));
-        let name = name.ok_or_else(|| ReleaseError::NoName(found(&self.names)))?;
+            .or_else(|| names.iter().find_map(|name| name.parse().ok()));
+        let name = name.ok_or_else(|| ReleaseError::NoName(found(&names)))?;
         let version = wishes.version.clone().or_else(|| self.version());
-        let version = version.ok_or_else(|| ReleaseError::NoVersion(found(&self.versions)))?;
+        let version = version.ok_or_else(|| {
+            let mut versions = [self.versions, self.of_parts].concat();
+            let mut seen = BTreeSet::new();
+            versions.retain(|version| !version.is_empty() && seen.insert(*version));
+            ReleaseError::NoVersion(found(&versions))
+        })?;
         SolutionId::new(name, version).map_err(ReleaseError::Id)
     }
 }

@@ -59,7 +59,16 @@ impl FoundImages {
                 Value::String(text) if searched == Searched::All || hint != Hint::None => {
                     self.scan(text, hint, asker);
                 }
-                Value::Array(list) => open.extend(list.iter().rev().map(|value| (value, hint))),
+                Value::Array(list) => {
+                    // An argument may be the value of the flag before it.
+                    let flags = list
+                        .iter()
+                        .map(|it| it.as_str().map_or(Hint::None, Hint::after));
+                    let before = [Hint::None].into_iter().chain(flags);
+                    let items: Vec<_> = list.iter().zip(before).collect();
+                    let items = items.into_iter().rev();
+                    open.extend(items.map(|(value, of_flag)| (value, hint.or(of_flag))));
+                }
                 Value::Object(map) => {
                     let fields = map.iter().rev();
                     open.extend(fields.map(|(key, value)| (value, field_hint(key, map, searched))));

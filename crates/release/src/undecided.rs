@@ -141,7 +141,8 @@ impl Mentioned {
 
 fn of_object(object: &Object<'_>) -> Option<Note> {
     let value = &object.value;
-    if let Some(problem) = forbidden(value) {
+    if let Some(problem) = rules::forbidden(value).next() {
+        let problem = shown(&problem);
         let text = match (object.group(), object.kind()) {
             ("", "Secret") => "has data, and `pack` refuses secrets in an archive; remove the data by a patch and make the Secret at the site, or, if everybody may know it, patch the annotation `solutions.metalk8s.scality.com/public: \"true\"` onto it".to_owned(),
             _ => format!("{problem}, so `pack` refuses it unless a patch changes that"),
@@ -156,26 +157,6 @@ fn of_object(object: &Object<'_>) -> Option<Note> {
         .filter(|it| stops_everything(it));
     let names: Vec<String> = names.map(|it| shown(text(it, "/name"))).collect();
     (!names.is_empty()).then(|| decide(object.title(), format!("{} refuses every change in the cluster while its program is not served (`failurePolicy: Fail` on all resources); a patch can leave out namespaces that must go on working, such as kube-system, with a `namespaceSelector`", schemas::listed(&names))))
-}
-
-/// Why `pack` refuses an object, whose other fields it puts in order itself.
-fn forbidden(object: &Value) -> Option<String> {
-    let of = |from: &Value, fields: &[&str]| {
-        let named = fields
-            .iter()
-            .filter_map(|field| Some((*field, from.get(field)?.clone())));
-        named
-            .map(|(field, value)| (field.to_owned(), value))
-            .collect::<Value>()
-    };
-    let mut bare = of(object, &["apiVersion", "kind", "data", "stringData"]);
-    let metadata = object.get("metadata")?;
-    bare["metadata"] = of(metadata, &["name", "namespace", "labels", "annotations"]);
-    let mut problems = rules::object(&bare).into_iter();
-    problems.find_map(|problem| match problem {
-        rules::Problem::Forbidden(why) => Some(shown(&why)),
-        _ => None,
-    })
 }
 
 /// Whether a webhook is asked about all kinds of objects in all namespaces, and nothing happens without its answer.

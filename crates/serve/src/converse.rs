@@ -6,7 +6,6 @@
 //! ends). Memory is one head and one piece.
 
 use std::io;
-use std::net::SocketAddr;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -14,6 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::answer::{Answer, Body, Code, Status};
 use crate::compare::Stamp;
 use crate::content::Blob;
+use crate::guests::Guest;
 use crate::head::{self, Bad, Head, Method, Then};
 use crate::limits;
 use crate::respond::respond;
@@ -31,7 +31,7 @@ enum Next {
 struct Conversation<'a> {
     shared: &'a Shared,
     wire: Wire,
-    peer: SocketAddr,
+    guest: Guest,
     ending: watch::Receiver<bool>,
     /// What came and was not read yet.
     came: Vec<u8>,
@@ -43,13 +43,13 @@ struct Conversation<'a> {
 pub(crate) async fn converse(
     shared: &Shared,
     wire: Wire,
-    peer: SocketAddr,
+    guest: Guest,
     ending: watch::Receiver<bool>,
 ) {
     let mut conversation = Conversation {
         shared,
         wire,
-        peer,
+        guest,
         ending,
         came: Vec::new(),
         piece: Vec::new(),
@@ -145,7 +145,7 @@ impl Conversation<'_> {
             self.shared.metrics.broke();
         }
         (self.shared.tell)(Event::Access(Access {
-            peer: self.peer,
+            peer: self.guest.peer(),
             method: head.method.as_str(),
             target: shown(&head.target),
             status,
@@ -157,17 +157,12 @@ impl Conversation<'_> {
     }
 
     /// The answer to a request, and the stamp that the file of its blob must keep.
-    async fn find(&self, head: &Head) -> (Answer, Option<Stamp>) {
+    async fn find(&mut self, head: &Head) -> (Answer, Option<Stamp>) {
         let shared = self.shared;
         let authorization = head.fields.authorization.as_deref();
-        if shared
-            .login
-            .as_ref()
-            .is_some_and(|it| !it.is_in(authorization))
+        if let Some(login) = &shared.login
+            && !self.guest.logs_in(login, authorization).await
         {
-            if authorization.is_some() {
-                tokio::time::sleep(limits::WRONG_LOGIN).await;
-            }
             let refusal = Answer::error(Code::Unauthorized, "this registry wants a login");
             let realm = "Basic realm=\"solution\", charset=\"UTF-8\"";
             return (refusal.with("WWW-Authenticate", realm), None);

@@ -1,8 +1,12 @@
-//! How many connections come from where, so that one client cannot take all that there are.
+//! Who is connected from where, so that one client cannot take all connections that there are, nor try passwords on many
+//! of them at once.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::limits;
+use crate::login::Login;
 
 /// Bits of an IPv6 address behind those of its network: whoever has one address has all of these.
 const HOST_BITS: u32 = 64;
@@ -11,49 +15,91 @@ const HOST_BITS: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Guests {
     most: usize,
-    connections: Mutex<HashMap<IpAddr, usize>>,
+    clients: Mutex<HashMap<IpAddr, Client>>,
 }
+
+/// One client, as long as it has connections.
+#[derive(Debug, Default)]
+struct Client {
+    connections: usize,
+    turn: Turn,
+}
+
+/// Whoever holds it has a login looked at. Those who wait get it in the order in which they came.
+type Turn = Arc<tokio::sync::Mutex<()>>;
 
 /// One connection, until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Guest {
     guests: Arc<Guests>,
-    from: IpAddr,
+    peer: SocketAddr,
+    turn: Turn,
+    has_logged_in: bool,
 }
 
 impl Guests {
     /// Takes so many connections of one client.
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        let connections = Mutex::default();
-        Arc::new(Self { most, connections })
+        let clients = Mutex::default();
+        Arc::new(Self { most, clients })
     }
 
     /// Takes a connection; none if the client has enough of them.
-    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Guest> {
-        let from = client(address);
-        let mut connections = self.connections();
-        let count = connections.entry(from).or_default();
-        if *count >= self.most {
+    pub(crate) fn enter(self: &Arc<Self>, peer: SocketAddr) -> Option<Guest> {
+        let mut clients = self.clients();
+        let client = clients.entry(client(peer.ip())).or_default();
+        if client.connections >= self.most {
             return None;
         }
-        *count += 1;
-        let guests = Arc::clone(self);
-        Some(Guest { guests, from })
+        client.connections += 1;
+        Some(Guest {
+            guests: Arc::clone(self),
+            peer,
+            turn: Arc::clone(&client.turn),
+            has_logged_in: false,
+        })
     }
 
-    fn connections(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        let connections = self.connections.lock();
-        connections.unwrap_or_else(PoisonError::into_inner)
+    fn clients(&self) -> MutexGuard<'_, HashMap<IpAddr, Client>> {
+        let clients = self.clients.lock();
+        clients.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Guest {
+    /// The other end of the connection.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Whether `Authorization` has the login. Of all connections of a client one is looked at at a time, and a wrong one
+    /// holds up those behind it: a right one, too, or whoever is not answered at once would know that it was wrong, and
+    /// go on with the next. A connection that has logged in waits for nobody.
+    pub(crate) async fn logs_in(&mut self, login: &Login, authorization: Option<&str>) -> bool {
+        if authorization.is_none() {
+            return false;
+        }
+        let is_right = || login.is_in(authorization);
+        if self.has_logged_in && is_right() {
+            return true;
+        }
+        let _turn = self.turn.lock().await;
+        self.has_logged_in = is_right();
+        if !self.has_logged_in {
+            tokio::time::sleep(limits::WRONG_LOGIN).await;
+        }
+        self.has_logged_in
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        let mut connections = self.guests.connections();
-        if let Some(count) = connections.get_mut(&self.from) {
-            *count -= 1;
-            if *count == 0 {
-                connections.remove(&self.from);
+        let mut clients = self.guests.clients();
+        let from = client(self.peer.ip());
+        if let Some(client) = clients.get_mut(&from) {
+            client.connections -= 1;
+            if client.connections == 0 {
+                clients.remove(&from);
             }
         }
     }
@@ -72,10 +118,14 @@ fn client(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
     use super::*;
 
     fn enter(guests: &Arc<Guests>, address: &str) -> Option<Guest> {
-        guests.enter(address.parse().unwrap())
+        guests.enter(SocketAddr::new(address.parse().unwrap(), 0))
     }
 
     #[test]
@@ -90,7 +140,7 @@ mod tests {
         let third = enter(&guests, "10.0.0.1");
         assert!(third.is_some());
         drop((first, third));
-        assert!(guests.connections().is_empty());
+        assert!(guests.clients().is_empty());
     }
 
     #[test]
@@ -100,5 +150,59 @@ mod tests {
         assert!(first.is_some());
         assert!(enter(&guests, "2001:db8::ffff:1").is_none());
         assert!(enter(&guests, "2001:db8:0:1::1").is_some());
+    }
+    const RIGHT: &str = "Basic cmVhZGVyOmE=";
+
+    /// Has a guest log in so. Returns when it is answered, and what.
+    fn tries(
+        mut guest: Guest,
+        authorization: &'static str,
+    ) -> impl Future<Output = (Duration, bool)> {
+        let begin = Instant::now();
+        async move {
+            let login = Login::new("reader", b"a").unwrap();
+            let is_right = guest.logs_in(&login, Some(authorization)).await;
+            (begin.elapsed(), is_right)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_tries_one_password_at_a_time_on_all_its_connections() {
+        let guests = Guests::new(1000);
+        let enter = |address: &str| enter(&guests, address).unwrap();
+        // Nobody waits where nobody guesses.
+        let alone = tries(enter("10.0.0.1"), RIGHT).await;
+        assert_eq!(alone, (Duration::ZERO, true));
+        let guesses =
+            (0..390).map(|_| tokio::spawn(tries(enter("10.0.0.1"), "Basic cmVhZGVyOg==")));
+        let guesses: Vec<_> = guesses.collect();
+        tokio::task::yield_now().await;
+        let right = tokio::spawn(tries(enter("10.0.0.1"), RIGHT));
+        let other = tries(enter("10.0.0.2"), RIGHT).await;
+        assert_eq!(other, (Duration::ZERO, true));
+        let all = limits::WRONG_LOGIN * 390;
+        assert_eq!(right.await.unwrap(), (all, true));
+        for (count, guess) in (1..).zip(guesses) {
+            let (answered, is_right) = guess.await.unwrap();
+            assert_eq!((answered, is_right), (limits::WRONG_LOGIN * count, false));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_has_logged_in_waits_for_no_guess_of_another() {
+        let guests = Guests::new(2);
+        let login = Login::new("reader", b"a").unwrap();
+        let mut pulling = enter(&guests, "10.0.0.1").unwrap();
+        assert!(pulling.logs_in(&login, Some(RIGHT)).await);
+        let guess = tokio::spawn(tries(enter(&guests, "10.0.0.1").unwrap(), "Basic a"));
+        tokio::task::yield_now().await;
+        let begin = Instant::now();
+        assert!(pulling.logs_in(&login, Some(RIGHT)).await);
+        assert!(!pulling.logs_in(&login, None).await);
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+        // A guess of its own takes its turn.
+        assert!(!pulling.logs_in(&login, Some("Basic a")).await);
+        assert_eq!(begin.elapsed(), limits::WRONG_LOGIN * 2);
+        assert!(!guess.await.unwrap().1);
     }
 }

@@ -26,7 +26,8 @@ pub const PIECE_WITHIN: Duration = Duration::from_mins(2);
 pub const ENDING: Duration = Duration::from_secs(10);
 /// How long the server waits when the system has no room for another connection.
 pub const NO_ROOM: Duration = Duration::from_millis(100);
-/// How long a wrong login is left waiting, so that passwords are not tried by the thousand.
+/// How long a wrong login is left waiting, and with it all further ones of the same client, so that passwords are not tried
+/// by the thousand.
 pub const WRONG_LOGIN: Duration = Duration::from_millis(500);
 /// Bytes of a login: a user name and a password of the lengths that clients take.
 pub const LOGIN: usize = 12 * 1024;

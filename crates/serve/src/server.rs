@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::content::Content;
 use crate::converse::converse;
-use crate::guests::Guests;
+use crate::guests::{Guest, Guests};
 use crate::limits;
 use crate::shared::{Event, Options, Shared, Tell};
 use crate::tls::Tls;
@@ -60,14 +60,14 @@ impl Server {
                 let permit = Arc::clone(&room).acquire_owned().await;
                 match self.listener.accept().await {
                     Ok((stream, peer)) => {
-                        let Some(guest) = guests.enter(peer.ip()) else {
+                        let Some(guest) = guests.enter(peer) else {
                             self.shared.metrics.refused();
                             continue;
                         };
-                        let connection = self.connection(stream, peer, ending.clone());
+                        let connection = self.connection(stream, guest, ending.clone());
                         tokio::spawn(async move {
                             connection.await;
-                            drop((guest, permit));
+                            drop(permit);
                         });
                     }
                     Err(error) => {
@@ -91,7 +91,7 @@ impl Server {
     fn connection(
         &self,
         stream: TcpStream,
-        peer: SocketAddr,
+        guest: Guest,
         ending: watch::Receiver<bool>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let shared = Arc::clone(&self.shared);
@@ -107,7 +107,7 @@ impl Server {
                     Ok(Err(_)) | Err(_) => return,
                 },
             };
-            converse(&shared, wire, peer, ending).await;
+            converse(&shared, wire, guest, ending).await;
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::apply::leased::Leased;
 use crate::limits;
 use crate::model::carried::{self, CarriedRecord};
 use crate::model::cleanup;
-use crate::model::error::Error;
+use crate::model::error::{Error, FailurePolicy};
 use crate::model::event::Event;
 use crate::model::owner::check_carried;
 use crate::model::request::Nodes;
@@ -22,7 +22,9 @@ use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::carried::{Content, Precedence};
 use crate::plan::carrying::scaled;
+use crate::plan::crd::{self, Judged, Users};
 use crate::plan::deployment::Deployment;
+use crate::plan::finish::is_definition;
 use crate::plan::network::Network;
 use crate::plan::parameters;
 
@@ -140,6 +142,7 @@ impl Ready<'_> {
         let decide = |object: &Object, live: Option<&Object>| {
             self.check_carried(deployment, object, live)?;
             check_secret(deployment, object, live)?;
+            self.check_definition(object, live)?;
             Ok(Some(disarmed(&scaled(object, live)?, live)?))
         };
         let conflicts = |object: &Object| self.asked.conflicts(object);
@@ -195,6 +198,22 @@ impl Ready<'_> {
         check_carried(object, live, &deployment.solution, (adopt, state))
     }
 
+    /// A definition takes no place that it was not to take when its objects were looked at.
+    fn check_definition(
+        &self,
+        object: &Object,
+        live: Option<&Object>,
+    ) -> Result<(), crate::Obstacle> {
+        let Some(live) = live.filter(|_| is_definition(object.as_value())) else {
+            return Ok(());
+        };
+        let (version, written) = (self.asked.id.version(), crd::defined_by(live));
+        match crd::judge(version, object.as_value(), live, written, Users::Here)? {
+            Judged::Replaced => Ok(()),
+            Judged::Kept(_) => Err(crate::Obstacle::Changed),
+        }
+    }
+
     /// Lets a webhook refuse what it is to refuse, once it is served.
     async fn arm(
         &self,
@@ -203,10 +222,11 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let end = Instant::now() + self.asked.request.wait;
-        while let Some(lacking) = lacking(object, leased).await? {
+        while let Some((policy, lacking)) = unserved(object, leased).await? {
             if Instant::now() >= end {
                 return Err(Error::Unserved {
                     webhook: object.reference().to_string(),
+                    policy,
                     lacking,
                 });
             }
@@ -331,33 +351,52 @@ pub(crate) fn without_injected(live: &Object) -> Value {
     value
 }
 
-/// What a webhook lacks to be served: a certificate authority, or a pod behind its Service.
-async fn lacking(object: &Object, leased: &Leased<'_>) -> Result<Option<String>, Error> {
+/// What a webhook lacks to be served, and what that comes to by what the release says of it. One that would refuse comes
+/// first.
+async fn unserved(
+    object: &Object,
+    leased: &Leased<'_>,
+) -> Result<Option<(FailurePolicy, String)>, Error> {
     let live = leased.cluster.get(object.reference()).await?;
-    let Some(live) = live else {
-        return Ok(None);
-    };
-    for webhook in webhooks(live.as_value()) {
-        let service = &webhook["clientConfig"]["service"];
-        let (Some(namespace), Some(name)) =
-            (service["namespace"].as_str(), service["name"].as_str())
-        else {
+    let mut ignored = None;
+    for webhook in live.iter().flat_map(|live| webhooks(live.as_value())) {
+        let Some(lacking) = lacking(webhook, leased).await? else {
             continue;
         };
-        if webhook["clientConfig"]["caBundle"]
-            .as_str()
-            .is_none_or(str::is_empty)
-        {
-            let webhook = webhook["name"].as_str().unwrap_or_default();
-            return Ok(Some(format!(
-                "nobody has written a certificate authority into `{webhook}`"
-            )));
-        }
-        if !has_endpoint(namespace, name, leased).await? {
-            return Ok(Some(format!("Service {namespace}/{name} has no ready pod")));
+        match failure_policy(object, &webhook["name"]) {
+            FailurePolicy::Fail => return Ok(Some((FailurePolicy::Fail, lacking))),
+            policy @ FailurePolicy::Ignore => ignored = ignored.or(Some((policy, lacking))),
         }
     }
-    Ok(None)
+    Ok(ignored)
+}
+
+/// What a configuration says of its webhook of this name: that it refuses, where nothing is said.
+fn failure_policy(object: &Object, name: &Value) -> FailurePolicy {
+    let mut named = webhooks(object.as_value()).filter(|webhook| webhook["name"] == *name);
+    if named.any(|webhook| webhook["failurePolicy"] == "Ignore") {
+        FailurePolicy::Ignore
+    } else {
+        FailurePolicy::Fail
+    }
+}
+
+/// What a webhook lacks: a certificate authority, or a pod behind its Service.
+async fn lacking(webhook: &Value, leased: &Leased<'_>) -> Result<Option<String>, Error> {
+    let client = &webhook["clientConfig"];
+    let service = &client["service"];
+    let (Some(namespace), Some(name)) = (service["namespace"].as_str(), service["name"].as_str())
+    else {
+        return Ok(None);
+    };
+    if client["caBundle"].as_str().is_none_or(str::is_empty) {
+        let webhook = webhook["name"].as_str().unwrap_or_default();
+        return Ok(Some(format!(
+            "nobody has written a certificate authority into `{webhook}`"
+        )));
+    }
+    let is_served = has_endpoint(namespace, name, leased).await?;
+    Ok((!is_served).then(|| format!("Service {namespace}/{name} has no ready pod")))
 }
 
 async fn has_endpoint(namespace: &str, service: &str, leased: &Leased<'_>) -> Result<bool, Error> {
@@ -414,6 +453,31 @@ mod tests {
         let others = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" } });
         let others = Object::new(others).unwrap();
         assert_eq!(without_injected(&others), *others.as_value());
+    }
+
+    #[test]
+    fn only_a_webhook_that_would_refuse_is_said_to() {
+        let mut object = configuration(&[("a", "Fail"), ("b", "Ignore")]).into_value();
+        let webhooks = object["webhooks"].as_array_mut().unwrap();
+        webhooks.push(json!({"name": "c"}));
+        let object = Object::new(object).unwrap();
+        for (name, policy) in [
+            ("a", FailurePolicy::Fail),
+            ("b", FailurePolicy::Ignore),
+            ("c", FailurePolicy::Fail),
+        ] {
+            assert_eq!(failure_policy(&object, &json!(name)), policy, "{name}");
+        }
+        let unserved = |policy| {
+            let (webhook, lacking) = ("the webhook".to_owned(), "no pod".to_owned());
+            let error = Error::Unserved {
+                webhook,
+                policy,
+                lacking,
+            };
+            error.to_string().contains("would refuse")
+        };
+        assert!(unserved(FailurePolicy::Fail) && !unserved(FailurePolicy::Ignore));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use deployer::Cluster;
+use deployer::{Cluster, ObjectRef};
 use watch::Tell;
 
 use crate::apply::leased::{Done, Leased};
@@ -60,6 +60,19 @@ impl Change<'_> {
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<Done>), Error> {
+        let nothing = async |_: &T| Ok(Vec::new());
+        self.make_clearing(needs, about, nothing, decide, act).await
+    }
+
+    /// The same; what keeps the Lease from being taken and was first decided to go, `clear` removes.
+    pub(crate) async fn make_clearing<T>(
+        &self,
+        needs: &Needs,
+        about: impl FnOnce(&ClusterState) -> ChangeSubject,
+        clear: impl AsyncFnOnce(&T) -> Result<Vec<ObjectRef>, Error>,
+        decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
+        act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
+    ) -> Result<(T, Option<Done>), Error> {
         let state = async || ClusterState::read(self.cluster).await;
         let first = decide(&rights::state(self.cluster, needs).await?).await?;
         if self.run == Run::Dry {
@@ -71,7 +84,8 @@ impl Change<'_> {
             Ok((decided, about(&state)))
         };
         let writing = (self.cluster, &Authority::Cluster, self.writer, self.tell);
-        let (decided, done) = Leased::run(writing, decide, act).await?;
+        let clear = async || clear(&first).await;
+        let (decided, done) = Leased::run(writing, clear, decide, act).await?;
         Ok((decided, Some(done)))
     }
 }

@@ -12,7 +12,7 @@ use crate::apply::change::{Change, Run};
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::inventory::{self, served_kind, workloads};
-use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
+use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::receipt::{ChangeSubject, Revision, Verb};
 use crate::model::state::ClusterState;
@@ -144,7 +144,7 @@ impl DeletedEnvironment {
             namespaces.push(match &live {
                 None => Left::Gone(namespace),
                 // One of the same name that somebody made since is his.
-                Some(live) if space.origin == Origin::Created && space.is_of(live) => {
+                Some(live) if space.made(live) => {
                     uses.extend(used(cluster, space).await?);
                     Left::Deleted(namespace)
                 }
@@ -224,7 +224,7 @@ async fn remove(
         Left::Gone(_) => {}
         Left::Deleted(_) => {
             let is_it = |live: &Object| {
-                let same = space.is_of(live).then_some(());
+                let same = space.made(live).then_some(());
                 same.ok_or_else(|| Obstacle::MadeAnew(reference.to_string()))
             };
             leased.remove(&reference, is_it).await?;

@@ -10,6 +10,7 @@ use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
 use crate::model::authority::Authority;
+use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
@@ -20,6 +21,7 @@ use crate::plan::carried::Precedence;
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::{Deployment, is_default_account};
 use crate::plan::network::Network;
+use crate::plan::withdrawal::{Departure, Withdrawal};
 
 impl Ready<'_> {
     pub(crate) async fn deploy(
@@ -58,7 +60,7 @@ impl Ready<'_> {
         self.record_carried(deployment, &new.with(&known), leased)
             .await?;
         if let Err(error) = self.replace(deployment, begun.as_ref(), leased).await {
-            let place = &mut deployment.place.clone();
+            let place = &mut deployment.place.clone().seen(leased.uids());
             match &error {
                 Error::Unpulled(_) => {
                     // Nothing of it is there that would have to be undone.
@@ -77,7 +79,12 @@ impl Ready<'_> {
                 }
                 _ => {
                     // Which objects those are that are there already. What went wrong first is what counts.
-                    let so_far = new.with(&known).seen(leased.uids());
+                    let mut so_far = new.with(&known).seen(leased.uids());
+                    if self.former(deployment).is_none() {
+                        self.silence_unfinished(deployment, &mut so_far, leased)
+                            .await
+                            .ok();
+                    }
                     self.record_carried(deployment, &so_far, leased).await.ok();
                 }
             }
@@ -93,6 +100,29 @@ impl Ready<'_> {
             place.write_space(leased).await?;
         }
         place.write(leased).await
+    }
+
+    /// Takes back what calls the Services of a deployment that was never complete, and counts it no longer to what is there
+    /// `so_far`: as long as nobody serves it, others could write nothing that it is asked about, nor delete a namespace.
+    async fn silence_unfinished(
+        &self,
+        deployment: &Deployment,
+        so_far: &mut CarriedRecord,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let was_there = |object: &ObjectRef| deployment.was_there(object);
+        let unfinished = so_far.calls_unfinished(&deployment.carried_before, was_there);
+        if unfinished.is_empty() {
+            return Ok(());
+        }
+        let solution = self.asked.id.name();
+        let withdrawal = Withdrawal::of(leased.cluster, solution, unfinished, |_, _| true).await?;
+        withdrawal.disarm(leased, solution).await?;
+        let gone = withdrawal.at(Departure::Interceptor);
+        so_far
+            .objects
+            .retain(|it| !gone.contains_key(&it.reference()));
+        Ok(())
     }
 
     /// Puts the operator's objects in the place of those that are there. That this has `begun` is recorded once an image
@@ -242,6 +272,11 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
+        if let Some(shown) = &self.decision.deployment {
+            // What serves them may be replaced by what follows, and nothing of that may be refused meanwhile.
+            let solution = self.asked.id.name();
+            shown.going.remove_interceptors(leased, solution).await?;
+        }
         let (before, pods) = deployment.around_needed();
         for object in before {
             self.put(deployment, object, leased).await?;

@@ -22,6 +22,7 @@ use crate::model::owner::owner_of;
 use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::record::{self, Record};
 use crate::model::release::RecordedRelease;
+use crate::model::stage::intercepts;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
@@ -60,13 +61,15 @@ pub(crate) struct Done {
 
 impl Leased<'_> {
     /// Decides under the Lease, acts, leaves a receipt of what was changed, whatever became of it, and gives the Lease
-    /// back. Returns what was decided, and what was written.
+    /// back. What goes anyway and keeps the Lease from being taken, `clear` removes. Returns what was decided, and what
+    /// was written.
     pub(crate) async fn run<T>(
         (cluster, authority, writer, tell): (&Cluster, &Authority, &Writer, Tell<'_, Event>),
+        clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
         decide: impl AsyncFnOnce() -> Result<(T, ChangeSubject), Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
-        let lock = Lock::acquire(cluster, authority, writer, tell).await?;
+        let lock = Lock::acquire(cluster, authority, writer, tell, clear).await?;
         let acted = async {
             let (mut decided, subject) = decide().await?;
             let journal = match authority {
@@ -81,6 +84,9 @@ impl Leased<'_> {
                 journal,
                 done: Done::default(),
             };
+            for object in &lock.cleared {
+                leased.gone(object.clone());
+            }
             let acted = act(&mut leased, &mut decided).await;
             let Leased {
                 journal, mut done, ..
@@ -462,7 +468,12 @@ impl Hand<'_> {
                 return Ok(Deleted::WasAbsent);
             };
             may(&seen)?;
-            self.begin().await?;
+            match self.begin().await {
+                // Nothing can be written as long as it is there, and no receipt either. The next write begins it.
+                Err(Error::Cluster(error))
+                    if intercepts(reference) && error.is_unanswered_webhook() => {}
+                begun => begun?,
+            }
             let deleted = self
                 .cluster
                 .delete(reference, propagation, Some(&seen))

@@ -31,6 +31,7 @@ use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
 use crate::plan::program::program;
 use crate::plan::releases::uninstalled;
+use crate::plan::remaining::remaining;
 use crate::plan::rights::{
     check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
 };
@@ -96,6 +97,15 @@ pub(crate) struct Leave {
     pub(crate) releases: Vec<RecordedRelease>,
     /// Everything that goes, in its order.
     pub(crate) objects: Vec<ObjectRef>,
+    /// That other things stay, which are not among what is carried.
+    pub(crate) stays: Vec<String>,
+}
+
+impl Leave {
+    /// Everything that stays, as far as it is known.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &String> {
+        self.carried.notes.iter().chain(&self.stays)
+    }
 }
 
 /// What stopping a Solution comes to.
@@ -153,7 +163,9 @@ pub async fn undeploy(
     let mut needs = of_change();
     needs.left(namespace.map(Namespace::as_str));
     needs.found_everywhere();
-    let (stopping, done) = change.make(&needs, about, decide, act).await?;
+    let clear = async |stopping: &Stopping| clear(change, solution, &stopping.spaces).await;
+    let made = change.make_clearing(&needs, about, clear, decide, act);
+    let (stopping, done) = made.await?;
     Ok(undeployed(solution, &stopping, done))
 }
 
@@ -204,7 +216,8 @@ pub async fn undeploy_alone(
         remove_operators((leased, None), solution, spaces, change.deadline).await
     };
     let writing = (change.cluster, &authority, change.writer, change.tell);
-    let (stopping, done) = Leased::run(writing, decide, act).await?;
+    let nothing = async || Ok(Vec::new());
+    let (stopping, done) = Leased::run(writing, nothing, decide, act).await?;
     Ok(undeployed(solution, &stopping, Some(done)))
 }
 
@@ -216,10 +229,7 @@ fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) 
             "custom resources of {solution} that it did not bring itself stay, and so does everything that belongs to them"
         )
     });
-    let stay = spaces
-        .iter()
-        .flat_map(|leave| &leave.carried.notes)
-        .cloned();
+    let stay = spaces.iter().flat_map(Leave::notes).cloned();
     let undone = Undone::of(done, objects, stay.chain(note).collect());
     Undone {
         applied: applied(spaces),
@@ -257,8 +267,7 @@ pub(crate) async fn check_carried(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let withdrawals = spaces.iter().map(|leave| &leave.carried);
-    let objects = withdrawals.clone().flat_map(|it| &it.objects);
-    check_withdrawing(cluster, objects, obstacles).await?;
+    check_withdrawing(cluster, withdrawals.clone(), obstacles).await?;
     obstacles.extend(withdrawals.flat_map(|it| it.obstacles.clone()));
     let gives = |space: &NamespaceRecord| {
         let deployed = space.solutions.get(solution);
@@ -301,8 +310,14 @@ pub(crate) async fn leaving<'a>(
         objects.extend(others);
         let releases = space.solutions.get(solution).map(|it| it.releases.clone());
         let releases = releases.unwrap_or_default();
+        let mut stays = Vec::new();
         for release in &releases {
-            objects.extend(uninstalled(place.0, solution, release).await?);
+            let uninstalled = uninstalled(place.0, solution, release).await?;
+            objects.extend(uninstalled.goes);
+            stays.extend(uninstalled.stays);
+        }
+        if !releases.is_empty() || !carried.recorded.is_empty() {
+            stays.extend(remaining(place.0, space, &objects, &releases).await?);
         }
         let space = space.clone();
         leaving.push(Leave {
@@ -311,6 +326,7 @@ pub(crate) async fn leaving<'a>(
             carried,
             releases,
             objects,
+            stays,
         });
     }
     Ok(leaving)
@@ -375,7 +391,21 @@ pub(crate) async fn hand_for(
     Ok(helm.map(|helm| Hand::new(&helm, place, solution)))
 }
 
-/// Removes what an operator has in these namespaces, one after the other. Releases that something else needs go last.
+/// Removes what goes from these namespaces and keeps the Lease from being taken. Returns what that was.
+pub(crate) async fn clear(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    spaces: &Spaces,
+) -> Result<Vec<ObjectRef>, Error> {
+    let mut cleared = Vec::new();
+    for leave in spaces {
+        cleared.extend(leave.carried.clear(change.cluster, solution).await?);
+    }
+    Ok(cleared)
+}
+
+/// Removes what an operator has in these namespaces, one after the other: everywhere first what could refuse the rest.
+/// Releases that something else needs go last.
 pub(crate) async fn remove_operators(
     (leased, hand): (&mut Leased<'_>, Option<&Hand>),
     solution: &SolutionName,
@@ -384,7 +414,17 @@ pub(crate) async fn remove_operators(
 ) -> Result<(), Error> {
     for leave in spaces.iter_mut() {
         let place = (solution, &leave.space.namespace);
-        leave.carried.clean_up(leased, place, deadline).await?;
+        match leave.carried.clean_up(leased, place, deadline).await {
+            // Nothing is removed before it is cleaned up, but for what keeps that from being done.
+            Err(Error::Cluster(error)) if error.is_unanswered_webhook() => {
+                leave.carried.disarm(leased, solution).await?;
+                leave.carried.clean_up(leased, place, deadline).await?;
+            }
+            cleaned => cleaned?,
+        }
+    }
+    for leave in spaces.iter() {
+        leave.carried.disarm(leased, solution).await?;
     }
     for leave in spaces {
         let namespace = leave.space.namespace.clone();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deployer::{Cluster, Conflicts, LeaseGuard, LeaseRequest, Object, limits};
+use deployer::{Cluster, Conflicts, LeaseGuard, LeaseRequest, Object, ObjectRef, limits};
 use tokio::time::Instant;
 use watch::Tell;
 
@@ -18,37 +18,52 @@ const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 
 /// The right to write, until released.
 #[derive(Debug)]
-pub(crate) struct Lock(LeaseGuard);
+pub(crate) struct Lock {
+    lease: LeaseGuard,
+    /// What had to go before the server took a Lease at all.
+    pub(crate) cleared: Vec<ObjectRef>,
+}
 
 impl Lock {
-    /// Takes the Lease where it lies for this authority. The namespace of the records is made for it.
+    /// Takes the Lease where it lies for this authority. The namespace of the records is made for it where there is none.
+    /// As long as a webhook does not answer that is asked about Leases, nobody can take one, and nobody else writes: then
+    /// `clear` removes what was to go and asks such webhooks, and says what that was.
     pub(crate) async fn acquire(
         cluster: &Cluster,
         authority: &Authority,
         writer: &Writer,
         tell: Tell<'_, Event>,
+        clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
     ) -> Result<Self, Error> {
         if let Authority::Cluster = authority {
-            let namespace = Object::new(record::namespace())?;
-            cluster
-                .apply(&namespace, &v::manager(), Conflicts::Force)
-                .await?;
+            make_home(cluster).await?;
         }
         let request = LeaseRequest {
             namespace: authority.home().to_owned(),
             name: "solution".to_owned(),
-            holder: writer.name.clone(),
+            holder: (writer.name)(cluster.username().await.as_deref()),
             ttl: TIME_TO_LIVE,
             gone: writer.gone.clone(),
             leases: writer.leases.clone(),
         };
         let began = Instant::now();
         let mut told = None;
+        let (mut clear, mut cleared) = (Some(clear), Vec::new());
         loop {
             let taken = cluster.acquire_lease(request.clone(), writer.clock.clone());
             let held = match taken.await {
+                Ok(lease) => return Ok(Self { lease, cleared }),
                 Err(held @ deployer::Error::LeaseHeld { .. }) => held,
-                taken => return Ok(Self(taken?)),
+                Err(error) => match clear.take() {
+                    Some(clear) if error.is_unanswered_webhook() => {
+                        cleared = clear().await?;
+                        if cleared.is_empty() {
+                            return Err(error.into());
+                        }
+                        continue;
+                    }
+                    _ => return Err(error.into()),
+                },
             };
             match writer.turn {
                 Turn::Wait(longest) if began.elapsed() < longest => {
@@ -66,13 +81,25 @@ impl Lock {
 
     /// An error once another writer has taken over.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        Ok(self.0.check()?)
+        Ok(self.lease.check()?)
     }
 
     /// Lets others write.
     pub(crate) async fn release(self) -> Result<(), Error> {
-        Ok(self.0.release().await?)
+        Ok(self.lease.release().await?)
     }
+}
+
+/// Makes the namespace of the records. One that is there is not written: as long as a webhook does not answer that is
+/// asked about namespaces, nothing could be changed, and what asks it could not be removed.
+async fn make_home(cluster: &Cluster) -> Result<(), Error> {
+    let namespace = Object::new(record::namespace())?;
+    if cluster.get(namespace.reference()).await?.is_none() {
+        cluster
+            .apply(&namespace, &v::manager(), Conflicts::Force)
+            .await?;
+    }
+    Ok(())
 }
 
 fn holder(error: &deployer::Error) -> Option<String> {

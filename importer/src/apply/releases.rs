@@ -25,6 +25,8 @@ use crate::model::request::{Adopt, HelmProgram};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
+use crate::plan::finish::is_definition;
+use crate::plan::losses;
 use crate::plan::releases::{Mend, PlannedRelease, Step, sent};
 use crate::plan::standing::StandingRelease;
 use crate::renderer;
@@ -188,7 +190,7 @@ impl Ready<'_> {
     /// The record of the namespace while this change is under way.
     pub(crate) fn progress(&self, deployment: &Deployment, leased: &Leased<'_>) -> NamespaceRecord {
         let solution = self.asked.id.name();
-        let mut place = deployment.place.clone();
+        let mut place = deployment.place.clone().seen(leased.uids());
         let new = joined(leased.releases(), &deployment.deployed.releases);
         let coming = match &deployment.standing {
             None => {
@@ -303,6 +305,7 @@ impl Ready<'_> {
             let (cluster, name) = (leased.cluster, &release.name);
             let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
             if !standing.is_some_and(|it| it.is_back_at(back)) {
+                check_definitions(&planned.before, deployment, cluster).await?;
                 hand.roll_back(release, back, leased).await?;
             }
             let mut before = deployment.releases.before.iter();
@@ -328,6 +331,24 @@ impl Ready<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses to have Helm take these objects back if the definitions among them take something from objects.
+async fn check_definitions(
+    before: &[Object],
+    deployment: &Deployment,
+    cluster: &Cluster,
+) -> Result<(), Error> {
+    let Some(standing) = &deployment.standing else {
+        return Ok(());
+    };
+    for definition in before.iter().filter(|it| is_definition(it.as_value())) {
+        if let Some(live) = cluster.get(definition.reference()).await? {
+            let (wanted, version) = (definition.as_value(), &standing.version);
+            losses::check_replaced(cluster, &live, wanted, version).await?;
+        }
+    }
+    Ok(())
 }
 
 /// What an upgrade is made of, as it goes to another thread.

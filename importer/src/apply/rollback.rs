@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deployer::{Cluster, Conflicts, Object, ObjectRef};
-use schemas::{Namespace, SolutionName};
+use schemas::{Namespace, SolutionName, Version};
 
 use crate::apply::carried::{asks_nobody, disarmed, without_injected};
 use crate::apply::leased::Leased;
@@ -14,8 +14,11 @@ use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::owner::{look_all, owner_of};
 use crate::model::vocabulary as v;
+use crate::plan::crd::{self, Judged, Users};
 use crate::plan::deployment::{Deployment, without};
+use crate::plan::finish::is_definition;
 use crate::plan::handover::started;
+use crate::plan::losses;
 use crate::plan::trial::Unchanged;
 use crate::plan::withdrawal::Withdrawal;
 
@@ -69,6 +72,7 @@ impl Before {
         wait: Duration,
     ) -> Result<(), Error> {
         let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+        let others = self.coming_back(deployment, leased.cluster).await?;
         let mut brought = deployment.carried.brought_after(&self.record);
         // What was there was taken over, from the operator or from others.
         let was_there = |it: &RecordedObject| deployment.was_there(&it.reference());
@@ -90,13 +94,32 @@ impl Before {
         }
         put_back(leased, solution, &webhooks).await?;
         put_back(leased, solution, &self.operator).await?;
-        let others = self.carried.iter().filter(|it| asks_nobody(it));
-        let others: Vec<Object> = others.cloned().collect();
         put_back(leased, solution, &others).await?;
         brought.take(leased, solution, wait).await?;
         let kept = self.operator.iter().chain(&self.carried);
         let kept: Vec<ObjectRef> = kept.map(|it| it.reference().clone()).collect();
         leased.prune(solution, namespace, &kept).await
+    }
+
+    /// What comes back of what was carried, but for webhooks. A definition that a newer version wrote stays where it serves all
+    /// that this one does, as where an older version is deployed; where it cannot stay, no object may lose anything.
+    async fn coming_back(
+        &self,
+        deployment: &Deployment,
+        cluster: &Cluster,
+    ) -> Result<Vec<Object>, Error> {
+        let mut coming = Vec::new();
+        for object in self.carried.iter().filter(|it| asks_nobody(it)) {
+            if let Some(standing) = &deployment.standing
+                && is_definition(object.as_value())
+                && let Some(live) = cluster.get(object.reference()).await?
+                && stays(object, &live, &standing.version, cluster).await?
+            {
+                continue;
+            }
+            coming.push(object.clone());
+        }
+        Ok(coming)
     }
 
     /// Whether an operator ran.
@@ -136,6 +159,22 @@ fn as_asked_for(live: Vec<Object>) -> Result<Vec<Object>, Error> {
         started(Object::new(live)?)
     });
     asked.collect()
+}
+
+/// Whether a definition stays as it is when this one of an older version would come back.
+async fn stays(
+    definition: &Object,
+    live: &Object,
+    version: &Version,
+    cluster: &Cluster,
+) -> Result<bool, Error> {
+    let (wanted, written) = (definition.as_value(), crd::defined_by(live));
+    if let Ok(Judged::Kept(_)) = crd::judge(version, wanted, live, written, Users::Here) {
+        return Ok(true);
+    }
+    crd::judge(version, wanted, live, None, Users::Here)?;
+    losses::check_replaced(cluster, live, wanted, version).await?;
+    Ok(false)
 }
 
 /// Removes what was made anew in the place of this object, which could not become it.

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::iter;
+use std::path::Path;
 
 use registry::Client;
-use schemas::{SolutionName, Version};
+use schemas::{SolutionId, SolutionName, Version};
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::{Done, Leased};
 use crate::apply::lifecycle::{Undone, deployed, forget_versions};
 use crate::kept::free::Pushed;
+use crate::kept::prune;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
@@ -26,8 +28,9 @@ use crate::plan::uses::{self, workloads};
 pub enum Images<'a> {
     /// They stay.
     Keep,
-    /// They are deleted at this registry, which must be the one that the version was pushed to.
-    Free(&'a Client),
+    /// They are deleted at this registry, which must be the one that the version was pushed to. What it keeps of other
+    /// versions is read into this directory.
+    Free(&'a Client, &'a Path),
 }
 
 /// Forgets an imported version. Refused while it is deployed or active, and, if a person does not say otherwise, while
@@ -46,9 +49,9 @@ pub async fn unimport(
         let uses = check(change, state, &record, even_if_used).await?;
         let pushed = match images {
             Images::Keep => Pushed::default(),
-            Images::Free(client) => {
-                let goes = |other: &Record| other.id() == record.id();
-                Pushed::find(client, &state.records, goes).await?
+            Images::Free(client, scratch) => {
+                let goes = |other: &SolutionId| other.to_string() == record.id();
+                prune::pushed(client, scratch, &state.records, goes).await?
             }
         };
         Ok(Going {
@@ -59,7 +62,7 @@ pub async fn unimport(
         })
     };
     let act = async |leased: &mut Leased<'_>, going: &mut Going| {
-        if let Images::Free(client) = images {
+        if let Images::Free(client, _) = images {
             let freed = going.pushed.free(client, || leased.lock.check()).await?;
             going.freed = Some(freed);
         }
@@ -92,7 +95,7 @@ impl Going {
                 let note = format!("the images stay in the registry, under {registry}");
                 (vec![note], Vec::new())
             }
-            Images::Free(client) => {
+            Images::Free(client, _) => {
                 let would = || self.pushed.names(client);
                 let notes = self.pushed.notes().collect();
                 (notes, self.freed.unwrap_or_else(would))

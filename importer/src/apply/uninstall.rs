@@ -2,21 +2,23 @@
 //! and under one Lease.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use deployer::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version};
 use serde::Serialize;
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
-    Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
+    self, Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
     remove_operators, shared_login,
 };
 use crate::apply::releases::Hand;
 use crate::kept::free::Pushed;
+use crate::kept::prune;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
@@ -65,9 +67,18 @@ pub struct Deletion {
     /// What becomes of what it has applied before.
     #[serde(skip)]
     sets: RemoveSets,
-    /// The registries at which its images are deleted.
+    /// Where its images are deleted.
     #[serde(skip)]
-    clients: Vec<Client>,
+    registries: Registries,
+}
+
+/// The registries at which the images of a Solution are deleted.
+#[derive(Clone, Debug, Default)]
+pub struct Registries {
+    /// Those of its versions, or some of them.
+    pub clients: Vec<Client>,
+    /// A directory that what they keep of other versions is read into.
+    pub scratch: PathBuf,
 }
 
 /// An operator that leaves a namespace.
@@ -89,13 +100,12 @@ pub struct Leaving {
 
 impl Deletion {
     /// Finds out what deleting a Solution comes to. What runs with its images keeps it, if a person does not say
-    /// otherwise; custom resources always do. Its images are deleted at the registries of these clients. Nothing is
-    /// written.
+    /// otherwise; custom resources always do. Its images are deleted at these registries. Nothing is written.
     pub async fn plan(
         cluster: &Cluster,
         solution: &SolutionName,
         (even_if_used, sets): (EvenIfUsed, RemoveSets),
-        clients: Vec<Client>,
+        registries: Registries,
     ) -> Result<Self, Error> {
         let mut needs = of_change();
         needs.forgetting();
@@ -121,11 +131,11 @@ impl Deletion {
             })
         };
         let (mut notes, mut freed) = (going.notes(cluster, solution).await?, Vec::new());
-        for (client, pushed) in going.pushed(&state, &clients).await? {
+        for (client, pushed) in going.pushed(&state, &registries).await? {
             freed.extend(pushed.names(client));
             notes.extend(pushed.notes());
         }
-        notes.extend(going.images_that_stay(&clients));
+        notes.extend(going.images_that_stay(&registries.clients));
         Ok(Self {
             context: cluster.context().map(str::to_owned),
             server: cluster.server().to_owned(),
@@ -140,7 +150,7 @@ impl Deletion {
             named: going.named(),
             even_if_used,
             sets,
-            clients,
+            registries,
         })
     }
 
@@ -162,7 +172,7 @@ impl Deletion {
             }
             Ok(Decided {
                 hand: hand_for((solution, &going.spaces), (change.helm, cluster)).await?,
-                pushed: going.pushed(state, &self.clients).await?,
+                pushed: going.pushed(state, &self.registries).await?,
                 going,
                 uses,
                 freed: Vec::new(),
@@ -189,8 +199,19 @@ impl Deletion {
             let spaces = state.deployments(solution).map(|(space, _)| space);
             ChangeSubject::leaving(Verb::Delete, solution, state, spaces)
         };
-        let (decided, done) = change.make(&of_change(), about, decide, act).await?;
-        let undone = Undone::of(done, decided.going.removed(), self.notes.clone());
+        let clear = async |decided: &Decided<'_>| {
+            let spaces = &decided.going.spaces;
+            lifecycle::clear(change, solution, spaces).await
+        };
+        let needs = of_change();
+        let made = change.make_clearing(&needs, about, clear, decide, act);
+        let (decided, done) = made.await?;
+        let mut notes = self.notes.clone();
+        // Some of what stays is found only when all else has gone.
+        let stays = decided.going.spaces.iter().flat_map(Leave::notes);
+        let found: Vec<String> = stays.filter(|it| !notes.contains(it)).cloned().collect();
+        notes.extend(found);
+        let undone = Undone::of(done, decided.going.removed(), notes);
         Ok(Undone {
             applied: applied(&decided.going.spaces),
             uses: decided.uses,
@@ -297,17 +318,19 @@ impl Going {
     async fn pushed<'a>(
         &self,
         state: &ClusterState,
-        clients: &'a [Client],
+        registries: &'a Registries,
     ) -> Result<Vec<(&'a Client, Pushed)>, Error> {
-        let mut pushed = Vec::new();
-        for client in clients {
-            let goes = |it: &Record| self.records.iter().any(|own| own.id() == it.id());
-            let elsewhere = |it: &Record| goes(it) && !is_at(it, client);
+        let mut found = Vec::new();
+        let ids: BTreeSet<String> = self.records.iter().map(Record::id).collect();
+        for client in &registries.clients {
+            let elsewhere = |it: &Record| ids.contains(&it.id()) && !is_at(it, client);
             let mut records = state.records.clone();
             records.retain(|record| !elsewhere(record));
-            pushed.push((client, Pushed::find(client, &records, goes).await?));
+            let goes = |id: &SolutionId| ids.contains(&id.to_string());
+            let pushed = prune::pushed(client, &registries.scratch, &records, goes).await?;
+            found.push((client, pushed));
         }
-        Ok(pushed)
+        Ok(found)
     }
 
     /// That images stay at the registries that nothing is deleted at.
@@ -326,7 +349,9 @@ impl Going {
         solution: &SolutionName,
     ) -> Result<Vec<String>, Error> {
         let mut notes = Vec::new();
-        for Leave { space, .. } in &self.spaces {
+        for leave in &self.spaces {
+            notes.extend(leave.notes().cloned());
+            let space = &leave.space;
             let (environment, namespace) = (&space.environment, &space.namespace);
             let mut others = space
                 .solutions

@@ -1,10 +1,10 @@
 //! Takes back what a deployment carries: what could refuse the rest first, then what its workloads have to let go, then
 //! the workloads, then what they read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use deployer::{Cluster, Gvk, Leaving, Object, ObjectRef, Propagation};
+use deployer::{Cluster, Deleted, Gvk, Leaving, Object, ObjectRef, Propagation};
 use schemas::{Namespace, SolutionName};
 
 use crate::apply::leased::Leased;
@@ -13,7 +13,7 @@ use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::inventory::{NEEDED, custom_resources};
 use crate::model::obstacle::Obstacle;
-use crate::plan::withdrawal::{Departure, Withdrawal, stays};
+use crate::plan::withdrawal::{Departure, Withdrawal, stays, without_marks};
 
 impl Withdrawal {
     /// Applies what is to be applied before, and counts it to what goes.
@@ -71,7 +71,8 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Takes it back. The record goes last: as long as it is there, running it again completes what was begun.
+    /// Takes it back, once it is disarmed. The record goes last: as long as it is there, running it again completes what was
+    /// begun.
     pub(crate) async fn carry_out(
         &mut self,
         leased: &mut Leased<'_>,
@@ -79,7 +80,7 @@ impl Withdrawal {
         namespace: &Namespace,
         wait: Duration,
     ) -> Result<(), Error> {
-        self.take(leased, solution, wait).await?;
+        self.take_disarmed(leased, solution, wait).await?;
         if self.recorded.is_empty() {
             return Ok(());
         }
@@ -99,7 +100,16 @@ impl Withdrawal {
         solution: &SolutionName,
         wait: Duration,
     ) -> Result<(), Error> {
-        self.silence(leased).await?;
+        self.disarm(leased, solution).await?;
+        self.take_disarmed(leased, solution, wait).await
+    }
+
+    async fn take_disarmed(
+        &mut self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+        wait: Duration,
+    ) -> Result<(), Error> {
         let departures: BTreeSet<Departure> = self.objects.iter().map(Departure::of).collect();
         for departure in departures {
             let recorded = self.at(departure);
@@ -108,7 +118,10 @@ impl Withdrawal {
                 objects = self.unused(objects, leased.cluster, wait).await?;
             }
             if departure == Departure::Space {
-                objects = self.unoccupied(objects, leased.cluster).await?;
+                let empty = self.unoccupied(&objects, leased.cluster).await?;
+                let stay = objects.iter().filter(|it| !empty.contains(it));
+                release(stay, &recorded, (leased, solution)).await?;
+                objects = empty;
             }
             let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
             leased.remove_all(&objects, propagation, may).await?;
@@ -116,6 +129,10 @@ impl Withdrawal {
             let gone: Vec<Leaving> = gone.collect();
             leased.cluster.wait_removed(&gone, wait, &|_| ()).await?;
         }
+        let there_before = self.released.iter();
+        let there_before = there_before.map(|it| (it.reference(), it.clone()));
+        let there_before: BTreeMap<ObjectRef, RecordedObject> = there_before.collect();
+        release(there_before.keys(), &there_before, (leased, solution)).await?;
         // What ran may have made them anew before it went.
         self.silence(leased).await
     }
@@ -127,10 +144,45 @@ impl Withdrawal {
         solution: &SolutionName,
     ) -> Result<(), Error> {
         self.silence(leased).await?;
+        self.remove_interceptors(leased, solution).await
+    }
+
+    /// Removes what could refuse something and was applied, and not what others have made that calls a Service that goes.
+    pub(crate) async fn remove_interceptors(
+        &self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+    ) -> Result<(), Error> {
         let recorded = self.at(Departure::Interceptor);
         let objects: Vec<ObjectRef> = recorded.keys().cloned().collect();
         let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
         leased.remove_all(&objects, propagation, may).await
+    }
+
+    /// Removes what could refuse even that the Lease is taken, as far as it is seen to be what goes. Returns what that was.
+    pub(crate) async fn clear(
+        &self,
+        cluster: &Cluster,
+        solution: &SolutionName,
+    ) -> Result<Vec<ObjectRef>, Error> {
+        let recorded = self.at(Departure::Interceptor);
+        let references: Vec<&ObjectRef> = recorded.keys().collect();
+        let live = cluster.get_all(&references).await?.into_iter().flatten();
+        let ours = |live: &Object| {
+            let mut recorded = recorded.values().filter(|it| it.is(live.reference()));
+            recorded.any(|it| it.check(live, solution).is_ok())
+        };
+        let mut going: Vec<Object> = live.filter(ours).collect();
+        going.extend(self.find_callers(cluster).await?);
+        let mut cleared = Vec::new();
+        for live in going {
+            let (reference, background) = (live.reference(), Propagation::Background);
+            let deleted = cluster.delete(reference, background, Some(&live)).await?;
+            if deleted == Deleted::Requested {
+                cleared.push(reference.clone());
+            }
+        }
+        Ok(cleared)
     }
 
     /// The definitions that have no objects, once those are gone that go with others; the others stay, and are noted.
@@ -169,7 +221,7 @@ impl Withdrawal {
     /// The namespaces that nobody needs; the others stay, and are noted.
     async fn unoccupied(
         &mut self,
-        spaces: Vec<ObjectRef>,
+        spaces: &[ObjectRef],
         cluster: &Cluster,
     ) -> Result<Vec<ObjectRef>, Error> {
         let mut empty = Vec::new();
@@ -179,7 +231,7 @@ impl Withdrawal {
                     let note = format!("{space} stays: {kind} in it that somebody may need");
                     self.notes.push(note);
                 }
-                None => empty.push(space),
+                None => empty.push(space.clone()),
             }
         }
         Ok(empty)
@@ -196,6 +248,25 @@ impl Withdrawal {
         }
         Ok(())
     }
+}
+
+/// Takes our marks off namespaces that stay, as far as they are those that were applied.
+async fn release<'o>(
+    spaces: impl Iterator<Item = &'o ObjectRef>,
+    recorded: &BTreeMap<ObjectRef, RecordedObject>,
+    (leased, solution): (&mut Leased<'_>, &SolutionName),
+) -> Result<(), Error> {
+    for space in spaces {
+        let is_ours = |live: &&Object| recorded[space].check(live, solution).is_ok();
+        let decide = |live: Option<&Object>| {
+            let live = live.filter(is_ours);
+            Ok(live
+                .map(|live| Object::new(without_marks(live)))
+                .transpose()?)
+        };
+        leased.put(space, decide).await?;
+    }
+    Ok(())
 }
 
 /// The very object, to wait until it is gone.

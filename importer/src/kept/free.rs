@@ -98,20 +98,7 @@ struct Finding {
 }
 
 impl Pushed {
-    /// Finds out what the versions that go have there, of all that are recorded. Reading only.
-    pub(crate) async fn find(
-        client: &Client,
-        records: &[Record],
-        goes: impl Fn(&Record) -> bool,
-    ) -> Result<Self, Error> {
-        let (going, staying): (Vec<&Record>, Vec<&Record>) =
-            records.iter().partition(|record| goes(record));
-        let brought = |records: Vec<&Record>| records.into_iter().map(Brought::from).collect();
-        let (going, staying): (Vec<Brought>, Vec<Brought>) = (brought(going), brought(staying));
-        Self::among(client, (&going, &staying)).await
-    }
-
-    /// The same of what is known of versions. Reading only.
+    /// Finds out what the versions that go have there, beside those that stay. Reading only.
     pub(crate) async fn among(
         client: &Client,
         (going, staying): (&[Brought], &[Brought]),

@@ -253,6 +253,29 @@ impl Stock {
     }
 }
 
+/// Finds out what the versions that go have at a registry, of all that are recorded. What only the registry knows needs
+/// its images as well: other clusters have recorded it, or none has. Reading only.
+pub(crate) async fn pushed(
+    client: &Client,
+    scratch: &Path,
+    records: &[Record],
+    goes: impl Fn(&SolutionId) -> bool,
+) -> Result<Pushed, Error> {
+    let stock = Stock::read(client, records, scratch).await?;
+    let is_going = |record: &&Record| record.id().parse().is_ok_and(|id| goes(&id));
+    let (going, staying): (Vec<&Record>, Vec<&Record>) = records.iter().partition(is_going);
+    let going: Vec<Brought> = going.into_iter().map(Brought::from).collect();
+    let mut stays: Vec<Brought> = staying.into_iter().map(Brought::from).collect();
+    for version in stock.versions.iter().filter(|it| !goes(&it.id)) {
+        if let Some(unread) = version.unread() {
+            let (id, why) = (version.id.clone(), in_one_line(unread));
+            return Err(Error::UnreadHead { id, why });
+        }
+        stays.extend(version.kept().map(|kept| kept.brought.clone()));
+    }
+    Pushed::among(client, (&going, &stays)).await
+}
+
 impl Pruning {
     /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
     #[must_use]

@@ -14,7 +14,7 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{is_that, look};
-use crate::model::stage::Stage;
+use crate::model::stage::{Stage, intercepts};
 use crate::model::vocabulary as v;
 
 /// The key of the record in its ConfigMap.
@@ -96,6 +96,10 @@ impl RecordedObject {
     /// Whether it has to become something before what needs it is applied.
     pub(crate) fn is_awaited(&self) -> bool {
         matches!(self.stage, Stage::Workload | Stage::Resource)
+    }
+
+    pub(crate) fn is_service(&self) -> bool {
+        (self.api_version.as_str(), self.kind.as_str()) == ("v1", "Service")
     }
 
     pub(crate) fn is(&self, object: &ObjectRef) -> bool {
@@ -186,6 +190,29 @@ impl CarriedRecord {
         };
         Self {
             objects: self.objects.iter().filter(is_new).cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Of a deployment that was never complete: what calls Services, and the Services that it calls, as far as it has brought
+    /// them. What was there before it is known by `was_there`; of what an attempt before has brought and was cut off, no uid
+    /// was recorded.
+    pub(crate) fn calls_unfinished(
+        &self,
+        before: &Self,
+        was_there: impl Fn(&ObjectRef) -> bool,
+    ) -> Self {
+        let brought = |it: &&RecordedObject| {
+            let reference = it.reference();
+            let is_call = it.is_service() || intercepts(&reference);
+            is_call
+                && match before.find(&reference) {
+                    None => !was_there(&reference),
+                    Some(known) => known.uid.is_none(),
+                }
+        };
+        Self {
+            objects: self.objects.iter().filter(brought).cloned().collect(),
             ..Self::default()
         }
     }
@@ -312,6 +339,35 @@ mod tests {
         assert_eq!(service.check(&live("2", ours), &shop), anew);
         let unmarked = service.check(&live("1", json!({})), &shop);
         assert!(matches!(unmarked, Err(Obstacle::Owned(..))), "{unmarked:?}");
+    }
+
+    #[test]
+    fn what_calls_a_deployment_that_was_never_complete_is_what_it_has_brought() {
+        let webhook = |name: &str| RecordedObject {
+            api_version: "admissionregistration.k8s.io/v1".to_owned(),
+            ..recorded("ValidatingWebhookConfiguration", name)
+        };
+        let of = |objects: Vec<RecordedObject>| CarriedRecord {
+            objects,
+            ..CarriedRecord::default()
+        };
+        let known = RecordedObject {
+            uid: Some("1".to_owned()),
+            ..webhook("complete")
+        };
+        let before = of(vec![known, webhook("cut-off")]);
+        let there = ["cut-off", "complete", "of-others"];
+        let so_far = of(vec![
+            webhook("new"),
+            webhook("cut-off"),
+            webhook("complete"),
+            webhook("of-others"),
+            recorded("Service", "asked"),
+            recorded("ConfigMap", "config"),
+        ]);
+        let calls = so_far.calls_unfinished(&before, |it| there.contains(&it.name.as_str()));
+        let names: Vec<&str> = calls.objects.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["new", "cut-off", "asked"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Why an import could not find out or finish. What the answer is no to is an [`crate::Obstacle`] instead.
 
+use std::fmt;
 use std::sync::Arc;
 
 use schemas::ExpansionError;
@@ -152,11 +153,13 @@ pub enum Error {
         /// What kept its objects while Helm waited, before it took them back.
         source: Box<deployer::Error>,
     },
-    /// A webhook of the release is not served, so that it would refuse whatever it is asked about.
-    #[error("{webhook} would refuse everything it is asked about: {lacking}")]
+    /// A webhook of the release is not served.
+    #[error("{webhook} {policy}: {lacking}")]
     Unserved {
         /// The configuration.
         webhook: String,
+        /// What that comes to.
+        policy: FailurePolicy,
         /// What it lacks.
         lacking: String,
     },
@@ -203,6 +206,14 @@ pub enum Error {
         /// Of what.
         what: &'static str,
     },
+    /// Nothing is deleted at a registry: it is not known what another version needs of it.
+    #[error("what {id} has at the registry is not known: {why}")]
+    UnreadHead {
+        /// The other version.
+        id: schemas::SolutionId,
+        /// In one line.
+        why: String,
+    },
     /// A registry does not have all that an archive consists of.
     #[error("the registry does not have all of the archive")]
     Lacking(Vec<Lacking>),
@@ -218,6 +229,24 @@ pub enum Error {
     /// The answer is no.
     #[error(transparent)]
     Refused(#[from] crate::Obstacle),
+}
+
+/// What the API server does where a webhook does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// It refuses the request.
+    Fail,
+    /// It takes the request as it is.
+    Ignore,
+}
+
+impl fmt::Display for FailurePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fail => "would refuse everything it is asked about",
+            Self::Ignore => "would see nothing of what it is asked about",
+        })
+    }
 }
 
 /// A content of which a registry does not have what the archive has.

@@ -11,6 +11,7 @@ use schemas::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use validator::rules::{Right, Subject};
 
 use crate::model::config_map;
 use crate::model::error::Error;
@@ -82,6 +83,18 @@ pub struct Consent {
     pub at: StatementTime,
     /// What was shown, line by line.
     pub lines: BTreeSet<String>,
+    /// The rights among it, of which a part may be given up; none of an earlier consent, which was to words alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Vec<Grant>>,
+}
+
+/// A right that somebody gets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Grant {
+    /// Who.
+    pub subject: Subject,
+    /// What, and where.
+    pub right: Right,
 }
 
 /// A namespace of an environment.
@@ -147,6 +160,24 @@ impl NamespaceRecord {
     /// Whether this is the namespace that was made or adopted, and not another of the same name.
     pub(crate) fn is_of(&self, live: &Object) -> bool {
         self.uid.is_some() && self.uid.as_deref() == live.uid()
+    }
+
+    /// Whether this is the namespace that was made for the environment, also where an interruption kept its uid from being
+    /// recorded. It was recorded before it was there, and nothing but our making of it writes both marks: whoever made a
+    /// namespace of this name in between, and marked it so, can only have his own deleted.
+    pub(crate) fn made(&self, live: &Object) -> bool {
+        let is_marked = || {
+            live.annotations().contains_key(v::CREATED)
+                && live.labels().get(v::ENVIRONMENT).copied() == Some(self.environment.as_str())
+        };
+        self.origin == Origin::Created && (self.is_of(live) || self.uid.is_none() && is_marked())
+    }
+
+    /// The record with the uid of the namespace, where a change has made it.
+    pub(crate) fn seen(mut self, uids: &BTreeMap<ObjectRef, String>) -> Self {
+        let made = || uids.get(&namespace_reference(&self.namespace)).cloned();
+        self.uid = self.uid.or_else(made);
+        self
     }
 
     /// Where an interrupted undeploy may have left objects of the whole cluster; whoever gets the namespace's name next
@@ -236,6 +267,44 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_namespace_that_was_made_is_known_before_its_uid_is_recorded() {
+        let live = |uid: &str, environment: &str, annotations: Value| {
+            Object::new(
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+                    "name": "prod", "uid": uid, "annotations": annotations,
+                    "labels": {v::ENVIRONMENT: environment},
+                }}),
+            )
+            .unwrap()
+        };
+        let made = || json!({v::CREATED: "true"});
+        let cut_off = NamespaceRecord {
+            origin: Origin::Created,
+            ..namespace_record("prod", "prod")
+        };
+        assert!(cut_off.made(&live("a", "prod", made())));
+        assert!(
+            !cut_off.made(&live("a", "prod", json!({}))),
+            "somebody was quicker"
+        );
+        assert!(!cut_off.made(&live("a", "test", made())));
+        let uids = BTreeMap::from([(namespace_reference(&cut_off.namespace), "a".to_owned())]);
+        let recorded = cut_off.clone().seen(&uids);
+        assert!(recorded.made(&live("a", "prod", json!({}))));
+        assert!(
+            !recorded.made(&live("b", "prod", made())),
+            "it was made anew"
+        );
+        let other = BTreeMap::from([(namespace_reference(&cut_off.namespace), "b".to_owned())]);
+        assert_eq!(recorded.clone().seen(&other), recorded);
+        let adopted = NamespaceRecord {
+            origin: Origin::Adopted,
+            ..recorded
+        };
+        assert!(!adopted.made(&live("a", "prod", made())));
+    }
+
+    #[test]
     fn a_record_comes_back_from_its_config_map() {
         let mut record = namespace_record("prod", "shop-prod");
         for accepted in [
@@ -245,6 +314,7 @@ pub(crate) mod tests {
                 by: "me@here".to_owned(),
                 at: StatementTime::DEFAULT,
                 lines: BTreeSet::from(["read all Secrets".to_owned()]),
+                grants: Some(Vec::new()),
             }),
         ] {
             let deployed = Deployed {

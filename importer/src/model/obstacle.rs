@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use deployer::Gvk;
+use deployer::{Gvk, ObjectRef};
 use registry::Refusal;
 use schemas::{
     Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SolutionId,
@@ -358,8 +358,8 @@ pub enum Unfit {
     /// Objects of these names are the same Solution's in another environment.
     #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
     OwnedElsewhere(SolutionName, String, String),
-    /// An object of this name stayed when the same Solution was removed from another environment.
-    #[error("{2} stayed when {0} was removed from the environment `{1}`")]
+    /// An object of this name stayed when the same Solution was removed from another place.
+    #[error("{2} stayed when {0} was removed from the {1}")]
     LeftBehind(SolutionName, String, String),
     /// An object of this name is of a Helm release.
     #[error("{0} already exists and belongs to the Helm release `{1}`")]
@@ -367,6 +367,16 @@ pub enum Unfit {
     /// An object has fields that the API server never changes, and they are others now; in its own words.
     #[error("{0} cannot be changed in place: {2}")]
     Immutable(String, Recreate, String),
+    /// An object of a release has fields that the API server never changes, and they are others now; in its own words. Helm
+    /// does not make it anew.
+    #[error("{0} cannot be changed in place, and Helm does not make it anew: {1}")]
+    ImmutableOfRelease(Box<ObjectRef>, String),
+    /// Something is to be made anew, and no set brings it.
+    #[error("{0} is not made anew: no set of the version brings it")]
+    NotRecreated(Recreate),
+    /// An object of a release lies in a namespace that is not there and that nothing brings.
+    #[error("{0} of the {1} cannot be made: there is no namespace `{2}`, and nothing brings it")]
+    NoNamespace(String, String, String),
     /// Objects are of a kind that the cluster does not have in this version, and that nothing brings.
     #[error("{0} cannot be made: the cluster has no kind {1}{2}")]
     NoKind(String, Gvk, Box<KindIn>),

@@ -95,7 +95,7 @@ pub(crate) fn check_carried(
             } else if adopt == Adopt::Allow {
                 Ok(())
             } else {
-                Err(Unfit::LeftBehind(solution.clone(), environment, what).into())
+                Err(Unfit::LeftBehind(solution.clone(), place_of(live), what).into())
             }
         }
         Some(_) => owner_of(live, solution),
@@ -107,6 +107,16 @@ pub(crate) fn check_carried(
             Holder::Nobody if adopt == Adopt::Allow => Ok(()),
             Holder::Nobody => owner_of(live, solution),
         },
+    }
+}
+
+/// Where an object says that it belonged. A namespace that stayed behind no longer says to which environment.
+fn place_of(live: &Object) -> String {
+    let labels = live.labels();
+    let says = |name| labels.get(name).copied();
+    match (says(v::ENVIRONMENT), says(v::NAMESPACE)) {
+        (None, Some(namespace)) => format!("namespace `{namespace}`"),
+        (environment, _) => format!("environment `{}`", environment.unwrap_or_default()),
     }
 }
 

@@ -44,6 +44,8 @@ pub enum Hidden {
     Labels,
     /// The operators in a namespace.
     Operators(Namespace),
+    /// What a Solution carries in a namespace as it is.
+    Carried(SolutionName, Namespace),
     /// What the administrator of a namespace has deployed in it.
     Own(Namespace),
     /// What else is deployed in a namespace than that.
@@ -58,7 +60,11 @@ impl Hidden {
     /// Whether nobody can say without it whether every operator runs.
     pub(crate) fn decides(&self) -> bool {
         match self {
-            Self::Records | Self::Deployed(_) | Self::Operators(_) | Self::Own(_) => true,
+            Self::Records
+            | Self::Deployed(_)
+            | Self::Operators(_)
+            | Self::Carried(..)
+            | Self::Own(_) => true,
             Self::OtherRecords
             | Self::Version(..)
             | Self::Definitions
@@ -81,6 +87,12 @@ impl fmt::Display for Hidden {
             Self::Labels => f.write_str("what the labels of namespaces say of environments"),
             Self::Operators(namespace) => {
                 write!(f, "whether the operators in namespace {namespace} run")
+            }
+            Self::Carried(solution, namespace) => {
+                write!(
+                    f,
+                    "whether what {solution} carries in namespace {namespace} runs"
+                )
             }
             Self::Own(namespace) => {
                 write!(
@@ -122,6 +134,13 @@ impl Sight {
         self.0.iter().any(|unseen| unseen.what == *what)
     }
 
+    /// Notes something that is hidden for want of this right, once.
+    pub(crate) fn misses(&mut self, what: Hidden, right: String) {
+        if !self.hides(&what) {
+            self.0.push(Unseen { what, right });
+        }
+    }
+
     /// The answer; nothing where this user may not look, which is noted.
     pub(crate) fn of<T>(
         &mut self,
@@ -131,10 +150,7 @@ impl Sight {
     ) -> Result<Option<T>, Error> {
         match answer.map_err(Into::into) {
             Err(Error::Cluster(deployer::Error::Forbidden { .. })) => {
-                if !self.hides(&what) {
-                    let right = right.to_string();
-                    self.0.push(Unseen { what, right });
-                }
+                self.misses(what, right.to_string());
                 Ok(None)
             }
             other => other.map(Some),

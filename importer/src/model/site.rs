@@ -1,13 +1,14 @@
 //! The site's file as the cluster keeps it: one ConfigMap for all environments, and one for each that has its own. What
 //! they hold is read strictly whenever it counts, and never in the way of anything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Object, ObjectRef};
 use manifests::{PatchError, check_patch};
 use registry::{AddressError, RegistryAddress};
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Patch, Site, SiteError, SiteSpec, SolutionName,
+    SolutionSpec,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +22,11 @@ use crate::model::vocabulary as v;
 const KEY: &str = "site.yaml";
 /// The workload that is an operator's Deployment.
 pub(crate) const OPERATOR: &str = "operator";
+
+/// Stands for a workload that is no operator: only entries that name none are for it.
+const EVERY_OTHER: &str = "";
+/// What becomes of the workloads that a site does not choose for.
+const AS_BROUGHT: &str = "objects of sets are changed by `patches`, and charts are installed as their publisher configured them";
 
 /// Why a text cannot be a site's file.
 #[derive(Debug, thiserror::Error)]
@@ -237,7 +243,31 @@ pub struct SiteValue {
     pub from: String,
 }
 
+/// Says that what a file chooses for every workload reaches operators alone; nothing of a file that chooses nothing so.
+#[must_use]
+pub fn operators_alone(file: &SiteFile) -> Option<String> {
+    let mut rules = file.spec.workloads.iter();
+    rules.any(|rule| rule.workload.is_none()).then(|| {
+        let name = file.name();
+        format!("{name} chooses for workloads, and that reaches operators alone: {AS_BROUGHT}")
+    })
+}
+
 impl HeldSite {
+    /// Says of a Solution that what the files choose for all of its workloads does not reach what it carries as it is;
+    /// nothing where it carries nothing, or nothing is chosen so.
+    pub(crate) fn beside(&self, solution: &SolutionName, spec: &SolutionSpec) -> Option<String> {
+        let chosen = self.values(solution, EVERY_OTHER);
+        let fields: BTreeSet<&str> = chosen.iter().map(|it| it.field.as_str()).collect();
+        (spec.carries() && !fields.is_empty()).then(|| {
+            let fields: Vec<&str> = fields.into_iter().collect();
+            let fields = fields.join(", ");
+            format!(
+                "what the site's file chooses for workloads of {solution} ({fields}) reaches operators alone: {AS_BROUGHT}"
+            )
+        })
+    }
+
     /// The one that lies in an object.
     pub(crate) fn of_default(object: &Object) -> Result<Self, Error> {
         Ok(Self(vec![kept(text(object), None)?]))
@@ -534,5 +564,37 @@ mod tests {
         assert!(texts.held(Some(&environment("test"))).is_ok());
         let error = texts.held(Some(&environment("prod"))).unwrap_err();
         assert_eq!(error.to_string(), "cannot use the site's file of prod");
+    }
+
+    #[test]
+    fn what_is_chosen_for_every_workload_is_said_to_reach_operators_alone() {
+        let spec = |carries: bool| -> SolutionSpec {
+            let chart = json!([{"name": "db", "chart": "db", "version": "1.0.0"}]);
+            let charts = if carries { chart } else { json!([]) };
+            let spec = json!({"version": "1.0.0", "images": [], "charts": charts});
+            serde_json::from_value(spec).unwrap()
+        };
+        let told = |rules: &str, carries| {
+            let file = file(&format!("{{workloads: [{rules}]}}"), None).unwrap();
+            let held = HeldSite(vec![file.clone()]);
+            let beside = held.beside(&"shop".parse().unwrap(), &spec(carries));
+            (beside, operators_alone(&file))
+        };
+        let (of_solution, of_file) = told("{set: {replicas: 3, labels: {a: b}}}", true);
+        let of_solution = of_solution.unwrap();
+        assert!(
+            of_solution.contains("of shop (labels.a, replicas) reaches operators alone"),
+            "{of_solution}"
+        );
+        assert!(
+            of_file
+                .unwrap()
+                .starts_with("the site's file chooses for workloads")
+        );
+        assert_eq!(told("{set: {replicas: 3}}", false).0, None);
+        let operator = "{workload: operator, set: {replicas: 3}}";
+        assert_eq!(told(operator, true), (None, None));
+        assert_eq!(told("{solutions: cart, set: {replicas: 3}}", true).0, None);
+        assert_eq!(told("", true), (None, None));
     }
 }

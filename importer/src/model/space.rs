@@ -46,12 +46,6 @@ pub(crate) fn joined<'a>(all: impl IntoIterator<Item = &'a Labels>) -> Labels {
     joined
 }
 
-/// The level that a namespace is held to, if that is less than the strictest.
-pub(crate) fn lowered(space: &Object) -> Option<&str> {
-    let level = space.labels().get(ENFORCE).copied();
-    level.filter(|level| height(level).is_some_and(|it| it < 2))
-}
-
 /// What keeps a Solution from giving a namespace these labels: another one gives other values, or somebody else has set
 /// them. What is somebody else's is never overwritten, so that taking the labels back leaves it as it was.
 pub(crate) fn check(

@@ -47,6 +47,10 @@ pub(crate) const RELEASE_OF: &str = "solutions.metalk8s.scality.com/release-of";
 /// On Jobs: the digest of what they were made from. Another one means that the Job is made anew.
 pub(crate) const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
 
+/// On definitions that a deployment carries as they are: the version that wrote them. It is no label: they belong to one
+/// environment, and say nothing of which version is active.
+pub(crate) const DEFINED_BY: &str = "solutions.metalk8s.scality.com/defined-by";
+
 /// On workloads that were stopped so that what takes their place can start: how many pods they had.
 pub(crate) const STOPPED: &str = "solutions.metalk8s.scality.com/stopped";
 

@@ -10,8 +10,8 @@ use schemas::EnvelopeSignature;
 /// Who writes, by which clock a Lease is renewed, and how others are met who write at the same time.
 #[derive(Clone)]
 pub struct Writer {
-    /// A name by which others recognise who is at work: user, host, process.
-    pub name: String,
+    /// A name by which others recognise who is at work.
+    pub name: HolderName,
     /// Who it is, for people: user and host.
     pub person: String,
     /// The clock.
@@ -25,6 +25,9 @@ pub struct Writer {
     /// Signs what is left of each change; none if nobody does.
     pub seal: Option<Seal>,
 }
+
+/// The name in which a Lease is held, made of host, process and what the cluster calls its user, where it says so.
+pub type HolderName = Arc<dyn Fn(Option<&str>) -> String + Send + Sync>;
 
 /// Signs the bytes of a receipt.
 pub type Seal = Arc<dyn Fn(&[u8]) -> EnvelopeSignature + Send + Sync>;
@@ -40,6 +43,6 @@ pub enum Turn {
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Writer({})", self.name)
+        write!(f, "Writer({})", self.person)
     }
 }

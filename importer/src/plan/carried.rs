@@ -21,6 +21,7 @@ use crate::model::parameters::ParameterValues;
 use crate::model::space::{self, Labels};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
+use crate::plan::finish::is_definition;
 use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
 use crate::plan::{login, parameters};
@@ -323,6 +324,9 @@ impl Rendering<'_> {
         if object["apiVersion"] == "batch/v1" && object["kind"] == "Job" {
             let inputs = Digest::new(Sha256::digest(object.to_string()).into()).hex();
             object["metadata"]["annotations"][v::INPUTS] = json!(inputs);
+        }
+        if is_definition(&object) {
+            object["metadata"]["annotations"][v::DEFINED_BY] = json!(self.expansion.version);
         }
         Ok(Object::new(object)?)
     }

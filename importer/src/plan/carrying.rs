@@ -7,7 +7,7 @@ use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::{Address, Expansion, Kinds};
 use schemas::{
     ApiName, Condition, ImagePlace, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch,
-    Phase, SetName, SolutionName, Strategy,
+    Phase, SetName, SolutionName, Strategy, Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -22,7 +22,7 @@ use crate::model::owner::{check_carried, look, look_all};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::record::{Record, RecordedImage};
 use crate::model::release::namespace_of;
-use crate::model::request::{Asked, Login};
+use crate::model::request::{Asked, Login, Recreate};
 use crate::model::space::Labels;
 use crate::model::stage::Stage;
 use crate::model::state::ClusterState;
@@ -30,7 +30,9 @@ use crate::model::vocabulary as v;
 use crate::plan::carried::{
     Carried, PullSecret, Rendering, kinds, namespaces, order, parts, record,
 };
+use crate::plan::crd::{self, Judged, Users};
 use crate::plan::login;
+use crate::plan::losses;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
@@ -65,6 +67,8 @@ pub(crate) struct Planned {
     pub(crate) kept: Vec<RecordedObject>,
     /// What has the name of something that goes, and is not what was applied.
     pub(crate) left: Vec<ObjectRef>,
+    /// Definitions that stay as newer versions wrote them.
+    pub(crate) newer: Vec<(ObjectRef, Version)>,
 }
 
 impl Planned {
@@ -129,6 +133,8 @@ impl Carrying<'_> {
         if sets.is_empty() && spaces.is_empty() && before.is_empty() {
             let (_, unfit) = Patches::new(self.patches).end(sets);
             obstacles.extend(unfit.into_iter().map(Obstacle::from));
+            let unmade = unmade(&self.asked.request.recreate, &[]);
+            obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
             return Ok(Planned::default());
         }
         let parameters = self.parameters.values();
@@ -377,6 +383,8 @@ impl Carrying<'_> {
         let wanted = planned.objects.iter().map(|it| it.object.reference());
         let wanted: Vec<&ObjectRef> = wanted.collect();
         let found = look_all(self.cluster, &wanted).await?;
+        let unmade = unmade(&self.asked.request.recreate, &wanted);
+        obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
         let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
         for (mut carried, live) in std::mem::take(&mut planned.objects).into_iter().zip(found) {
             match Runs::of(&carried.object, live.as_ref(), &planned.before) {
@@ -404,17 +412,35 @@ impl Carrying<'_> {
                 }
                 Err(obstacle) => obstacles.push(obstacle),
             }
+            let newer = match &live {
+                Some(live) if carried.stage == Stage::Definition => {
+                    self.judge(&carried.object, live, obstacles).await?
+                }
+                _ => None,
+            };
             if let Some(live) = live {
                 let uid = live.uid().unwrap_or_default().to_owned();
                 planned.uids.insert(carried.object.reference().clone(), uid);
                 planned.live.push(live);
             }
-            planned.objects.push(carried);
+            if let Some(newer) = newer {
+                let reference = carried.object.reference();
+                planned.kept.extend(planned.record.find(reference).cloned());
+                planned.newer.push((reference.clone(), newer));
+            } else {
+                planned.objects.push(carried);
+            }
         }
         for (environment, objects) in elsewhere {
             let solution = self.asked.id.name().clone();
             obstacles.push(Unfit::OwnedElsewhere(solution, environment, named(objects)).into());
         }
+        self.look_at_gone(&mut planned).await?;
+        Ok(planned)
+    }
+
+    /// Looks at what is carried no more: what of it stays, what goes, and what has the name of what goes.
+    async fn look_at_gone(&self, planned: &mut Planned) -> Result<(), Error> {
         let gone = planned.before.beyond(&planned.record);
         let stays = |old: &RecordedObject| {
             let secret = self.secret_number(&old.reference());
@@ -437,7 +463,28 @@ impl Carrying<'_> {
                 Err(_) => planned.left.push(live.reference().clone()),
             }
         }
-        Ok(planned)
+        Ok(())
+    }
+
+    /// Judges whether a definition takes the place of the one that is there. Returns the newer version that wrote that one, if
+    /// it stays.
+    async fn judge(
+        &self,
+        definition: &Object,
+        live: &Object,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Option<Version>, Error> {
+        let (version, wanted) = (self.asked.id.version(), definition.as_value());
+        let written = crd::defined_by(live);
+        match crd::judge(version, wanted, live, written, Users::Here) {
+            Ok(Judged::Kept(newer)) => return Ok(Some(newer)),
+            Ok(Judged::Replaced) => {
+                let lost = losses::replaced(self.cluster, live, wanted, version);
+                obstacles.extend(lost.await?);
+            }
+            Err(obstacle) => obstacles.push(obstacle),
+        }
+        Ok(None)
     }
 
     /// Whether a definition belonged to the environment before, and is the whole cluster's in this version.
@@ -518,6 +565,17 @@ fn is_there(spaces: &[ChartSpace], set: &SetName) -> bool {
 
 fn identity(carried: &Carried) -> ObjectIdentity<'_> {
     carried.object.reference().identity()
+}
+
+/// What is to be made anew, and is none of these objects.
+fn unmade<'a>(
+    recreate: &'a BTreeSet<Recreate>,
+    wanted: &[&ObjectRef],
+) -> impl Iterator<Item = &'a Recreate> {
+    recreate.iter().filter(|it| {
+        let mut wanted = wanted.iter();
+        !wanted.any(|object| object.gvk.kind == it.kind && object.name == it.name)
+    })
 }
 
 /// What is kept of what is applied before a removal.
@@ -608,6 +666,15 @@ enum Fate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_set_brings_is_not_made_anew_without_a_word() {
+        let job = ObjectRef::namespaced("batch/v1", "Job", "prod", "setup");
+        let asked = ["Job/setup", "StatefulSet/db"].map(|it| it.parse().unwrap());
+        let asked: BTreeSet<Recreate> = asked.into();
+        let unmade: Vec<String> = unmade(&asked, &[&job]).map(ToString::to_string).collect();
+        assert_eq!(unmade, ["StatefulSet/db"]);
+    }
 
     fn deployment(replicas: u8, manager: &str) -> Object {
         let fields = json!({ "f:spec": { "f:replicas": {} } });

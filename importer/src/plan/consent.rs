@@ -1,115 +1,359 @@
-//! What an operator may do, and a person's consent to the part of it that reaches beyond the environment.
+//! What a deployment may do, and a person's consent to the part of it that reaches beyond the environment.
 //!
 //! Rights are compared with those of the version that runs, read from the cluster: that is for people to see. Consent
-//! is judged by our own record of what was accepted, since roles in a cluster may have been changed by others.
+//! is judged by our own record of what was accepted, since roles in a cluster may have been changed by others. It is to
+//! content: to who gets which right where, and to what of an object acts.
 
 use std::collections::BTreeSet;
 
-use deployer::Object;
+use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId};
+use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use validator::rules::{self, Compared, Reach, Right};
+use validator::rules::{
+    self, Borrowed, Compared, Granted, Reach, Right, RoleName, Subject, UnreadableRole, Weight,
+};
 
+use crate::model::carried::RecordedObject;
 use crate::model::error::Error;
-use crate::model::namespace_record::Consent;
+use crate::model::namespace_record::{Consent, Grant};
 use crate::model::obstacle::Obstacle;
+use crate::model::owner::look_all;
 use crate::model::request::Request;
-use crate::model::space;
+use crate::plan::hidden::Hidden;
 
 /// Hex digits of an id: 96 bits, so that nobody makes another block with the same one.
 const ID_LENGTH: usize = 24;
+/// Hex digits of the digest of a content, within a line.
+const CONTENT_LENGTH: usize = 32;
+const RBAC: &str = "rbac.authorization.k8s.io";
+const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
-/// What changes about the rights of an operator: compares the roles that would be applied with those that are there.
-pub(crate) fn compare(live: &[Object], objects: &[Object]) -> Result<Compared, Error> {
+/// What the cluster has that objects lean on: read before they are judged.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterView {
+    /// The roles that they bind and do not bring, as far as they are there and may be read.
+    roles: Vec<Object>,
+    /// The bindings of the accounts that their pods run as and that they do not bring.
+    bindings: Vec<Object>,
+}
+
+/// Where objects are at home, and what is known of them besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Home<'a> {
+    pub(crate) namespace: &'a Namespace,
+    /// The values that nobody may find out. Some are others with each plan.
+    pub(crate) hidden: &'a Hidden,
+    /// What was brought before, and is left alone.
+    pub(crate) kept: &'a [RecordedObject],
+}
+
+impl ClusterView {
+    /// Reads what these objects lean on, and what ran before.
+    pub(crate) async fn read(
+        cluster: &Cluster,
+        home: Home<'_>,
+        objects: &[Object],
+        before: &[Object],
+    ) -> Result<Self, Error> {
+        let mut view = Self::default();
+        let accounts = foreign_accounts(objects, home);
+        if !accounts.is_empty() {
+            view.bindings = bindings_of(cluster, &accounts).await?;
+        }
+        let brought = objects.iter().filter_map(|it| RoleName::of(it.as_value()));
+        let brought: BTreeSet<RoleName> = brought.collect();
+        let binding = objects.iter().chain(before).chain(&view.bindings);
+        let bound = binding.filter_map(|it| RoleName::bound_by(it.as_value()));
+        let bound: BTreeSet<RoleName> = bound.filter(|it| !brought.contains(it)).collect();
+        let bound: Vec<ObjectRef> = bound.iter().map(reference).collect();
+        let roles = look_all(cluster, &bound.iter().collect::<Vec<_>>()).await?;
+        view.roles = roles.into_iter().flatten().collect();
+        Ok(view)
+    }
+}
+
+/// The bindings that name one of these accounts, as far as this user may look.
+async fn bindings_of(
+    cluster: &Cluster,
+    accounts: &BTreeSet<Subject>,
+) -> Result<Vec<Object>, Error> {
+    let mut bindings = Vec::new();
+    for kind in ["ClusterRoleBinding", "RoleBinding"] {
+        let names_one = |binding: Object| {
+            if rules::subjects(binding.as_value()).any(|it| accounts.contains(&it)) {
+                bindings.push(binding);
+            }
+        };
+        let gvk = Gvk::new(RBAC_V1, kind);
+        match cluster.visit(&gvk, None, None, names_one).await {
+            Ok(()) | Err(deployer::Error::Forbidden { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bindings)
+}
+
+fn reference(role: &RoleName) -> ObjectRef {
+    match &role.namespace {
+        Some(namespace) => ObjectRef::namespaced(RBAC_V1, "Role", namespace, &role.name),
+        None => ObjectRef::cluster_scoped(RBAC_V1, "ClusterRole", &role.name),
+    }
+}
+
+/// What changes about rights: compares the roles that would be applied with those that are there.
+pub(crate) fn compare(
+    live: &[Object],
+    objects: &[Object],
+    view: &ClusterView,
+) -> Result<Compared, Error> {
     // What is there may be anybody's by now; what of it cannot be read gives nothing.
-    let before = held(live).unwrap_or_default();
-    Ok(rules::compare(&before, &held(objects)?))
+    let before = granted(live, &view.roles).unwrap_or_default();
+    let after = granted(objects, &view.roles)?;
+    Ok(rules::compare(&before.bound(), &after.bound()))
 }
 
 /// The rights that roles give, each as far as it is bound.
 pub(crate) fn held(objects: &[Object]) -> Result<Vec<Right>, Error> {
-    let mut all = Vec::new();
-    for binding in objects {
-        let reach = match binding.gvk().kind.as_str() {
-            "RoleBinding" => Reach::Namespace(binding.namespace().unwrap_or_default().to_owned()),
-            "ClusterRoleBinding" => Reach::Cluster,
-            _ => continue,
-        };
-        let bound = &binding.as_value()["roleRef"];
-        let role = objects.iter().find(|object| {
-            bound["kind"] == object.gvk().kind.as_str() && bound["name"] == object.name()
-        });
-        if let Some(role) = role {
-            all.extend(rights(role, &reach)?);
-        }
-    }
-    Ok(rules::merge(&all))
+    Ok(granted(objects, &[])?.bound())
 }
 
-fn rights(role: &Object, reach: &Reach) -> Result<Vec<Right>, Error> {
-    rules::rights(role.as_value(), reach).map_err(|source| Error::Rules {
-        object: role.reference().to_string(),
-        source: Box::new(source),
+fn granted(objects: &[Object], roles: &[Object]) -> Result<Granted, Error> {
+    let (objects, roles) = (objects.iter(), roles.iter());
+    let objects: Vec<&Value> = objects.map(Object::as_value).collect();
+    let roles: Vec<&Value> = roles.map(Object::as_value).collect();
+    let granted = rules::grants(&objects, &roles);
+    granted.map_err(|UnreadableRole { role, problem }| Error::Rules {
+        object: role.to_string(),
+        source: Box::new(problem),
     })
+}
+
+/// Something that reaches beyond the namespaces of an environment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Line {
+    pub(crate) text: String,
+    /// Whether it makes more possible than a reader would think.
+    pub(crate) danger: bool,
+    /// The right that it is; another line is what its text says.
+    pub(crate) grant: Option<Grant>,
+}
+
+impl Line {
+    /// A line that is what its text says.
+    pub(crate) fn new(text: String) -> Self {
+        Self {
+            text,
+            danger: false,
+            grant: None,
+        }
+    }
+
+    fn dangerous(text: String) -> Self {
+        Self {
+            danger: true,
+            ..Self::new(text)
+        }
+    }
+
+    fn of_right(subject: &Subject, right: &Right) -> Self {
+        let danger = right.danger();
+        let lets = danger.map(|danger| format!(" (lets them {})", danger.words));
+        // The holders of a role have it in the whole cluster, or where they are bound to it.
+        let right_words = match (subject, right.reach()) {
+            (Subject::Holders(_), Reach::Cluster) => right.what(),
+            _ => right.to_string(),
+        };
+        Self {
+            text: format!("{subject} may {right_words}{}", lets.unwrap_or_default()),
+            danger: danger.is_some() || subject.is_anybody(),
+            grant: Some(Grant {
+                subject: subject.clone(),
+                right: right.clone(),
+            }),
+        }
+    }
+
+    /// Whether it was accepted: a right may be less than what was.
+    fn is_in(&self, accepted: &Consent) -> bool {
+        let Some(grants) = &accepted.grants else {
+            // That was to words alone.
+            return false;
+        };
+        let Some(Grant { subject, right }) = &self.grant else {
+            return accepted.lines.contains(&self.text);
+        };
+        let held = grants.iter().filter(|it| it.subject == *subject);
+        let held: Vec<Right> = held.map(|it| it.right.clone()).collect();
+        rules::covers(&held, right)
+    }
+}
+
+/// Returns everything of objects that reaches beyond their home: the one rule for operators, sets and charts.
+pub(crate) fn lines(
+    objects: &[Object],
+    home: Home<'_>,
+    view: &ClusterView,
+) -> Result<BTreeSet<Line>, Error> {
+    let foreign = foreign_accounts(objects, home);
+    let of_objects = granted(objects, &view.roles)?;
+    let borrowed = of_objects.borrowed.iter().map(borrowed_role);
+    let own = of_objects.rights.iter();
+    let own = own.filter(|(who, _)| !foreign.contains(who));
+    // Whoever binds them has never asked us: what cannot be read gives nothing.
+    let others = granted(&view.bindings, &view.roles).unwrap_or_default();
+    let both = foreign.iter().flat_map(|who| {
+        let rights = [&of_objects, &others].map(|it| it.rights.get(who));
+        rights
+            .into_iter()
+            .flatten()
+            .map(move |rights| (who, rights))
+    });
+    let rights = own.chain(both).flat_map(|(who, rights)| {
+        let inside = !foreign.contains(who) && is_at_home(who, home.namespace);
+        let rights = rights
+            .iter()
+            .filter(move |it| !(inside && is_within(it, home.namespace)));
+        rights.map(move |right| Line::of_right(who, right))
+    });
+    let of_each = objects.iter().flat_map(|it| of_object(it, home, &foreign));
+    Ok(borrowed.chain(rights).chain(of_each).collect())
+}
+
+/// Returns what objects do that is dangerous and reaches beyond nothing: it is shown, and asks for no consent.
+pub(crate) fn dangers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeSet<String> {
+    let hazards = objects.flat_map(|object| rules::hazards(object.as_value()));
+    let notices = hazards.filter(|it| it.weight == Weight::Notice);
+    notices.map(|it| it.words).collect()
+}
+
+fn is_within(right: &Right, namespace: &Namespace) -> bool {
+    *right.reach() == Reach::Namespace(namespace.to_string())
+}
+
+/// Whether somebody is one of the environment's own, or has rights there only by being let in there.
+fn is_at_home(who: &Subject, home: &Namespace) -> bool {
+    match who {
+        Subject::Account { namespace, .. } => namespace == home.as_str(),
+        Subject::Holders(_) => true,
+        Subject::User(_) | Subject::Group(_) => false,
+    }
+}
+
+/// A role that is not the archive's may come to be another one.
+fn borrowed_role(
+    Borrowed {
+        subject,
+        role,
+        reach,
+        is_known,
+    }: &Borrowed,
+) -> Line {
+    let what = if *is_known {
+        "which is the cluster's own"
+    } else {
+        "which is not there or cannot be read: whatever it will allow"
+    };
+    Line::dangerous(format!("{subject} is given {role} {reach}, {what}"))
+}
+
+/// The accounts that pods run as and that objects do not bring. That of every namespace belongs to whoever has the namespace.
+fn foreign_accounts(objects: &[Object], home: Home<'_>) -> BTreeSet<Subject> {
+    let is_account = |it: &ObjectRef| it.gvk.group.is_empty() && it.gvk.kind == "ServiceAccount";
+    let account = |namespace: &str, name: &str| Subject::Account {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    };
+    let references = objects.iter().map(|it| it.reference().clone());
+    let kept = home.kept.iter().map(RecordedObject::reference);
+    let known: Vec<ObjectRef> = references.chain(kept).collect();
+    let accounts = known.iter().filter(|it| is_account(it));
+    let mut brought: BTreeSet<Subject> = accounts
+        .filter_map(|it| Some(account(it.namespace.as_deref()?, &it.name)))
+        .collect();
+    let spaces = known.iter().filter(|it| is_namespace(it));
+    let spaces = spaces.map(|it| it.name.as_str());
+    let spaces = spaces.chain([home.namespace.as_str()]);
+    brought.extend(spaces.map(|space| account(space, "default")));
+    let run_as = objects.iter().flat_map(|object| {
+        let names = rules::accounts(object.as_value()).into_iter();
+        names.map(move |name| account(object.namespace().unwrap_or_default(), name))
+    });
+    run_as.filter(|it| !brought.contains(it)).collect()
+}
+
+fn is_namespace(object: &ObjectRef) -> bool {
+    object.gvk.group.is_empty() && object.gvk.kind == "Namespace"
+}
+
+/// What an object does beyond its home by itself.
+fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<Subject>) -> Vec<Line> {
+    let (what, value) = (object.reference(), object.as_value());
+    let hazards = rules::hazards(value).into_iter();
+    let hazards = hazards.filter(|it| it.weight == Weight::Consent);
+    let mut lines: Vec<Line> = hazards.map(|it| Line::dangerous(it.words)).collect();
+    for name in rules::accounts(value) {
+        let account = Subject::Account {
+            namespace: object.namespace().unwrap_or_default().to_owned(),
+            name: name.to_owned(),
+        };
+        if foreign.contains(&account) {
+            let words = format!("the pods of {what} run as {account}, which is another's");
+            lines.push(Line::dangerous(words));
+        }
+    }
+    let is_outside = match what.namespace.as_deref() {
+        _ if is_namespace(what) => what.name != home.namespace.as_str(),
+        // Roles and bindings are told by the rights that they give.
+        _ if what.gvk.group == RBAC => false,
+        namespace => namespace != Some(home.namespace.as_str()),
+    };
+    let content = content(value, home.hidden);
+    match (is_outside, content) {
+        (true, None) => lines.push(Line::new(format!("{what} is made"))),
+        (_, Some(digest)) if is_outside || !lines.is_empty() => {
+            lines.push(Line::new(format!("{what} is made (content {digest})")));
+        }
+        _ => {}
+    }
+    lines
+}
+
+/// The digest of what of an object acts, if anything does beyond its name.
+fn content(object: &Value, hidden: &Hidden) -> Option<String> {
+    let mut acts = rules::acts(object)?;
+    hidden.mask(&mut acts, None);
+    let mut digest = Digest::new(Sha256::digest(acts.to_string()).into()).hex();
+    digest.truncate(CONTENT_LENGTH);
+    Some(digest)
 }
 
 /// Everything of a deployment that reaches beyond the namespaces of its environment, line by line, under one id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beyond {
     pub(crate) id: String,
-    pub(crate) lines: BTreeSet<String>,
+    pub(crate) lines: BTreeSet<Line>,
 }
 
 impl Beyond {
-    /// What reaches beyond of an operator's objects and of those that are carried as they are.
-    pub(crate) fn of(
-        (id, environment, namespace): (&SolutionId, &EnvironmentName, &Namespace),
-        (operator, carried): (&[Object], &[Object]),
-    ) -> Result<Self, Error> {
-        let mut lines = BTreeSet::new();
-        for (who, objects) in [("its operator", operator), ("what it installs", carried)] {
-            for right in held(objects)? {
-                let inside = Reach::Namespace(namespace.to_string());
-                if *right.reach() != inside {
-                    let may = with_danger(&right, &right.to_string());
-                    lines.insert(format!("{who} may {may}"));
-                }
-            }
-        }
-        for object in carried {
-            lines.extend(outside(object, namespace));
-        }
-        for object in operator.iter().chain(carried) {
-            lines.extend(of_pods(object));
-        }
-        for object in operator {
-            match object.gvk().kind.as_str() {
-                "ClusterRoleBinding" => {
-                    lines.insert(format!("{} is made", object.reference()));
-                }
-                "ClusterRole" => lines.extend(aggregated(object)?),
-                _ => {}
-            }
-        }
-        let id = id_of((id, environment, namespace), &lines);
-        Ok(Self { id, lines })
-    }
-
-    /// The same with further lines.
-    pub(crate) fn and(
-        mut self,
-        of: (&SolutionId, &EnvironmentName, &Namespace),
-        lines: impl IntoIterator<Item = String>,
+    /// Puts lines under the id that accepts them, here and nowhere else.
+    pub(crate) fn new(
+        id: &SolutionId,
+        environment: &EnvironmentName,
+        namespace: &Namespace,
+        lines: BTreeSet<Line>,
     ) -> Self {
-        self.lines.extend(lines);
-        self.id = id_of(of, &self.lines);
-        self
+        let shown = (id.name(), environment, namespace, &lines);
+        let shown = serde_json::to_string(&shown).expect("lines have a JSON form");
+        let mut id = Digest::new(Sha256::digest(shown).into()).hex();
+        id.truncate(ID_LENGTH);
+        Self { id, lines }
     }
 
     /// The lines that are not among those accepted before.
-    pub(crate) fn new_lines(&self, before: Option<&Consent>) -> Vec<&String> {
-        let known = |line: &&String| before.is_some_and(|before| before.lines.contains(*line));
+    pub(crate) fn new_lines(&self, before: Option<&Consent>) -> BTreeSet<&Line> {
+        let known = |line: &&Line| before.is_some_and(|before| line.is_in(before));
         self.lines.iter().filter(|line| !known(line)).collect()
     }
 
@@ -123,110 +367,33 @@ impl Beyond {
             return Ok(None);
         }
         let new = self.new_lines(before).len();
-        match before {
-            Some(before) if new == 0 => Ok(Some(Consent {
-                lines: self.lines.clone(),
-                ..before.clone()
-            })),
-            _ if request.accepted.contains(&self.id) => Ok(Some(Consent {
-                id: self.id.clone(),
-                by: request.by.clone(),
-                at: request.now,
-                lines: self.lines.clone(),
-            })),
-            _ => Err(Obstacle::Beyond(new, self.id.clone())),
-        }
-    }
-}
-
-/// What accepts these lines there.
-fn id_of(
-    (id, environment, namespace): (&SolutionId, &EnvironmentName, &Namespace),
-    lines: &BTreeSet<String>,
-) -> String {
-    let mut shown = Sha256::new();
-    for part in [id.name().as_str(), environment.as_str(), namespace.as_str()] {
-        shown.update(part);
-        shown.update("\n");
-    }
-    for line in lines {
-        shown.update(line);
-        shown.update("\n");
-    }
-    let mut id = Digest::new(shown.finalize().into()).hex();
-    id.truncate(ID_LENGTH);
-    id
-}
-
-/// What is said of an object that is carried as it is, if it lies outside of the namespace.
-fn outside(object: &Object, namespace: &Namespace) -> Vec<String> {
-    let what = object.reference();
-    if what.gvk.kind == "Namespace" {
-        let level = space::lowered(object);
-        let level = level.map(|level| {
-            format!(
-                "{what} is held to the PodSecurity level `{level}`, and no longer to a higher one"
-            )
-        });
-        let made = (what.name != namespace.as_str()).then(|| format!("{what} is made"));
-        return made.into_iter().chain(level).collect();
-    }
-    if what.namespace.as_deref() == Some(namespace.as_str()) {
-        return Vec::new();
-    }
-    let value = object.as_value();
-    let mut lines = vec![match what.gvk.kind.as_str() {
-        "RoleBinding" | "ClusterRoleBinding" => {
-            let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-            let role = ["/roleRef/kind", "/roleRef/name"].map(|it| text(it).unwrap_or_default());
-            format!("{what} is made, which binds {}", role.join(" "))
-        }
-        _ => format!("{what} is made"),
-    }];
-    if what.gvk.kind == "ClusterRole" {
-        if value.get("aggregationRule").is_some() {
-            lines.push(format!("{what} gathers the rights of other ClusterRoles"));
-        }
-        lines.extend(aggregated(object).unwrap_or_default());
-    }
-    lines
-}
-
-/// What the pods of an object do beyond their namespace.
-fn of_pods(object: &Object) -> Vec<String> {
-    let value = object.as_value();
-    let pods = manifests::pod_specs(value).into_iter();
-    let pods = pods.filter_map(|spec| value.pointer(spec.strip_suffix("/spec")?));
-    let found = pods.flat_map(rules::beyond_namespace);
-    found
-        .map(|words| format!("the pods of {} {words}", object.reference()))
-        .collect()
-}
-
-/// A role that Kubernetes adds to its own roles `view`, `edit` and `admin` gives its rights to all who hold those.
-fn aggregated(role: &Object) -> Result<Vec<String>, Error> {
-    let mut lines = Vec::new();
-    for held in rules::aggregates_to(role.as_value()) {
-        for right in rights(role, &Reach::Cluster)? {
-            let may = with_danger(&right, &right.what());
-            lines.push(format!("everyone with the role {held} may {may}"));
-        }
-    }
-    Ok(lines)
-}
-
-fn with_danger(right: &Right, words: &str) -> String {
-    match right.danger() {
-        Some(danger) => format!("{words} (lets it {})", danger.words),
-        None => words.to_owned(),
+        let (id, by, at) = match before {
+            Some(Consent { id, by, at, .. }) if new == 0 => (id, by, *at),
+            _ if request.accepted.contains(&self.id) => (&self.id, &request.by, request.now),
+            _ => return Err(Obstacle::Beyond(new, self.id.clone())),
+        };
+        Ok(Some(Consent {
+            id: id.clone(),
+            by: by.clone(),
+            at,
+            lines: self.lines.iter().map(|line| line.text.clone()).collect(),
+            grants: Some(
+                self.lines
+                    .iter()
+                    .filter_map(|it| it.grant.clone())
+                    .collect(),
+            ),
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use schemas::StatementTime;
+    use serde_json::json;
 
     use super::*;
+    use crate::model::space;
 
     fn object(value: Value) -> Object {
         Object::new(value).unwrap()
@@ -234,17 +401,17 @@ mod tests {
 
     fn role(kind: &str, labels: &Value, resource: &str) -> Object {
         object(json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "apiVersion": RBAC_V1, "kind": kind,
             "metadata": { "name": "r", "labels": labels },
             "rules": [{ "apiGroups": [""], "resources": [resource], "verbs": ["get", "list", "watch"] }],
         }))
     }
 
-    fn binding(kind: &str) -> Object {
+    fn bound_to(kind: &str, subject: &Value) -> Object {
         let mut value = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "apiVersion": RBAC_V1, "kind": kind,
             "metadata": { "name": "b" },
-            "roleRef": { "kind": "ClusterRole", "name": "r" },
+            "roleRef": { "kind": "ClusterRole", "name": "r" }, "subjects": [subject],
         });
         if kind == "RoleBinding" {
             value["metadata"]["namespace"] = json!("ns");
@@ -252,48 +419,188 @@ mod tests {
         object(value)
     }
 
+    fn binding(kind: &str) -> Object {
+        let subject = json!({ "kind": "ServiceAccount", "namespace": "ns", "name": "a" });
+        bound_to(kind, &subject)
+    }
+
+    fn deployment(namespace: &str, spec: &Value) -> Object {
+        object(json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "name": "d", "namespace": namespace },
+            "spec": { "template": { "spec": spec } },
+        }))
+    }
+
+    fn judged(objects: &[Object], view: &ClusterView) -> BTreeSet<Line> {
+        let namespace = "ns".parse().unwrap();
+        let home = Home {
+            namespace: &namespace,
+            hidden: &Hidden::default(),
+            kept: &[],
+        };
+        lines(objects, home, view).unwrap()
+    }
+
     fn beyond(environment: &str, objects: &[Object]) -> Beyond {
         let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let (environment, namespace) = (environment.parse().unwrap(), "ns".parse().unwrap());
-        Beyond::of((&id, &environment, &namespace), (objects, &[])).unwrap()
+        let lines = judged(objects, &ClusterView::default());
+        Beyond::new(&id, &environment, &namespace, lines)
+    }
+
+    /// The texts, those of dangerous ones behind a mark, and contents without their digests.
+    fn told(objects: &[Object], view: &ClusterView) -> Vec<String> {
+        let lines = judged(objects, view).into_iter();
+        let told = lines.map(|line| {
+            let text = match line.text.split_once("(content ") {
+                Some((text, digest)) => {
+                    assert_eq!(digest.len(), CONTENT_LENGTH + 1, "{digest}");
+                    format!("{text}(content)")
+                }
+                None => line.text,
+            };
+            format!("{}{text}", if line.danger { "! " } else { "" })
+        });
+        told.collect()
+    }
+
+    fn texts(objects: &[Object]) -> Vec<String> {
+        told(objects, &ClusterView::default())
+    }
+
+    /// What is recorded once all of it was accepted.
+    fn accepted(beyond: &Beyond) -> Consent {
+        Consent {
+            id: beyond.id.clone(),
+            by: "me@here".to_owned(),
+            at: StatementTime::DEFAULT,
+            lines: beyond.lines.iter().map(|it| it.text.clone()).collect(),
+            grants: Some(
+                beyond
+                    .lines
+                    .iter()
+                    .filter_map(|it| it.grant.clone())
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The texts of what a next version has to be accepted for.
+    fn asked(before: &[Object], after: &[Object]) -> Vec<String> {
+        let before = accepted(&beyond("prod", before));
+        let after = beyond("prod", after);
+        let new = after.new_lines(Some(&before)).into_iter();
+        new.map(|line| line.text.clone()).collect()
     }
 
     #[test]
     fn only_what_is_bound_in_the_whole_cluster_reaches_beyond() {
         let secrets = role("ClusterRole", &json!({}), "secrets");
-        let inside = beyond("prod", &[secrets.clone(), binding("RoleBinding")]);
-        assert_eq!(inside.lines, BTreeSet::new());
-        let outside = beyond("prod", &[secrets, binding("ClusterRoleBinding")]);
-        let lines: Vec<&str> = outside.lines.iter().map(String::as_str).collect();
-        assert!(lines[0].contains("ClusterRoleBinding b"), "{lines:?}");
-        assert!(
-            lines[1].contains("its operator may read all Secrets in the whole cluster (lets it"),
-            "{lines:?}"
+        let inside = texts(&[secrets.clone(), binding("RoleBinding")]);
+        assert_eq!(inside, [""; 0]);
+        let outside = texts(&[secrets, binding("ClusterRoleBinding")]);
+        let words = "! ServiceAccount ns/a may read all Secrets in the whole cluster (lets them read every password, key and token there)";
+        assert_eq!(outside, [words]);
+    }
+
+    /// Whoever is let in from elsewhere is told, also where he is let into the environment alone.
+    #[test]
+    fn who_is_not_of_the_environment_is_told() {
+        let group = |name: &str| json!({ "kind": "Group", "name": name });
+        let of = |kind, subject| {
+            let secrets = role("ClusterRole", &json!({}), "configmaps");
+            texts(&[secrets, bound_to(kind, &subject)])
+        };
+        let everyone =
+            "! everyone, also without a login (system:unauthenticated) may read all ConfigMaps";
+        assert_eq!(
+            of("RoleBinding", group("system:unauthenticated")),
+            [format!("{everyone} of namespace ns")]
         );
-        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            of("ClusterRoleBinding", group("system:unauthenticated")),
+            [format!("{everyone} in the whole cluster")]
+        );
+        assert_eq!(
+            of("RoleBinding", group("devs")),
+            ["the group `devs` may read all ConfigMaps of namespace ns"]
+        );
+        let other = json!({ "kind": "ServiceAccount", "namespace": "other", "name": "a" });
+        assert_eq!(
+            of("RoleBinding", other),
+            ["ServiceAccount other/a may read all ConfigMaps of namespace ns"]
+        );
+    }
+
+    /// A harmless role of the same name, or a custom kind called so, stands for none that is bound.
+    #[test]
+    fn another_role_of_the_name_hides_nothing() {
+        let bound = binding("ClusterRoleBinding");
+        let mut false_role = role("ClusterRole", &json!({}), "pods").into_value();
+        false_role["apiVersion"] = json!("evil.test/v1");
+        let mut harmless = role("Role", &json!({}), "pods").into_value();
+        harmless["metadata"]["namespace"] = json!("ns");
+        let decoys = [object(false_role), object(harmless)];
+        let secrets = role("ClusterRole", &json!({}), "secrets");
+        let plain = judged(&[secrets.clone(), bound.clone()], &ClusterView::default());
+        let all = [&[secrets.clone(), bound.clone()][..], &decoys[..]].concat();
+        assert!(judged(&all, &ClusterView::default()).is_superset(&plain));
+        // Of the cluster's roles, the one that is bound is told.
+        let view = ClusterView {
+            roles: vec![secrets],
+            bindings: Vec::new(),
+        };
+        let borrowed = told(&[&decoys[..], std::slice::from_ref(&bound)].concat(), &view);
+        let given = "! ServiceAccount ns/a is given ClusterRole r in the whole cluster";
+        assert!(borrowed.contains(&format!("{given}, which is the cluster's own")));
+        let reads = |it: &String| it.contains("ServiceAccount ns/a may read all Secrets");
+        assert!(borrowed.iter().any(reads), "{borrowed:?}");
+        let absent = texts(&[bound]);
+        let words = "which is not there or cannot be read: whatever it will allow";
+        assert_eq!(absent, [format!("{given}, {words}")]);
+        let gained = compare(&[], &[binding("RoleBinding")], &view)
+            .unwrap()
+            .gained;
+        assert_eq!(gained[0].to_string(), "read all Secrets of namespace ns");
+    }
+
+    #[test]
+    fn pods_of_another_account_have_its_rights() {
+        let deployment =
+            |account: &str| deployment("ns", &json!({ "serviceAccountName": account }));
+        let own = object(json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "a", "namespace": "ns" },
+        }));
+        assert_eq!(texts(&[deployment("a"), own]), [""; 0]);
+        assert_eq!(texts(&[deployment("default")]), [""; 0]);
+        let view = ClusterView {
+            roles: vec![role("ClusterRole", &json!({}), "secrets")],
+            bindings: vec![binding("RoleBinding")],
+        };
+        let expected = [
+            "Deployment ns/d is made (content)",
+            "! ServiceAccount ns/a may read all Secrets of namespace ns (lets them read every password, key and token there)",
+            "! the pods of Deployment ns/d run as ServiceAccount ns/a, which is another's",
+        ];
+        assert_eq!(told(&[deployment("a")], &view), expected);
+        // Its account of the same kind in another group is none.
+        let false_account = object(json!({
+            "apiVersion": "evil.test/v1", "kind": "ServiceAccount",
+            "metadata": { "name": "a", "namespace": "ns" },
+        }));
+        assert_eq!(texts(&[deployment("a"), false_account]).len(), 2);
     }
 
     #[test]
     fn pods_that_reach_their_node_reach_beyond() {
-        let deployment = |spec: Value| {
-            object(json!({
-                "apiVersion": "apps/v1", "kind": "Deployment",
-                "metadata": { "name": "d", "namespace": "ns" },
-                "spec": { "template": { "spec": spec } },
-            }))
-        };
-        let network = deployment(json!({ "hostNetwork": true }));
-        let expected = "the pods of Deployment ns/d are in their node's network".to_owned();
-        let expected = BTreeSet::from([expected]);
-        assert_eq!(
-            beyond("prod", std::slice::from_ref(&network)).lines,
-            expected
-        );
-        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
-        let (environment, namespace) = ("prod".parse().unwrap(), "ns".parse().unwrap());
-        let carried = Beyond::of((&id, &environment, &namespace), (&[], &[network]));
-        assert_eq!(carried.unwrap().lines, expected);
-        assert!(beyond("prod", &[deployment(json!({}))]).lines.is_empty());
+        let network = deployment("ns", &json!({ "hostNetwork": true }));
+        let expected = [
+            "Deployment ns/d is made (content)",
+            "! the pods of Deployment ns/d are in their node's network",
+        ];
+        assert_eq!(texts(&[network]), expected);
+        assert_eq!(texts(&[deployment("ns", &json!({}))]), [""; 0]);
     }
 
     #[test]
@@ -306,56 +613,39 @@ mod tests {
         assert_ne!(of("prod", "secrets"), of("test", "secrets"));
         assert_ne!(of("prod", "secrets"), of("prod", "pods"));
         assert_eq!(of("prod", "pods").len(), ID_LENGTH);
-    }
-
-    #[test]
-    fn further_lines_are_accepted_with_all_others() {
-        let secrets = [
-            role("ClusterRole", &json!({}), "secrets"),
-            binding("ClusterRoleBinding"),
-        ];
-        let before = beyond("prod", &secrets);
-        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
-        let (environment, namespace) = ("prod".parse().unwrap(), "ns".parse().unwrap());
-        let with = |line: &str| {
-            let of = (&id, &environment, &namespace);
-            before.clone().and(of, [line.to_owned()])
-        };
-        assert_eq!(with("more").lines.len(), before.lines.len() + 1);
-        assert_ne!(with("more").id, before.id);
-        assert_ne!(with("more").id, with("other").id);
+        // A verb that nobody knows reads like the three that it is called after.
+        let mut false_verb = role("ClusterRole", &json!({}), "secrets").into_value();
+        false_verb["rules"][0]["verbs"] = json!(["read"]);
+        let false_verb = beyond("prod", &[object(false_verb), binding("ClusterRoleBinding")]);
+        assert_ne!(false_verb.id, of("prod", "secrets"));
     }
 
     #[test]
     fn rights_that_others_get_reach_beyond_wherever_the_role_is_bound() {
         let labels = json!({ "rbac.authorization.k8s.io/aggregate-to-edit": "true" });
         let role = role("ClusterRole", &labels, "pods");
-        let lines = beyond("prod", &[role, binding("RoleBinding")]).lines;
-        let expected = "everyone with the role edit may read all Pods".to_owned();
-        assert_eq!(lines, BTreeSet::from([expected]));
+        let lines = texts(&[role, binding("RoleBinding")]);
+        assert_eq!(lines, ["everyone with the role edit may read all Pods"]);
     }
 
     #[test]
     fn what_is_carried_outside_of_the_namespace_is_named_one_by_one() {
-        let lines = |objects: &[Object]| {
-            let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
-            let (environment, namespace) = ("prod".parse().unwrap(), "ns".parse().unwrap());
-            let carried = (&[][..], objects);
-            Beyond::of((&id, &environment, &namespace), carried)
-                .unwrap()
-                .lines
-        };
-        let inside = [role("Role", &json!({}), "pods"), binding("RoleBinding")];
-        assert_eq!(lines(&inside[1..]), BTreeSet::new());
+        assert_eq!(
+            texts(&[
+                role("ClusterRole", &json!({}), "pods"),
+                binding("RoleBinding")
+            ]),
+            [""; 0]
+        );
         let service = |namespace: &str| {
             object(json!({
                 "apiVersion": "v1", "kind": "Service",
                 "metadata": { "name": "web", "namespace": namespace },
             }))
         };
-        assert_eq!(lines(&[service("ns")]), BTreeSet::new());
+        assert_eq!(texts(&[service("ns")]), [""; 0]);
         let gathering = object(json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "apiVersion": RBAC_V1, "kind": "ClusterRole",
             "metadata": { "name": "all" }, "aggregationRule": {},
         }));
         let space = |name: &str, level: &str| {
@@ -364,24 +654,121 @@ mod tests {
                 "metadata": { "name": name, "labels": { (space::ENFORCE): level } },
             }))
         };
-        assert_eq!(lines(&[space("ns", "restricted")]), BTreeSet::new());
-        let held = "Namespace ns is held to the PodSecurity level `privileged`, and no longer to a higher one";
-        assert_eq!(
-            lines(&[space("ns", "privileged")]),
-            [held.to_owned()].into()
-        );
-        assert_eq!(lines(&[space("other", "baseline")]).len(), 2);
-        let wide = [
-            service("kube-system"),
-            binding("ClusterRoleBinding"),
-            gathering,
-        ];
+        assert_eq!(texts(&[space("ns", "restricted")]), [""; 0]);
+        let held = "! Namespace ns is held to the PodSecurity level `privileged`, and no longer to a higher one";
+        assert_eq!(texts(&[space("ns", "privileged")]), [held]);
+        assert_eq!(texts(&[space("other", "baseline")]).len(), 2);
+        let unbound = role("ClusterRole", &json!({}), "pods");
         let expected = [
-            "ClusterRole all gathers the rights of other ClusterRoles",
-            "ClusterRole all is made",
-            "ClusterRoleBinding b is made, which binds ClusterRole r",
-            "Service kube-system/web is made",
+            "ClusterRole all is made (content)",
+            "! ClusterRole all gathers the rights of other ClusterRoles",
+            "Service kube-system/web is made (content)",
+            "everyone with the role r may read all Pods",
         ];
-        assert_eq!(lines(&wide), expected.map(str::to_owned).into());
+        let mut found = texts(&[service("kube-system"), gathering, unbound]);
+        found.sort_by_key(|it| it.trim_start_matches("! ").to_owned());
+        let mut sorted = expected.map(str::to_owned);
+        sorted.sort_by_key(|it| it.trim_start_matches("! ").to_owned());
+        assert_eq!(found, sorted);
+    }
+
+    /// What a next version swaps below names that were accepted is asked for.
+    #[test]
+    fn what_was_accepted_is_its_content() {
+        let subject = |kind: &str, name: &str| json!({ "kind": kind, "name": name });
+        let reader = |subject: &Value| {
+            let all = bound_to("ClusterRoleBinding", subject);
+            vec![role("ClusterRole", &json!({}), "secrets"), all]
+        };
+        let admission = |kind: &str, fields: Value| {
+            let mut value = json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+                "metadata": { "name": "x" },
+            });
+            value
+                .as_object_mut()
+                .unwrap()
+                .extend(fields.as_object().unwrap().clone());
+            vec![object(value)]
+        };
+        let webhook = |resource: &str| {
+            let rules = json!([{ "apiGroups": [""], "resources": [resource] }]);
+            let fields = json!({ "webhooks": [{ "name": "w", "rules": rules }] });
+            admission("MutatingWebhookConfiguration", fields)
+        };
+        let policy = |expression: &str| {
+            let fields = json!({ "spec": { "validations": [{ "expression": expression }] } });
+            admission("ValidatingAdmissionPolicy", fields)
+        };
+        let program = |namespace: &str, command: &str, more: Value| {
+            let mut spec = json!({ "containers": [{ "image": "a", "command": [command] }] });
+            spec.as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            vec![deployment(namespace, &spec)]
+        };
+        let ports = |port: u16| {
+            vec![object(json!({
+                "apiVersion": "v1", "kind": "Service",
+                "metadata": { "name": "s", "namespace": "ns" },
+                "spec": { "externalIPs": ["10.0.0.1"], "ports": [{ "port": port }] },
+            }))]
+        };
+        let host = json!({ "hostNetwork": true });
+        for (name, before, after) in [
+            (
+                "subjects",
+                reader(&subject("User", "jane")),
+                reader(&subject("Group", "system:unauthenticated")),
+            ),
+            ("webhook", webhook("configmaps"), webhook("secrets")),
+            ("policy", policy("true"), policy("false")),
+            (
+                "program elsewhere",
+                program("kube-system", "serve", json!({})),
+                program("kube-system", "steal", json!({})),
+            ),
+            (
+                "program on the node",
+                program("ns", "serve", host.clone()),
+                program("ns", "steal", host),
+            ),
+            ("service", ports(80), ports(443)),
+        ] {
+            assert_eq!(asked(&before, &before), [""; 0], "{name}");
+            assert_eq!(asked(&before, &after).len(), 1, "{name}");
+            let ids = [&before, &after].map(|it| beyond("prod", it).id);
+            assert_ne!(ids[0], ids[1], "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_lost_of_a_right_asks_nothing() {
+        let of = |verbs: &[&str], kind: &str| {
+            let mut role = role("ClusterRole", &json!({}), "secrets").into_value();
+            role["rules"][0]["verbs"] = json!(verbs);
+            vec![
+                object(role),
+                bound_to(kind, &json!({ "kind": "User", "name": "jane" })),
+            ]
+        };
+        let all = ["get", "list", "watch"];
+        let before = of(&all, "ClusterRoleBinding");
+        assert_eq!(asked(&before, &of(&["get"], "ClusterRoleBinding")), [""; 0]);
+        assert_eq!(asked(&before, &of(&all, "RoleBinding")), [""; 0]);
+        assert_eq!(asked(&of(&all, "RoleBinding"), &before).len(), 1);
+        assert_eq!(asked(&before, &of(&["update"], "RoleBinding")).len(), 1);
+    }
+
+    #[test]
+    fn consent_to_words_alone_is_asked_for_once_more() {
+        let network = beyond("prod", &[deployment("ns", &json!({ "hostNetwork": true }))]);
+        let accepted = accepted(&network);
+        assert!(network.new_lines(Some(&accepted)).is_empty());
+        let words = Consent {
+            grants: None,
+            ..accepted
+        };
+        assert_eq!(network.new_lines(Some(&words)).len(), network.lines.len());
     }
 }

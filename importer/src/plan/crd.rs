@@ -1,7 +1,7 @@
 //! What becomes of the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
 //! never takes away what another one that runs may need.
 
-use deployer::Object;
+use deployer::{Object, ObjectRef};
 use schemas::{SolutionName, Version};
 use serde_json::{Value, json};
 use validator::rules::{self, SortedMetadata};
@@ -42,12 +42,36 @@ pub(crate) enum Newer {
     Replace,
 }
 
+/// Whose operators may need what a CRD serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Users {
+    /// Those of every environment.
+    Everywhere,
+    /// Those of the deployment that brings it, which it stands or falls with.
+    Here,
+}
+
+/// What becomes of a CRD that is there, by what both say of its objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// The other one takes its place.
+    Replaced,
+    /// A newer version of the Solution wrote it, and it serves all that the other one does.
+    Kept(Version),
+}
+
 /// What the API server never changes of a CRD: its objects are stored under it.
 const FIXED: [&str; 4] = ["scope", "group", "names/kind", "names/plural"];
 
 /// The version of the Solution that wrote a CRD.
 pub(crate) fn written_by(crd: &Object) -> Option<Version> {
     crd.labels().get(v::VERSION)?.parse().ok()
+}
+
+/// A CRD as it is found in the cluster. Those of releases may name a namespace, which API servers pass over.
+pub(crate) fn reference(definition: &Value) -> ObjectRef {
+    let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+    ObjectRef::cluster_scoped("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
 }
 
 /// Decides about one CRD.
@@ -61,29 +85,58 @@ pub(crate) fn decide(
     let Some(active) = active else {
         return Ok(CrdChange::Create);
     };
-    let crd = active.name().to_owned();
     check_owner(solution, active, adopt)?;
+    let newer = written_by(active).filter(|_| newer == Newer::Keep);
+    Ok(
+        match judge(version, wanted, active, newer, Users::Everywhere)? {
+            Judged::Kept(newer) => CrdChange::KeepNewer(newer),
+            Judged::Replaced if active.labels().contains_key(v::SOLUTION) => CrdChange::Update,
+            Judged::Replaced => CrdChange::Adopt,
+        },
+    )
+}
+
+/// The version of the Solution that wrote a CRD which belongs to one deployment.
+pub(crate) fn defined_by(crd: &Object) -> Option<Version> {
+    crd.annotations().get(v::DEFINED_BY)?.parse().ok()
+}
+
+/// Judges whether the CRD of this `version` takes the place of the one that is there, wherever either lies: among those of
+/// an operator, in a set, or in the templates of a chart. `written` is the version that wrote the other one, if that one
+/// stays where it is newer. That no object loses anything is asked of every CRD that is replaced, by looking at the objects.
+pub(crate) fn judge(
+    version: &Version,
+    wanted: &Value,
+    active: &Object,
+    written: Option<Version>,
+    users: Users,
+) -> Result<Judged, Obstacle> {
+    let crd = active.name().to_owned();
     if let Some(fixed) = changed(active.as_value(), wanted) {
         return Err(Obstacle::CrdFixed(crd, fixed, version.clone()));
     }
-    let kept = written_by(active).filter(|written| written > version && newer == Newer::Keep);
-    if let Some(newer) = kept {
-        return match missing(wanted, active.as_value()) {
-            None => Ok(CrdChange::KeepNewer(newer)),
-            Some(api) => Err(Obstacle::CrdTooNew {
+    if let Some(newer) = written.filter(|written| written > version) {
+        if let Some(api) = missing(wanted, active.as_value()) {
+            let (newer, version) = (newer.to_string(), version.clone());
+            return Err(Obstacle::CrdTooNew {
                 crd,
-                newer: newer.to_string(),
+                newer,
                 api,
-                version: version.clone(),
-            }),
+                version,
+            });
+        }
+        return match unconverted(active.as_value(), wanted) {
+            None => Ok(Judged::Kept(newer)),
+            Some(api) => Err(Obstacle::CrdDrops(crd, api, version.clone())),
         };
     }
-    if let Some(missing) = missing(active.as_value(), wanted) {
+    if users == Users::Everywhere
+        && let Some(missing) = missing(active.as_value(), wanted)
+    {
         return Err(Obstacle::CrdDrops(crd, missing, version.clone()));
     }
     match stored_and_gone(active.as_value(), wanted) {
-        None if active.labels().contains_key(v::SOLUTION) => Ok(CrdChange::Update),
-        None => Ok(CrdChange::Adopt),
+        None => Ok(Judged::Replaced),
         Some(stored) => Err(Obstacle::CrdStored(crd, stored, version.clone())),
     }
 }
@@ -115,6 +168,16 @@ fn missing(needed: &Value, serving: &Value) -> Option<String> {
     served(needed)
         .into_iter()
         .find(|version| !serving.contains(version))
+}
+
+/// A version of the first CRD that a webhook converts, and that the other one does not list: the webhook that comes with
+/// that one cannot know it.
+fn unconverted(active: &Value, wanted: &Value) -> Option<String> {
+    let names = |crd| versions(crd).filter_map(|it| it["name"].as_str());
+    let is_converted = rules::converts_by_webhook(active);
+    let mut listed = names(active).filter(|_| is_converted);
+    let unknown = listed.find(|name| !names(wanted).any(|it| it == *name))?;
+    Some(unknown.to_owned())
 }
 
 fn stored_and_gone(active: &Value, wanted: &Value) -> Option<String> {
@@ -232,6 +295,19 @@ mod tests {
             "spec": {"versions": [{"name": "v1", "served": true}]},
         });
         assert_eq!(applied(&metadata, false), expected);
+    }
+
+    #[test]
+    fn a_crd_that_names_a_namespace_lies_in_none() {
+        let metadata = json!({"name": "apps.example.test", "namespace": "default"});
+        let definition = json!({ "metadata": metadata });
+        let found = reference(&definition);
+        assert_eq!(
+            found.to_string(),
+            "CustomResourceDefinition apps.example.test"
+        );
+        let applied = Object::new(applied(&metadata, false)).unwrap();
+        assert_eq!(applied.reference(), &found);
     }
 
     #[test]
@@ -354,6 +430,46 @@ mod tests {
         assert!(served.contains("serves `v2`, but version 1.1.0 does not have it"));
         let stored = back(&[("v1", true), ("v2", false)], &["v1", "v2"]).unwrap_err();
         assert!(stored.contains("stored as `v2`, but version 1.1.0 does not list it"));
+    }
+
+    /// A definition of a set, whose versions a webhook converts.
+    fn converted(versions: &[&str], stored: &[&str]) -> Object {
+        let versions: Vec<(&str, bool)> = versions.iter().map(|it| (*it, true)).collect();
+        let mut crd = crd(&versions, &json!({}), stored);
+        crd["spec"]["conversion"] = json!({ "strategy": "Webhook" });
+        Object::new(crd).unwrap()
+    }
+
+    #[test]
+    fn a_newer_definition_of_a_set_stays_where_the_older_webhook_can_convert_all_of_it() {
+        let judged = |wanted: &[&str], active: &[&str], written: Option<&str>| {
+            let wanted = converted(wanted, &[]);
+            let written = written.map(|it| it.parse().unwrap());
+            let active = converted(active, &active[..1]);
+            let version = "1.1.0".parse().unwrap();
+            let judged = judge(&version, wanted.as_value(), &active, written, Users::Here);
+            judged.map_err(|obstacle| obstacle.to_string())
+        };
+        let kept = Judged::Kept("1.2.0".parse().unwrap());
+        assert_eq!(judged(&["v1"], &["v1"], Some("1.2.0")), Ok(kept));
+        for written in [None, Some("1.1.0"), Some("1.0.0")] {
+            assert_eq!(
+                judged(&["v1"], &["v1"], written),
+                Ok(Judged::Replaced),
+                "{written:?}"
+            );
+        }
+        let unknown = judged(&["v1"], &["v1", "v2"], Some("1.2.0")).unwrap_err();
+        assert!(
+            unknown.contains("serves `v2`, but version 1.1.0 does not have it"),
+            "{unknown}"
+        );
+        let lacking = judged(&["v1", "v2"], &["v1"], Some("1.2.0")).unwrap_err();
+        assert!(lacking.contains("no longer serves `v2`"), "{lacking}");
+        // What only its own deployment needs may go, but not what objects are stored as.
+        assert_eq!(judged(&["v1"], &["v1", "v2"], None), Ok(Judged::Replaced));
+        let stored = judged(&["v1"], &["v2", "v1"], None).unwrap_err();
+        assert!(stored.contains("stored as `v2`"), "{stored}");
     }
 
     #[test]

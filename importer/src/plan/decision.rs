@@ -1,7 +1,7 @@
 //! What an import decides from the cluster as it is: which CRDs, which objects, which rights. A plan shows it. Pushing
 //! takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
 
-use deployer::{Cluster, Conflicts, Gvk, Object, ObjectRef};
+use deployer::{Cluster, Conflicts, Gvk, Object};
 use serde_json::Value;
 
 use crate::model::applied::without_server_fields;
@@ -227,8 +227,7 @@ impl Asked<'_> {
         let mut crds = Vec::new();
         for definition in self.accepted.crds() {
             let definition = &definition.document;
-            let reference: ObjectRef = Object::new(definition.clone())?.reference().clone();
-            let live = look(cluster, &reference).await?;
+            let live = look(cluster, &crd::reference(definition)).await?;
             let crd = match self.crd(definition, live.as_ref()) {
                 Ok(crd) => crd,
                 Err(Error::Refused(obstacle)) => {

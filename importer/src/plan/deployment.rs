@@ -6,7 +6,7 @@ use deployer::{Cluster, Object, ObjectRef, Scope};
 use manifests::pod_specs;
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
-    SolutionName, Version,
+    SolutionName, Version, VersionRange,
 };
 use serde_json::{Value, json};
 use validator::CarriedChart;
@@ -30,10 +30,11 @@ use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Content, Precedence, Wave};
 use crate::plan::carrying::{Carrying, Planned};
 use crate::plan::choices;
-use crate::plan::consent::{self, Beyond};
+use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
 use crate::plan::handover;
+use crate::plan::hidden::Hidden;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
@@ -64,6 +65,8 @@ pub(crate) struct Deployment {
     pub(crate) going: Withdrawal,
     /// What has the name of something that would go, and is not what was applied.
     pub(crate) left: Vec<ObjectRef>,
+    /// Definitions among what is carried that stay as newer versions wrote them.
+    pub(crate) newer: Vec<(ObjectRef, Version)>,
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     /// The name of the operator's Deployment, if there is an operator.
@@ -128,6 +131,7 @@ impl PartialEq for Deployment {
             && self.cleanup == other.cleanup
             && self.carried_before == other.carried_before
             && self.uids == other.uids
+            && self.newer == other.newer
             && self.standing == other.standing
             && self.beyond == other.beyond
             && same(&self.replaced, &other.replaced)
@@ -224,6 +228,13 @@ impl Deployment {
     }
 }
 
+/// The namespaces that are brought as objects of sets, and those that charts get of their own.
+fn spaces(carried: &Planned) -> BTreeSet<String> {
+    let objects = carried.objects.iter().map(|it| &it.object);
+    let spaces = objects.filter(|it| it.gvk().kind == "Namespace");
+    spaces.map(|it| it.name().to_owned()).collect()
+}
+
 /// Everything that a deployment is planned from.
 #[derive(Debug)]
 pub(crate) struct Planner<'a> {
@@ -280,7 +291,9 @@ impl Planner<'_> {
         let placed = (place, space, deployed);
         // On the heap: it holds all that is compared.
         let deployment = Box::pin(self.compose(target, placed, chosen, obstacles));
-        Ok(Some(deployment.await?))
+        let mut deployment = deployment.await?;
+        deployment.judge(&self.asked.request);
+        Ok(Some(deployment))
     }
 
     /// The values of the parameters, and whatever is wrong with them.
@@ -337,10 +350,8 @@ impl Planner<'_> {
         let (mut uids, mut images_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
         let patches = site.patches(id.name());
-        let mut carried = self
-            .carrying(target, &place, &deployed, (&parameters, &patches))
-            .plan(obstacles)
-            .await?;
+        let carrying = self.carrying(target, &place, &deployed, (&parameters, &patches));
+        let mut carried = carrying.plan(obstacles).await?;
         let now = (&place, space.as_ref(), standing.as_ref());
         self.note_carried(now, &mut carried, &mut deployed, obstacles);
         let releases = self.releases(now, (&deployed, &carried), obstacles).await?;
@@ -351,16 +362,17 @@ impl Planner<'_> {
         let run_before = carried.live.iter().chain(releases.objects_before());
         images_before.extend(run_before.flat_map(images_run_by));
         let live = self.live(&namespace, &mut carried).await?;
-        let shown = (&objects[..], behind, live.as_slice());
         let placed = (target, &namespace, &deployed);
-        let (beyond, rights) = self.judged(placed, shown, (&carried, &releases), obstacles)?;
+        let shown = (&objects[..], &live[..], &parameters.hidden);
+        let judged = self.judged(placed, shown, (&carried, &releases), obstacles);
+        let (beyond, rights) = judged.await?;
         let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
-        let unfit = handover::unfit(&stopped, &objects).cloned();
-        carried.replaced.extend(unfit);
+        let replaced = &mut carried.replaced;
+        replaced.extend(handover::unfit(&stopped, &objects).cloned());
         carried.know(&uids);
         let stale = stale(live, &objects, &carried);
         let going = carried.going(self.cluster, id.name(), &stale).await?;
-        let mut deployment = Deployment {
+        Ok(Deployment {
             images_before,
             rights,
             beyond,
@@ -371,6 +383,7 @@ impl Planner<'_> {
             stale: going.callers.iter().cloned().chain(stale).collect(),
             going,
             left: carried.left,
+            newer: carried.newer,
             objects,
             uids,
             operator: operator.map(|_| operator_name(id.name().as_str())),
@@ -389,20 +402,22 @@ impl Planner<'_> {
             shared: place.solutions.keys().any(|name| name != id.name()),
             place,
             refused: None,
-        };
-        deployment.judge(&self.asked.request);
-        Ok(deployment)
+        })
     }
 
-    /// What reaches beyond the environment, and what changes about rights, by these objects (those of the operator, and
-    /// behind so many of them those that are carried) and by what Helm would send.
-    fn judged(
+    /// What reaches beyond the environment, and what changes about rights, by these objects and by what Helm would send.
+    async fn judged(
         &self,
         (target, namespace, deployed): (&Target, &Namespace, &Deployed),
-        (objects, behind, live): (&[Object], usize, &[Object]),
+        (objects, live, hidden): (&[Object], &[Object], &Hidden),
         (carried, releases): (&Planned, &Releases),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(Beyond, Compared), Error> {
+        let home = Home {
+            namespace,
+            hidden,
+            kept: &carried.kept,
+        };
         let sent = || releases.objects().cloned();
         // Also of what is only applied when it is removed.
         let cleanup = carried.cleanup.objects()?;
@@ -410,12 +425,14 @@ impl Planner<'_> {
         let mut all: Vec<Object> = all.collect();
         check_distinct(&all, obstacles);
         all.push(labelled(namespace, deployed)?);
-        let of = (&self.asked.id, &target.environment, namespace);
-        let beyond = Beyond::of(of, all.split_at(behind))?.and(of, releases.lines(namespace));
         let before = live.iter().chain(releases.objects_before()).cloned();
         let before: Vec<Object> = before.collect();
+        let view = ClusterView::read(self.cluster, home, &all, &before).await?;
+        let mut lines = consent::lines(&all, home, &view)?;
+        lines.extend(releases.lines(namespace).map(Line::new));
+        let beyond = Beyond::new(&self.asked.id, &target.environment, namespace, lines);
         let after: Vec<Object> = objects.iter().cloned().chain(sent()).collect();
-        Ok((beyond, consent::compare(&before, &after)?))
+        Ok((beyond, consent::compare(&before, &after, &view)?))
     }
 
     /// What is carried, wave by wave, behind so many other objects.
@@ -456,6 +473,7 @@ impl Planner<'_> {
             state: self.state,
             place,
             carried: &carried.objects,
+            spaces: spaces(carried),
             logins: logins((self.asked.id.name(), &place.namespace), deployed, carried),
             before: standing.map_or(&[], |standing| &standing.releases),
         };
@@ -791,18 +809,24 @@ impl Planner<'_> {
 
     fn check_upgrade(&self, previous: &Version, obstacles: &mut Vec<Obstacle>) {
         let version = self.asked.id.version();
-        if previous > version && self.asked.request.allowed.downgrade == Downgrade::Refuse {
-            obstacles.push(Obstacle::Older(previous.clone(), version.clone()));
-        }
+        let downgrade = self.asked.request.allowed.downgrade;
         let range = &self.asked.accepted.statement().predicate.upgrade_from;
-        if let Some(range) = range
-            && previous < version
-            && !range.contains(previous)
-        {
-            let (running, version) = (previous.clone(), version.clone());
-            obstacles.push(Obstacle::TooOld(running, version, range.clone()));
-        }
+        obstacles.extend(older(previous, version, downgrade));
+        obstacles.extend(too_old(previous, version, range.as_ref()));
     }
+}
+
+/// What is in the way of a version where a newer one runs.
+fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<Obstacle> {
+    let is_older = version < running && downgrade == Downgrade::Refuse;
+    is_older.then(|| Obstacle::Older(running.clone(), version.clone()))
+}
+
+/// What is in the way of a version that is no upgrade for the one that runs. A way back is none, whatever the range says.
+fn too_old(running: &Version, version: &Version, range: Option<&VersionRange>) -> Option<Obstacle> {
+    let range = range.filter(|range| running < version && !range.contains(running))?;
+    let (running, version) = (running.clone(), version.clone());
+    Some(Obstacle::TooOld(running, version, range.clone()))
 }
 
 /// The namespace with no more than the labels that a version gives it.
@@ -947,6 +971,35 @@ mod tests {
             assert_eq!(found, refused, "{running}");
             assert!(!second(&state, "shop-prod", all), "{running}");
         }
+    }
+
+    #[test]
+    fn a_version_follows_only_those_that_it_can_upgrade_from() {
+        let refused = |running: &str, range: Option<&str>| {
+            let range: Option<VersionRange> = range.map(|range| range.parse().unwrap());
+            let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
+            too_old(&running, &version, range.as_ref()).map(|it| it.to_string())
+        };
+        let since = Some(">=1.4.0, <2.0.0");
+        let words =
+            "version 1.3.9 is running there, and 2.0.0 can only upgrade from >=1.4.0, <2.0.0";
+        assert_eq!(refused("1.3.9", since).as_deref(), Some(words));
+        for (running, range) in [
+            ("1.4.0", since),
+            ("1.9.0", since),
+            ("1.0.0", None),
+            // The same version once more, and the way back, are no upgrades.
+            ("2.0.0", since),
+            ("2.1.0", since),
+        ] {
+            assert_eq!(refused(running, range), None, "{running}");
+        }
+        let older = |running: &str, downgrade| {
+            let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
+            older(&running, &version, downgrade).is_some()
+        };
+        assert!(older("2.1.0", Downgrade::Refuse) && !older("2.1.0", Downgrade::Allow));
+        assert!(!older("2.0.0", Downgrade::Refuse));
     }
 
     #[test]

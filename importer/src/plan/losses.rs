@@ -5,10 +5,34 @@ use std::collections::BTreeMap;
 
 use deployer::{Access, Cluster, Gvk, Object};
 use schemas::Version;
+use serde_json::Value;
 
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, named};
 use crate::plan::narrowing::Narrowing;
+use crate::plan::schema;
+
+/// What is in the way of a CRD that takes the place of this one, by what objects would lose.
+pub(crate) async fn replaced(
+    cluster: &Cluster,
+    active: &Object,
+    wanted: &Value,
+    version: &Version,
+) -> Result<Option<Obstacle>, Error> {
+    let narrowings = schema::narrowings(active.as_value(), wanted);
+    check(cluster, active, &narrowings, version).await
+}
+
+/// Refuses a CRD that takes the place of this one, if an object would lose something.
+pub(crate) async fn check_replaced(
+    cluster: &Cluster,
+    active: &Object,
+    wanted: &Value,
+    version: &Version,
+) -> Result<(), Error> {
+    let lost = replaced(cluster, active, wanted, version).await?;
+    lost.map_or(Ok(()), |obstacle| Err(obstacle.into()))
+}
 
 /// What is in the way of a CRD that takes these things away: objects that lose something, or that nobody may look at.
 pub(crate) async fn check(
@@ -55,7 +79,7 @@ fn told(narrowing: &Narrowing, objects: &[Object]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::plan::schema::narrowings;

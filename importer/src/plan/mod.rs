@@ -20,7 +20,7 @@ pub(crate) mod hidden;
 pub(crate) mod images;
 mod kinds;
 pub(crate) mod login;
-mod losses;
+pub(crate) mod losses;
 mod metrics;
 pub(crate) mod migration;
 mod narrowing;
@@ -35,6 +35,7 @@ pub(crate) mod program;
 pub(crate) mod proof;
 pub(crate) mod push;
 pub(crate) mod releases;
+pub(crate) mod remaining;
 pub(crate) mod rights;
 mod schema;
 pub(crate) mod standing;
@@ -73,7 +74,7 @@ use crate::plan::notes::{
 };
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
-    PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
+    PlanSummary, PlannedDefault, kept, newer, planned_beyond, planned_target, replaced, summary,
 };
 use crate::plan::trial::{Tried, Unchanged};
 
@@ -251,6 +252,9 @@ impl<'a> Plan<'a> {
         self.summary.notes.extend(about);
         let changes = deployment.iter().flat_map(|it| of_changes(it));
         self.summary.notes.extend(changes);
+        let spec = &accepted.manifest().spec;
+        let beside = deployment.and_then(|it| it.site.beside(id.name(), spec));
+        self.summary.notes.extend(beside);
         let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
         self.summary.notes.extend(unknown.cloned());
         let version = (id.name(), id.version());
@@ -359,7 +363,7 @@ impl<'a> Plan<'a> {
             }
         }
         let kept = crds.iter().filter_map(|crd| match &crd.change {
-            CrdChange::KeepNewer(newer) => Some(kept(&crd.object, newer)),
+            CrdChange::KeepNewer(newer) => Some(kept(crd.object.reference(), newer)),
             CrdChange::Create | CrdChange::Update | CrdChange::Adopt | CrdChange::Migrate(_) => {
                 None
             }
@@ -370,6 +374,8 @@ impl<'a> Plan<'a> {
             if let Some(target) = &mut self.summary.target {
                 target.objects = tried.objects;
                 let deployment = deployment.iter();
+                let newer = deployment.clone().flat_map(newer);
+                target.objects.extend(newer);
                 target.objects.extend(deployment.flat_map(replaced));
             }
         }

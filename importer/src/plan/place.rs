@@ -81,7 +81,8 @@ fn origin(
     match (known, live) {
         (_, None) => Ok(Origin::Created),
         (Some(space), Some(live)) if space.is_of(live) => Ok(space.origin),
-        // Its making was cut off, or somebody else was quicker: it is used, and never deleted.
+        (Some(space), Some(live)) if space.made(live) => Ok(Origin::Created),
+        // Somebody else was quicker: it is used, and never deleted.
         (Some(space), Some(_)) if space.uid.is_none() => Ok(Origin::Adopted),
         (_, Some(_)) if adopt == Adopt::Allow => Ok(Origin::Adopted),
         (Some(_), Some(_)) => Err(Obstacle::NamespaceOther(namespace)),
@@ -140,5 +141,39 @@ mod tests {
         assert_eq!(found("v1", "Secret", Some("shop"), "shop-test"), []);
         assert_eq!(found("v1", "Namespace", None, "shop"), []);
         assert_eq!(found("a.test/v1", "Namespace", None, "shop-test"), []);
+    }
+
+    #[test]
+    fn a_namespace_that_an_interrupted_change_made_is_still_the_environments_own() {
+        let origin_of = |annotations: serde_json::Value| {
+            let live = Object::new(
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+                    "name": "prod", "uid": "a", "annotations": annotations,
+                    "labels": {v::ENVIRONMENT: "prod"},
+                }}),
+            )
+            .unwrap();
+            let known = NamespaceRecord {
+                origin: Origin::Created,
+                ..namespace_record("prod", "prod")
+            };
+            let (environment, namespace) = (&known.environment, &known.namespace);
+            let record = record(
+                Some(&known),
+                Some(&live),
+                environment,
+                namespace,
+                Adopt::Refuse,
+            );
+            record.map(|it| (it.origin, it.uid)).unwrap()
+        };
+        let uid = Some("a".to_owned());
+        let ours = origin_of(json!({v::CREATED: "true"}));
+        assert_eq!(ours, (Origin::Created, uid.clone()));
+        assert_eq!(
+            origin_of(json!({})),
+            (Origin::Adopted, uid),
+            "others were quicker"
+        );
     }
 }

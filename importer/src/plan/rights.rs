@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use deployer::{Access, Cluster, Grant, Object, ObjectRef, PolicyRule, RulePart};
 use schemas::{Namespace, SolutionName};
 use validator::Accepted;
+use validator::rules::RoleName;
 
 use crate::model::authority::Authority;
-use crate::model::carried::RecordedObject;
 use crate::model::cleanup::{self, Cleanup};
 use crate::model::error::Error;
 use crate::model::inventory::service_monitor;
@@ -27,6 +27,7 @@ use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
 use crate::plan::rights::manifests::Wanted;
 pub(crate) use crate::plan::rights::needs::Needs;
+use crate::plan::withdrawal::Withdrawal;
 
 /// What the plan itself reads. Who may not read that much gets no plan; then everything else that is missing is named
 /// as well, as far as the archive tells, so that all of it can be granted at once.
@@ -60,7 +61,7 @@ pub(crate) async fn check_reading(
             if request.allowed.unproved == Unproved::Refuse {
                 check_proving(cluster, namespace, obstacles).await?;
             }
-            check_grants(cluster, namespace, &objects, obstacles).await
+            check_grants(cluster, &objects, obstacles).await
         }
         None => Ok(()),
     }
@@ -122,13 +123,12 @@ pub(crate) async fn check_writing(
     deny(cluster, &needs, obstacles).await?;
     match deployment {
         Some(deployment) => {
-            let namespace = deployment.namespace.as_str();
             let objects = deployment
                 .objects
                 .iter()
                 .chain(deployment.releases.objects());
             let objects: Vec<Object> = objects.cloned().collect();
-            check_grants(cluster, namespace, &objects, obstacles).await
+            check_grants(cluster, &objects, obstacles).await
         }
         None => Ok(()),
     }
@@ -185,7 +185,7 @@ pub(crate) async fn check_alone(
         needs.put_back(object.reference());
     }
     deny(cluster, &needs, obstacles).await?;
-    check_grants(cluster, namespace, &deployment.objects, obstacles).await
+    check_grants(cluster, &deployment.objects, obstacles).await
 }
 
 /// What is missing to deploy a version of which not even the record may be read, as far as that is known.
@@ -242,15 +242,17 @@ pub(crate) async fn check_removing<'a>(
 /// What taking back takes that a deployment carries as it is.
 pub(crate) async fn check_withdrawing<'a>(
     cluster: &Cluster,
-    objects: impl Iterator<Item = &'a RecordedObject>,
+    withdrawals: impl Iterator<Item = &'a Withdrawal> + Clone,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
-    let mut objects = objects.peekable();
-    if objects.peek().is_none() {
-        return Ok(());
+    for space in withdrawals.clone().flat_map(|it| &it.released) {
+        needs.unmarked(space);
     }
-    needs.withdrawn(objects);
+    let mut objects = withdrawals.flat_map(|it| &it.objects).peekable();
+    if objects.peek().is_some() {
+        needs.withdrawn(objects);
+    }
     deny(cluster, &needs, obstacles).await
 }
 
@@ -280,7 +282,7 @@ pub(crate) async fn check_cleaning(
     needs.cleanup(Some(&cleanup::reference(solution, namespace)));
     needs.carried(kept.steps.iter().map(|it| &it.recorded));
     deny(cluster, &needs, obstacles).await?;
-    check_grants(cluster, namespace.as_str(), &kept.objects()?, obstacles).await
+    check_grants(cluster, &kept.objects()?, obstacles).await
 }
 
 /// The state of the cluster, for a change that takes these rights as far as they are known before anything is read. Who
@@ -380,25 +382,16 @@ pub(crate) async fn deny(
 /// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` to write it and `bind` to give it away.
 async fn check_grants(
     cluster: &Cluster,
-    namespace: &str,
     objects: &[Object],
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     for object in objects {
-        let grants = match object.gvk().kind.as_str() {
-            "Role" => {
-                let namespace = object.namespace().unwrap_or(namespace);
-                [Grant::Role { namespace }, Grant::RoleBinding { namespace }]
-            }
-            "ClusterRole" if is_bound_everywhere(object, objects) => {
-                [Grant::ClusterRole, Grant::ClusterRoleBinding]
-            }
-            "ClusterRole" => [Grant::ClusterRole, Grant::RoleBinding { namespace }],
-            _ => continue,
+        let Some(role) = RoleName::of(object.as_value()) else {
+            continue;
         };
         let rules = rules_of(object)?;
         let mut missing = BTreeSet::new();
-        for grant in grants {
+        for grant in grants(&role, objects) {
             missing.extend(cluster.missing_grants(grant, &rules).await?);
         }
         let role = object.reference();
@@ -408,13 +401,20 @@ async fn check_grants(
     Ok(())
 }
 
-/// Whether one of these objects binds a ClusterRole in the whole cluster.
-fn is_bound_everywhere(role: &Object, objects: &[Object]) -> bool {
-    let mut bindings = objects.iter();
-    bindings.any(|object| {
-        object.gvk().kind == "ClusterRoleBinding"
-            && object.as_value()["roleRef"]["name"] == role.name()
-    })
+/// How a role's rules are granted by itself, and by the bindings among these objects that bind it.
+fn grants<'a>(role: &'a RoleName, objects: &'a [Object]) -> Vec<Grant<'a>> {
+    let own = match &role.namespace {
+        Some(namespace) => Grant::Role { namespace },
+        None => Grant::ClusterRole,
+    };
+    let bindings = objects.iter();
+    let bindings = bindings.filter(|it| RoleName::bound_by(it.as_value()).as_ref() == Some(role));
+    let places: BTreeSet<Option<&str>> = bindings.map(Object::namespace).collect();
+    let bound = places.into_iter().map(|place| match place {
+        Some(namespace) => Grant::RoleBinding { namespace },
+        None => Grant::ClusterRoleBinding,
+    });
+    [own].into_iter().chain(bound).collect()
 }
 
 /// The rules of a role.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use deployer::{
-    Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, Trial,
+    Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, ObjectRef, Trial,
 };
 use helm::Helm;
 use schemas::{Digest, ParameterName, Version};
@@ -17,6 +17,7 @@ use crate::model::record::Record;
 use crate::model::request::{LeftOpen, Recreate, Request};
 use crate::model::sight::Unseen;
 use crate::model::site::{OPERATOR, SiteValue};
+use crate::plan::consent::{self, Line};
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
 use crate::plan::file::live_digest;
@@ -136,6 +137,9 @@ pub struct PlannedBeyond {
     pub id: String,
     /// Whether it is accepted, by this request or before.
     pub accepted: bool,
+    /// Whether it was accepted before, by its words alone, and is asked for once more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Each thing of it.
     pub lines: Vec<PlannedLine>,
 }
@@ -146,8 +150,11 @@ pub struct PlannedBeyond {
 pub struct PlannedLine {
     /// What it is.
     pub text: String,
-    /// Whether the version that runs does not have it.
+    /// Whether it was not accepted for the version that runs.
     pub new: bool,
+    /// Whether it makes more possible than a reader would think.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub danger: bool,
 }
 
 /// An object, and what would become of it.
@@ -241,6 +248,9 @@ pub struct PlannedTarget {
     pub rights_gained: Vec<PlannedRight>,
     /// What it may not do any more.
     pub rights_lost: Vec<PlannedRight>,
+    /// What its objects do that is dangerous, whoever has rights to what, and that asks for no consent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dangers: Vec<String>,
     /// What reaches beyond the namespaces of the environment; none when nothing does.
     pub beyond: Option<PlannedBeyond>,
     /// What pods pull before anything of the operator is changed; none where its image stays, or nobody asks for it.
@@ -453,12 +463,18 @@ fn is_loss(change: &FieldChange) -> bool {
 }
 
 /// A CRD that a newer version wrote and that stays.
-pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
+pub(crate) fn kept(crd: &ObjectRef, newer: &Version) -> PlannedObject {
     PlannedObject {
-        object: crd.reference().to_string(),
+        object: crd.to_string(),
         action: format!("keep version {newer} of"),
         ..PlannedObject::default()
     }
+}
+
+/// The definitions of a deployment that stay as newer versions wrote them.
+pub(crate) fn newer(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
+    let newer = deployment.newer.iter();
+    newer.map(|(definition, newer)| kept(definition, newer))
 }
 
 pub(crate) fn removed(object: &Object, hidden: &Hidden) -> PlannedObject {
@@ -512,6 +528,14 @@ pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedO
     })
 }
 
+/// The values that the site's file chooses for the operator; nothing else gets them.
+fn site_values(deployment: &Deployment) -> Vec<SiteValue> {
+    match deployment.operator {
+        Some(_) => deployment.site.values(&deployment.solution, OPERATOR),
+        None => Vec::new(),
+    }
+}
+
 pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> PlannedTarget {
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
@@ -521,6 +545,8 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         rights.iter().map(planned).collect()
     };
     let running = deployment.standing.as_ref();
+    let written = deployment.objects.iter();
+    let dangers = consent::dangers(written.chain(deployment.releases.objects()));
     let (stale, parameters) = (deployment.stale.iter(), &deployment.parameters);
     PlannedTarget {
         environment: deployment.place.environment.to_string(),
@@ -528,9 +554,10 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         running: running.map(|standing| standing.version.clone()),
         rights_gained: rights(&deployment.rights.gained),
         rights_lost: rights(&deployment.rights.lost),
+        dangers: dangers.into_iter().collect(),
         beyond: planned_beyond(deployment),
         pull_proof: proof.map(Proof::planned),
-        site: deployment.site.values(&deployment.solution, OPERATOR),
+        site: site_values(deployment),
         later_pods: None,
         helm: deployment.releases.helm.as_ref().map(PlannedHelm::from),
         releases: planned_charts(deployment),
@@ -593,14 +620,18 @@ pub(crate) fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
     if beyond.lines.is_empty() {
         return None;
     }
-    let new = beyond.new_lines(deployment.accepted_before());
-    let line = |text: &String| PlannedLine {
-        text: text.clone(),
-        new: new.contains(&text),
+    let before = deployment.accepted_before();
+    let new = beyond.new_lines(before);
+    let line = |line: &Line| PlannedLine {
+        text: line.text.clone(),
+        new: new.contains(line),
+        danger: line.danger,
     };
+    let accepted = deployment.refused.is_none();
     Some(PlannedBeyond {
         id: beyond.id.clone(),
-        accepted: deployment.refused.is_none(),
+        accepted,
+        again: !accepted && before.is_some_and(|before| before.grants.is_none()),
         lines: beyond.lines.iter().map(line).collect(),
     })
 }

@@ -43,8 +43,12 @@ pub(crate) fn running() -> impl Iterator<Item = (&'static str, &'static str)> {
     workloads.map(move |(api, _, resource, _)| (group(api), resource))
 }
 
-/// Where a pod names images.
-const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+/// Where a pod names images, and where its node says what it has of them.
+const CONTAINERS: [(&str, &str); 3] = [
+    ("containers", "containerStatuses"),
+    ("initContainers", "initContainerStatuses"),
+    ("ephemeralContainers", "ephemeralContainerStatuses"),
+];
 
 /// Which images are those of certain versions.
 #[derive(Debug)]
@@ -136,7 +140,7 @@ impl<'a> Found<'a> {
         let keeper = controller(value);
         let is_kept = keeper.is_some_and(|keeper| self.named.contains(keeper));
         if !is_kept && !self.leaving.contains(object.reference()) {
-            let asked = value.pointer(pods).into_iter().flat_map(asked_for);
+            let asked = asked_for(value, pods);
             let image = asked.into_iter().find(|image| self.images.has(image));
             let Some(image) = image.filter(|_| !is_over(object)) else {
                 return;
@@ -150,15 +154,30 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The images that a pod asks for.
-fn asked_for(pod: &Value) -> Vec<&str> {
-    let containers = CONTAINERS
-        .iter()
-        .flat_map(|list| pod[*list].as_array().into_iter().flatten())
-        .filter_map(|container| container["image"].as_str());
-    let volumes = pod["volumes"].as_array().into_iter().flatten();
-    let volumes = volumes.filter_map(|volume| volume["image"]["reference"].as_str());
-    containers.chain(volumes).collect()
+/// The images that an object asks for. Of a pod that waits, those that its node has: until then, they are names that
+/// anybody can write who may make pods.
+fn asked_for<'a>(object: &'a Value, pods: &str) -> Vec<&'a str> {
+    let Some(pod) = object.pointer(pods) else {
+        return Vec::new();
+    };
+    let waits = object["kind"] == "Pod" && object["status"]["phase"] == "Pending";
+    let is_there = |statuses: &str, container: &Value| {
+        let statuses = object["status"][statuses].as_array();
+        let mut statuses = statuses.into_iter().flatten();
+        statuses.any(|it| it["name"] == container["name"] && it["imageID"].as_str() > Some(""))
+    };
+    let containers = CONTAINERS.iter().flat_map(|(list, statuses)| {
+        let containers = pod[*list].as_array().into_iter().flatten();
+        containers.filter(move |it| !waits || is_there(statuses, it))
+    });
+    let images = containers.filter_map(|container| container["image"].as_str());
+    let mut images: Vec<&str> = images.collect();
+    // Volumes are there before the first container is.
+    if !waits || !images.is_empty() {
+        let volumes = pod["volumes"].as_array().into_iter().flatten();
+        images.extend(volumes.filter_map(|volume| volume["image"]["reference"].as_str()));
+    }
+    images
 }
 
 fn controller(object: &Value) -> Option<&str> {
@@ -330,8 +349,48 @@ mod tests {
         let proof = object("Pod", "pull", None, &proof);
         assert_eq!(found(&[(proof, "/spec")]), [""; 0]);
         let suspended = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
-        let going_on = [(job(&suspended), TEMPLATE), (pod("Pending"), "/spec")];
+        let going_on = [(job(&suspended), TEMPLATE), (pod("Running"), "/spec")];
         assert_eq!(found(&going_on), ["Job n/job", "Pod n/pod"]);
+    }
+
+    #[test]
+    fn what_a_waiting_pod_only_names_is_not_used() {
+        let image = "pull.test/shop-1.0.0/web:7";
+        let pod = |spec: Value, statuses: Value| {
+            let mut status = statuses;
+            status["phase"] = json!("Pending");
+            let pod = object("Pod", "pod", None, &json!({"spec": spec, "status": status}));
+            found(&[(pod, "/spec")])
+        };
+        let named = |name: &str, image: &str| json!([{"name": name, "image": image}]);
+        let has = |name: &str, id: &str| json!([{"name": name, "imageID": id}]);
+        let web = json!({"containers": named("web", image)});
+        assert_eq!(pod(web.clone(), json!({})), [""; 0]);
+        let waiting = json!({"containerStatuses": has("web", "")});
+        assert_eq!(pod(web.clone(), waiting), [""; 0]);
+        let there = json!({"containerStatuses": has("web", "sha256:1")});
+        assert_eq!(pod(web, there), ["Pod n/pod"]);
+        // Another container runs, of an image of somebody else.
+        let other = |first: &str| {
+            let spec = json!({
+                "initContainers": named("first", first),
+                "containers": named("web", image),
+            });
+            pod(
+                spec,
+                json!({"initContainerStatuses": has("first", "sha256:1")}),
+            )
+        };
+        assert_eq!(other("busybox:1"), [""; 0]);
+        assert_eq!(other(image), ["Pod n/pod"]);
+        let volume = |statuses| {
+            let volumes = json!([{"image": {"reference": image}}]);
+            let spec = json!({"volumes": volumes, "containers": named("web", "busybox:1")});
+            pod(spec, statuses)
+        };
+        assert_eq!(volume(json!({})), [""; 0]);
+        let there = json!({"containerStatuses": has("web", "sha256:1")});
+        assert_eq!(volume(there), ["Pod n/pod"]);
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Unfetched(_)
         | Error::Write(_)
         | Error::NotFreed { .. }
+        | Error::UnreadHead { .. }
         | Error::KeepsMuch { .. } => {}
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemas::{Namespace, SetName, SolutionName};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::limits;
 use crate::model::carried::{CarriedRecord, RecordedObject};
@@ -38,6 +38,8 @@ pub(crate) struct Withdrawal {
     pub(crate) left: Vec<ObjectRef>,
     /// What calls one of its Services whenever something is written, whoever made it.
     pub(crate) callers: Vec<Object>,
+    /// The namespaces that were there before: they stay, without our marks.
+    pub(crate) released: Vec<RecordedObject>,
     /// What stays.
     pub(crate) notes: Vec<String>,
 }
@@ -96,6 +98,9 @@ impl Withdrawal {
             }
             if let Some(note) = stays(&object, &live) {
                 withdrawal.notes.push(note);
+                if object.stage == Stage::Space {
+                    withdrawal.released.push(object);
+                }
                 continue;
             }
             withdrawal.uids.extend(live.uid().map(str::to_owned));
@@ -225,7 +230,7 @@ impl Withdrawal {
 
     /// Whether Services go, so that something may call them.
     pub(crate) fn has_services(&self) -> bool {
-        self.recorded.objects.iter().any(is_service)
+        self.recorded.objects.iter().any(RecordedObject::is_service)
     }
 
     /// What calls one of the Services that go, whoever made it.
@@ -253,7 +258,7 @@ impl Withdrawal {
         called.any(|service| {
             let mut recorded = self.recorded.objects.iter();
             recorded.any(|object| {
-                is_service(object)
+                object.is_service()
                     && service["name"] == object.name.as_str()
                     && object.namespace.as_deref() == service["namespace"].as_str()
             })
@@ -285,10 +290,6 @@ impl Departure {
             Stage::Space => Self::Space,
         }
     }
-}
-
-fn is_service(object: &RecordedObject) -> bool {
-    (object.api_version.as_str(), object.kind.as_str()) == ("v1", "Service")
 }
 
 /// The kinds whose objects have the API server call a Service.
@@ -328,10 +329,21 @@ pub(crate) fn stays(object: &RecordedObject, live: &Object) -> Option<String> {
     }
 }
 
+/// A namespace as it stays behind: what was there before loses all of our marks. One that was made here keeps those by
+/// which the same Solution knows it again, but no longer says that it is an environment's.
+pub(crate) fn without_marks(live: &Object) -> Value {
+    let mut metadata = json!({ "name": live.name() });
+    if live.annotations().contains_key(v::CREATED) {
+        metadata["annotations"] = json!({ v::CREATED: "true" });
+        let labels = live.labels().into_iter();
+        let known = labels.filter(|(name, _)| [v::SOLUTION, v::NAMESPACE].contains(name));
+        metadata["labels"] = json!(known.collect::<BTreeMap<_, _>>());
+    }
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata })
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn recorded(stage: Stage, api_version: &str, kind: &str, name: &str) -> RecordedObject {
@@ -372,6 +384,29 @@ mod tests {
         objects.sort_by_key(Departure::of);
         let names: Vec<&str> = objects.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["e", "f", "d", "c", "b", "a"]);
+    }
+
+    #[test]
+    fn a_namespace_that_stays_says_no_more_that_it_is_an_environments() {
+        let live = |annotations: Value| {
+            Object::new(
+                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": {
+                "name": "own", "annotations": annotations, "labels": {
+                    v::SOLUTION: "shop", v::NAMESPACE: "prod", v::ENVIRONMENT: "prod", "a": "b",
+                },
+            } }),
+            )
+            .unwrap()
+        };
+        let there_before = without_marks(&live(json!({})));
+        assert_eq!(there_before["metadata"], json!({ "name": "own" }));
+        let made = without_marks(&live(json!({ v::CREATED: "true" })));
+        let labels = json!({ v::SOLUTION: "shop", v::NAMESPACE: "prod" });
+        assert_eq!(made["metadata"]["labels"], labels);
+        assert_eq!(
+            made["metadata"]["annotations"],
+            json!({ v::CREATED: "true" })
+        );
     }
 
     #[test]

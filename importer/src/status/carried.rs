@@ -1,12 +1,13 @@
 //! How what is carried as it is stands: the workloads of it, by what the site has recorded.
 
 use deployer::{Cluster, Object, ObjectRef, Settled, settled};
-use schemas::SolutionName;
+use schemas::{SolutionName, SolutionSpec, Strategy};
 
 use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::release::RecordedRelease;
+use crate::model::sight::{Hidden, Sight};
 use crate::model::stage::{Stage, intercepts};
 use crate::plan::releases::{is_hook, sent};
 use crate::plan::standing::StandingRelease;
@@ -15,88 +16,193 @@ use crate::status::{Condition, OperatorStatus};
 /// The kinds of a chart's workloads that go on running.
 const RUNNING: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
-/// Whether what a Solution carries is there, and its workloads settled.
-pub(super) async fn carried(
-    cluster: &Cluster,
-    space: &NamespaceRecord,
-    (solution, deployed): (&SolutionName, &Deployed),
-) -> Result<OperatorStatus, Error> {
-    let (ready, condition, why) = match judged(cluster, space, (solution, deployed)).await {
-        Err(Error::Cluster(deployer::Error::Forbidden { .. })) => {
-            let why = "this user may not read what it carries".to_owned();
-            (None, Condition::Unseen, Some(why))
-        }
-        judged => judged?,
-    };
-    Ok(OperatorStatus {
-        solution: solution.clone(),
-        version: deployed.version.clone(),
-        environment: space.environment.clone(),
-        namespace: space.namespace.clone(),
-        ready,
-        condition,
-        why,
-        awaited: None,
-    })
+/// A Solution in a namespace, and what its version carries.
+pub(super) struct Carrying<'a> {
+    pub(super) space: &'a NamespaceRecord,
+    pub(super) solution: &'a SolutionName,
+    pub(super) deployed: &'a Deployed,
+    pub(super) spec: &'a SolutionSpec,
 }
 
 /// How many workloads are settled, of how many, and why the first of the others is not.
 type Judged = (Option<[u64; 2]>, Condition, Option<String>);
 
-async fn judged(
-    cluster: &Cluster,
-    space: &NamespaceRecord,
-    (solution, deployed): (&SolutionName, &Deployed),
-) -> Result<Judged, Error> {
-    let recorded = CarriedRecord::read(cluster, solution, &space.namespace).await?;
-    let workloads = recorded.objects.iter().filter(|it| is_awaited(it));
-    let mut workloads: Vec<_> = workloads.map(RecordedObject::reference).collect();
-    let mut changed = Vec::new();
-    for release in &deployed.releases {
-        let (found, running) = judged_release(cluster, release).await?;
-        changed.extend(found);
-        workloads.extend(running);
+/// What a part is found to be, where it is not as it should be.
+type Found = (Condition, String);
+
+/// A workload, and how the part that brought it is kept.
+struct Workload {
+    object: ObjectRef,
+    strategy: Strategy,
+}
+
+impl Carrying<'_> {
+    /// Tells whether what the Solution carries is there, and its workloads settled. What this user may not read of it is
+    /// noted.
+    pub(super) async fn status(
+        &self,
+        cluster: &Cluster,
+        sight: &mut Sight,
+    ) -> Result<OperatorStatus, Error> {
+        let (ready, condition, why) = match self.judged(cluster).await {
+            Err(Error::Cluster(deployer::Error::Forbidden { doing, .. })) => {
+                let (solution, namespace) = (self.solution.clone(), self.space.namespace.clone());
+                sight.misses(Hidden::Carried(solution, namespace), doing);
+                let why = "this user may not read what it carries".to_owned();
+                (None, Condition::Unseen, Some(why))
+            }
+            judged => judged?,
+        };
+        Ok(OperatorStatus {
+            solution: self.solution.clone(),
+            version: self.deployed.version.clone(),
+            environment: self.space.environment.clone(),
+            namespace: self.space.namespace.clone(),
+            ready,
+            condition,
+            why,
+            awaited: None,
+        })
     }
-    let all: Vec<&ObjectRef> = workloads.iter().collect();
-    let found = cluster.get_all(&all).await?;
-    let states = workloads.iter().zip(&found);
-    let unsettled = states.filter_map(|(what, live)| match live.as_ref().map(settled) {
-        None => Some((Condition::Gone, format!("{what} is gone"))),
-        Some(Settled::Ready) => None,
-        Some(why) => Some((Condition::NotReady, format!("{what}: {why}"))),
-    });
-    let unsettled: Vec<(Condition, String)> = unsettled.collect();
-    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let wanted = count(workloads.len());
-    let ready = Some([wanted - count(unsettled.len()), wanted]);
-    Ok(match changed.into_iter().chain(unsettled).next() {
+
+    async fn judged(&self, cluster: &Cluster) -> Result<Judged, Error> {
+        let recorded = CarriedRecord::read(cluster, self.solution, &self.space.namespace).await?;
+        let workloads = recorded.objects.iter().filter(|it| is_awaited(it));
+        let workloads = workloads.map(|it| Workload {
+            object: it.reference(),
+            strategy: strategy(self.spec, it.set.as_str()),
+        });
+        let mut workloads: Vec<Workload> = workloads.collect();
+        let mut changed = Vec::new();
+        for release in &self.deployed.releases {
+            let strategy = strategy(self.spec, release.name.as_str());
+            let (found, running) = judged_release(cluster, release, strategy).await?;
+            changed.extend(found);
+            workloads.extend(
+                running
+                    .into_iter()
+                    .map(|object| Workload { object, strategy }),
+            );
+        }
+        let all: Vec<&ObjectRef> = workloads.iter().map(|it| &it.object).collect();
+        let live = cluster.get_all(&all).await?;
+        Ok(summed(changed, &workloads, &live))
+    }
+}
+
+/// How many of the workloads are settled, and the first thing that is not as it should be. What a part that is installed
+/// once has no more, the site has removed: no import brings it again.
+fn summed(changed: Vec<Found>, workloads: &[Workload], live: &[Option<Object>]) -> Judged {
+    let (mut unsettled, mut wanted) = (Vec::new(), 0);
+    for (Workload { object, strategy }, live) in workloads.iter().zip(live) {
+        let found = match live.as_ref().map(settled) {
+            None if *strategy == Strategy::BootstrapOnly => continue,
+            None => Some((Condition::Gone, format!("{object} is gone"))),
+            Some(Settled::Ready) => None,
+            Some(why) => Some((Condition::NotReady, format!("{object}: {why}"))),
+        };
+        wanted += 1;
+        unsettled.extend(found);
+    }
+    let lacking = u64::try_from(unsettled.len()).unwrap_or(u64::MAX);
+    let ready = Some([wanted - lacking, wanted]);
+    match changed.into_iter().chain(unsettled).next() {
         Some((condition, why)) => (ready, condition, Some(why)),
         None => (ready, Condition::Ready, None),
-    })
+    }
+}
+
+/// How a set or a chart of this name is kept; they share one space of names.
+fn strategy(spec: &SolutionSpec, name: &str) -> Strategy {
+    let sets = spec.manifests.iter();
+    let sets = sets.map(|it| (it.name.as_str(), it.strategy));
+    let charts = spec.charts.iter();
+    let charts = charts.map(|it| (it.name.as_str(), it.strategy));
+    let mut all = sets.chain(charts);
+    all.find(|it| it.0 == name)
+        .map_or_else(Strategy::default, |it| it.1)
 }
 
 /// Whether a release is what was brought, and the workloads that it has now.
 async fn judged_release(
     cluster: &Cluster,
     release: &RecordedRelease,
-) -> Result<(Option<(Condition, String)>, Vec<ObjectRef>), Error> {
+    strategy: Strategy,
+) -> Result<(Option<Found>, Vec<ObjectRef>), Error> {
     let standing = StandingRelease::read(cluster, &release.namespace, &release.name).await?;
     let Some(standing) = standing else {
         let found = (Condition::Gone, format!("{release} is gone"));
         return Ok((Some(found), Vec::new()));
     };
-    let revision = standing.revision();
-    let found = (release.revision != Some(revision)).then(|| {
-        let words = format!("{release} is at revision {revision}, which is not from here");
-        (Condition::OtherVersion, words)
-    });
+    let found = other_revision(release, strategy, standing.revision());
     let objects = sent(cluster, &standing, release).await?;
     let runs = |it: &&Object| !is_hook(it) && RUNNING.contains(&it.gvk().kind.as_str());
     let running = objects.iter().filter(runs);
     Ok((found, running.map(|it| it.reference().clone()).collect()))
 }
 
+/// That a release is at a revision that this site's imports did not bring. One that is installed once is the site's own
+/// from then on, and may be upgraded by it.
+fn other_revision(release: &RecordedRelease, strategy: Strategy, revision: u32) -> Option<Found> {
+    let is_sites = strategy == Strategy::BootstrapOnly && release.revision.is_some();
+    (!is_sites && release.revision != Some(revision)).then(|| {
+        let words = format!("{release} is at revision {revision}, which is not from here");
+        (Condition::OtherVersion, words)
+    })
+}
+
 /// Whether an object is one that runs. A Job may have been removed once it was done.
 fn is_awaited(object: &RecordedObject) -> bool {
     object.stage == Stage::Workload && object.inputs.is_none() && !intercepts(&object.reference())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::release::tests::recorded;
+
+    #[test]
+    fn a_release_that_is_installed_once_may_be_upgraded_by_the_site() {
+        let (managed, once) = (Strategy::Managed, Strategy::BootstrapOnly);
+        for (recorded_at, strategy, revision, is_other) in [
+            (Some(1), managed, 1, false),
+            (Some(1), managed, 4, true),
+            (Some(1), once, 4, false),
+            (None, once, 1, true),
+        ] {
+            let found = other_revision(&recorded("web", recorded_at), strategy, revision);
+            assert_eq!(
+                found.is_some(),
+                is_other,
+                "{recorded_at:?} {strategy:?} {revision}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_site_removed_of_a_part_that_is_installed_once_is_not_missed() {
+        let workload = |strategy| Workload {
+            object: ObjectRef::namespaced("apps/v1", "Deployment", "prod", "web"),
+            strategy,
+        };
+        let gone = |strategy| summed(Vec::new(), &[workload(strategy)], &[None]);
+        assert_eq!(
+            gone(Strategy::BootstrapOnly),
+            (Some([0, 0]), Condition::Ready, None)
+        );
+        let (ready, condition, why) = gone(Strategy::Managed);
+        assert_eq!((ready, condition), (Some([0, 1]), Condition::Gone));
+        assert!(why.unwrap().contains("is gone"));
+    }
+
+    #[test]
+    fn sets_and_charts_are_kept_as_the_version_says() {
+        let spec: Value = json!({"version": "1.0.0", "images": [],
+            "charts": [{"name": "db", "chart": "db", "version": "1.0.0", "strategy": "bootstrap-only"}]});
+        let spec: SolutionSpec = serde_json::from_value(spec).unwrap();
+        assert_eq!(strategy(&spec, "db"), Strategy::BootstrapOnly);
+        assert_eq!(strategy(&spec, "other"), Strategy::Managed);
+    }
 }

@@ -134,8 +134,14 @@ async fn is_carried(
     Ok(carried.find(space.reference()).is_some())
 }
 
-/// A namespace that is there no more, or not with its label.
+/// A namespace that is there no more, or not with its label; or of which nobody can tell, since its making was cut off.
 fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
+    if record.uid.is_none() {
+        return Some(format!(
+            "the making of namespace {} of environment {} did not end; the next change to it completes that",
+            record.namespace, record.environment
+        ));
+    }
     let there = labelled.iter().any(|space| record.is_of(space));
     (!there).then(|| {
         format!(
@@ -157,4 +163,23 @@ fn note(record: &NamespaceRecord, config: &Object) -> Option<String> {
     let same = Value::Object(says.unwrap_or_default()) == json!(record.versions());
     let reference = config.reference();
     (!same).then(|| format!("{reference} disagrees with the records; it is ignored"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
+
+    #[test]
+    fn a_namespace_whose_making_was_cut_off_is_not_called_gone() {
+        let live = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "prod", "uid": "a"}});
+        let live = [Object::new(live).unwrap()];
+        let mut record = namespace_record("prod", "prod");
+        let cut_off = "the making of namespace prod of environment prod did not end; the next change to it completes that";
+        assert_eq!(missing(&record, &live).as_deref(), Some(cut_off));
+        record.uid = Some("a".to_owned());
+        assert_eq!(missing(&record, &live), None);
+        assert!(missing(&record, &[]).unwrap().contains("is gone"));
+    }
 }

@@ -15,7 +15,7 @@ use crate::model::parameters::ParameterValues;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::status::claims::{About, claims};
-use crate::status::{OperatorStatus, operator};
+use crate::status::{OperatorStatus, all_ready, standing};
 
 /// The label of a namespace that says what pods may do there.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
@@ -102,12 +102,12 @@ pub struct DeployedOperator {
 }
 
 impl Description {
-    /// Whether every operator runs as it should.
+    /// Whether all that is deployed runs as it should; nothing where this user may not see enough to say yes.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> Option<bool> {
         let spaces = self.namespaces.iter();
-        let mut operators = spaces.flat_map(|space| &space.operators);
-        operators.all(|deployed| deployed.operator.is_ready())
+        let operators = spaces.flat_map(|space| &space.operators);
+        all_ready(operators.map(|deployed| &deployed.operator))
     }
 }
 
@@ -150,10 +150,9 @@ async fn of_namespace(
             ..
         } = deployed.clone();
         operators.push(DeployedOperator {
-            operator: operator(
+            operator: standing(
                 cluster,
-                state,
-                space,
+                (state, space),
                 (solution, deployed),
                 None,
                 &mut sight,

@@ -8,7 +8,7 @@ pub(crate) mod site;
 use std::collections::BTreeMap;
 
 use deployer::{Access, Awaited, Cluster, Object, RolloutState, Selector};
-use schemas::{EnvironmentName, Namespace, SolutionName, SolutionSpec, Version};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
 use crate::model::error::Error;
@@ -19,7 +19,7 @@ use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};
 use crate::model::vocabulary as v;
 use crate::plan::operator::operator_name;
-use crate::status::carried::carried;
+use crate::status::carried::Carrying;
 use crate::status::claims::{About, claims};
 
 /// The label of an operator's objects that says of which version they are.
@@ -99,14 +99,22 @@ impl Status {
     /// Whether every operator runs as it should; nothing where this user may not see enough to say yes.
     #[must_use]
     pub fn is_ready(&self) -> Option<bool> {
-        let seen = |it: &&OperatorStatus| it.condition != Condition::Unseen;
-        let mut operators = self.operators.iter().filter(seen);
-        if !operators.all(OperatorStatus::is_ready) {
-            return Some(false);
-        }
         let enough = !self.unseen.iter().any(|unseen| unseen.what.decides());
-        enough.then_some(true)
+        all_ready(&self.operators).filter(|ready| enough || !ready)
     }
+}
+
+/// Whether all of these run as they should; nothing where one of them cannot be seen and the others do.
+pub(crate) fn all_ready<'a>(
+    operators: impl IntoIterator<Item = &'a OperatorStatus>,
+) -> Option<bool> {
+    let (unseen, seen): (Vec<_>, Vec<_>) = operators
+        .into_iter()
+        .partition(|it| it.condition == Condition::Unseen);
+    if !seen.into_iter().all(OperatorStatus::is_ready) {
+        return Some(false);
+    }
+    unseen.is_empty().then_some(true)
 }
 
 /// Every namespace of every environment. Nothing is written.
@@ -146,23 +154,10 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
     };
     for space in &state.namespaces {
         for deployed in &space.solutions {
-            let record = state.record(deployed.0, &deployed.1.version);
-            let spec = record.map(|record| &record.manifest.spec);
-            if spec.is_some_and(|spec| spec.operator.is_none()) {
-                operators.push(carried(cluster, space, deployed).await?);
-                continue;
-            }
             let name = operator_name(deployed.0.as_str());
             let found = found.remove(&(space.namespace.to_string(), name));
-            let operator = operator(cluster, &state, space, deployed, found, &mut sight).await?;
-            let carries = spec.is_some_and(SolutionSpec::carries);
-            operators.push(match operator {
-                // An operator that is not ready says more than what it serves.
-                ready if carries && ready.is_ready() => {
-                    ready.with(carried(cluster, space, deployed).await?)
-                }
-                operator => operator,
-            });
+            let place = (&state, space);
+            operators.push(standing(cluster, place, deployed, found, &mut sight).await?);
         }
     }
     let versions = state
@@ -243,6 +238,36 @@ async fn said(
     Ok((notes, labelled.unwrap_or_default()))
 }
 
+/// Whether what is deployed runs as the record of its namespace says: its operator, and what it carries as it is.
+async fn standing(
+    cluster: &Cluster,
+    (state, space): (&ClusterState, &NamespaceRecord),
+    deployed: (&SolutionName, &Deployed),
+    found: Option<(Object, RolloutState)>,
+    sight: &mut Sight,
+) -> Result<OperatorStatus, Error> {
+    let (solution, deployed) = deployed;
+    let record = state.record(solution, &deployed.version);
+    let spec = record.map(|record| &record.manifest.spec);
+    let carried = spec.filter(|spec| spec.carries()).map(|spec| Carrying {
+        space,
+        solution,
+        deployed,
+        spec,
+    });
+    if let (Some(carried), Some(None)) = (&carried, spec.map(|spec| &spec.operator)) {
+        return carried.status(cluster, sight).await;
+    }
+    let operator = operator(cluster, state, space, (solution, deployed), found, sight).await?;
+    match carried {
+        // An operator that is not ready says more than what it serves.
+        Some(carried) if operator.is_ready() => {
+            Ok(operator.with(carried.status(cluster, sight).await?))
+        }
+        _ => Ok(operator),
+    }
+}
+
 /// Whether an operator runs as the record of its namespace says. What was not found with all others is looked for by
 /// its name: whoever may write in the namespace may have taken its label away.
 async fn operator(
@@ -277,6 +302,13 @@ async fn operator(
         return Ok(operator);
     };
     let record = state.record(solution, &deployed.version);
+    let version = Hidden::Version(solution.clone(), deployed.version.clone());
+    if found.is_none() && record.is_none() && sight.hides(&version) {
+        // It may be one that only carries objects as they are.
+        operator.condition = Condition::Unseen;
+        operator.why = Some("this user may not read what its version consists of".to_owned());
+        return Ok(operator);
+    }
     Ok(operator.judged(found.as_ref(), record))
 }
 
@@ -308,6 +340,12 @@ impl OperatorStatus {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.condition == Condition::Ready
+    }
+
+    /// Whether it is an operator that somebody has stopped.
+    #[must_use]
+    pub fn is_scaled_to_zero(&self) -> bool {
+        self.condition == Condition::NotReady && self.ready == Some([0, 0])
     }
 
     /// Judges what was found against what should run.
@@ -446,6 +484,27 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_seen_is_not_called_ready() {
+        let of = |condition| OperatorStatus {
+            condition,
+            ..operator()
+        };
+        let [ready, gone, unseen] = [Condition::Ready, Condition::Gone, Condition::Unseen].map(of);
+        assert_eq!(all_ready([&ready, &ready]), Some(true));
+        assert_eq!(all_ready([&ready, &unseen]), None);
+        assert_eq!(all_ready([&gone, &unseen]), Some(false));
+        let status = Status {
+            versions: Vec::new(),
+            environments: Vec::new(),
+            operators: vec![unseen],
+            incomplete: Vec::new(),
+            notes: Vec::new(),
+            unseen: Vec::new(),
+        };
+        assert_eq!(status.is_ready(), None);
+    }
+
+    #[test]
     fn what_is_not_ready_says_why() {
         let state = RolloutState {
             awaited: Some(Awaited::Pods),
@@ -457,6 +516,8 @@ mod tests {
         let (condition, ready, why) = judged(&found("1.1.0", &image(3), complete(0)));
         assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
         assert!(why.contains("scaled to zero pods"), "{why}");
+        let stopped = found("1.1.0", &image(3), complete(0));
+        assert!(operator().judged(Some(&stopped), None).is_scaled_to_zero());
         let gone = operator().judged(None, None);
         assert_eq!((gone.condition, gone.ready), (Condition::Gone, None));
     }

@@ -10,7 +10,9 @@ use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
-use crate::model::site::{HeldSite, OPERATOR, SiteFile, SiteValue, default_reference};
+use crate::model::site::{
+    HeldSite, OPERATOR, SiteFile, SiteValue, default_reference, operators_alone,
+};
 use crate::model::state::ClusterState;
 
 /// What holds for an environment, or for those without a file of their own.
@@ -20,8 +22,11 @@ pub struct SiteShown {
     pub environment: Option<EnvironmentName>,
     /// What holds for everything.
     pub settings: Vec<SiteValue>,
-    /// What holds for each workload of the imported Solutions.
+    /// What holds for the operator of each imported Solution that has one.
     pub workloads: Vec<SiteWorkload>,
+    /// What is chosen and reaches nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What holds for a workload.
@@ -54,7 +59,11 @@ pub async fn show(
         return Err(Obstacle::NoEnvironment(environment.clone()).into());
     }
     let held = state.site.held(environment)?;
-    let solutions: BTreeSet<&SolutionName> = state.records.iter().map(|it| &it.name).collect();
+    let specs = || state.records.iter().map(|it| (&it.name, &it.manifest.spec));
+    let operators = specs().filter(|(_, spec)| spec.operator.is_some());
+    let operators: BTreeSet<&SolutionName> = operators.map(|(name, _)| name).collect();
+    let notes = specs().filter_map(|(name, spec)| held.beside(name, spec));
+    let notes: BTreeSet<String> = notes.collect();
     let workload = |solution: &SolutionName| SiteWorkload {
         solution: solution.clone(),
         workload: OPERATOR,
@@ -63,15 +72,26 @@ pub async fn show(
     Ok(SiteShown {
         environment: environment.cloned(),
         settings: held.settings(),
-        workloads: solutions.into_iter().map(workload).collect(),
+        workloads: operators.into_iter().map(workload).collect(),
+        notes: notes.into_iter().collect(),
     })
 }
 
-/// What the files that the cluster keeps name, and it does not have.
-pub async fn check(cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
+/// What is found of the files that the cluster keeps.
+#[derive(Clone, Debug)]
+pub struct SiteChecked {
+    /// What they name, and it does not have.
+    pub problems: Vec<Obstacle>,
+    /// What they choose, and reaches less than it seems to.
+    pub notes: Vec<String>,
+}
+
+/// Compares the files that the cluster keeps with what it has.
+pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
     let state = ClusterState::read(cluster).await?;
-    let mut all = Vec::new();
+    let (mut all, mut notes) = (Vec::new(), Vec::new());
     for file in state.site.all()? {
+        notes.extend(operators_alone(&file));
         if let Some(environment) = file.environment()
             && state.environment(environment).next().is_none()
         {
@@ -80,7 +100,10 @@ pub async fn check(cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
         }
         all.extend(problems(cluster, &state, &file).await?);
     }
-    Ok(all)
+    Ok(SiteChecked {
+        problems: all,
+        notes,
+    })
 }
 
 /// What a file names that the cluster does not have, as far as this user may look.

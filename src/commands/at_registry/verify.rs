@@ -39,7 +39,6 @@ pub(crate) struct VerifyArguments {
     archive: PathBuf,
 
     /// The version, where a name is given
-    #[arg(conflicts_with = "repair")]
     version: Option<Version>,
 
     /// The registry
@@ -88,6 +87,7 @@ struct ShownFault {
 }
 
 pub(crate) fn run(arguments: &VerifyArguments, output: Output) -> Result<Outcome, Failure> {
+    check_source(arguments.version.as_ref(), arguments.repair)?;
     push_events::begin(&arguments.progress)?;
     let client = vouched::client(&arguments.registry, &arguments.reach)?;
     if let Some(version) = &arguments.version {
@@ -105,6 +105,17 @@ pub(crate) fn run(arguments: &VerifyArguments, output: Output) -> Result<Outcome
         Ok(accepted) => cluster::block_on(verify(arguments, &accepted, &client, output)),
         Err(report) => Ok(refuse(&report, "nothing was read", output)),
     }
+}
+
+/// Refuses to repair without the archive: a registry is not repaired with what it keeps itself.
+fn check_source(version: Option<&Version>, repair: bool) -> Result<(), Failure> {
+    if version.is_none() || !repair {
+        return Ok(());
+    }
+    let failure = Failure::usage(
+        "`--repair` pushes from the archive's file, and with a version there is only what the registry keeps",
+    );
+    Err(failure.hint("`solution registry verify ARCHIVE --repair` takes the file alone; without `--repair`, NAME VERSION only reads"))
 }
 
 type Judged = Result<Accepted, Box<validator::Report>>;

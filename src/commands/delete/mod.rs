@@ -4,7 +4,7 @@ mod plan;
 
 use clap::Args;
 use deployer::Cluster;
-use importer::{Change, Deletion, EvenIfUsed, Run};
+use importer::{Change, Deletion, EvenIfUsed, Registries, Run};
 use registry::Client;
 use schemas::SolutionName;
 
@@ -17,7 +17,7 @@ use super::unimport::COLLECT;
 use super::{give, import, undo};
 use crate::args::{Output, RegistryArguments, RemovalArguments};
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{environment, render};
 
 /// Remove a Solution from the cluster: its operators, its CRDs and all imported versions
 #[derive(Args, Debug)]
@@ -79,9 +79,12 @@ async fn delete(
     output: Output,
 ) -> Result<Outcome, Failure> {
     let solution = &arguments.solution;
-    let clients = clients(arguments, change.cluster).await?;
+    let registries = Registries {
+        clients: clients(arguments, change.cluster).await?,
+        scratch: environment::scratch(),
+    };
     let choices = (even_if_used, arguments.sets.choice());
-    let mut plan = Deletion::plan(change.cluster, solution, choices, clients).await?;
+    let mut plan = Deletion::plan(change.cluster, solution, choices, registries).await?;
     if !plan.freed.is_empty() {
         plan.notes.push(COLLECT.to_owned());
     }

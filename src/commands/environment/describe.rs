@@ -6,7 +6,7 @@ use importer::{
 };
 use schemas::EnvironmentName;
 
-use crate::args::{Output, ReadArguments, choose};
+use crate::args::{Output, ReadArguments};
 use crate::commands::status::{Hinted, show_operator};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -14,8 +14,8 @@ use crate::{cluster, render};
 /// Show one environment in detail: its namespaces, what runs there, and who accepted what
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exits with 1 if an operator is not ready, or does not run the version that it should, as
-`solution status` does.
+Exits with 1 if an operator is not ready, or does not run the version that it should, and with 3 if
+you may not see whether it does, as `solution status` does.
 
 Examples:
   solution environment describe prod
@@ -33,7 +33,11 @@ pub(super) fn run(arguments: &DescribeArguments, output: Output) -> Result<Outco
         Ok(importer::describe_environment(cluster, &arguments.environment).await?)
     })?;
     render::result(output, &described, show);
-    Ok(choose(described.is_ready(), Outcome::Yes, Outcome::No))
+    Ok(match described.is_ready() {
+        Some(true) => Outcome::Yes,
+        Some(false) => Outcome::No,
+        None => Outcome::Unknown,
+    })
 }
 
 fn show(described: &Description) {
@@ -102,7 +106,11 @@ fn operator(deployed: &DeployedOperator) {
     for (name, value) in &deployed.parameters {
         render::line!("    parameter   {name} {value}");
     }
-    if let Some(Consent { id, by, at, lines }) = &deployed.accepted {
+    let accepted = deployed.accepted.as_ref();
+    if let Some(Consent {
+        id, by, at, lines, ..
+    }) = accepted
+    {
         render::line!("    {by} accepted this beyond the environment at {at} (id {id}):");
         for line in lines {
             render::line!("      {line}");

@@ -1,5 +1,6 @@
 //! What `solution import` takes, in the groups of its help.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -211,6 +212,17 @@ pub(crate) struct ImageRegistry {
     pub(super) missing: Missing,
 }
 
+/// As it is typed.
+impl fmt::Display for ImageRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.missing {
+            Missing::Push => "",
+            Missing::Refuse => SERVED,
+        };
+        write!(f, "{scheme}{}", self.address)
+    }
+}
+
 impl FromStr for ImageRegistry {
     type Err = AddressError;
 
@@ -348,4 +360,21 @@ pub(super) enum Adopted {
     Crds,
     /// Objects of the same names as those that the archive carries; they go with the Solution
     Objects,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_is_shown_as_it_is_typed() {
+        for typed in [
+            "registry.example/apps",
+            "serve://10.0.0.2:5000",
+            "serve://h/apps",
+        ] {
+            let registry: ImageRegistry = typed.parse().unwrap();
+            assert_eq!(registry.to_string(), typed);
+        }
+    }
 }

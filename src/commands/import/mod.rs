@@ -109,6 +109,7 @@ pub(crate) async fn carry_out(
     ((then, shown), mapping): ((Then<'_>, Shown), Option<&Mapping<'_>>),
     output: Output,
 ) -> Result<Outcome, Failure> {
+    let verb = request.verb;
     loop {
         let findings = findings.clone();
         let plan = Plan::make(archive, findings, client, cluster, request.clone());
@@ -162,7 +163,7 @@ pub(crate) async fn carry_out(
             map,
         };
         return Ok(give(output, &mapped, |mapped| {
-            show::receipt(mapped.result);
+            show::receipt(verb, mapped.result);
             mapped.show_map();
         }));
     }

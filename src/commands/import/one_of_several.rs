@@ -37,7 +37,7 @@ pub(crate) async fn as_shown(
         let (findings, request) = (findings.clone(), request.clone());
         let plan = Plan::make(accepted, findings, client, cluster, request).await?;
         let found = plan.obstacles().into_iter().next().cloned();
-        let changed = (plan.summary().crds != shown.crds).then_some(Obstacle::Changed);
+        let changed = (!shown.holds(plan.summary())).then_some(Obstacle::Changed);
         if let Some(obstacle) = found.or(changed) {
             plan.give_up(client).await;
             return Err(Error::Refused(obstacle).into());

@@ -16,9 +16,11 @@ const CHART_FIELDS: usize = 5;
 
 /// The plan, for people.
 pub(crate) fn show(plan: &PlanSummary) {
-    let context = plan.context.as_deref().unwrap_or("in-cluster");
+    // The file of a plan has none, and a pod neither.
+    let context = plan.context.as_ref();
+    let context = context.map_or_else(String::new, |it| format!("{it} at "));
     let (server, kubernetes) = (&plan.server, &plan.kubernetes);
-    render::line!("cluster   {context} at {server} (Kubernetes {kubernetes})");
+    render::line!("cluster   {context}{server} (Kubernetes {kubernetes})");
     render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
     registry(
         [&plan.registry, &plan.pull_registry],
@@ -144,8 +146,8 @@ fn target(target: &PlannedTarget) {
         render::line!("cleanup   applied first when it is removed, and awaited: {cleanup}");
     }
     target.later_pods.iter().for_each(later_pods);
-    rights("gained", &target.rights_gained);
-    rights("lost", &target.rights_lost);
+    gained(target);
+    lost(&target.rights_lost);
     if let Some(beyond) = &target.beyond {
         self::beyond(beyond);
     }
@@ -250,17 +252,47 @@ pub(crate) fn warnings(object: &PlannedObject) {
     }
 }
 
-/// Rights that the operator gains or loses; those that are dangerous are marked.
-fn rights(change: &str, rights: &[PlannedRight]) {
-    if rights.is_empty() {
-        return render::line!("rights    {change}: none");
+/// Rights that are gained, those that are dangerous marked, and what is dangerous whoever has rights. It is never said that
+/// nothing is gained beside something that has to be known.
+fn gained(target: &PlannedTarget) {
+    for line in gained_lines(target) {
+        render::line!("{line}");
     }
-    render::line!("rights    {change}:");
+}
+
+fn gained_lines(target: &PlannedTarget) -> Vec<String> {
+    let PlannedTarget {
+        rights_gained: rights,
+        dangers,
+        beyond,
+        ..
+    } = target;
+    let heading = match (rights.is_empty() && dangers.is_empty(), beyond) {
+        (false, _) => "rights    gained:",
+        (true, Some(_)) => "rights    gained: see what reaches beyond the environment",
+        (true, None) => "rights    gained: none",
+    };
+    let rights = rights.iter().map(right);
+    let dangers = dangers.iter().map(|words| format!("        ! {words}"));
+    let heading = [heading.to_owned()].into_iter();
+    heading.chain(rights).chain(dangers).collect()
+}
+
+/// Rights that are lost.
+fn lost(rights: &[PlannedRight]) {
+    if rights.is_empty() {
+        return render::line!("rights    lost: none");
+    }
+    render::line!("rights    lost:");
     for right in rights {
-        render::line(match &right.danger {
-            Some(danger) => format!("        ! {}: lets it {danger}", right.right),
-            None => format!("          {}", right.right),
-        });
+        render::line!("{}", self::right(right));
+    }
+}
+
+fn right(right: &PlannedRight) -> String {
+    match &right.danger {
+        Some(danger) => format!("        ! {}: lets it {danger}", right.right),
+        None => format!("          {}", right.right),
     }
 }
 
@@ -268,8 +300,45 @@ fn rights(change: &str, rights: &[PlannedRight]) {
 fn beyond(beyond: &PlannedBeyond) {
     let accepted = choose(beyond.accepted, "accepted", "to be accepted");
     render::line!("beyond    the environment ({accepted}, id {}):", beyond.id);
+    if beyond.again {
+        render::line!(
+            "          what was accepted before was words; it is asked for once more, for what stands behind them"
+        );
+    }
     for line in &beyond.lines {
-        let mark = choose(line.new, "+", " ");
-        render::line!("        {mark} {}", line.text);
+        let (new, danger) = (choose(line.new, "+", " "), choose(line.danger, "!", " "));
+        render::line!("       {new}{danger} {}", line.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn none_is_never_said_beside_what_is_dangerous() {
+        let target = |dangers: Value, beyond: Value| {
+            let target = json!({
+                "environment": "prod", "namespace": "prod", "running": null,
+                "rightsGained": [], "rightsLost": [], "dangers": dangers, "beyond": beyond,
+                "objects": [], "removed": [],
+            });
+            gained_lines(&serde_json::from_value(target).unwrap())
+        };
+        let opened = "Service prod/web is open on a port of every node (NodePort)";
+        let beyond =
+            json!({ "id": "1", "accepted": true, "lines": [{ "text": "a", "new": false }] });
+        assert_eq!(target(json!([]), Value::Null), ["rights    gained: none"]);
+        assert_eq!(
+            target(json!([opened]), Value::Null),
+            [
+                "rights    gained:".to_owned(),
+                format!("        ! {opened}")
+            ]
+        );
+        let all = target(json!([]), beyond);
+        assert!(!all.concat().contains("none"), "{all:?}");
     }
 }

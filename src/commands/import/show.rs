@@ -1,6 +1,6 @@
 //! How a plan, its progress, its obstacles and its receipt are shown.
 
-use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Pushed, Receipt, Unseen};
+use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Pushed, Receipt, Unseen, Verb};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -69,12 +69,13 @@ pub(super) fn sent(
     format!("{sent}, {begun} of them from where an earlier import ended ({there} were there)")
 }
 
-/// What was done, for people.
-pub(super) fn receipt(receipt: &Receipt) {
+/// Shows what a verb has done, for people.
+pub(super) fn receipt(verb: Verb, receipt: &Receipt) {
     let blobs = sent(&receipt.pushed);
     let changed = render::count(receipt.objects.len(), "object");
     let (solution, removed) = (&receipt.solution, receipt.removed.len());
-    render::line!("{solution} is imported: {blobs}, {changed} changed, {removed} removed");
+    let done = done(verb);
+    render::line!("{solution} {done}: {blobs}, {changed} changed, {removed} removed");
     if !receipt.activated.is_empty() {
         let crds = render::list(&receipt.activated);
         render::line!("its CRDs are active: {crds}");
@@ -83,4 +84,38 @@ pub(super) fn receipt(receipt: &Receipt) {
         render::line!("it is ready in environment {environment}, namespace {namespace}");
     }
     show_revision(receipt.revision);
+}
+
+/// What a version is once a verb has ended well that plans as an import does.
+fn done(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Deploy => "is deployed",
+        Verb::Rollback => "is deployed again",
+        Verb::Activate => "is activated",
+        Verb::Import
+        | Verb::Undeploy
+        | Verb::Deactivate
+        | Verb::Unimport
+        | Verb::Delete
+        | Verb::CreateEnvironment
+        | Verb::DeleteEnvironment
+        | Verb::SetSite => "is imported",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_verb_says_what_it_did() {
+        let words = [Verb::Import, Verb::Activate, Verb::Deploy, Verb::Rollback].map(done);
+        let expected = [
+            "is imported",
+            "is activated",
+            "is deployed",
+            "is deployed again",
+        ];
+        assert_eq!(words, expected);
+    }
 }

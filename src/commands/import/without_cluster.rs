@@ -19,10 +19,11 @@ use crate::{registries, render};
 /// Plans and pushes. The registry is named on the command line: the site's file lies in a cluster.
 pub(super) fn run(
     arguments: &Arguments,
-    ImageRegistry { address, missing }: &ImageRegistry,
+    registry: &ImageRegistry,
     (accepted, findings): (Accepted, Vec<Finding>),
     output: Output,
 ) -> Result<Outcome, Failure> {
+    let ImageRegistry { address, missing } = registry;
     let registries = &arguments.registries;
     let request = PushRequest {
         pull_registry: registries.pull_registry.clone(),
@@ -37,7 +38,7 @@ pub(super) fn run(
     let (then, _) = arguments.planning.choices();
     cluster::block_on(async {
         let plan = PushPlan::make(&accepted, findings, &client, &request).await?;
-        carry_out(plan, &client, (then, map), output).await
+        carry_out(plan, (&client, registry), (then, map), output).await
     })
 }
 
@@ -59,7 +60,7 @@ pub(super) fn mapping<'a>(
 
 async fn carry_out(
     plan: PushPlan,
-    client: &Client,
+    (client, registry): (&Client, &ImageRegistry),
     (then, map): (Then<'_>, Result<ShownMap, Failure>),
     output: Output,
 ) -> Result<Outcome, Failure> {
@@ -99,7 +100,7 @@ async fn carry_out(
         map: Some(map),
     };
     Ok(give(output, &mapped, |mapped| {
-        done(mapped.result);
+        done(mapped.result, registry);
         mapped.show_map();
     }))
 }
@@ -119,11 +120,11 @@ fn show(plan: &PushSummary) {
 }
 
 /// What was done, for people.
-fn done(receipt: &PushReceipt) {
+fn done(receipt: &PushReceipt, registry: &ImageRegistry) {
     let PushReceipt { plan, pushed } = receipt;
     let sent = super::show::sent(pushed);
-    let (solution, registry) = (&plan.solution, &plan.registry);
-    render::line!("the images of {solution} are in {registry}: {sent}");
+    let (solution, address) = (&plan.solution, &plan.registry);
+    render::line!("the images of {solution} are in {address}: {sent}");
     if plan.needs_cluster.is_empty() {
         return;
     }

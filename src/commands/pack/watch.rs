@@ -87,6 +87,10 @@ fn chart(release: &ReleaseName, remark: ChartRemark) -> String {
                 on.unwrap_or_default()
             )
         }
+        ChartRemark::Untagged(found, place) => format!(
+            "the value `{}` of the chart `{release}` is an image of `{}`, and {place} names it without a tag: if a program adds one, add the image to spec.images",
+            found.path, found.repository
+        ),
         ChartRemark::ForScanners(images) => format!(
             "the chart `{release}` lists images that are not carried, by `artifacthub.io/images` in its Chart.yaml: {}; if a site may pull them, add them to spec.images",
             listed(&images)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use importer::SiteChecked;
 use schemas::EnvironmentName;
 use serde_json::json;
 
@@ -37,18 +38,29 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.file {
-        read(path, arguments.environment.as_ref())?;
-        return Ok(give(output, &json!({ "file": path }), |_| {
+        let file = read(path, arguments.environment.as_ref())?;
+        let notes: Vec<String> = importer::operators_alone(&file).into_iter().collect();
+        let result = json!({ "file": path, "notes": &notes });
+        return Ok(give(output, &result, |_| {
             render::line!("`{}` can be used as the site's file", path.display());
+            show(&notes);
         }));
     }
-    let problems = cluster::read(&arguments.cluster, async |cluster| {
+    let SiteChecked { problems, notes } = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::check_site(cluster).await?)
     })?;
     if !problems.is_empty() {
         return Ok(refuse(output, json!({}), &problems));
     }
-    Ok(give(output, &json!({ "obstacles": [] }), |_| {
+    let result = json!({ "obstacles": [], "notes": &notes });
+    Ok(give(output, &result, |_| {
         render::line("the cluster has all that the site's files name");
+        show(&notes);
     }))
+}
+
+fn show(notes: &[String]) {
+    for note in notes {
+        render::note!("note: {note}");
+    }
 }

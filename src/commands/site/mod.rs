@@ -15,7 +15,7 @@ use crate::args::Output;
 use crate::disk;
 use crate::failure::{Failure, Outcome};
 
-/// Choose the registry, and how workloads run at this site: resources, nodes, proxies, labels
+/// Choose the registry, and how operators run at this site: resources, nodes, proxies, labels
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 The cluster keeps one file for all environments, and one for each environment that has its own: what

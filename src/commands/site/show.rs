@@ -36,13 +36,16 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 fn show(shown: &SiteShown) {
     let chosen = shown.workloads.iter().any(|it| !it.values.is_empty());
-    if shown.settings.is_empty() && !chosen {
-        return render::line("nothing is chosen; `solution site set FILE` keeps a site's file");
+    if shown.settings.is_empty() && !chosen && shown.notes.is_empty() {
+        render::line("nothing is chosen; `solution site set FILE` keeps a site's file");
     }
     shown.settings.iter().for_each(value);
     for workload in shown.workloads.iter().filter(|it| !it.values.is_empty()) {
         render::line!("{} {}", workload.solution, workload.workload);
         workload.values.iter().for_each(value);
+    }
+    for note in &shown.notes {
+        render::note!("note: {note}");
     }
 }
 

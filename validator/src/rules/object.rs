@@ -132,8 +132,8 @@ fn is_namespace(text: &str) -> bool {
     name.parse::<Namespace>().is_ok()
 }
 
-/// What an archive has no business to bring.
-fn forbidden(document: &Value) -> impl Iterator<Item = String> {
+/// What an archive has no business to bring, whatever else the document has that is put in order when it is packed.
+pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     let secret = kind_of(document) == ("v1", "Secret") && has_data(document);
     let shared = is_definition(document) && !converts_by_webhook(document);
     let own = [

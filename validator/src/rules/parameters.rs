@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder};
-use schemas::{Parameter, ParameterName, ParameterType};
+use schemas::{Parameter, ParameterName, ParameterType, pattern_weight};
 use serde_json::Value;
 
 use super::Problem;
-use crate::limits::{PARAMETERS, PATTERN, PATTERN_NESTING, PATTERN_SIZE};
+use crate::limits::{
+    PARAMETERS, PATTERN, PATTERN_NESTING, PATTERN_SIZE, PATTERN_SMALL, PATTERNS_LARGE,
+    PATTERNS_WEIGHT,
+};
 
 /// The integers that all readers of JSON take exactly (RFC 8259, 6).
 const INTEGERS: std::ops::RangeInclusive<i64> = -(1 << 53)..=1 << 53;
@@ -17,12 +20,28 @@ pub fn parameters(
     parameters: &BTreeMap<ParameterName, Parameter>,
 ) -> impl Iterator<Item = Problem> + '_ {
     let many = (parameters.len() > PARAMETERS).then_some(Problem::Parameters(parameters.len()));
-    let each = parameters.iter().take(PARAMETERS);
+    let patterns = parameters.values().take(PARAMETERS);
+    let is_much = is_much(patterns.filter_map(|it| it.pattern.as_deref()));
+    let much = is_much.then_some(Problem::Patterns);
+    let each = parameters.iter().take(if is_much { 0 } else { PARAMETERS });
     let each = each.flat_map(|(name, parameter)| {
         let words = check(parameter).into_iter();
         words.map(|words| Problem::Parameter(name.clone(), words))
     });
-    many.into_iter().chain(each)
+    many.into_iter().chain(much).chain(each)
+}
+
+/// Whether patterns take long to compile, all together: classes of Unicode cost much before their size counts.
+fn is_much<'a>(patterns: impl Iterator<Item = &'a str>) -> bool {
+    let (mut weight, mut large) = (0, 0);
+    for pattern in patterns.filter(|it| it.len() <= PATTERN) {
+        weight += pattern_weight(pattern);
+        if weight > PATTERNS_WEIGHT {
+            return true;
+        }
+        large += usize::from(compiled_within(pattern, PATTERN_SMALL).is_none());
+    }
+    large > PATTERNS_LARGE
 }
 
 /// Why a parameter does not take a value. The value itself is not told: it may be nobody's to see.
@@ -152,13 +171,15 @@ fn values(parameter: &Parameter) -> Vec<String> {
 
 /// The pattern, if it is one that is cheap to match (Rust's `regex` is linear, as RE2 is).
 fn compiled(pattern: &str) -> Option<Regex> {
+    compiled_within(pattern, PATTERN_SIZE)
+}
+
+fn compiled_within(pattern: &str, size: usize) -> Option<Regex> {
     if pattern.len() > PATTERN {
         return None;
     }
     let mut builder = RegexBuilder::new(pattern);
-    let builder = builder
-        .size_limit(PATTERN_SIZE)
-        .dfa_size_limit(PATTERN_SIZE);
+    let builder = builder.size_limit(size).dfa_size_limit(size);
     builder.nest_limit(PATTERN_NESTING).build().ok()
 }
 
@@ -309,6 +330,29 @@ mod tests {
             many,
             ["spec.parameters has 257 parameters; at most 256 are read"]
         );
+    }
+
+    #[test]
+    fn patterns_are_bounded_together() {
+        let of = |pattern: &str, count: usize| {
+            let text = format!("{{type: string, pattern: '{pattern}'}}");
+            let all = (0..count).map(|number| {
+                let name = format!("p{number}").parse().unwrap();
+                (name, parameter(&text))
+            });
+            let problems: Vec<String> = parameters(&all.collect())
+                .map(|it| it.to_string())
+                .collect();
+            problems.len()
+        };
+        let large = "[a-z]{5000}";
+        assert_eq!(of(large, PATTERNS_LARGE), 0);
+        assert_eq!(of(large, PATTERNS_LARGE + 1), 1);
+        assert_eq!(of("^[a-z]+$", PARAMETERS), 0);
+        assert_eq!(of(r"^\w+$", PATTERNS_WEIGHT.min(PATTERNS_LARGE)), 0);
+        // None of them is compiled: each takes a second.
+        let folded = format!("(?i){}", r"\W".repeat(500));
+        assert_eq!(of(&folded, PARAMETERS), 1);
     }
 
     #[test]

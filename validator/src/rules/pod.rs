@@ -68,7 +68,7 @@ const HANDLERS: [&str; 5] = [
 
 /// What pods do beyond their namespace, to be read after "its pods". `pod` has their `metadata` and `spec`.
 #[must_use]
-pub fn beyond_namespace(pod: &Value) -> Vec<String> {
+pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
     let spec = pod.get("spec").unwrap_or(&Value::Null);
     let mut found = Vec::new();
     for (field, words) in [

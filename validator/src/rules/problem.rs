@@ -13,7 +13,8 @@ use crate::catalogue::{FindingInfo, charts, images, manifest, manifests, operato
 use crate::finding::Findings;
 use crate::limits::{
     CHARTS, OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS,
-    OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS,
+    OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS, PATTERN_SMALL, PATTERNS_LARGE,
+    PATTERNS_WEIGHT,
 };
 
 /// One thing that is wrong with a document.
@@ -178,6 +179,11 @@ pub enum Problem {
     /// More parameters than are read.
     #[error("spec.parameters has {0} parameters; at most {PARAMETERS} are read")]
     Parameters(usize),
+    /// Patterns of parameters that take long to compile.
+    #[error(
+        "spec.parameters has patterns that are too large together: at most {PATTERNS_LARGE} compile to more than {PATTERN_SMALL} bytes, and they have at most {PATTERNS_WEIGHT} classes of Unicode"
+    )]
+    Patterns,
     /// More bytes in the files of objects than are read.
     #[error("the files have {0} bytes; at most {OBJECT_FILES} are read")]
     ObjectBytes(u64),
@@ -239,7 +245,7 @@ impl Problem {
             Self::Set(..) => &manifests::SETS,
             Self::Chart(..) | Self::Charts(_) => &charts::RELEASE,
             Self::ValuesPlaceholder(..) => &charts::PLACEHOLDER,
-            Self::Parameter(..) | Self::Parameters(_) => &manifests::PARAMETER,
+            Self::Parameter(..) | Self::Parameters(_) | Self::Patterns => &manifests::PARAMETER,
             Self::ObjectBytes(_) | Self::Objects(_) | Self::ObjectValues | Self::ObjectText => {
                 &manifests::BUDGET
             }

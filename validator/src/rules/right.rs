@@ -3,17 +3,35 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::danger::{Danger, TABLE};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::danger::{Danger, RBAC, TABLE};
 use super::part::{Part, Resource, Thing};
-use super::words;
+use super::{group_of, kind_of, text, words};
 
 /// Where a right holds.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reach {
     /// In this namespace.
     Namespace(String),
     /// In all namespaces, and on what is in none.
     Cluster,
+}
+
+impl Reach {
+    /// Returns where a binding gives what it gives; none if the object is no binding.
+    pub(super) fn of(binding: &Value) -> Option<Self> {
+        match (group_of(binding), kind_of(binding).1) {
+            (RBAC, "ClusterRoleBinding") => Some(Self::Cluster),
+            (RBAC, "RoleBinding") => {
+                let namespace = text(binding, "/metadata/namespace").unwrap_or_default();
+                Some(Self::Namespace(namespace.to_owned()))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Reach {
@@ -27,19 +45,21 @@ impl fmt::Display for Reach {
 
 /// Verbs on one resource of one group, or on one path, for all objects or for those of some names, within a reach.
 /// [`fmt::Display`] says it in plain words.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Right {
     pub(super) reach: Reach,
     pub(super) object: Things,
     pub(super) verbs: BTreeSet<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) enum Things {
     Resource {
         group: String,
         resource: String,
         /// The only objects meant; all when empty.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         names: BTreeSet<String>,
     },
     Url(String),

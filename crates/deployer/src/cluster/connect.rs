@@ -4,14 +4,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use http::Method;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use watch::Listener;
 
-use super::wire::credentials_problem;
+use super::wire::{Call, credentials_problem};
 use super::{Cluster, ServerVersion};
-use crate::error::{Error, Source, bounded};
+use crate::error::{Error, Source, bounded, cut};
+use crate::limits;
 
 /// Where the address and the credentials come from.
 #[derive(Debug, Clone)]
@@ -41,7 +46,7 @@ pub struct Connect {
 
 impl Cluster {
     /// Connects and asks for the version, so that a wrong address, certificate or credential is known at once. Must be
-    /// called in a tokio runtime.
+    /// called in a tokio runtime. Whoever waits no longer has left it, whatever a credential plugin is doing.
     pub async fn connect(connect: &Connect) -> Result<Self, Error> {
         install_crypto();
         let (mut config, context) = match &connect.account {
@@ -60,14 +65,25 @@ impl Cluster {
             .to_string()
             .trim_end_matches('/')
             .to_owned();
-        let builder =
-            ClientBuilder::try_from(config).map_err(|source| setup_error(&server, source))?;
+        let client = client(config, &server, limits::CREDENTIALS).await?;
         let how = (connect.timeout, connect.listener.clone());
-        let cluster = Self::with_client(builder.build(), how, context, server).await?;
+        let cluster = Self::with_client(client, how, context, server).await?;
         Ok(Self {
             kubeconfig,
             ..cluster
         })
+    }
+
+    /// Who we are, as the server calls us. None where it does not say: its users' names are then of no use to anybody.
+    pub async fn username(&self) -> Option<String> {
+        let (doing, group) = ("ask who we are", "authentication.k8s.io/v1");
+        let path = format!("/apis/{group}/selfsubjectreviews");
+        let review = json!({ "apiVersion": group, "kind": "SelfSubjectReview" });
+        let call = Call::json(Method::POST, path, &review, doing).ok()?;
+        let answer: Value = self.call(&call).await.ok()?.parse(doing).ok()?;
+        let name = answer.pointer("/status/userInfo/username")?.as_str()?;
+        let name = cut(name, limits::MAX_SHOWN_VALUE);
+        (!name.is_empty()).then_some(name)
     }
 
     /// The same with a client that is there already.
@@ -113,6 +129,26 @@ impl Cluster {
                 problem: bounded(&format!("not a version: {}.{}", answer.major, answer.minor)),
             }),
         }
+    }
+}
+
+/// A client with the credentials that the kubeconfig's plugin gives, which is waited for in a thread of its own.
+async fn client(
+    config: kube::Config,
+    server: &str,
+    longest: Duration,
+) -> Result<kube::Client, Error> {
+    let build = move || ClientBuilder::try_from(config).map(ClientBuilder::build);
+    match timeout(longest, spawn_blocking(build)).await {
+        Ok(Ok(client)) => client.map_err(|source| setup_error(server, source)),
+        Ok(Err(error)) => Err(Error::Setup {
+            server: server.to_owned(),
+            source: Source::from(error),
+        }),
+        Err(_) => Err(Error::Timeout {
+            doing: format!("get credentials for {server}"),
+            after: longest,
+        }),
     }
 }
 
@@ -239,8 +275,11 @@ fn setup_error(server: &str, error: kube::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
 
     const FIRST: &str = "
 apiVersion: v1
@@ -305,6 +344,46 @@ users: [{name: me, user: {token: very-secret}}]
         let error = from_files(&paths, None).await.unwrap_err();
         assert!(error.to_string().contains("cannot be parsed"), "{error}");
         assert!(!format!("{error:?}").contains("very-secret"));
+    }
+
+    #[tokio::test]
+    async fn a_plugin_that_takes_long_is_not_waited_for() {
+        let plugin = "
+users: [{name: me, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ['2'], interactiveMode: Never}}}]
+current-context: one
+";
+        let (_dir, paths) = files(&[plugin, FIRST]);
+        let began = Instant::now();
+        let (config, _) = from_files(&paths, None).await.unwrap();
+        let refused = client(config, "https://first.test", Duration::from_millis(50)).await;
+        assert!(matches!(refused, Err(Error::Timeout { .. })));
+        assert!(
+            began.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+
+    #[tokio::test]
+    async fn the_server_says_who_we_are() {
+        for (status, answer, name) in [
+            (
+                201,
+                json!({"status": {"userInfo": {"username": "alice"}}}),
+                Some("alice"),
+            ),
+            (201, json!({"status": {"userInfo": {"username": ""}}}), None),
+            (404, json!({}), None),
+            (403, json!({}), None),
+        ] {
+            let (cluster, seen) = cluster(move |_| Answer::json(status, &answer)).await;
+            assert_eq!(cluster.username().await.as_deref(), name, "{status}");
+            let asked = seen.lock().unwrap().remove(0);
+            assert_eq!(
+                asked.path,
+                "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+            );
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn images_are_found_in_pods_of_every_kind_and_where_names_say_so() {
 apiVersion: batch/v1
 kind: CronJob
 metadata: {name: a}
-spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: 'r.test/cron:1'}]}}}}}
+spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: 'r.test/cron:1', args: [--engine-image, 'org/engine:v1', 'org/none:v1', '--web-image=org/web:v1']}]}}}}}
 ---
 apiVersion: apps/v1
 kind: DaemonSet
@@ -61,11 +61,13 @@ spec: {image: 'r.test/thing:1', proxyImage: 'r.test/proxy:1', text: 'r.test/text
             "app:v1.2.3",
             "cron:1",
             "data:latest",
+            "engine:v1",
             "init:latest",
             "map:1",
             "proxy:1",
             "set:1",
-            "thing:1"
+            "thing:1",
+            "web:v1"
         ]
     );
     assert_eq!(abouts(&tree), ["`r.test/about:1`", "`r.test/text:1`"]);
@@ -169,6 +171,88 @@ fn a_name_is_what_the_parts_are_named_after_and_a_version_what_most_have() {
     let error = try_carry(&workload("web", "", "latest")).unwrap_err();
     let is_told = |error: &ReleaseError| matches!(error, ReleaseError::NoVersion(found) if found == "`latest`");
     assert!(is_told(&error), "{error}");
+}
+
+/// In the shape of rook: a part of it comes first, and alone has a label with its version.
+#[test]
+fn the_version_of_a_part_is_not_that_of_the_release() {
+    let workload = |name: &str, labels: &str, images: &[&str]| {
+        let containers = images.iter().map(|it| format!("{{image: '{it}'}}"));
+        let containers = containers.collect::<Vec<_>>().join(", ");
+        format!(
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: rock-sea, labels: {{{labels}}}}}\nspec: {{template: {{spec: {{containers: [{containers}]}}}}}}\n"
+        )
+    };
+    let part = workload(
+        "sea-csi-controller",
+        "app.kubernetes.io/name: sea-csi, app.kubernetes.io/version: v1.0.4",
+        &["r.test/sea/csi:v1.0.4"],
+    );
+    let own = "app.kubernetes.io/part-of: rock-sea-operator";
+    for (own, version) in [
+        // The image is called like the release, or its workload is.
+        (
+            workload("rock-sea-operator", own, &["r.test/rock/sea:v1.20.6"]),
+            Some("1.20.6"),
+        ),
+        (
+            workload(
+                "rock-sea-operator",
+                own,
+                &["r.test/all:v1.20.6", "r.test/proxy:v0.9.0"],
+            ),
+            Some("1.20.6"),
+        ),
+        // Its own label says it, whatever the image is.
+        (
+            workload(
+                "rock-sea-operator",
+                &format!("{own}, app.kubernetes.io/version: 1.20.6"),
+                &["r.test/rock/sea:v9.0.0"],
+            ),
+            Some("1.20.6"),
+        ),
+        // Nobody can tell.
+        (workload("manager", own, &["r.test/all:v1.20.6"]), None),
+        (
+            workload("rock-sea-operator", own, &["r.test/rock/sea:master"]),
+            None,
+        ),
+    ] {
+        match (try_carry(&(part.clone() + &own)), version) {
+            (Ok(tree), Some(version)) => assert_eq!(tree.id.version().to_string(), version),
+            (Err(ReleaseError::NoVersion(found)), None) => {
+                assert!(found.contains("1.0.4"), "{found}");
+            }
+            (made, _) => panic!("{version:?}: {made:?}"),
+        }
+    }
+    // Parts that are released together have one version.
+    let together = |name: &str| {
+        let image = format!("r.test/{name}:v1.2.0");
+        workload(name, "", &[&image, "r.test/proxy:v0.9.0"])
+    };
+    let tree = carried(&(together("web") + &together("db")));
+    assert_eq!(tree.id.version().to_string(), "1.2.0");
+}
+
+/// In the shape of metallb: a definition with webhook conversion travels in a set, and `pack` takes it.
+#[test]
+fn it_is_only_said_that_pack_refuses_what_it_refuses() {
+    let definition = "---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: peers.shop.test, creationTimestamp: null}
+spec:
+  group: shop.test
+  scope: Namespaced
+  names: {kind: Peer, plural: peers}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: apps, path: /convert}}}}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+status: {conditions: []}
+";
+    let tree = carried(&(DEPLOYMENT.to_owned() + definition));
+    assert!(abouts(&tree).is_empty(), "{:?}", tree.notes);
 }
 
 #[test]

@@ -146,6 +146,17 @@ impl FiledRequest {
         })
     }
 
+    /// The same without ids that the plan does not show: they accept nothing of it, and nobody could say what.
+    pub(super) fn accepting(mut self, shown: Option<&str>) -> Self {
+        self.accepted.retain(|id| shown == Some(id.as_str()));
+        self
+    }
+
+    /// Whether nothing is accepted but what the plan shows.
+    pub(super) fn accepts_only(&self, shown: Option<&str>) -> bool {
+        self.accepted.iter().all(|id| shown == Some(id.as_str()))
+    }
+
     /// The same asked by somebody else.
     pub(super) fn by(
         self,

@@ -3,12 +3,14 @@
 //!
 //! What could be done to such a file, and where it stops: it is applied to another cluster, or with another archive
 //! (both are named in it); what it shows was changed to look harmless, or what would be written was, before it was
-//! signed (both are compared with the new plan, down to the live state of each object); the cluster moved in between
+//! signed (both are compared with the new plan, down to the live state of each object; but the differences of what a
+//! chart makes by chance cannot be); the cluster moved in between
 //! (likewise); it is edited after it was signed (the signature, which is not this crate's business). There is no
 //! password in it: a plan that holds one has no file.
 
 mod asked;
 mod decided;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,13 +23,15 @@ use sha2::{Digest as _, Sha256};
 use self::asked::FiledRequest;
 use self::decided::Decided;
 pub(crate) use self::decided::live_digest;
+use self::shown::{as_shown, told_otherwise};
 use crate::model::error::Error;
 use crate::model::obstacle::named;
 use crate::model::parameters::ValueSource;
 use crate::model::request::{Allowed, HelmProgram, Request};
 use crate::model::writer::Writer;
 use crate::plan::Ready;
-use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject, PlannedTarget};
+use crate::plan::notes::of_network;
+use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject};
 
 /// The form of these files.
 const VERSION: u64 = 1;
@@ -106,6 +110,9 @@ pub enum Moved {
     /// What the cluster's records say, or which signers count.
     #[error("since the plan was made, there were changes to what the site's records say of {0}")]
     Records(SolutionId),
+    /// These other things are told otherwise.
+    #[error("what is planned now is not what the file shows: {0}")]
+    Told(String),
     /// Something else that the file shows.
     #[error("what is planned now is not what the file shows")]
     Otherwise,
@@ -124,10 +131,24 @@ impl Ready<'_> {
             cluster: identity(cluster).await?,
             solution: self.asked.id.clone(),
             archive_id: self.asked.record.archive_id,
-            summary: self.summary.clone(),
-            request: FiledRequest::of(request)?,
+            summary: self.filed_summary(),
+            request: FiledRequest::of(request)?.accepting(shown(&self.summary)),
             decided: Decided::of(&self.asked, &self.decision)?,
         })
+    }
+
+    /// What the file shows: without what is for whoever applies it to say, by which context he reaches the cluster, by which
+    /// Helm charts are installed, and whether he waits for nodes.
+    fn filed_summary(&self) -> PlanSummary {
+        let mut summary = self.summary.clone();
+        summary.context = None;
+        if let Some(target) = &mut summary.target {
+            target.helm = None;
+        }
+        let deployment = self.decision.deployment.as_ref();
+        let awaited = deployment.and_then(|it| of_network(it, self.asked.request.nodes));
+        summary.notes.retain(|note| Some(note) != awaited.as_ref());
+        summary
     }
 
     /// A sensitive parameter whose value is given.
@@ -151,6 +172,12 @@ impl Ready<'_> {
             && deployments
                 .all(|it| it.standing.as_ref() == Some(&it.deployed) && !it.changes_cleanup)
     }
+}
+
+/// The id of what reaches beyond the environment, as a plan shows it.
+fn shown(summary: &PlanSummary) -> Option<&str> {
+    let beyond = summary.target.as_ref()?.beyond.as_ref()?;
+    Some(beyond.id.as_str())
 }
 
 /// What tells a cluster from all others.
@@ -236,7 +263,8 @@ impl PlanFile {
     /// is named nowhere here: what differs and is not known to be of no account has moved.
     #[must_use]
     pub fn moved(&self, anew: &Self) -> Vec<Moved> {
-        if *self == self.as_shown_by(anew.clone()) {
+        let anew = self.as_shown_by(anew.clone());
+        if *self == anew {
             return Vec::new();
         }
         let mut moved = Vec::new();
@@ -247,60 +275,23 @@ impl PlanFile {
         if self.decided.records != anew.decided.records {
             moved.push(Moved::Records(self.solution.clone()));
         }
+        let told = told_otherwise(&self.summary, &anew.summary);
+        if !told.is_empty() {
+            moved.push(Moved::Told(told.join(", ")));
+        }
         if moved.is_empty() {
             moved.push(Moved::Otherwise);
         }
         moved
     }
 
-    /// A plan that was made anew, but for what may differ: who plans when and from where, and what he is told besides.
+    /// A plan that was made anew, but for who plans when, and what no two plans show alike.
     fn as_shown_by(&self, anew: Self) -> Self {
-        let PlanSummary {
-            context,
-            server,
-            kubernetes,
-            images_present,
-            bytes_to_push,
-            notes,
-            findings,
-            ..
-        } = self.summary.clone();
-        let mut anew = anew;
-        self.show_charts(&mut anew.summary);
         Self {
             by: self.by.clone(),
             at: self.at,
-            summary: PlanSummary {
-                context,
-                server,
-                kubernetes,
-                images_present,
-                bytes_to_push,
-                notes,
-                findings,
-                ..anew.summary
-            },
+            summary: as_shown(&self.summary, anew.summary),
             ..anew
-        }
-    }
-}
-
-impl PlanFile {
-    /// What charts make by chance is another thing each time they are rendered: of what is the same object with the same
-    /// fate, the difference is shown as before. What decides it is what goes in. By which Helm is for who applies it to say.
-    fn show_charts(&self, anew: &mut PlanSummary) {
-        if let (Some(shown), Some(now)) = (&self.summary.target, &mut anew.target) {
-            now.helm.clone_from(&shown.helm);
-        }
-        let charts = |target: &PlannedTarget| target.releases.clone();
-        let shown = self.summary.target.as_ref().map(charts).unwrap_or_default();
-        let now = anew.target.iter_mut().flat_map(|it| &mut it.releases);
-        for (shown, now) in shown.iter().zip(now) {
-            for (shown, now) in shown.objects.iter().zip(&mut now.objects) {
-                if (&shown.object, &shown.action) == (&now.object, &now.action) {
-                    now.diff.clone_from(&shown.diff);
-                }
-            }
         }
     }
 }
@@ -354,6 +345,9 @@ impl TryFrom<Filed> for PlanFile {
             object.live = filed.live;
         }
         summary.defaults = filed.defaults;
+        if !filed.request.accepts_only(shown(&summary)) {
+            return Err("an id is accepted that the plan does not show");
+        }
         Ok(Self {
             by: filed.planned_by,
             at: filed.planned_at,

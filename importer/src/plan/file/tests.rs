@@ -15,7 +15,7 @@ use crate::model::request::{
 };
 use crate::model::writer::Turn;
 use crate::plan::hidden::Hidden;
-use crate::plan::summary::PlannedTarget;
+use crate::plan::summary::{PlannedBeyond, PlannedChart, PlannedTarget};
 
 fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
     PlannedObject {
@@ -40,7 +40,13 @@ fn summary() -> PlanSummary {
             running: Some("0.9.0".parse().unwrap()),
             rights_gained: Vec::new(),
             rights_lost: Vec::new(),
-            beyond: None,
+            dangers: Vec::new(),
+            beyond: Some(PlannedBeyond {
+                id: "1234".to_owned(),
+                accepted: true,
+                again: false,
+                lines: Vec::new(),
+            }),
             pull_proof: None,
             site: Vec::new(),
             parameters: Vec::new(),
@@ -63,7 +69,7 @@ fn summary() -> PlanSummary {
 
 fn writer() -> Writer {
     Writer {
-        name: "test".to_owned(),
+        name: Arc::new(|_| "test".to_owned()),
         person: "alice@desk".to_owned(),
         clock: Arc::new(|| std::time::SystemTime::UNIX_EPOCH),
         gone: Gone::by(|_| false),
@@ -155,6 +161,18 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
 }
 
 #[test]
+fn only_what_a_plan_shows_is_accepted_in_its_file() {
+    let mut asked = request(PullLogin::Keep, 1);
+    asked.accepted.insert("5678".to_owned());
+    let accepted = |shown| {
+        let filed = FiledRequest::of(&asked).unwrap().accepting(shown);
+        serde_json::to_value(filed).unwrap()["accepted"].clone()
+    };
+    assert_eq!(accepted(Some("1234")), json!(["1234"]));
+    assert_eq!(accepted(None), json!([]));
+}
+
+#[test]
 fn a_plan_with_a_password_has_no_file() {
     let login = Login {
         host: "pull.test".to_owned(),
@@ -177,6 +195,8 @@ fn what_is_no_plan_of_this_program_is_refused() {
         ("/request/registry", json!("a b")),
         ("/request/allowed/replace", json!("perhaps")),
         ("/objects", json!([])),
+        ("/request/accepted", json!(["1234", "5678"])),
+        ("/plan/target/beyond", json!(null)),
     ] {
         let refused = edited(|file| {
             let (parent, key) = path.rsplit_once('/').unwrap();
@@ -189,14 +209,113 @@ fn what_is_no_plan_of_this_program_is_refused() {
 }
 
 #[test]
-fn whoever_plans_again_and_what_he_is_told_besides_is_of_no_account() {
+fn who_plans_again_and_what_was_pushed_meanwhile_is_of_no_account() {
     let mut anew = file();
     anew.by = "bob@desk".to_owned();
     anew.at = StatementTime::from_unix(1_700_000_000).unwrap();
-    anew.summary.context = Some("bob".to_owned());
     anew.summary.bytes_to_push = 0;
-    anew.summary.notes = vec!["a node is not ready".to_owned()];
+    anew.summary.images_present = 1;
     assert_eq!(file().moved(&anew), []);
+}
+
+fn finding() -> validator::Finding {
+    validator::Finding {
+        id: validator::FINDINGS[0].id,
+        severity: validator::Severity::Warning,
+        place: String::new(),
+        message: "m".to_owned(),
+        fix: validator::FINDINGS[0].fix,
+    }
+}
+
+#[test]
+fn whatever_a_file_tells_comes_out_so_or_it_is_named() {
+    let of = summary;
+    let notes = vec!["all is well".to_owned()];
+    let told = [
+        (
+            "the context",
+            PlanSummary {
+                context: Some("staging".to_owned()),
+                ..of()
+            },
+        ),
+        (
+            "the server's address",
+            PlanSummary {
+                server: "https://b.test".to_owned(),
+                ..of()
+            },
+        ),
+        (
+            "the version of Kubernetes",
+            PlanSummary {
+                kubernetes: "v1".to_owned(),
+                ..of()
+            },
+        ),
+        ("the notes", PlanSummary { notes, ..of() }),
+        (
+            "the findings about the archive",
+            PlanSummary {
+                findings: vec![finding()],
+                ..of()
+            },
+        ),
+        (
+            "what is to be pushed",
+            PlanSummary {
+                bytes_to_push: 1,
+                ..of()
+            },
+        ),
+    ];
+    for (name, summary) in told {
+        let lying = PlanFile { summary, ..file() };
+        let moved = lying.moved(&file());
+        assert_eq!(moved, [Moved::Told(name.to_owned())]);
+    }
+}
+
+#[test]
+fn only_what_a_chart_makes_by_chance_is_shown_as_before() {
+    let with = |random: &[&str], diff: &str| {
+        let mut file = file();
+        let chart = PlannedChart {
+            release: "prod/web".to_owned(),
+            chart: "web 1.0.0".to_owned(),
+            action: "upgrade".to_owned(),
+            revision: Some(1),
+            found: None,
+            objects: vec![object("Secret prod/login", "change", diff)],
+            random: random.iter().map(ToString::to_string).collect(),
+        };
+        file.summary.target.as_mut().unwrap().releases = vec![chart];
+        file
+    };
+    let chance = ["Secret login"];
+    assert_eq!(with(&chance, "+a").moved(&with(&chance, "+b")), []);
+    let named = [Moved::Objects("Secret prod/login".to_owned())];
+    assert_eq!(with(&[], "+harmless").moved(&with(&[], "+b")), named);
+    let claimed = with(&chance, "+harmless").moved(&with(&[], "+b"));
+    assert_eq!(claimed, named, "what is made by chance is found out anew");
+}
+
+#[test]
+fn a_plan_of_the_same_run_holds_if_all_that_was_shown_comes_out_so() {
+    let shown = summary();
+    let anew = |change: fn(&mut PlanSummary)| {
+        let mut anew = summary();
+        change(&mut anew);
+        shown.holds(&anew)
+    };
+    assert!(anew(|_| ()));
+    assert!(anew(|it| it.bytes_to_push = 3), "others have pushed some");
+    assert!(anew(|it| it.notes = vec!["a newer version".to_owned()]));
+    assert!(!anew(|it| it.bytes_to_push = 8));
+    assert!(!anew(|it| it.crds.clear()));
+    assert!(!anew(|it| it.registry = "other.test".to_owned()));
+    assert!(!anew(|it| it.recorded = true));
 }
 
 #[test]

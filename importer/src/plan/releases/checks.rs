@@ -3,20 +3,22 @@
 use deployer::{Conflicts, FieldManager, Object, ObjectRef, Trial};
 use schemas::Namespace;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use validator::rules;
 
 use super::hooks::{self, may_run};
 use super::planned::by_identity;
 use super::rendering::served_by;
-use super::sent::is_hook;
+use super::sent::{is_hook, is_test};
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::look_all;
+use crate::plan::crd::{self, Users};
 use crate::plan::finish::is_definition;
 use crate::plan::hidden::Hidden;
 use crate::plan::kinds::Unknown;
+use crate::plan::losses;
 use crate::plan::place::check_neighbours;
 use crate::plan::summary;
 
@@ -87,7 +89,7 @@ impl Releasing<'_> {
             );
             if !is_coming {
                 let tried = summary::planned(object, trial, conflicts, &Hidden::default());
-                obstacles.extend(tried.err());
+                obstacles.extend(tried.err().map(|it| of_release(object, it)));
             }
         }
         Ok(())
@@ -109,6 +111,68 @@ impl Releasing<'_> {
         let own = definitions_of(&planned.objects);
         let found = unknown.obstacles(self.cluster, definitions, &own);
         obstacles.extend(found.await?);
+        Ok(())
+    }
+
+    /// Judges whether the definitions in a release's templates take the place of those that are there.
+    pub(super) async fn check_definitions(
+        &self,
+        planned: &PlannedRelease,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let definitions = planned
+            .objects
+            .iter()
+            .filter(|it| is_definition(it.as_value()));
+        let definitions: Vec<&Object> = definitions.collect();
+        let references: Vec<&ObjectRef> = definitions.iter().map(|it| it.reference()).collect();
+        let found = look_all(self.cluster, &references).await?;
+        let version = self.asked.id.version();
+        for (definition, live) in definitions.into_iter().zip(found) {
+            let Some(live) = live else {
+                continue;
+            };
+            let wanted = definition.as_value();
+            // Helm has no way to leave a newer one.
+            match crd::judge(version, wanted, &live, None, Users::Here) {
+                Ok(_) => {
+                    let lost = losses::replaced(self.cluster, &live, wanted, version);
+                    obstacles.extend(lost.await?);
+                }
+                Err(obstacle) => obstacles.push(obstacle),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses objects in namespaces that are not there and that nothing brings: Helm would find out in the middle.
+    pub(super) async fn check_spaces(
+        &self,
+        releases: &[PlannedRelease],
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let is_space = |it: &&Object| it.gvk().kind == "Namespace";
+        let brought = releases.iter().flat_map(|it| &it.objects).filter(is_space);
+        let brought = brought.map(|it| it.name().to_owned());
+        let mut known: BTreeSet<String> = self.spaces.iter().cloned().chain(brought).collect();
+        known.insert(self.place.namespace.to_string());
+        for planned in releases.iter().filter(|it| it.changes()) {
+            let elsewhere = elsewhere(&planned.objects, &known);
+            let spaces = elsewhere.keys();
+            let spaces = spaces.map(|name| ObjectRef::cluster_scoped("v1", "Namespace", name));
+            let spaces: Vec<ObjectRef> = spaces.collect();
+            let wanted: Vec<&ObjectRef> = spaces.iter().collect();
+            let live = self.cluster.get_each(&wanted).await?;
+            for ((namespace, object), live) in elsewhere.into_iter().zip(live) {
+                // Who may not look is told by Helm.
+                if let Ok(None) = live {
+                    let [object, release] =
+                        [object.reference().to_string(), planned.recorded.to_string()];
+                    let missing = Unfit::NoNamespace(object, release, namespace.to_owned());
+                    obstacles.push(missing.into());
+                }
+            }
+        }
         Ok(())
     }
 
@@ -152,11 +216,32 @@ impl Releasing<'_> {
     }
 }
 
+/// What is in the way of an object that Helm would apply: Helm makes no object anew, whoever asks for it.
+fn of_release(object: &Object, obstacle: Obstacle) -> Obstacle {
+    match obstacle {
+        Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {
+            Unfit::ImmutableOfRelease(Box::new(object.reference().clone()), why).into()
+        }
+        other => other,
+    }
+}
+
+/// The namespaces, each with an object that is to lie there, that these objects do not bring and are not among those known.
+fn elsewhere<'a>(objects: &'a [Object], known: &BTreeSet<String>) -> BTreeMap<&'a str, &'a Object> {
+    let placed = objects.iter().filter(|it| !is_test(it));
+    let placed = placed.filter_map(|it| Some((it.namespace()?, it)));
+    let unknown = placed.filter(|(namespace, _)| !known.contains(*namespace));
+    // The first of each namespace is named.
+    let unknown: Vec<(&str, &Object)> = unknown.collect();
+    unknown.into_iter().rev().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::request::Recreate;
 
     #[test]
     fn what_is_defined_before_a_release_is_there_and_what_it_defines_itself_is_for_hooks_alone() {
@@ -216,5 +301,48 @@ mod tests {
             "ClusterRole cluster-admin is nothing that a chart may bring: `cluster-admin` is a name of Kubernetes' own roles",
         ];
         assert_eq!(found, expected);
+    }
+
+    fn object(kind: &str, namespace: Option<&str>, name: &str) -> Object {
+        let metadata = json!({ "name": name, "namespace": namespace });
+        Object::new(json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata })).unwrap()
+    }
+
+    #[test]
+    fn objects_in_a_namespace_that_nobody_makes_are_found() {
+        let mut test = object("Pod", Some("tests"), "test").into_value();
+        test["metadata"]["annotations"] = json!({ "helm.sh/hook": "test" });
+        let objects = [
+            object("Service", Some("prod"), "web"),
+            object("Role", Some("nowhere"), "first"),
+            object("RoleBinding", Some("nowhere"), "second"),
+            object("Namespace", None, "own"),
+            Object::new(test).unwrap(),
+        ];
+        let known = BTreeSet::from(["prod".to_owned()]);
+        let found = elsewhere(&objects, &known);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(space, it)| (*space, it.name()))
+            .collect();
+        assert_eq!(found, [("nowhere", "first")]);
+    }
+
+    #[test]
+    fn helm_makes_nothing_anew() {
+        let set = object("StatefulSet", Some("prod"), "db");
+        let recreate: Recreate = "StatefulSet/db".parse().unwrap();
+        let immutable = |why: &str| {
+            Unfit::Immutable(
+                "StatefulSet prod/db".to_owned(),
+                recreate.clone(),
+                why.to_owned(),
+            )
+        };
+        let found = of_release(&set, immutable("no").into());
+        let expected =
+            Unfit::ImmutableOfRelease(Box::new(set.reference().clone()), "no".to_owned());
+        assert_eq!(found, expected.into());
+        assert_eq!(of_release(&set, Obstacle::Changed), Obstacle::Changed);
     }
 }

@@ -104,6 +104,8 @@ pub(crate) struct Releasing<'a> {
     pub(crate) carried: &'a [Carried],
     /// What pods log in to the registry with, by where that Secret lies.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
+    /// The namespaces that sets bring.
+    pub(crate) spaces: BTreeSet<String>,
     /// What is recorded of what stands there.
     pub(crate) before: &'a [RecordedRelease],
 }
@@ -155,6 +157,7 @@ impl Releasing<'_> {
                         .await?;
                 }
             }
+            self.check_spaces(&releases.all, obstacles).await?;
         }
         Ok(releases)
     }

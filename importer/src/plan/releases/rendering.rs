@@ -98,6 +98,7 @@ impl Releasing<'_> {
         self.check_kinds(planned, &there.definitions, obstacles)
             .await?;
         self.check_owners(planned, obstacles).await?;
+        self.check_definitions(planned, obstacles).await?;
         self.try_objects(planned, obstacles).await
     }
 

@@ -6,12 +6,16 @@ use schemas::SolutionName;
 use serde_json::json;
 
 use crate::model::error::Error;
+use crate::model::owner::look_all;
 use crate::model::release::RecordedRelease;
 use crate::plan::finish::POLICY;
 use crate::plan::standing::StandingRelease;
 
 /// Where an object says at which events Helm makes it.
 pub(crate) const HOOK: &str = "helm.sh/hook";
+
+/// Where a hook says when Helm removes it.
+const HOOK_DELETED: &str = "helm.sh/hook-delete-policy";
 
 /// The objects that Helm sent of a release, its hooks among them, each with the namespace that it lies in.
 pub(crate) async fn sent(
@@ -39,20 +43,54 @@ pub(crate) async fn sent(
     Ok(all)
 }
 
-/// What goes with a release when it is uninstalled, as far as Helm has stored it; hooks and what it is told to keep stay.
+/// What becomes of the objects of a release when it is uninstalled, as far as Helm has stored them.
+#[derive(Debug, Default)]
+pub(crate) struct Uninstalled {
+    /// Those that go.
+    pub(crate) goes: Vec<ObjectRef>,
+    /// That others stay, and why.
+    pub(crate) stays: Vec<String>,
+}
+
+/// Finds out what goes with a release when it is uninstalled, and what stays of it.
 pub(crate) async fn uninstalled(
     cluster: &Cluster,
     solution: &SolutionName,
     release: &RecordedRelease,
-) -> Result<Vec<ObjectRef>, Error> {
+) -> Result<Uninstalled, Error> {
     let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
     let Some(standing) = standing.filter(|it| it.is_of(solution)) else {
-        return Ok(Vec::new());
+        return Ok(Uninstalled::default());
     };
     let objects = sent(cluster, &standing, release).await?;
-    let goes = |it: &&Object| !is_hook(it) && !is_kept(it);
-    let going = objects.iter().filter(goes);
-    Ok(going.map(|it| it.reference().clone()).collect())
+    let (staying, going): (Vec<&Object>, Vec<&Object>) =
+        objects.iter().partition(|it| is_kept(it) || is_hook(it));
+    let references: Vec<&ObjectRef> = staying.iter().map(|it| it.reference()).collect();
+    let live = look_all(cluster, &references).await?;
+    let stays = staying.into_iter().zip(live);
+    let stays = stays.filter_map(|(object, live)| remains(object, live.is_some()));
+    Ok(Uninstalled {
+        goes: going.into_iter().map(|it| it.reference().clone()).collect(),
+        stays: stays.collect(),
+    })
+}
+
+/// Says of an object that Helm leaves it, and why; nothing of a hook that is gone by then.
+fn remains(object: &Object, is_there: bool) -> Option<String> {
+    let what = object.reference();
+    if !is_hook(object) {
+        return is_there.then(|| format!("{what} stays: its chart says so"));
+    }
+    let events = hook_events(object);
+    let is_made = events
+        .iter()
+        .any(|it| ["pre-delete", "post-delete"].contains(&it.as_str()));
+    let annotations = object.annotations();
+    let policies = annotations.get(HOOK_DELETED).copied().unwrap_or_default();
+    let mut policies = policies.split(',').map(str::trim);
+    let goes = is_made && policies.any(|it| it == "hook-succeeded");
+    ((is_there || is_made) && !goes)
+        .then(|| format!("{what} stays: Helm leaves what its hooks have made"))
 }
 
 /// The objects of a rendering; documents that are none are left to Helm to refuse.
@@ -94,6 +132,8 @@ pub(crate) fn is_kept(object: &Object) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -109,5 +149,35 @@ mod tests {
         assert!(is_test(&object("test-success, test")));
         assert!(is_test(&object("Test")));
         assert!(!is_test(&object("pre-install,test")));
+    }
+
+    #[test]
+    fn what_helm_leaves_is_named_with_the_reason() {
+        let object = |annotations: Value| {
+            let metadata = json!({ "name": "a", "namespace": "prod", "annotations": annotations });
+            Object::new(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata }))
+                .unwrap()
+        };
+        let kept = object(json!({ POLICY: "keep" }));
+        let words = "Secret prod/a stays: its chart says so";
+        assert_eq!(remains(&kept, true).as_deref(), Some(words));
+        assert_eq!(remains(&kept, false), None);
+        let hook =
+            |events: &str, deleted: &str| object(json!({ HOOK: events, HOOK_DELETED: deleted }));
+        for (events, deleted, is_there, stays) in [
+            ("post-install", "", true, true),
+            ("post-install", "hook-succeeded", true, true),
+            ("post-install", "", false, false),
+            ("pre-delete", "before-hook-creation", false, true),
+            (
+                "pre-install, post-delete",
+                "before-hook-creation, hook-succeeded",
+                true,
+                false,
+            ),
+        ] {
+            let found = remains(&hook(events, deleted), is_there);
+            assert_eq!(found.is_some(), stays, "{events} {deleted} {is_there}");
+        }
     }
 }

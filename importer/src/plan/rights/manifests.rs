@@ -7,14 +7,16 @@ use manifests::Kinds;
 use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
 use serde_json::{Value, json};
 use validator::Accepted;
+use validator::rules::RoleName;
 
 use crate::model::carried::RecordedObject;
 use crate::model::cleanup;
 use crate::model::error::Error;
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::request::{Goal, Target};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
-use crate::model::{namespace_record, record, site};
+use crate::model::{self, namespace_record, record, site};
 use crate::plan::carried::{self, Carried};
 use crate::plan::expand::Addresses;
 use crate::plan::login;
@@ -157,6 +159,7 @@ impl<'a> Wanted<'a> {
 
     /// The namespace of the records, roles for exactly this, and their bindings if somebody is to be bound.
     pub fn manifests(&self) -> Result<Vec<Value>, Error> {
+        self.check_carried()?;
         let objects = self.objects()?;
         let mut rules = Rules::default();
         let mut needs = self.required(&objects)?;
@@ -267,9 +270,28 @@ impl<'a> Wanted<'a> {
         let objects = rendering.objects()?.into_iter().map(Object::new);
         let mut objects: Vec<Object> = objects.collect::<Result<_, _>>()?;
         if let Within::Namespace(_) = self.within {
-            objects.retain(|object| object.namespace().is_some());
+            let wide = objects.extract_if(.., |object| object.namespace().is_none());
+            let wide: Vec<Object> = wide.collect();
+            if let (Some(wide), true) = (wide.first(), self.verbs.contains(&Verb::Deploy)) {
+                let what = format!("a {} of its operator", wide.gvk().kind);
+                return Err(Obstacle::from(Above::Wide(what)).into());
+            }
         }
         Ok(objects)
+    }
+
+    /// Refuses rights to deploy what nobody deploys with the rights of one namespace alone.
+    fn check_carried(&self) -> Result<(), Error> {
+        let deploys = self.verbs.contains(&Verb::Deploy);
+        match (&self.within, self.archive) {
+            (Within::Namespace(_), Some(archive))
+                if deploys && archive.manifest().spec.carries() =>
+            {
+                let id = archive.statement().predicate.id.clone();
+                Err(Obstacle::from(Above::Carries(id)).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The objects that the version carries as they are.
@@ -486,6 +508,10 @@ impl<'a> Wanted<'a> {
             Within::Environment(_, namespace) | Within::Namespace(namespace) => {
                 needs.record(&namespace_record::reference(namespace));
                 needs.own();
+                if let Some(archive) = self.archive.filter(|it| it.manifest().spec.carries()) {
+                    let solution = archive.statement().predicate.id.name();
+                    needs.record(&model::carried::reference(solution, namespace));
+                }
             }
         }
         self.add_version(needs);
@@ -550,27 +576,29 @@ impl Rules {
     /// Adds the rules of a role of an operator: only who holds them may give them away. Those of a `ClusterRole` must
     /// be held in the whole cluster, wherever it is bound.
     fn grant(&mut self, role: &Object, in_place: bool) -> Result<(), Error> {
-        let namespace = match role.gvk().kind.as_str() {
-            "Role" => role.namespace().filter(|_| in_place),
-            "ClusterRole" => None,
-            _ => return Ok(()),
+        let Some(name) = RoleName::of(role.as_value()) else {
+            return Ok(());
         };
-        let rules = self.0.entry(namespace.map(str::to_owned)).or_default();
+        let namespace = name.namespace.filter(|_| in_place);
+        let rules = self.0.entry(namespace).or_default();
         rules.extend(rules_of(role)?);
         Ok(())
     }
 
-    /// Adds giving away a role that others made: only who may `bind` it may do so.
+    /// Adds giving away a role that others made: only who may `bind` it may do so, and the plan shows what it allows.
     fn bind(&mut self, binding: &Object) {
-        let role = &binding.as_value()["roleRef"];
-        let (Some(kind), Some(name)) = (role["kind"].as_str(), role["name"].as_str()) else {
+        let Some(role) = RoleName::bound_by(binding.as_value()) else {
             return;
         };
+        let resource = match role.namespace {
+            Some(_) => "roles",
+            None => "clusterroles",
+        };
         self.0.entry(None).or_default().push(PolicyRule {
-            verbs: vec!["bind".to_owned()],
+            verbs: vec!["bind".to_owned(), "get".to_owned()],
             api_groups: vec![RBAC.to_owned()],
-            resources: vec![format!("{}s", kind.to_lowercase())],
-            resource_names: vec![name.to_owned()],
+            resources: vec![resource.to_owned()],
+            resource_names: vec![role.name],
             non_resource_urls: Vec::new(),
         });
     }

@@ -10,6 +10,7 @@ use crate::model::carried::RecordedObject;
 use crate::model::inventory::{
     NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads,
 };
+use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
 use crate::plan::uses;
 
@@ -238,9 +239,17 @@ impl Needs {
     pub(crate) fn withdrawn<'a>(&mut self, objects: impl Iterator<Item = &'a RecordedObject>) {
         for object in objects {
             self.recorded(&REMOVE, object);
+            if object.stage == Stage::Space {
+                self.unmarked(object);
+            }
         }
         self.callers();
         self.of_records(&REMOVE, CORE, "configmaps");
+    }
+
+    /// Taking the marks off a namespace that stays.
+    pub(crate) fn unmarked(&mut self, space: &RecordedObject) {
+        self.recorded(&["get", "patch"], space);
     }
 
     /// Looking for what calls Services that go, and removing it.

@@ -1,0 +1,123 @@
+//! What stays in a namespace when a Solution goes that carries objects as they are: what its programs made themselves, and
+//! what people put there. Nobody recorded it, so that nobody removes it; it is named, since it may be secret or large.
+
+use deployer::{Cluster, Gvk, Object, ObjectRef};
+use helm::stored::SECRET_TYPE;
+use schemas::Namespace;
+
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::named;
+use crate::model::release::RecordedRelease;
+use crate::model::vocabulary as v;
+
+/// The kinds of what programs keep for themselves.
+const KINDS: [&str; 3] = ["PersistentVolumeClaim", "Secret", "ConfigMap"];
+/// The name of what every namespace has: the cluster's certificate authority.
+const AUTHORITIES: &str = "kube-root-ca.crt";
+/// Where Helm says whose an object is.
+const RELEASE: &str = "meta.helm.sh/release-name";
+
+/// Says what stays in the namespaces of a Solution when these objects and releases of it go. A namespace that is not the
+/// environment's is full of what others need, so that nothing in it is named.
+pub(crate) async fn remaining(
+    cluster: &Cluster,
+    place: &NamespaceRecord,
+    going: &[ObjectRef],
+    releases: &[RecordedRelease],
+) -> Result<Vec<String>, Error> {
+    let mut notes = Vec::new();
+    let mut found = Vec::new();
+    for kind in KINDS {
+        let kind = Gvk::new("v1", kind);
+        let all = match cluster
+            .list(&kind, Some(place.namespace.as_str()), None)
+            .await
+        {
+            Err(deployer::Error::Forbidden { .. }) => continue,
+            all => all?,
+        };
+        let stays = all
+            .iter()
+            .filter(|it| stays(it, going) && !is_login(it, place));
+        found.extend(stays.map(|it| it.reference().to_string()));
+    }
+    if !found.is_empty() {
+        let (namespace, found) = (&place.namespace, named(found));
+        notes.push(format!(
+            "what nobody brought stays in namespace {namespace}: {found}"
+        ));
+    }
+    let mut elsewhere: Vec<&Namespace> = releases.iter().map(|it| &it.namespace).collect();
+    elsewhere.sort();
+    elsewhere.dedup();
+    let elsewhere = elsewhere.into_iter().filter(|it| **it != place.namespace);
+    notes.extend(elsewhere.map(|namespace| {
+        format!("what programs have made themselves in namespace {namespace} stays there")
+    }));
+    Ok(notes)
+}
+
+/// Whether an object is what pods of the environment log in to the registry with: the site gave it, and knows of it.
+fn is_login(live: &Object, place: &NamespaceRecord) -> bool {
+    let mut logins = place
+        .solutions
+        .values()
+        .filter_map(|it| it.pull_secret.as_ref());
+    live.gvk().kind == "Secret" && logins.any(|login| login.as_str() == live.name())
+}
+
+/// Whether an object is one that nobody brought, and that belongs to nothing which is removed.
+fn stays(live: &Object, going: &[ObjectRef]) -> bool {
+    let value = live.as_value();
+    let owners = value["metadata"]["ownerReferences"].as_array();
+    let kept_by_others = [SECRET_TYPE, "kubernetes.io/service-account-token"];
+    let kind = value["type"].as_str().unwrap_or_default();
+    owners.is_none_or(Vec::is_empty)
+        && !kept_by_others.contains(&kind)
+        && ![AUTHORITIES, v::ENVIRONMENT_CONFIG].contains(&live.name())
+        && !live.labels().contains_key(v::SOLUTION)
+        && !live.annotations().contains_key(RELEASE)
+        && !live.is_being_deleted()
+        && !going.iter().any(|it| it.is_same_object(live.reference()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn only_what_nobody_brought_is_named() {
+        let stays_so = |more: Value| {
+            let mut secret = json!({ "apiVersion": "v1", "kind": "Secret",
+                "metadata": { "name": "key", "namespace": "prod" } });
+            for (path, value) in more.as_object().unwrap() {
+                match path.as_str() {
+                    "type" => secret["type"] = value.clone(),
+                    field => secret["metadata"][field] = value.clone(),
+                }
+            }
+            stays(&Object::new(secret).unwrap(), &[])
+        };
+        assert!(stays_so(json!({})));
+        assert!(stays_so(
+            json!({ "labels": { "sealedsecrets.bitnami.com/sealed-secrets-key": "active" } })
+        ));
+        for more in [
+            json!({ "ownerReferences": [{ "uid": "a" }] }),
+            json!({ "type": SECRET_TYPE }),
+            json!({ "labels": { v::SOLUTION: "shop" } }),
+            json!({ "annotations": { RELEASE: "web" } }),
+            json!({ "name": AUTHORITIES }),
+            json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }),
+        ] {
+            assert!(!stays_so(more.clone()), "{more}");
+        }
+        let secret = ObjectRef::namespaced("v1", "Secret", "prod", "key");
+        let live = json!({ "apiVersion": "v1", "kind": "Secret",
+            "metadata": { "name": "key", "namespace": "prod" } });
+        assert!(!stays(&Object::new(live).unwrap(), &[secret]));
+    }
+}
