@@ -172,8 +172,7 @@ impl Carrying<'_> {
         let (changed, unfit) = patches.end(sets);
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
         let placed = objects.iter().chain(&cleanup).map(|it| &it.object);
-        let environment = &self.place.environment;
-        obstacles.extend(check_neighbours(self.state, environment, placed));
+        self.check_places(placed, obstacles);
         let cleanup = cleanup_of(cleanup, &rendering.kinds);
         let mut record = record(&objects, &rendering.kinds);
         record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
@@ -318,6 +317,16 @@ impl Carrying<'_> {
         for own in own.filter(|own| own.fixed) {
             obstacles.extend(check_reserved(&own.name).err());
         }
+    }
+
+    /// Nothing lies in a namespace of another environment.
+    fn check_places<'o>(
+        &self,
+        placed: impl Iterator<Item = &'o Object>,
+        obstacles: &mut Vec<Obstacle>,
+    ) {
+        let environment = &self.place.environment;
+        obstacles.extend(check_neighbours(self.state, environment, placed));
     }
 
     fn rendering<'s>(
