@@ -46,6 +46,7 @@ const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove t
 const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
 const LEFT_BEHIND: &str =
     "find out whether anybody needs it there; `--adopt objects` takes it over, with its data";
+const LABELLED: &str = "find out who made it, and remove it; `--adopt objects` takes it over, with whatever else is in it";
 const HELM: &str =
     "remove the release with `helm uninstall` first; its pods and data may go with it";
 const FIELDS_OWNED: &str =
@@ -204,6 +205,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::HeldByHook(..) => HELD_BY_HOOK,
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::LeftBehind(..) => LEFT_BEHIND,
+        Unfit::Labelled(..) => LABELLED,
         Unfit::OwnedByHelm(..) => HELM,
         Unfit::NoValue(_) => NO_VALUE,
         Unfit::Value(..) => ALL_PARAMETERS,

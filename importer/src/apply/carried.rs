@@ -15,7 +15,7 @@ use crate::model::carried::{self, CarriedRecord};
 use crate::model::cleanup;
 use crate::model::error::{Error, FailurePolicy};
 use crate::model::event::Event;
-use crate::model::owner::check_carried;
+use crate::model::owner::{Evidence, Recorded, check_carried};
 use crate::model::request::Nodes;
 use crate::model::stage::{Stage, batches, intercepts};
 use crate::model::vocabulary as v;
@@ -193,9 +193,23 @@ impl Ready<'_> {
         object: &Object,
         live: Option<&Object>,
     ) -> Result<(), crate::Obstacle> {
-        let adopt = self.asked.request.allowed.adopt.objects;
-        let state = Some(&self.decision.state);
-        check_carried(object, live, &deployment.solution, (adopt, state))
+        let reference = object.reference();
+        // What was there when this was planned was judged then.
+        let seen = deployment.carried.find(reference);
+        let seen = seen.filter(|seen| seen.uid.is_some());
+        let recorded = seen.or_else(|| deployment.carried_before.find(reference));
+        let recorded = if is_secret(deployment, reference) {
+            // `check_secret` has the last word.
+            Recorded::Some
+        } else {
+            Recorded::of(recorded)
+        };
+        let evidence = Evidence {
+            adopt: self.asked.request.allowed.adopt.objects,
+            state: Some(&self.decision.state),
+            recorded,
+        };
+        check_carried(object, live, &deployment.solution, evidence)
     }
 
     /// A definition takes no place that it was not to take when its objects were looked at.

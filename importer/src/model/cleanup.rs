@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::owner::{check_carried, look};
+use crate::model::owner::{Evidence, Recorded, check_carried, look};
 use crate::model::request::Adopt;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
@@ -138,11 +138,16 @@ pub(crate) fn check_step(
     let made = recorded
         .find(object.reference())
         .and_then(|it| it.uid.as_deref());
+    let evidence = Evidence {
+        adopt: Adopt::Refuse,
+        state: records,
+        recorded: made.map_or(Recorded::Some, Recorded::This),
+    };
     match live {
         Some(live) if made.is_some_and(|made| live.uid() != Some(made)) => {
             nobodys(live.reference().to_string())
         }
-        _ => match check_carried(object, live, solution, (Adopt::Refuse, records)) {
+        _ => match check_carried(object, live, solution, evidence) {
             // Nobody can say here that it is to be taken over.
             Err(Obstacle::Unfit(Unfit::LeftBehind(_, _, what))) => nobodys(what),
             checked => checked,

@@ -361,6 +361,9 @@ pub enum Unfit {
     /// An object of this name stayed when the same Solution was removed from another place.
     #[error("{2} stayed when {0} was removed from the {1}")]
     LeftBehind(SolutionName, String, String),
+    /// An object of this name has the labels of the Solution, and nothing is recorded of it.
+    #[error("{1} has the labels of {0}, but is not what was applied")]
+    Labelled(SolutionName, String),
     /// An object of this name is of a Helm release.
     #[error("{0} already exists and belongs to the Helm release `{1}`")]
     OwnedByHelm(String, String),

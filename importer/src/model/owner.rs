@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::SolutionName;
 
+use crate::model::carried::RecordedObject;
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::Adopt;
@@ -70,6 +71,57 @@ pub(crate) fn check_owner(
     }
 }
 
+/// What tells whether an object may be written as one that a Solution carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence<'a> {
+    /// Whether what is nobody's is taken over.
+    pub(crate) adopt: Adopt,
+    /// The cluster's records, if they are known.
+    pub(crate) state: Option<&'a ClusterState>,
+    /// What is recorded of the object.
+    pub(crate) recorded: Recorded<'a>,
+}
+
+/// What a site has recorded of an object that is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded<'a> {
+    /// Nothing: none of this name was applied.
+    Nothing,
+    /// That one is applied, and not yet which.
+    Some,
+    /// The uid of the one that was applied.
+    This(&'a str),
+}
+
+impl<'a> Recorded<'a> {
+    /// What a record says of an object.
+    pub(crate) fn of(recorded: Option<&'a RecordedObject>) -> Self {
+        match recorded.map(|recorded| recorded.uid.as_deref()) {
+            None => Self::Nothing,
+            Some(None) => Self::Some,
+            Some(Some(uid)) => Self::This(uid),
+        }
+    }
+}
+
+impl Evidence<'_> {
+    /// Whether an object with the Solution's labels is the Solution's. Whoever may write in a namespace may give them to
+    /// any object there, so that they count only where nothing better is known: for what belongs to the whole cluster,
+    /// for data that stayed at a removal, and for what an operator has where one is deployed.
+    fn believes(&self, live: &Object, solution: &SolutionName) -> bool {
+        match self.recorded {
+            Recorded::Some => true,
+            Recorded::This(uid) => live.uid() == Some(uid),
+            Recorded::Nothing => {
+                let stayed = live.gvk().kind == "PersistentVolumeClaim";
+                let of_operator = live.labels().contains_key(v::ENVIRONMENT);
+                let is_deployed = || self.state.is_some_and(|it| !was_left(live, solution, it));
+                live.namespace().is_none() || stayed || of_operator && is_deployed()
+            }
+        }
+    }
+}
+
 /// Whether an object that is there, if any, may be written as one that the Solution carries: names are the release's own,
 /// so that another environment may have it already. What the records say, if they are known, is believed and not what
 /// labels say: what stayed at a removal is nobody's.
@@ -77,32 +129,36 @@ pub(crate) fn check_carried(
     object: &Object,
     live: Option<&Object>,
     solution: &SolutionName,
-    (adopt, records): (Adopt, Option<&ClusterState>),
+    evidence: Evidence<'_>,
 ) -> Result<(), Obstacle> {
     let Some(live) = live else {
         return Ok(());
     };
+    let Evidence { adopt, state, .. } = evidence;
     let (wanted, there) = (object.labels(), live.labels());
+    let what = || live.reference().to_string();
     match there.get(v::SOLUTION) {
         Some(owner) if *owner == solution.as_str() => {
             if there.get(v::NAMESPACE) == wanted.get(v::NAMESPACE) {
-                return Ok(());
+                if adopt == Adopt::Allow || evidence.believes(live, solution) {
+                    return Ok(());
+                }
+                return Err(Unfit::Labelled(solution.clone(), what()).into());
             }
             let environment = there.get(v::ENVIRONMENT).copied().unwrap_or_default();
-            let (environment, what) = (environment.to_owned(), live.reference().to_string());
-            if !records.is_some_and(|records| was_left(live, solution, records)) {
-                Err(Unfit::OwnedElsewhere(solution.clone(), environment, what).into())
+            let environment = environment.to_owned();
+            if !state.is_some_and(|state| was_left(live, solution, state)) {
+                Err(Unfit::OwnedElsewhere(solution.clone(), environment, what()).into())
             } else if adopt == Adopt::Allow {
                 Ok(())
             } else {
-                Err(Unfit::LeftBehind(solution.clone(), place_of(live), what).into())
+                Err(Unfit::LeftBehind(solution.clone(), place_of(live), what()).into())
             }
         }
         Some(_) => owner_of(live, solution),
         None => match holder(live) {
             Holder::Release(_, release) => {
-                let release = release.to_owned();
-                Err(Unfit::OwnedByHelm(live.reference().to_string(), release).into())
+                Err(Unfit::OwnedByHelm(what(), release.to_owned()).into())
             }
             Holder::Nobody if adopt == Adopt::Allow => Ok(()),
             Holder::Nobody => owner_of(live, solution),
@@ -172,7 +228,7 @@ pub(crate) fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) 
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::model::namespace_record::tests::namespace_record;
@@ -197,7 +253,8 @@ mod tests {
         let live = Object::new(live).unwrap();
         let check = |records: &ClusterState, adopt| {
             let wanted = role("a", Some("shop"));
-            check_carried(&wanted, Some(&live), &shop, (adopt, Some(records)))
+            let evidence = evidence(adopt, Some(records), Recorded::Nothing);
+            check_carried(&wanted, Some(&live), &shop, evidence)
         };
         let mut records = ClusterState {
             namespaces: vec![namespace_record("prod", "shop-prod")],
@@ -219,12 +276,80 @@ mod tests {
             let elsewhere = matches!(owned, Obstacle::Unfit(Unfit::OwnedElsewhere(..)));
             assert!(elsewhere, "{owned:?}");
         }
-        // The same environment takes back what is its own.
-        let own = check_carried(&live, Some(&live), &shop, (Adopt::Refuse, Some(&records)));
-        assert_eq!(own, Ok(()));
-        records.namespaces.clear();
-        let own = check_carried(&live, Some(&live), &shop, (Adopt::Refuse, Some(&records)));
-        assert_eq!(own, Ok(()));
+    }
+
+    fn evidence<'a>(
+        adopt: Adopt,
+        state: Option<&'a ClusterState>,
+        recorded: Recorded<'a>,
+    ) -> Evidence<'a> {
+        Evidence {
+            adopt,
+            state,
+            recorded,
+        }
+    }
+
+    /// An object of the namespace `prod`, as somebody labelled it.
+    fn labelled(kind: &str, labels: &Value) -> Object {
+        let metadata = json!({ "name": "a", "namespace": "prod", "uid": "1", "labels": labels });
+        let object = json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata });
+        Object::new(object).unwrap()
+    }
+
+    #[test]
+    fn labels_that_anybody_can_write_take_nothing_over() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let mut state = ClusterState {
+            namespaces: vec![namespace_record("prod", "prod")],
+            ..ClusterState::default()
+        };
+        let ours = json!({ v::SOLUTION: "shop" });
+        let wanted = labelled("Service", &ours);
+        let takes = |live: &Object, state: &ClusterState, recorded| {
+            let refuse = evidence(Adopt::Refuse, Some(state), recorded);
+            let allow = evidence(Adopt::Allow, Some(state), recorded);
+            let check = |evidence| check_carried(&wanted, Some(live), &shop, evidence);
+            assert_eq!(check(allow), Ok(()));
+            match check(refuse) {
+                Ok(()) => true,
+                Err(Obstacle::Unfit(Unfit::Labelled(_, what))) => {
+                    assert_eq!(what, live.reference().to_string());
+                    false
+                }
+                Err(other) => panic!("{other}"),
+            }
+        };
+        let mut made = wanted.clone().into_value();
+        for (recorded, expected) in [
+            (Recorded::Nothing, false),
+            (Recorded::This("2"), false),
+            (Recorded::This("1"), true),
+            // An interruption left it.
+            (Recorded::Some, true),
+        ] {
+            assert_eq!(takes(&wanted, &state, recorded), expected, "{recorded:?}");
+        }
+        // It holds data, and stayed when the Solution was removed.
+        let claim = labelled("PersistentVolumeClaim", &ours);
+        assert!(takes(&claim, &state, Recorded::Nothing));
+        assert!(!takes(&claim, &state, Recorded::This("2")));
+        // Nobody's namespace has it.
+        made["metadata"]["namespace"] = Value::Null;
+        assert!(takes(
+            &Object::new(made).unwrap(),
+            &state,
+            Recorded::Nothing
+        ));
+        // It may be an operator's, where there is one.
+        let of_operator = json!({ v::SOLUTION: "shop", v::ENVIRONMENT: "prod" });
+        let of_operator = labelled("Service", &of_operator);
+        assert!(!takes(&of_operator, &state, Recorded::Nothing));
+        let deployed = json!({ "version": "1.0.0" });
+        let deployed = serde_json::from_value(deployed).unwrap();
+        state.namespaces[0].solutions.insert(shop.clone(), deployed);
+        assert!(takes(&of_operator, &state, Recorded::Nothing));
+        assert!(!takes(&wanted, &state, Recorded::Nothing));
     }
 
     #[test]

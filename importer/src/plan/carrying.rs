@@ -18,7 +18,7 @@ use crate::model::cleanup::{Cleanup, Step};
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
-use crate::model::owner::{check_carried, look, look_all};
+use crate::model::owner::{Evidence, Recorded, check_carried, look, look_all};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::record::{Record, RecordedImage};
 use crate::model::release::namespace_of;
@@ -414,7 +414,7 @@ impl Carrying<'_> {
             if kept != carried.object {
                 planned.scaled.insert(kept.reference().clone(), kept);
             }
-            match self.check(&carried.object, live.as_ref()) {
+            match self.check(&carried.object, live.as_ref(), &planned.before) {
                 Ok(()) => {}
                 Err(Obstacle::Unfit(Unfit::OwnedElsewhere(_, environment, object))) => {
                     elsewhere.entry(environment).or_default().push(object);
@@ -521,10 +521,24 @@ impl Carrying<'_> {
         asked.any(|it| it.name == object.name())
     }
 
-    fn check(&self, object: &Object, live: Option<&Object>) -> Result<(), Obstacle> {
-        let adopt = self.asked.request.allowed.adopt.objects;
-        let state = Some(self.state);
-        check_carried(object, live, self.asked.id.name(), (adopt, state))
+    fn check(
+        &self,
+        object: &Object,
+        live: Option<&Object>,
+        before: &CarriedRecord,
+    ) -> Result<(), Obstacle> {
+        let recorded = if self.secret_number(object.reference()).is_some() {
+            // Somebody else's is removed, and nothing of it is believed.
+            Recorded::Some
+        } else {
+            Recorded::of(before.find(object.reference()))
+        };
+        let evidence = Evidence {
+            adopt: self.asked.request.allowed.adopt.objects,
+            state: Some(self.state),
+            recorded,
+        };
+        check_carried(object, live, self.asked.id.name(), evidence)
     }
 }
 
