@@ -486,9 +486,7 @@ async fn remove_operator(
         .filter(|object| Some(*object) != last.as_ref());
     let others: Vec<ObjectRef> = others.cloned().collect();
     leased.cluster.wait_gone(&others, deadline).await?;
-    if space.solutions.is_empty() {
-        release_default_account(leased, &namespace).await?;
-    }
+    release_default_account(leased, solution, space).await?;
     if let Some(own) = last {
         return leased.forget(&own).await;
     }
@@ -503,18 +501,19 @@ async fn remove_operator(
     leased.keep(space.to_object()).await
 }
 
-/// Takes away the pull secret that was added to the default account.
+/// Takes away the pull secrets that were added to the default account and that no Solution which stays pulls with.
 async fn release_default_account(
     leased: &mut Leased<'_>,
-    namespace: &Namespace,
+    solution: &SolutionName,
+    space: &NamespaceRecord,
 ) -> Result<(), Error> {
-    let reference = DefaultAccount::reference(namespace);
+    let reference = DefaultAccount::reference(&space.namespace);
     let decide = |live: Option<&Object>| {
         let Some(account) = live.map(DefaultAccount::of) else {
             return Ok(None);
         };
-        let without = account.clone().without_added();
-        let object = Object::new(without.object(namespace))?;
+        let without = account.clone().deployed(solution, None, space);
+        let object = Object::new(without.object(&space.namespace))?;
         Ok((without != account).then_some(object))
     };
     leased.put(&reference, decide).await?;

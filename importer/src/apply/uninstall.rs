@@ -353,19 +353,13 @@ impl Going {
             notes.extend(leave.notes().cloned());
             let space = &leave.space;
             let (environment, namespace) = (&space.environment, &space.namespace);
-            let mut others = space
-                .solutions
-                .keys()
-                .filter(|name| *name != solution)
-                .peekable();
-            if others.peek().is_none() {
-                let account = DefaultAccount::read(cluster, namespace).await?;
-                if account.clone().without_added() != account {
-                    let account = DefaultAccount::reference(namespace);
-                    notes.push(format!(
-                        "{account} loses the pull secret that was added to it"
-                    ));
-                }
+            let others = space.solutions.keys().filter(|name| *name != solution);
+            let account = DefaultAccount::read(cluster, namespace).await?;
+            if account.clone().deployed(solution, None, space) != account {
+                let account = DefaultAccount::reference(namespace);
+                notes.push(format!(
+                    "{account} loses the pull secret that was added to it"
+                ));
             }
             let others: Vec<&str> = others.map(SolutionName::as_str).collect();
             let with = match others.join(", ") {

@@ -2,8 +2,10 @@
 //! secrets there is one field for server-side apply: whoever sets it sets all of it. So what others put there is kept,
 //! and a mark tells what was added.
 
+use std::collections::BTreeSet;
+
 use deployer::{Cluster, Object, ObjectRef};
-use schemas::{Namespace, SolutionName};
+use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
@@ -11,12 +13,15 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::owner::look;
 use crate::model::vocabulary as v;
 
+/// What stands between the names in the mark.
+const BETWEEN: &str = ",";
+
 /// What the default ServiceAccount of a namespace has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DefaultAccount {
     secrets: Vec<String>,
-    /// The secret that was added for a Solution.
-    added: Option<String>,
+    /// The secrets that were added for Solutions.
+    added: BTreeSet<String>,
 }
 
 impl DefaultAccount {
@@ -40,53 +45,38 @@ impl DefaultAccount {
             .into_iter()
             .flatten()
             .filter_map(|secret| secret["name"].as_str());
+        let annotations = account.annotations();
+        let added = annotations.get(v::PULL_SECRET).copied();
+        let added = added.unwrap_or_default().split(BETWEEN);
         Self {
             secrets: names.map(str::to_owned).collect(),
-            added: account
-                .annotations()
-                .get(v::PULL_SECRET)
-                .map(|&name| name.to_owned()),
+            added: added
+                .filter(|it| !it.is_empty())
+                .map(str::to_owned)
+                .collect(),
         }
     }
 
-    /// As a deployment leaves it: with its secret; without one, what was added goes, unless another Solution of the
-    /// namespace pulls with it.
+    /// As a deployment leaves it: with its secret, and with those that were added for the namespace's other Solutions. What
+    /// none of them pulls with goes.
     pub(crate) fn deployed(
-        self,
+        mut self,
         solution: &SolutionName,
         secret: Option<&str>,
         place: &NamespaceRecord,
     ) -> Self {
-        let others = || place.solutions.iter().filter(|(name, _)| *name != solution);
-        let needed = |added: &str| {
-            others()
-                .filter_map(|(_, other)| other.pull_secret.as_ref())
-                .any(|other| other.as_str() == added)
-        };
-        match secret {
-            Some(secret) => self.with(secret),
-            None if self.added.as_deref().is_some_and(needed) => self,
-            None => self.without_added(),
-        }
-    }
-
-    /// With a Solution's secret instead of one that was added before.
-    fn with(mut self, secret: &str) -> Self {
-        if self.added.as_deref() == Some(secret) {
-            return self;
-        }
-        self = self.without_added();
-        if !self.secrets.iter().any(|known| known == secret) {
+        let others = place.solutions.iter().filter(|(name, _)| *name != solution);
+        let others = others.filter_map(|(_, other)| other.pull_secret.as_ref());
+        let needed: BTreeSet<&str> = others.map(KubernetesName::as_str).chain(secret).collect();
+        let added = std::mem::take(&mut self.added);
+        let (stays, goes): (BTreeSet<String>, BTreeSet<String>) = added
+            .into_iter()
+            .partition(|it| needed.contains(it.as_str()));
+        self.secrets.retain(|it| !goes.contains(it));
+        self.added = stays;
+        if let Some(secret) = secret.filter(|it| !self.secrets.iter().any(|known| known == it)) {
             self.secrets.push(secret.to_owned());
-            self.added = Some(secret.to_owned());
-        }
-        self
-    }
-
-    /// Without what was added.
-    pub(crate) fn without_added(mut self) -> Self {
-        if let Some(added) = self.added.take() {
-            self.secrets.retain(|secret| *secret != added);
+            self.added.insert(secret.to_owned());
         }
         self
     }
@@ -98,7 +88,9 @@ impl DefaultAccount {
             "kind": "ServiceAccount",
             "metadata": { "name": "default", "namespace": namespace },
         });
-        if let Some(added) = &self.added {
+        if !self.added.is_empty() {
+            let added: Vec<&str> = self.added.iter().map(String::as_str).collect();
+            let added = added.join(BETWEEN);
             object["metadata"]["annotations"] = json!({ v::PULL_SECRET: added });
         }
         if !self.secrets.is_empty() {
@@ -119,35 +111,20 @@ mod tests {
     use crate::model::namespace_record::Deployed;
     use crate::model::namespace_record::tests::namespace_record;
 
-    fn account(secrets: &[&str], added: Option<&str>) -> DefaultAccount {
+    fn account(secrets: &[&str], added: &[&str]) -> DefaultAccount {
         DefaultAccount {
             secrets: secrets.iter().map(|name| (*name).to_owned()).collect(),
-            added: added.map(str::to_owned),
+            added: added.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
 
-    #[test]
-    fn secrets_of_others_stay() {
-        let theirs = account(&["corp"], None);
-        let ours = theirs.clone().with("login");
-        assert_eq!(ours, account(&["corp", "login"], Some("login")));
-        assert_eq!(ours.clone().with("login"), ours);
-        assert_eq!(
-            ours.clone().with("other"),
-            account(&["corp", "other"], Some("other"))
-        );
-        assert_eq!(ours.without_added(), theirs);
-        // One that was there before is nobody's to take away.
-        assert_eq!(theirs.clone().with("corp"), theirs);
-    }
-
-    #[test]
-    fn a_secret_goes_with_the_last_solution_that_pulls_with_it() {
+    /// A namespace where these Solutions pull with these secrets.
+    fn place(solutions: &[(&str, &str)]) -> NamespaceRecord {
         let mut place = namespace_record("prod", "prod");
-        for name in ["shop", "cart"] {
+        for (name, secret) in solutions {
             let deployed = Deployed {
                 version: "1.0.0".parse().unwrap(),
-                pull_secret: Some("login".parse().unwrap()),
+                pull_secret: Some(secret.parse().unwrap()),
                 parameters: [].into(),
                 sensitive: [].into(),
                 secret: None,
@@ -157,25 +134,69 @@ mod tests {
             };
             place.solutions.insert(name.parse().unwrap(), deployed);
         }
+        place
+    }
+
+    fn deployed(
+        live: &DefaultAccount,
+        secret: Option<&str>,
+        place: &NamespaceRecord,
+    ) -> DefaultAccount {
         let shop = "shop".parse().unwrap();
-        let live = account(&["corp", "login"], Some("login"));
-        let deployed = |secret, place: &_| live.clone().deployed(&shop, secret, place);
-        assert_eq!(deployed(Some("login"), &place), live);
-        assert_eq!(deployed(None, &place), live);
-        place.solutions.remove(&"cart".parse().unwrap());
-        assert_eq!(deployed(None, &place), account(&["corp"], None));
+        live.clone().deployed(&shop, secret, place)
+    }
+
+    #[test]
+    fn secrets_of_others_stay() {
+        let (theirs, nobody) = (account(&["corp"], &[]), place(&[]));
+        let ours = deployed(&theirs, Some("login"), &nobody);
+        assert_eq!(ours, account(&["corp", "login"], &["login"]));
+        assert_eq!(deployed(&ours, Some("login"), &nobody), ours);
+        let other = account(&["corp", "other"], &["other"]);
+        assert_eq!(deployed(&ours, Some("other"), &nobody), other);
+        assert_eq!(deployed(&ours, None, &nobody), theirs);
+        // One that was there before is nobody's to take away.
+        assert_eq!(deployed(&theirs, Some("corp"), &nobody), theirs);
+    }
+
+    #[test]
+    fn a_secret_goes_with_the_last_solution_that_pulls_with_it() {
+        let both = place(&[("shop", "login"), ("cart", "login")]);
+        let live = account(&["corp", "login"], &["login"]);
+        assert_eq!(deployed(&live, Some("login"), &both), live);
+        assert_eq!(deployed(&live, None, &both), live);
+        let alone = place(&[("shop", "login")]);
+        assert_eq!(deployed(&live, None, &alone), account(&["corp"], &[]));
         // What others put there is theirs.
-        let theirs = account(&["login"], None);
-        assert_eq!(theirs.clone().deployed(&shop, None, &place), theirs);
+        let theirs = account(&["login"], &[]);
+        assert_eq!(deployed(&theirs, None, &alone), theirs);
+    }
+
+    #[test]
+    fn each_solution_of_a_namespace_has_a_secret_of_its_own() {
+        let cart = place(&[("cart", "cart-login")]);
+        let live = account(&["cart-login"], &["cart-login"]);
+        let both = deployed(&live, Some("shop-login"), &cart);
+        let secrets = ["cart-login", "shop-login"];
+        assert_eq!(both, account(&secrets, &secrets));
+        // Nobody writes it anew in turn.
+        let places = place(&[("cart", "cart-login"), ("shop", "shop-login")]);
+        assert_eq!(deployed(&both, Some("shop-login"), &places), both);
+        let by_cart = both
+            .clone()
+            .deployed(&"cart".parse().unwrap(), Some("cart-login"), &places);
+        assert_eq!(by_cart, both);
+        assert_eq!(deployed(&both, None, &places), live);
     }
 
     #[test]
     fn what_is_applied_is_read_back() {
         let namespace: Namespace = "prod".parse().unwrap();
         for account in [
-            account(&[], None),
-            account(&["a"], None),
-            account(&["a", "b"], Some("b")),
+            account(&[], &[]),
+            account(&["a"], &[]),
+            account(&["a", "b"], &["b"]),
+            account(&["a", "b", "c"], &["b", "c"]),
         ] {
             let object = Object::new(account.object(&namespace)).unwrap();
             assert_eq!(DefaultAccount::of(&object), account);
