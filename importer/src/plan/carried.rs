@@ -9,7 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::Object;
 use manifests::{Address, Expansion, Kinds, pod_specs};
-use schemas::{Digest, EnvironmentName, Namespace, Operator, OwnNamespace, SetName, SolutionName};
+use schemas::{
+    Digest, EnvironmentName, Namespace, ObjectSet, Operator, OwnNamespace, SetName, SolutionName,
+};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Accepted, CarriedSet};
@@ -186,15 +188,16 @@ pub(crate) struct Rendering<'a> {
 pub(crate) struct PullSecret {
     /// Its name in the environment's namespace.
     pub(crate) name: String,
-    /// What it holds, where that is known; then every namespace of the release's own gets one like it.
+    /// What it holds, where that is known; then every namespace of the release's own, and every other one with pods of the
+    /// release, gets one like it.
     pub(crate) content: Option<Value>,
     /// Under this name, which the site did not choose for anything else.
     pub(crate) copy: String,
 }
 
 impl PullSecret {
-    /// The Secret in a namespace of the release's own.
-    fn in_namespace(&self, namespace: &Namespace) -> Option<Value> {
+    /// The Secret in another namespace than the environment's.
+    fn in_namespace(&self, namespace: &str) -> Option<Value> {
         let content = self.content.as_ref()?;
         Some(json!({
             "apiVersion": "v1",
@@ -211,7 +214,7 @@ impl Rendering<'_> {
     pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<Carried>, Error> {
         let mut all = Vec::new();
         let mut made = BTreeSet::from([self.namespace.to_string()]);
-        let mut logins = BTreeSet::from([self.namespace]);
+        let mut logins = BTreeSet::from([self.namespace.to_string()]);
         let mut sensitive = self.sensitive.as_ref();
         let parts: Vec<Part<'_>> = self.sets.iter().map(|it| Part::of_set(it)).collect();
         for carried in in_order(&parts).into_iter().map(|at| self.sets[at]) {
@@ -242,9 +245,11 @@ impl Rendering<'_> {
                     let object = self.object(space, carried)?;
                     all.push(self.carried(set, object));
                 }
+            }
+            for space in spaces_of_pods(&carried.set, &all[begin..]) {
                 let login = self.login.as_ref();
-                let login = login.and_then(|login| login.in_namespace(&own.name));
-                if let Some(login) = login.filter(|_| logins.insert(&own.name)) {
+                let login = login.and_then(|login| login.in_namespace(&space));
+                if let Some(login) = login.filter(|_| logins.insert(space)) {
                     let object = self.object(login, carried)?;
                     all.push(self.carried(set, object));
                 }
@@ -379,6 +384,16 @@ impl Rendering<'_> {
             secrets.push(secret);
         }
     }
+}
+
+/// Where a set may have pods: its own namespaces, in which programs of it make further ones, and those of its objects.
+fn spaces_of_pods(set: &ObjectSet, objects: &[Carried]) -> BTreeSet<String> {
+    let own = set.namespaces.iter().filter(|own| own.fixed);
+    let own = own.map(|own| own.name.to_string());
+    let objects = objects.iter().map(|it| &it.object);
+    let run = objects.filter(|it| !pod_specs(it.as_value()).is_empty());
+    let spaces = run.filter_map(|it| it.namespace().map(str::to_owned));
+    own.chain(spaces).collect()
 }
 
 /// The texts of labels or annotations; those of our own prefix are nobody else's to give.
@@ -791,7 +806,12 @@ mod tests {
         };
         let sets = [set(
             json!({ "name": "main", "namespaces": [{ "name": "own", "fixed": true }] }),
-            &[pod("a", "own"), pod("b", "shop-prod")],
+            &[
+                pod("a", "own"),
+                pod("b", "shop-prod"),
+                pod("c", "kube-system"),
+                pod("d", "kube-system"),
+            ],
         )];
         let login = PullSecret {
             name: "corp".to_owned(),
@@ -807,17 +827,21 @@ mod tests {
             names(&all),
             [
                 "main Namespace own",
+                "main Secret kube-system/shop-registry-login",
                 "main Secret own/shop-registry-login",
                 "main Pod own/a",
-                "main Pod shop-prod/b"
+                "main Pod shop-prod/b",
+                "main Pod kube-system/c",
+                "main Pod kube-system/d"
             ]
         );
+        assert_eq!(secrets(5), secrets(3));
         assert_eq!(
-            secrets(2),
+            secrets(3),
             json!([{ "name": "theirs" }, { "name": "shop-registry-login" }])
         );
         assert_eq!(
-            secrets(3),
+            secrets(4),
             json!([{ "name": "theirs" }, { "name": "corp" }])
         );
         let copied = all[1].object.as_value();

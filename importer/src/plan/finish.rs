@@ -12,6 +12,7 @@ use crate::model::owner::RELEASE;
 use crate::model::record::Record;
 use crate::model::vocabulary as v;
 use crate::plan::carrying::addresses;
+use crate::plan::login;
 use crate::plan::releases::HOOK;
 
 /// What Helm keeps when a release goes.
@@ -24,6 +25,8 @@ pub(crate) struct Finish {
     expansion: Expansion,
     logins: BTreeMap<Namespace, KubernetesName>,
     release: ReleaseName,
+    /// What pods log in with in other namespaces, where there is a login at all.
+    elsewhere: Option<KubernetesName>,
     /// The release's own namespace.
     namespace: Namespace,
     wide: BTreeSet<(String, String)>,
@@ -62,6 +65,7 @@ impl Finish {
             },
             logins: inputs.logins.clone(),
             release: inputs.release.clone(),
+            elsewhere: (!inputs.logins.is_empty()).then(|| login::secret_name(&inputs.record.name)),
             namespace: inputs.namespace.clone(),
             wide: inputs.wide.clone(),
             replicas: inputs.replicas.clone(),
@@ -96,7 +100,8 @@ impl Finish {
         for pod in pod_specs(&object) {
             let namespace = manifests::text(&object, "/metadata/namespace");
             let login = self.logins.iter().find(|(it, _)| it.as_str() == namespace);
-            if let (Some((_, login)), Some(pod)) = (login, object.pointer_mut(&pod)) {
+            let login = login.map(|(_, login)| login).or(self.elsewhere.as_ref());
+            if let (Some(login), Some(pod)) = (login, object.pointer_mut(&pod)) {
                 log_in(pod, login);
             }
         }

@@ -70,7 +70,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::notes::{
-    asked_about_everything, later_pods, notes, of_changes, of_network, uncollected,
+    asked_about_everything, later_pods, missing_logins, notes, of_changes, of_network, uncollected,
 };
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
@@ -251,7 +251,8 @@ impl<'a> Plan<'a> {
         let about = deployment.and_then(|it| of_network(it, request.nodes));
         self.summary.notes.extend(about);
         let changes = deployment.iter().flat_map(|it| of_changes(it));
-        self.summary.notes.extend(changes);
+        let logins = deployment.iter().flat_map(|it| missing_logins(it));
+        self.summary.notes.extend(changes.chain(logins));
         let spec = &accepted.manifest().spec;
         let beside = deployment.and_then(|it| it.site.beside(id.name(), spec));
         self.summary.notes.extend(beside);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use deployer::{Access, Cluster, Node, Object};
+use manifests::pod_specs;
 use registry::Client;
 use schemas::{Image, SolutionId};
 use serde_json::Value;
@@ -15,6 +16,7 @@ use crate::model::sight::{Hidden, Sight};
 use crate::model::state::ClusterState;
 use crate::plan::consent::held;
 use crate::plan::deployment::Deployment;
+use crate::plan::login;
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::summary::PlannedLaterPods;
 
@@ -96,6 +98,46 @@ pub(crate) fn later_pods(
         namespace: namespace.to_owned(),
         secret: secret.to_string(),
     }))
+}
+
+/// The Secrets that pods log in with in other namespaces than the environment's, and that nobody makes: what is in it is
+/// the site's to know, or a chart has its pods there.
+pub(crate) fn missing_logins(deployment: &Deployment) -> Vec<String> {
+    let (objects, solution) = (&deployment.objects, &deployment.solution);
+    let releases = deployment.releases.all.iter();
+    let of_releases: Vec<&Object> = releases.flat_map(|it| &it.objects).collect();
+    let all = objects.iter().chain(of_releases);
+    missing(all, objects, login::secret_name(solution).as_str())
+}
+
+/// Those of the Secrets of this name that pods of some objects log in with and others do not make.
+fn missing<'a>(
+    pods: impl Iterator<Item = &'a Object>,
+    made: &[Object],
+    secret: &str,
+) -> Vec<String> {
+    let logs_in = |object: &Object| {
+        let value = object.as_value();
+        pod_specs(value).iter().any(|pod| {
+            let secrets = value.pointer(&format!("{pod}/imagePullSecrets"));
+            let mut secrets = secrets.and_then(Value::as_array).into_iter().flatten();
+            secrets.any(|it| it["name"] == secret)
+        })
+    };
+    let spaces = pods.filter(|it| logs_in(it)).filter_map(Object::namespace);
+    let mut spaces: BTreeSet<&str> = spaces.collect();
+    for object in made
+        .iter()
+        .filter(|it| it.gvk().kind == "Secret" && it.name() == secret)
+    {
+        spaces.remove(object.namespace().unwrap_or_default());
+    }
+    let words = spaces.into_iter().map(|space| {
+        format!(
+            "pods in namespace {space} log in to the registry with Secret {space}/{secret}, which is not made here: it has to be there"
+        )
+    });
+    words.collect()
 }
 
 /// That nodes are waited for behind what brings their network, and that no pod can pull an image before.
@@ -195,6 +237,29 @@ mod tests {
         assert!(!makes("", "pods", "get"));
         assert!(!makes("", "secrets", "create"));
         assert!(!makes("example.test", "pods", "create"));
+    }
+
+    #[test]
+    fn a_login_that_nobody_makes_is_named() {
+        let object = |kind: &str, name: &str, namespace: &str, secret: &str| {
+            let object = json!({
+                "apiVersion": "v1", "kind": kind,
+                "metadata": { "name": name, "namespace": namespace },
+                "spec": { "imagePullSecrets": [{ "name": secret }] },
+            });
+            Object::new(object).unwrap()
+        };
+        let pods = [
+            object("Pod", "a", "kube-system", "login"),
+            object("Pod", "b", "kube-system", "login"),
+            object("Pod", "c", "own", "login"),
+            object("Pod", "d", "theirs", "corp"),
+        ];
+        let made = [object("Secret", "login", "own", "")];
+        let notes = missing(pods.iter(), &made, "login");
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        let words = "with Secret kube-system/login, which is not made here";
+        assert!(notes[0].contains(words), "{notes:?}");
     }
 
     #[test]
