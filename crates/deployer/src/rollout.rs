@@ -178,27 +178,27 @@ impl Cluster {
             .all(|pod| ready_since(pod.as_value()).is_some_and(|since| since + long <= now)))
     }
 
-    /// Deletes the pods of a Deployment's current version that wait for an image which could not be pulled so far, so
-    /// that they are made anew: a pod keeps the pull secrets that it was made with, and after some failures a node
-    /// tries again only every few minutes. Pods that we may not see are left alone.
+    /// Deletes the pods of these workloads that wait for an image which could not be pulled so far, so that they are made
+    /// anew: a pod keeps the pull secrets that it was made with, and after some failures a node tries again only every few
+    /// minutes. Of a Deployment only those of its current version. Pods that we may not see are left alone.
     pub async fn restart_unpulled(
         &self,
-        namespace: &str,
-        deployment: &str,
+        workloads: &[&ObjectRef],
     ) -> Result<Vec<(ObjectRef, Restart)>, Error> {
-        let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, deployment);
-        let Some(deployment) = self.get(&reference).await? else {
-            return Ok(Vec::new());
-        };
-        let pods = match self.current_set(&deployment).await? {
-            Set::Found(set) => self.pods_of(&deployment, &set).await?,
-            Set::Absent | Set::Unseen => Vec::new(),
-        };
         let mut restarted = Vec::new();
-        for pod in pods {
-            let reference = pod.reference().clone();
-            if let Some(restart) = self.restart(pod, waits_for_image).await? {
-                restarted.push((reference, restart));
+        for workload in self.get_all(workloads).await?.into_iter().flatten() {
+            let pods = match workload.gvk().kind.as_str() {
+                "Deployment" => match self.current_set(&workload).await? {
+                    Set::Found(set) => self.pods_of(&workload, &set).await?,
+                    Set::Absent | Set::Unseen => Vec::new(),
+                },
+                _ => self.pods_of(&workload, &workload).await?,
+            };
+            for pod in pods {
+                let reference = pod.reference().clone();
+                if let Some(restart) = self.restart(pod, waits_for_image).await? {
+                    restarted.push((reference, restart));
+                }
             }
         }
         Ok(restarted)
@@ -601,11 +601,20 @@ mod tests {
                 owned("p1", "s1", &pulling("of a former version")),
                 owned("p2", "s2", &pulling("401 Unauthorized")),
                 owned("p3", "s2", &ready),
+                owned("p4", "db", &pulling("401 Unauthorized")),
             ];
             let (cluster, seen) = cluster(move |request| {
                 let items = match request.path.split('?').next().unwrap() {
                     path if path.ends_with("/deployments/app") => {
                         return Answer::json(200, &deployment(1, 0));
+                    }
+                    path if path.ends_with("/statefulsets/db") => {
+                        let set = json!({
+                            "apiVersion": "apps/v1", "kind": "StatefulSet",
+                            "metadata": {"name": "db", "namespace": "n", "uid": "db", "generation": 2},
+                            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "app"}}},
+                        });
+                        return Answer::json(200, &set);
                     }
                     path if path.ends_with("/replicasets") => {
                         json!([set("s1", "old"), set("s2", "new")])
@@ -616,12 +625,16 @@ mod tests {
                 Answer::json(200, &json!({"items": items}))
             })
             .await;
-            let restarted = cluster.restart_unpulled("n", "app").await.unwrap();
-            let pod = ObjectRef::namespaced("v1", "Pod", "n", "p2");
-            assert_eq!(restarted, [(pod, restart)]);
+            let workload = |kind, name| ObjectRef::namespaced("apps/v1", kind, "n", name);
+            let workloads = [workload("Deployment", "app"), workload("StatefulSet", "db")];
+            let workloads = workloads.each_ref();
+            let restarted = cluster.restart_unpulled(&workloads);
+            let pod = |name| ObjectRef::namespaced("v1", "Pod", "n", name);
+            let expected = [(pod("p2"), restart), (pod("p4"), restart)];
+            assert_eq!(restarted.await.unwrap(), expected);
             let seen = seen.lock().unwrap();
             let deletes: Vec<&Seen> = seen.iter().filter(|seen| seen.method == "DELETE").collect();
-            assert_eq!(deletes.len(), 1);
+            assert_eq!(deletes.len(), 2);
             assert!(
                 deletes[0].body.contains(r#""uid":"p2""#),
                 "{}",

@@ -86,7 +86,11 @@ impl Ready<'_> {
             let network = Network::of_wave(deployment, &wave.content);
             self.await_nodes(network, leased).await?;
             match &wave.content {
-                Content::Release(at) => self.bring_release(deployment, *at, leased).await?,
+                Content::Release(at) => {
+                    let objects = &deployment.releases.all[*at].objects;
+                    restart_unpulled(deployment, objects, leased).await?;
+                    self.bring_release(deployment, *at, leased).await?;
+                }
                 Content::Objects(stage, at) => {
                     let objects = &deployment.objects[at.clone()];
                     self.bring_stage(deployment, *stage, objects, leased)
@@ -123,6 +127,7 @@ impl Ready<'_> {
         for batch in batches(stage, objects) {
             self.bring_all(deployment, &batch, leased).await?;
         }
+        restart_unpulled(deployment, objects, leased).await?;
         settle(leased, stage, objects, self.asked.request.wait).await?;
         for object in objects.iter().filter(|object| !asks_nobody(object)) {
             self.arm(deployment, object, leased).await?;
@@ -254,6 +259,24 @@ impl Ready<'_> {
         leased.put_with(conflicts, reference, decide).await?;
         Ok(())
     }
+}
+
+/// Has pods made anew that wait for their image, where there is a login: it may be another one since they were made.
+async fn restart_unpulled(
+    deployment: &Deployment,
+    objects: &[Object],
+    leased: &Leased<'_>,
+) -> Result<(), Error> {
+    if deployment.deployed.pull_secret.is_none() {
+        return Ok(());
+    }
+    let workloads = objects.iter().map(Object::reference);
+    let keeps_pods = |it: &&ObjectRef| {
+        let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
+        it.gvk.group == "apps" && kinds.contains(&it.gvk.kind.as_str())
+    };
+    let workloads: Vec<&ObjectRef> = workloads.filter(keeps_pods).collect();
+    leased.restart_unpulled(&workloads).await
 }
 
 /// Whether an object is a Secret of sensitive parameters.

@@ -301,10 +301,8 @@ impl Ready<'_> {
             return Ok(());
         };
         leased.lock.check()?;
-        for (pod, restart) in leased.cluster.restart_unpulled(namespace, operator).await? {
-            (leased.tell)(Event::Restart { pod, restart });
-        }
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
+        leased.restart_unpulled(&[&reference]).await?;
         let tell = |state| {
             let deployment = reference.clone();
             (leased.tell)(Event::Rollout { deployment, state });

@@ -280,6 +280,14 @@ impl Leased<'_> {
             .await
     }
 
+    /// Has the pods of these workloads made anew that wait for their image: what was applied may be what they lack.
+    pub(crate) async fn restart_unpulled(&self, workloads: &[&ObjectRef]) -> Result<(), Error> {
+        for (pod, restart) in self.cluster.restart_unpulled(workloads).await? {
+            (self.tell)(Event::Restart { pod, restart });
+        }
+        Ok(())
+    }
+
     /// Notes what was changed by another program.
     pub(crate) fn changed(&mut self, what: String) {
         self.done.objects.push(what);

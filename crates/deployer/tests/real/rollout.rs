@@ -135,7 +135,8 @@ async fn a_pod_that_waits_for_its_image_is_made_anew_with_the_secrets_of_its_acc
             "imagePullSecrets": [{"name": "login"}]}),
     )
     .await;
-    let restarted = cluster.restart_unpulled(&ns, "app").await.unwrap();
+    let app = ObjectRef::namespaced("apps/v1", "Deployment", &ns, "app");
+    let restarted = cluster.restart_unpulled(&[&app]).await.unwrap();
     let pod = ObjectRef::namespaced("v1", "Pod", &ns, before.pod.as_ref().unwrap());
     assert_eq!(restarted, [(pod, Restart::Done)]);
     until("another pod, with the secret", async || {
