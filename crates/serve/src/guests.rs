@@ -173,17 +173,16 @@ mod tests {
         // Nobody waits where nobody guesses.
         let alone = tries(enter("10.0.0.1"), RIGHT).await;
         assert_eq!(alone, (Duration::ZERO, true));
-        let guesses =
-            (0..390).map(|_| tokio::spawn(tries(enter("10.0.0.1"), "Basic cmVhZGVyOg==")));
-        let guesses: Vec<_> = guesses.collect();
+        let wrong = (0..390).map(|_| tokio::spawn(tries(enter("10.0.0.1"), "Basic cmVhZGVyOg==")));
+        let wrong: Vec<_> = wrong.collect();
         tokio::task::yield_now().await;
         let right = tokio::spawn(tries(enter("10.0.0.1"), RIGHT));
         let other = tries(enter("10.0.0.2"), RIGHT).await;
         assert_eq!(other, (Duration::ZERO, true));
         let all = limits::WRONG_LOGIN * 390;
         assert_eq!(right.await.unwrap(), (all, true));
-        for (count, guess) in (1..).zip(guesses) {
-            let (answered, is_right) = guess.await.unwrap();
+        for (count, attempt) in (1..).zip(wrong) {
+            let (answered, is_right) = attempt.await.unwrap();
             assert_eq!((answered, is_right), (limits::WRONG_LOGIN * count, false));
         }
     }
@@ -194,7 +193,7 @@ mod tests {
         let login = Login::new("reader", b"a").unwrap();
         let mut pulling = enter(&guests, "10.0.0.1").unwrap();
         assert!(pulling.logs_in(&login, Some(RIGHT)).await);
-        let guess = tokio::spawn(tries(enter(&guests, "10.0.0.1").unwrap(), "Basic a"));
+        let attempt = tokio::spawn(tries(enter(&guests, "10.0.0.1").unwrap(), "Basic a"));
         tokio::task::yield_now().await;
         let begin = Instant::now();
         assert!(pulling.logs_in(&login, Some(RIGHT)).await);
@@ -203,6 +202,6 @@ mod tests {
         // A guess of its own takes its turn.
         assert!(!pulling.logs_in(&login, Some("Basic a")).await);
         assert_eq!(begin.elapsed(), limits::WRONG_LOGIN * 2);
-        assert!(!guess.await.unwrap().1);
+        assert!(!attempt.await.unwrap().1);
     }
 }
