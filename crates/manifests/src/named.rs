@@ -79,18 +79,18 @@ mod tests {
 
     use super::*;
 
-    fn named(object: &Value, names: &[&str]) -> Vec<(String, String)> {
+    fn found(object: &Value, names: &[&str]) -> Vec<(String, String)> {
         let mut known = KnownNames::default();
         for name in names {
             known.add(name);
         }
-        let named = named_images(object, &KnownImages::by_names(&known)).into_iter();
+        let remarks = named_images(object, &KnownImages::by_names(&known)).into_iter();
         let what = |it| match it {
             Unsettled::Missing(image) | Unsettled::Mentioned(image) => image.to_string(),
             Unsettled::Repository(repository) => format!("{repository} without a tag"),
             other => panic!("{other:?}"),
         };
-        named.map(|it| (what(it.what), it.path)).collect()
+        remarks.map(|it| (what(it.what), it.path)).collect()
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
             ("docker.io/library/nginx:1", "/spec/image"),
         ];
         assert_eq!(
-            named(&object, &[]),
+            found(&object, &[]),
             expected.map(|(it, path)| (it.to_owned(), path.to_owned()))
         );
     }
@@ -146,7 +146,7 @@ mod tests {
             ("docker.io/org/shell without a tag", "/data/run.sh"),
             ("docker.io/org/proxy:v1", "/data/values.json"),
         ];
-        let mut found = named(&object, &names);
+        let mut found = found(&object, &names);
         found.sort_by(|a, b| a.1.cmp(&b.1));
         let mut expected = expected.map(|(it, path)| (it.to_owned(), path.to_owned()));
         expected.sort_by(|a, b| a.1.cmp(&b.1));

@@ -107,7 +107,7 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
     let programs = programs(objects);
     let is_name = |name: &&&str| name.parse::<SolutionName>().is_ok();
     let name = without_builders(&names).find(is_name).copied();
-    let versions = name.map(|name| own_versions(name, values(), &programs));
+    let versions = name.map(|name| own_versions(name, &values(), &programs));
     Candidates {
         versions: versions.unwrap_or_default(),
         of_parts: [
@@ -143,7 +143,7 @@ fn programs<'a>(objects: &'a [Object<'_>]) -> Vec<Program<'a>> {
 /// all its programs have. Where these differ, they are those of its parts.
 fn own_versions<'a>(
     name: &str,
-    objects: impl Iterator<Item = &'a Value> + Clone,
+    objects: &(impl Iterator<Item = &'a Value> + Clone),
     programs: &[Program<'a>],
 ) -> Vec<&'a str> {
     let version = |objects: &mut dyn Iterator<Item = &'a Value>| {
