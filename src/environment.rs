@@ -73,18 +73,6 @@ pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
 }
 
-/// All variables but those by which a user tells Helm and kubectl where something lies: a program that logs in to a cluster
-/// may need any of the others.
-pub(crate) fn of_logins() -> Vec<(OsString, OsString)> {
-    let ours = |name: &OsString| {
-        let name = name.to_string_lossy();
-        name.starts_with("HELM") || name.starts_with("KUBE") && !name.starts_with("KUBERNETES_")
-    };
-    std::env::vars_os()
-        .filter(|(name, _)| !ours(name))
-        .collect()
-}
-
 /// Where contents are kept that are expensive to get again.
 pub(crate) fn cache() -> Option<PathBuf> {
     base("XDG_CACHE_HOME", ".cache").map(|base| base.join("solution"))

@@ -20,7 +20,6 @@ pub(crate) const POSTRENDER: &str = "postrender";
 pub(crate) fn installer(flag: Option<&Path>) -> HelmProgram {
     HelmProgram {
         program: program(flag),
-        environment: environment::of_logins(),
         renderer: (environment::own_program(), vec![POSTRENDER.into()]),
     }
 }

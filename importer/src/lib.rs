@@ -9,7 +9,6 @@
 
 mod apply;
 mod configuration;
-#[expect(dead_code, reason = "changes go through it next")]
 mod gate;
 mod history;
 mod kept;

@@ -41,6 +41,11 @@ pub(crate) fn planned(objects: &[Object]) -> (&'static str, String) {
     }
 }
 
+/// The file by which the post-renderer of a run says that Helm has done with rendering.
+pub(crate) fn rendered(directory: &Path) -> PathBuf {
+    directory.join(RENDERED)
+}
+
 /// Passes on what was planned, whatever Helm has rendered.
 pub fn postrender(
     directory: &Path,

@@ -1,5 +1,7 @@
 //! What the verbs share that change the cluster.
 
+use std::collections::BTreeSet;
+
 use importer::{Change, Revision, Run};
 
 use super::watch::watch;
@@ -34,6 +36,7 @@ where
             deadline: wait.timeout(),
             run,
             helm: &helm::installer(wait.helm.as_deref()),
+            accepted: BTreeSet::new(),
         };
         Ok(act(&change).await?)
     })

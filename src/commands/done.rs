@@ -75,6 +75,7 @@ impl State {
             | Event::Rollout { .. }
             | Event::Standing(_)
             | Event::Release(..)
+            | Event::Refused(..)
             | Event::Unproved { .. }
             | Event::Waiting(_) => return false,
         };

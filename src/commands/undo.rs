@@ -72,11 +72,23 @@ pub(super) struct RemoveSetsArguments {
     /// Skip the sets with `phase: remove`: what they would clean up stays
     #[arg(long)]
     skip_remove_sets: bool,
+
+    /// Uninstall a chart's release as it stands though it is not as it was stored from here, by the id shown
+    #[arg(long, value_name = "ID")]
+    accept: Vec<String>,
 }
 
 impl RemoveSetsArguments {
     pub(super) fn choice(&self) -> RemoveSets {
         choose(self.skip_remove_sets, RemoveSets::Skip, RemoveSets::Apply)
+    }
+
+    /// The same change, with what is accepted.
+    pub(super) fn accepting<'a>(&self, change: &Change<'a>) -> Change<'a> {
+        Change {
+            accepted: self.accept.iter().cloned().collect(),
+            ..change.clone()
+        }
     }
 }
 
@@ -112,7 +124,8 @@ impl Undeploy {
                 (Some(environment), namespace) => {
                     let namespace = namespace.as_ref();
                     let place = (environment, namespace);
-                    importer::undeploy(change, &self.solution, place, self.sets.choice()).await
+                    let change = self.sets.accepting(change);
+                    importer::undeploy(&change, &self.solution, place, self.sets.choice()).await
                 }
                 (None, Some(namespace)) => {
                     importer::undeploy_alone(change, &self.solution, namespace).await

@@ -122,6 +122,9 @@ fn lines_of(event: &Event) -> Vec<String> {
             }
             ReleaseChange::Uninstalling => format!("  helm uninstalls {release}"),
         }],
+        Event::Refused(release, words) => {
+            vec![format!("  helm was refused, of {release}: {words}")]
+        }
         Event::RollingBack(version) => vec![format!("  restoring version {version}")],
         Event::Push(_)
         | Event::Pushed

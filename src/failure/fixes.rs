@@ -68,6 +68,7 @@ const RENDERING: &str = "see whether the chart is for this version of Kubernetes
 const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
 const FORBIDDEN: &str = "ask the publisher to leave it out, or to turn it off by a value of the chart; `solution inspect` says who that is";
 const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects` takes it over, after `--dry-run --diff` has shown what would change";
+const NOT_RECORDED: &str = "whoever may write Secrets in its namespace may have made it, and what it sends would be sent with your rights: `helm get manifest` and `helm get hooks` show that. Take it over with `--accept ID`, or delete its Secret";
 const NOT_OF_RELEASE: &str =
     "`--adopt=objects` has the release take it over, and with it go; else remove it or rename it";
 const HELD_BY_HOOK: &str = "choose another namespace with `--namespace`, or ask the publisher to make it as an object of the chart and not as a hook";
@@ -201,6 +202,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::NotCarried(..) => NOT_CARRIED,
         Unfit::Forbidden(..) => FORBIDDEN,
         Unfit::ReleaseTaken(..) => RELEASE_TAKEN,
+        Unfit::NotRecorded { .. } => NOT_RECORDED,
         Unfit::NotOfRelease(..) => NOT_OF_RELEASE,
         Unfit::HeldByHook(..) => HELD_BY_HOOK,
         Unfit::OwnedElsewhere(..) => ELSEWHERE,

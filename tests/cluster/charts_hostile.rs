@@ -1,6 +1,14 @@
 //! Charts that would do more than their plan shows.
 
-use crate::charts::{HELM, packed, site};
+use std::io::{Read as _, Write as _};
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use crate::charts::{HELM, packed, site, taken_over_by};
 use crate::common::Answer;
 use crate::site::Site;
 
@@ -151,4 +159,103 @@ fn what_templates_read_elsewhere_is_accepted_and_what_was_shown_is_sent() {
     let second = pack(&site, "1.1.0", &[("a", &READING.replace("has:", "had:"))]);
     import(&site, &second, &[]).success();
     assert_eq!(data("web-2", "had"), "true");
+}
+
+/// What Helm stores of a release, as an API server returns it.
+fn decoded(data: &str) -> Value {
+    let decode = |text: &[u8]| BASE64_STANDARD.decode(text).unwrap();
+    let gzip = decode(&decode(data.trim().as_bytes()));
+    let mut json = Vec::new();
+    GzDecoder::new(&gzip[..]).read_to_end(&mut json).unwrap();
+    serde_json::from_slice(&json).unwrap()
+}
+
+/// The same as whoever may write Secrets would write it.
+fn encoded(release: &Value) -> String {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(release.to_string().as_bytes()).unwrap();
+    BASE64_STANDARD.encode(BASE64_STANDARD.encode(gzip.finish().unwrap()))
+}
+
+const PLANTED: &str = "apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: charts-planted, annotations: {helm.sh/hook: 'pre-delete,pre-rollback'}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: tenant}]
+";
+
+#[test]
+fn a_revision_that_a_tenant_planted_does_nothing() {
+    let site = site("charts-planted");
+    let theirs =
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: charts-planted, namespace: default}}";
+    site.apply(theirs).success();
+    let first = pack(&site, "1.0.0", &[("a", MAP)]);
+    import(&site, &first, &[]).success();
+
+    // Another revision, with a hook and somebody else's object; and the same in the place of the one that is there.
+    let secret = |number: u32| format!("sh.helm.release.v1.web.v{number}");
+    let get = ["get", "secret", &secret(1), "--output=json"];
+    let stored = site.kubectl("prod", &get).json();
+    let mut release = decoded(stored["data"]["release"].as_str().unwrap());
+    release["version"] = json!(2);
+    release["hooks"] = json!([{
+        "name": "charts-planted", "kind": "ClusterRoleBinding", "path": "web/templates/p.yaml",
+        "manifest": PLANTED, "events": ["pre-delete", "pre-rollback"], "last_run": { "phase": "" },
+    }]);
+    release["manifest"] = json!(format!("---\n{theirs}\n"));
+    let planted = |number: u32, release: &Value| {
+        let mut planted = stored.clone();
+        let labels = &stored["metadata"]["labels"];
+        planted["metadata"] =
+            json!({ "name": secret(number), "namespace": "prod", "labels": labels });
+        planted["metadata"]["labels"]["version"] = json!(number.to_string());
+        planted["data"]["release"] = json!(encoded(release));
+        planted
+    };
+    site.apply(&planted(2, &release).to_string()).success();
+    let undeploy = |more: &[&str]| {
+        let arguments = [&["undeploy", "shop", "-e", "prod"], more].concat();
+        Answer::of(site.command().env("HELM", &*HELM).args(arguments))
+    };
+    let second = pack(
+        &site,
+        "1.1.0",
+        &[("a", &MAP.replace("name: web", "name: next"))],
+    );
+    for refused in [undeploy(&[]), import(&site, &second, &[])] {
+        let refused = refused.failure(1);
+        let words = "revision 2 of the release prod/web was not stored from here";
+        assert!(refused.contains(words), "{refused}");
+        assert!(
+            refused.contains("the hook ClusterRoleBinding charts-planted"),
+            "{refused}"
+        );
+    }
+    site.kubectl("prod", &["delete", "secret", &secret(2)])
+        .success();
+    release["version"] = json!(1);
+    site.apply(&planted(1, &release).to_string()).success();
+    let words = "revision 1 of the release prod/web was not stored from here";
+    let refused = undeploy(&[]).failure(1);
+    assert!(refused.contains(words), "{refused}");
+
+    // What is accepted is what was shown. The object of somebody else stays all the same.
+    let id = taken_over_by(&refused);
+    release["hooks"] = json!([]);
+    site.apply(&planted(1, &release).to_string()).success();
+    let refused = undeploy(&["--accept", id]).failure(1);
+    let id = taken_over_by(&refused);
+    undeploy(&["--accept", id]).success();
+    site.kubectl("default", &["get", "configmap", "charts-planted"])
+        .success();
+    let binding = [
+        "get",
+        "clusterrolebinding",
+        "charts-planted",
+        "--ignore-not-found",
+    ];
+    assert_eq!(site.kubectl("default", &binding).success(), "");
+    site.kubectl("default", &["delete", "configmap", "charts-planted"])
+        .success();
 }

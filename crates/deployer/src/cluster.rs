@@ -80,6 +80,12 @@ impl Cluster {
         &self.version
     }
 
+    /// How long one request may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     fn note_away(&self) {
         *self.away.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }

@@ -150,6 +150,13 @@ impl LeaseGuard {
         }
     }
 
+    /// Whether it is still ours, for somebody who asks elsewhere, also after this value is gone.
+    pub fn holds(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let state = self.state.clone();
+        // The keeper that has ended keeps nothing.
+        move || state.borrow().is_none() && state.has_changed().is_ok()
+    }
+
     /// Gives the lease back.
     pub async fn release(mut self) -> Result<(), Error> {
         drop(self.stop.take());

@@ -1,5 +1,6 @@
 //! A change of a cluster beside an import: decided, decided again under the Lease, and made.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub struct Change<'a> {
     pub run: Run,
     /// What releases of charts are uninstalled by.
     pub helm: &'a HelmProgram,
+    /// Ids of releases that are uninstalled as they stand, though they are not as they were stored from here.
+    pub accepted: BTreeSet<String>,
 }
 
 /// Whether a change is made, or only what it would be is found out.

@@ -170,6 +170,18 @@ impl Leased<'_> {
         Ok(())
     }
 
+    /// Writes what `decide` makes of a record of our own as it is, without a word: more of it follows.
+    pub(crate) async fn rewrite(
+        &self,
+        reference: &ObjectRef,
+        decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
+    ) -> Result<(), Error> {
+        let live = self.cluster.get(reference).await?;
+        let hand = self.hand();
+        hand.put(Conflicts::Force, reference, live, decide).await?;
+        Ok(())
+    }
+
     /// Makes sure that there is a receipt, where one is kept.
     pub(crate) async fn begin(&self) -> Result<(), Error> {
         self.hand().begin().await

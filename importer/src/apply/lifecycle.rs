@@ -23,7 +23,6 @@ use crate::model::owner::{look, owner_of};
 use crate::model::receipt::{ChangeSubject, Revision, Verb};
 use crate::model::record::Record;
 use crate::model::release::RecordedRelease;
-use crate::model::request::HelmProgram;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
@@ -35,6 +34,7 @@ use crate::plan::remaining::remaining;
 use crate::plan::rights::{
     check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
 };
+use crate::plan::standing::StandingRelease;
 use crate::plan::uses::{Images, workloads};
 use crate::plan::withdrawal::Withdrawal;
 
@@ -143,7 +143,7 @@ pub async fn undeploy(
         }
         check_leaving(place, solution, &spaces).await?;
         let is_active = state.active.contains_key(solution);
-        let hand = hand_for((solution, &spaces), (change.helm, change.cluster)).await?;
+        let hand = hand_for((solution, &spaces), change).await?;
         Ok(Stopping {
             spaces,
             hand,
@@ -377,18 +377,27 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
     ))
 }
 
-/// What the releases in these namespaces are uninstalled by; that there is no such program is in the way.
+/// What the releases in these namespaces are uninstalled by; that there is no such program is in the way, and that a release
+/// is not as it was stored from here.
 pub(crate) async fn hand_for(
     (solution, spaces): (&SolutionName, &Spaces),
-    place: (&HelmProgram, &Cluster),
+    change: &Change<'_>,
 ) -> Result<Option<Hand>, Error> {
     if spaces.iter().all(|leave| leave.releases.is_empty()) {
         return Ok(None);
     }
     let mut obstacles = Vec::new();
-    let helm = program(place.0, &mut obstacles).await?;
+    let helm = program(change.helm, &mut obstacles).await?;
+    let releases = spaces.iter().flat_map(|leave| &leave.releases);
+    for release in releases {
+        let (name, known) = (&release.name, &release.revisions);
+        let standing = StandingRelease::look(change.cluster, &release.namespace, name).await?;
+        let standing = standing.filter(|it| it.is_of(solution, known) && !it.is_known(known));
+        let unknown = standing.filter(|it| !change.accepted.contains(&it.id()));
+        obstacles.extend(unknown.map(|it| it.unknown(release)));
+    }
     check_free(obstacles, &[])?;
-    Ok(helm.map(|helm| Hand::new(&helm, place, solution)))
+    Ok(helm.map(|helm| Hand::new(&helm, solution).accepting(&change.accepted)))
 }
 
 /// Removes what goes from these namespaces and keeps the Lease from being taken. Returns what that was.
@@ -430,12 +439,12 @@ pub(crate) async fn remove_operators(
         let namespace = leave.space.namespace.clone();
         let releases = leave.releases.iter().rev();
         let (last, first): (Vec<_>, Vec<_>) = releases.cloned().partition(|it| it.needed);
-        uninstall(hand, &first, leased).await?;
+        uninstall(hand, &first, (&namespace, &mut *leased)).await?;
         leave
             .carried
             .carry_out(leased, solution, &namespace, deadline)
             .await?;
-        uninstall(hand, &last, leased).await?;
+        uninstall(hand, &last, (&namespace, &mut *leased)).await?;
         remove_operator(leased, solution, leave, deadline).await?;
     }
     Ok(())
@@ -444,11 +453,11 @@ pub(crate) async fn remove_operators(
 async fn uninstall(
     hand: Option<&Hand>,
     releases: &[RecordedRelease],
-    leased: &mut Leased<'_>,
+    (home, leased): (&Namespace, &mut Leased<'_>),
 ) -> Result<(), Error> {
     for release in releases {
         if let Some(hand) = hand {
-            hand.uninstall(release, leased).await?;
+            hand.uninstall(release, home, leased).await?;
         }
     }
     Ok(())

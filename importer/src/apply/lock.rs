@@ -1,5 +1,6 @@
 //! One writer at a time: a Lease in the namespace of the records, or in the one that is changed alone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use deployer::{Cluster, Conflicts, LeaseGuard, LeaseRequest, Object, ObjectRef, limits};
@@ -20,6 +21,8 @@ const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Lock {
     lease: LeaseGuard,
+    /// When it became ours.
+    since: Instant,
     /// What had to go before the server took a Lease at all.
     pub(crate) cleared: Vec<ObjectRef>,
 }
@@ -52,7 +55,14 @@ impl Lock {
         loop {
             let taken = cluster.acquire_lease(request.clone(), writer.clock.clone());
             let held = match taken.await {
-                Ok(lease) => return Ok(Self { lease, cleared }),
+                Ok(lease) => {
+                    let since = Instant::now();
+                    return Ok(Self {
+                        lease,
+                        since,
+                        cleared,
+                    });
+                }
                 Err(held @ deployer::Error::LeaseHeld { .. }) => held,
                 Err(error) => match clear.take() {
                     Some(clear) if error.is_unanswered_webhook() => {
@@ -82,6 +92,16 @@ impl Lock {
     /// An error once another writer has taken over.
     pub(crate) fn check(&self) -> Result<(), Error> {
         Ok(self.lease.check()?)
+    }
+
+    /// The same question for somebody who asks it elsewhere.
+    pub(crate) fn holds(&self) -> Arc<dyn Fn() -> bool + Send + Sync> {
+        Arc::new(self.lease.holds())
+    }
+
+    /// Returns once it has been ours for so long: what whoever had it before had sent by then has an end.
+    pub(crate) async fn settled(&self, time: Duration) {
+        tokio::time::sleep_until(self.since + time).await;
     }
 
     /// Lets others write.

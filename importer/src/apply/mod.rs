@@ -23,6 +23,7 @@ pub(crate) mod releases;
 mod rollback;
 mod several;
 pub(crate) mod site;
+mod through;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;
 mod withdraw;

@@ -1,27 +1,27 @@
 //! Has Helm install, upgrade, roll back and uninstall releases; and sees meanwhile what keeps their objects, since Helm takes
 //! those back that do not come up, and with them whatever they could tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use deployer::{Cluster, Conflicts, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
-use schemas::SolutionName;
+use schemas::{Namespace, SolutionName};
 use tokio::time::{Instant, sleep};
 use watch::Cancel;
 
 use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
+use crate::apply::through::{self, Sending, revisions};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, ReleaseChange};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::release::{RecordedRelease, joined};
-use crate::model::request::{Adopt, HelmProgram};
+use crate::model::request::Adopt;
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
@@ -34,68 +34,83 @@ use crate::renderer;
 /// Kinds whose objects can be seen to wait for something.
 const AWAITED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "Pod"];
 
-/// A program that is run for a change, and how it reaches the cluster.
+/// A program that is run for the releases of a Solution in an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Hand {
     helm: Helm,
-    access: Access,
     /// The Solution whose releases it changes.
     solution: SolutionName,
+    /// Ids of releases that are uninstalled as they stand.
+    accepted: BTreeSet<String>,
 }
 
 impl Hand {
-    pub(crate) fn new(
-        helm: &Helm,
-        (asked, cluster): (&HelmProgram, &Cluster),
-        solution: &SolutionName,
-    ) -> Self {
+    pub(crate) fn new(helm: &Helm, solution: &SolutionName) -> Self {
         Self {
             helm: helm.clone(),
-            access: asked.access(cluster),
             solution: solution.clone(),
+            accepted: BTreeSet::new(),
         }
     }
 
-    /// Runs Helm in a thread of its own; it is asked to end where nobody waits for it any more.
-    async fn run(
-        &self,
-        work: impl FnOnce(&Helm, &Access, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
-    ) -> Result<(), HelmError> {
-        struct Ends(Arc<AtomicBool>);
-        impl Drop for Ends {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
-        let ends = Ends(Arc::default());
-        let (flag, hand) = (Arc::clone(&ends.0), self.clone());
-        let run = move || work(&hand.helm, &hand.access, Cancel::when(&flag));
-        let done = tokio::task::spawn_blocking(run).await;
-        done.expect("a run of Helm does not panic")
+    /// The same, with ids of releases that are uninstalled as they stand.
+    pub(crate) fn accepting(self, ids: &BTreeSet<String>) -> Self {
+        let accepted = ids.clone();
+        Self { accepted, ..self }
     }
 
-    /// Uninstalls a release; one that is not there any more has been uninstalled by others, and one that they have made anew
-    /// stays.
+    fn at<'a>(
+        &'a self,
+        home: &'a Namespace,
+        recorded: &'a RecordedRelease,
+    ) -> through::Release<'a> {
+        through::Release {
+            recorded,
+            home,
+            solution: &self.solution,
+        }
+    }
+
+    /// Uninstalls a release of the environment of a namespace; one that is not there any more has been uninstalled by
+    /// others, and one that they have made anew stays.
     pub(crate) async fn uninstall(
         &self,
         release: &RecordedRelease,
+        home: &Namespace,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         leased.lock.check()?;
+        let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
         let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
-        if !standing.is_some_and(|it| it.is_of(&self.solution)) {
+        let Some(standing) = standing.filter(|it| it.is_of(&self.solution, &known)) else {
             return Ok(());
+        };
+        let mut release = release.clone();
+        if !standing.is_known(&known) {
+            if !self.accepted.contains(&standing.id()) {
+                return Err(standing.unknown(&release).into());
+            }
+            release.revisions = standing.as_it_is();
+            leased.released(release.clone());
         }
+        let release = &release;
         leased.begin().await?;
         (leased.tell)(Event::Release(
             release.to_string(),
             ReleaseChange::Uninstalling,
         ));
         let (of, wait) = (release.clone(), limits::RELEASE_WAIT);
-        let run = self
-            .run(move |helm, access, cancel| helm.uninstall(of_helm(&of), wait, access, cancel));
-        run.await.map_err(|error| failed(release, error))?;
+        let work = move |helm: &Helm, access: &Access, cancel: Cancel<'_>| {
+            helm.uninstall(of_helm(&of), wait, access, cancel)
+        };
+        let look = async |leased: &Leased<'_>| {
+            sleep(limits::SERVED_POLL).await;
+            leased.lock.check()
+        };
+        let release_at = self.at(home, release);
+        let run = through::run(leased, &self.helm, &release_at, None, work, look);
+        run.await?.map_err(|error| failed(release, error))?;
         leased.removed(release.to_string());
         Ok(())
     }
@@ -103,6 +118,7 @@ impl Hand {
     async fn roll_back(
         &self,
         release: &RecordedRelease,
+        home: &Namespace,
         revision: u32,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
@@ -111,31 +127,54 @@ impl Hand {
             release.to_string(),
             ReleaseChange::RollingBack(revision),
         ));
+        let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
         let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
         let objects = match &standing {
-            Some(standing) => sent(cluster, standing, release).await?,
+            Some(standing) if !standing.is_known(&known) => {
+                return Err(standing.unknown(release).into());
+            }
+            Some(standing) => sent(cluster, &standing.newest, release).await?,
             None => Vec::new(),
         };
         let mut behind = Behind::taken_back(objects.iter().map(Object::reference));
         // Where Helm itself has begun to take it back, pods are behind already.
         behind.look(leased).await;
-        let run = || {
-            let (of, wait) = (release.clone(), limits::RELEASE_WAIT);
-            self.run(move |helm, access, cancel| {
-                helm.rollback(of_helm(&of), revision, wait, access, cancel)
-            })
-        };
-        let mut done = behind.during(leased, run()).await?;
+        let mut done = self
+            .roll_back_once(&self.at(home, release), revision, &mut behind, leased)
+            .await?;
         if let Err(HelmError::Failed { .. }) = done {
             // Helm does not wait where a pod has failed, also where that one is about to go.
             if behind.has_found(leased).await {
-                done = behind.during(leased, run()).await?;
+                let release = self.at(home, release);
+                done = self
+                    .roll_back_once(&release, revision, &mut behind, leased)
+                    .await?;
             }
         }
         done.map_err(|error| failed(release, error))?;
         leased.changed(release.to_string());
         Ok(())
+    }
+
+    async fn roll_back_once(
+        &self,
+        release: &through::Release<'_>,
+        revision: u32,
+        behind: &mut Behind,
+        leased: &mut Leased<'_>,
+    ) -> Result<Result<(), HelmError>, Error> {
+        let (of, wait) = (release.recorded.clone(), limits::RELEASE_WAIT);
+        let work = move |helm: &Helm, access: &Access, cancel: Cancel<'_>| {
+            helm.rollback(of_helm(&of), revision, wait, access, cancel)
+        };
+        let look = async |leased: &Leased<'_>| {
+            leased.lock.check()?;
+            behind.look(leased).await;
+            sleep(limits::RELEASE_LOOK).await;
+            Ok(())
+        };
+        through::run(leased, &self.helm, release, None, work, look).await
     }
 }
 
@@ -151,24 +190,35 @@ impl Ready<'_> {
         let (Step::Change(mend), Some(helm)) = (planned.step, &deployment.releases.helm) else {
             return Ok(());
         };
-        let hand = self.hand(helm, leased);
-        let release = &planned.recorded;
+        let hand = self.hand(helm);
+        let (release, home) = (&planned.recorded, &deployment.place.namespace);
+        let before = before(deployment, release);
         leased.lock.check()?;
         leased.begin().await?;
+        if release.revisions != before.revisions {
+            // It was accepted as it stands.
+            leased.released(RecordedRelease {
+                revisions: release.revisions.clone(),
+                ..before.clone()
+            });
+        }
+        if mend != Mend::Nothing {
+            // What a run that was cut off had sent has come by then, or never will.
+            leased.lock.settled(leased.cluster.timeout()).await;
+        }
         match mend {
             Mend::Nothing => {}
-            Mend::Uninstall => hand.uninstall(release, leased).await?,
-            Mend::RollBack(revision) => hand.roll_back(release, revision, leased).await?,
+            Mend::Uninstall => hand.uninstall(before, home, leased).await?,
+            Mend::RollBack(revision) => hand.roll_back(before, home, revision, leased).await?,
         }
-        self.upgrade(&hand, planned, leased).await?;
+        self.upgrade(&hand, (deployment, planned), leased).await?;
         leased.changed(release.to_string());
         self.know_revision(release, leased).await?;
         self.progress(deployment, leased).write(leased).await
     }
 
-    fn hand(&self, helm: &Helm, leased: &Leased<'_>) -> Hand {
-        let asked = (&self.asked.request.helm, leased.cluster);
-        Hand::new(helm, asked, self.asked.id.name())
+    fn hand(&self, helm: &Helm) -> Hand {
+        Hand::new(helm, self.asked.id.name())
     }
 
     /// Notes the revision that a release has now.
@@ -182,6 +232,7 @@ impl Ready<'_> {
         let revision = standing.as_ref().map(StandingRelease::revision);
         leased.released(RecordedRelease {
             revision,
+            revisions: revisions(release, leased),
             ..release.clone()
         });
         Ok(())
@@ -217,7 +268,7 @@ impl Ready<'_> {
     async fn upgrade(
         &self,
         hand: &Hand,
-        planned: &PlannedRelease,
+        (deployment, planned): (&Deployment, &PlannedRelease),
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let release = &planned.recorded;
@@ -230,16 +281,25 @@ impl Ready<'_> {
         let home = Arc::new(home);
         let run = self.run_of(planned, &home)?;
         let kept = Arc::clone(&home);
-        let work = hand.run(move |helm, access, cancel| {
+        let work = move |helm: &Helm, access: &Access, cancel: Cancel<'_>| {
             let done = run.go(helm, access, cancel);
             // It is there as long as Helm may look into it.
             drop(kept);
             done
-        });
+        };
         let awaited = planned.objects.iter().map(Object::reference);
         let awaited = awaited.filter(|it| AWAITED.contains(&it.gvk.kind.as_str()));
-        let awaited: Vec<ObjectRef> = awaited.cloned().collect();
-        let (done, seen) = watched(leased, &awaited, work).await?;
+        let mut watching = Watching::of(awaited.cloned().collect());
+        let sending = Sending {
+            objects: &planned.objects,
+            replaced: planned.replaced.iter().map(|it| &it.live).collect(),
+            lookups: &planned.lookups,
+            rendered: renderer::rendered(&home.path("")),
+        };
+        let release_at = hand.at(&deployment.place.namespace, before(deployment, release));
+        let look = async |leased: &Leased<'_>| watching.look(leased).await;
+        let run = through::run(leased, &hand.helm, &release_at, Some(sending), work, look);
+        let (done, seen) = (run.await?, watching.seen);
         let Err(said) = done else {
             return Ok(());
         };
@@ -291,14 +351,15 @@ impl Ready<'_> {
         let Some(helm) = &deployment.releases.helm else {
             return Ok(());
         };
-        let hand = self.hand(helm, leased);
+        let hand = self.hand(helm);
+        let home = &deployment.place.namespace;
         let changed = deployment.releases.all.iter().rev();
         for planned in changed.filter(|it| it.changes()) {
-            let release = &planned.recorded;
+            let release = before(deployment, &planned.recorded);
             let Some(back) = planned.back else {
                 // One that others had begun is theirs, and may keep data.
                 if planned.revision.is_none() || planned.step == Step::Change(Mend::Uninstall) {
-                    hand.uninstall(release, leased).await?;
+                    hand.uninstall(release, home, leased).await?;
                 }
                 continue;
             };
@@ -306,7 +367,7 @@ impl Ready<'_> {
             let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
             if !standing.is_some_and(|it| it.is_back_at(back)) {
                 check_definitions(&planned.before, deployment, cluster).await?;
-                hand.roll_back(release, back, leased).await?;
+                hand.roll_back(release, home, back, leased).await?;
             }
             let mut before = deployment.releases.before.iter();
             if let Some(before) = before.find(|it| it.is(&release.namespace, name)) {
@@ -325,9 +386,10 @@ impl Ready<'_> {
         let Some(helm) = &deployment.releases.helm else {
             return Ok(());
         };
-        let hand = self.hand(helm, leased);
+        let hand = self.hand(helm);
         for release in &deployment.releases.going {
-            hand.uninstall(release, leased).await?;
+            let home = &deployment.place.namespace;
+            hand.uninstall(release, home, leased).await?;
         }
         Ok(())
     }
@@ -399,49 +461,61 @@ fn failed(release: &RecordedRelease, source: HelmError) -> Error {
     }
 }
 
-/// Waits for a run of Helm; and looks at these objects until it ends, for what keeps them, and for what they leave
-/// behind when Helm takes them back. The Lease that is lost meanwhile ends it.
-async fn watched(
-    leased: &Leased<'_>,
-    objects: &[ObjectRef],
-    work: impl Future<Output = Result<(), HelmError>>,
-) -> Result<(Result<(), HelmError>, Option<Unsettled>), Error> {
-    let seen = Mutex::new(None);
-    let told = Mutex::new(BTreeMap::new());
-    let tell = |standing: Standing| {
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = standing.to_string();
-        if told.insert(standing.object.clone(), text.clone()) != Some(text) {
-            (leased.tell)(Event::Standing(standing));
+/// A release as it was recorded before this change, if it was.
+fn before<'a>(deployment: &'a Deployment, release: &'a RecordedRelease) -> &'a RecordedRelease {
+    let mut before = deployment.releases.before.iter();
+    let before = before.find(|it| it.is(&release.namespace, &release.name));
+    before.unwrap_or(release)
+}
+
+/// Objects that are looked at while Helm waits for them: for what keeps them, and for what they leave behind when Helm takes
+/// them back.
+struct Watching {
+    objects: Vec<ObjectRef>,
+    behind: Behind,
+    told: Mutex<BTreeMap<ObjectRef, String>>,
+    began: Instant,
+    /// What kept them last.
+    seen: Option<Unsettled>,
+}
+
+impl Watching {
+    fn of(objects: Vec<ObjectRef>) -> Self {
+        Self {
+            behind: Behind::watched(&objects),
+            objects,
+            told: Mutex::default(),
+            began: Instant::now(),
+            seen: None,
         }
-    };
-    let mut behind = Behind::watched(objects);
-    let began = Instant::now();
-    let look = async {
-        loop {
-            leased.lock.check()?;
-            behind.look(leased).await;
-            let there = existing(leased, objects).await;
-            let settled = leased
-                .cluster
-                .wait_settled(&there, limits::RELEASE_LOOK, &tell)
-                .await;
-            if let Err(deployer::Error::Unsettled(mut found)) = settled
-                && (found.cause().is_some() || found.has_failed())
-            {
-                // Not only since this look.
-                found.after = began.elapsed();
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(*found);
+    }
+
+    /// Looks once. That the Lease is lost ends it.
+    async fn look(&mut self, leased: &Leased<'_>) -> Result<(), Error> {
+        leased.lock.check()?;
+        self.behind.look(leased).await;
+        let there = existing(leased, &self.objects).await;
+        let tell = |standing: Standing| {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = standing.to_string();
+            if told.insert(standing.object.clone(), text.clone()) != Some(text) {
+                (leased.tell)(Event::Standing(standing));
             }
-            sleep(limits::SERVED_POLL).await;
+        };
+        let settled = leased
+            .cluster
+            .wait_settled(&there, limits::RELEASE_LOOK, &tell)
+            .await;
+        if let Err(deployer::Error::Unsettled(mut found)) = settled
+            && (found.cause().is_some() || found.has_failed())
+        {
+            // Not only since this look.
+            found.after = self.began.elapsed();
+            self.seen = Some(*found);
         }
-    };
-    let done = tokio::select! {
-        done = work => done,
-        lost = look => return lost,
-    };
-    let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((done, seen))
+        sleep(limits::SERVED_POLL).await;
+        Ok(())
+    }
 }
 
 /// Those of the objects that are there by now: hooks come and go.

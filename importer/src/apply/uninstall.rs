@@ -171,7 +171,7 @@ impl Deletion {
                 return Err(obstacle.into());
             }
             Ok(Decided {
-                hand: hand_for((solution, &going.spaces), (change.helm, cluster)).await?,
+                hand: hand_for((solution, &going.spaces), change).await?,
                 pushed: going.pushed(state, &self.registries).await?,
                 going,
                 uses,

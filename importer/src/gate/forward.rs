@@ -166,7 +166,7 @@ impl Desk {
             Verdict::Store(revision, secret) => self.store(&revision, &secret, request).await,
             Verdict::Delete(going, options) => self.delete(going, &options, request).await,
         };
-        let answer = answer.unwrap_or_else(unsent);
+        let answer = answer.unwrap_or_else(|it| unsent(&it));
         wire::begin(to, answer.status, &answer.headers).await?;
         wire::piece(to, &answer.body).await?;
         wire::end(to).await
@@ -182,7 +182,7 @@ impl Desk {
                     status,
                     headers,
                     body,
-                } = unsent(error);
+                } = unsent(&error);
                 wire::begin(to, status, &headers).await?;
                 wire::piece(to, &body).await?;
                 return wire::end(to).await;
@@ -341,6 +341,7 @@ impl Desk {
             .insert(revision.revision, revision.clone());
         let request = Request {
             body: secret.to_string().into_bytes(),
+            content_type: Some(JSON.to_owned()),
             ..request
         };
         let (status, body) = self.ask(in_json(request)).await?;
@@ -434,6 +435,6 @@ fn in_json(request: Request) -> Passing {
     }
 }
 
-fn unsent(error: deployer::Error) -> Answer {
+fn unsent(error: &deployer::Error) -> Answer {
     Answer::refusal(503, "ServiceUnavailable", &error.to_string())
 }

@@ -6,15 +6,12 @@
 mod discovery;
 mod forward;
 mod policy;
+mod protobuf;
 mod serve;
 mod target;
 mod wire;
 
-#[expect(unused_imports, reason = "changes go through it next")]
 pub(crate) use forward::{Note, Writing};
-#[expect(unused_imports, reason = "changes go through it next")]
-pub(crate) use policy::{Lookup, Lookups, Passage, Planned};
+pub(crate) use policy::{Lookups, Passage};
 pub(crate) use serve::{Course, Gate};
-pub(crate) use target::Looked;
-#[expect(unused_imports, reason = "changes go through it next")]
-pub(crate) use target::Place;
+pub(crate) use target::{Looked, Place};

@@ -10,6 +10,7 @@ use helm::stored;
 use schemas::{Namespace, ReleaseName};
 use serde_json::{Map, Value, json};
 
+use super::protobuf;
 use super::target::{Place, Query, Target};
 pub(crate) use crate::model::lookups::{Lookup, Lookups};
 use crate::model::release::RecordedRevision;
@@ -132,13 +133,20 @@ impl Passage {
         }
     }
 
+    /// Lets the object of a place be deleted as long as it has this uid.
+    pub(crate) fn may_delete(&mut self, place: &Place, uid: Option<&str>) {
+        if let Some(planned) = self.objects.get_mut(place) {
+            planned.uid = uid.map(str::to_owned);
+        }
+    }
+
     /// What becomes of a request.
     pub(crate) fn decide(&self, phase: Phase, asked: &Asked<'_>) -> Verdict {
         let target = Target::of(asked.target);
         match (asked.method, target) {
             ("GET", Target::Discovery) if self.adds_to(phase, asked.target) => Verdict::Discover,
             ("GET", Target::Discovery) => Verdict::Pass,
-            ("GET", Target::Object(place, _)) => self.read(phase, place, asked),
+            ("GET", Target::Object(place, _)) => self.read(phase, &place, asked),
             (
                 "GET",
                 Target::Collection {
@@ -148,7 +156,7 @@ impl Passage {
                     query,
                 },
             ) => self.list(phase, (group, plural, namespace), &query, asked),
-            _ if phase != Phase::Sending => self.refuse(asked),
+            _ if phase != Phase::Sending => refuse(asked),
             (
                 "POST",
                 Target::Collection {
@@ -160,22 +168,17 @@ impl Passage {
             ) if self.is_ours(&group, &plural, namespace.as_deref()) => self.store(None, asked),
             ("PUT", Target::Object(place, _)) => match self.revision_at(&place) {
                 Some(revision) => self.store(Some(revision), asked),
-                None => self.refuse(asked),
+                None => refuse(asked),
             },
             ("PATCH", Target::Object(place, version)) => self.write(place, &version, asked),
             ("DELETE", Target::Object(place, _)) => self.delete(place, asked),
-            _ => self.refuse(asked),
+            _ => refuse(asked),
         }
     }
 
     /// Whether anything may have to be added to an answer about kinds.
     fn adds_to(&self, phase: Phase, target: &str) -> bool {
         phase == Phase::Looking && !self.coming.is_empty() && target.starts_with("/apis")
-    }
-
-    fn refuse(&self, asked: &Asked<'_>) -> Verdict {
-        let path = asked.target.split('?').next().unwrap_or_default();
-        Verdict::Refuse(format!("{} {path} was not planned", asked.method))
     }
 
     fn is_ours(&self, group: &str, plural: &str, namespace: Option<&str>) -> bool {
@@ -192,8 +195,8 @@ impl Passage {
         (stored::secret_name(&self.release, number) == place.name).then_some(number)
     }
 
-    fn read(&self, phase: Phase, place: Place, asked: &Asked<'_>) -> Verdict {
-        if let Some(revision) = self.revision_at(&place) {
+    fn read(&self, phase: Phase, place: &Place, asked: &Asked<'_>) -> Verdict {
+        if let Some(revision) = self.revision_at(place) {
             return if self.revisions.contains_key(&revision) {
                 Verdict::Show(Shown::Revision)
             } else {
@@ -206,8 +209,8 @@ impl Passage {
                 Some(lookup) => Verdict::Answer(lookup.clone()),
                 None => Verdict::Absent,
             },
-            Phase::Sending if self.objects.contains_key(&place) => Verdict::Pass,
-            Phase::Sending => self.refuse(asked),
+            Phase::Sending if self.objects.contains_key(place) => Verdict::Pass,
+            Phase::Sending => refuse(asked),
         }
     }
 
@@ -226,15 +229,13 @@ impl Passage {
             return Verdict::Show(Shown::Revisions);
         }
         match phase {
-            Phase::Looking | Phase::Rendering if query.watch => self.refuse(asked),
+            Phase::Looking | Phase::Rendering if query.watch => refuse(asked),
             Phase::Looking => Verdict::Look,
             Phase::Rendering => match self.lookups.get(asked.target) {
                 Some(lookup) => Verdict::Answer(lookup.clone()),
                 None => Verdict::Absent,
             },
-            Phase::Sending if !self.awaits(&group, &plural, namespace.as_deref()) => {
-                self.refuse(asked)
-            }
+            Phase::Sending if !self.awaits(&group, &plural, namespace.as_deref()) => refuse(asked),
             Phase::Sending if query.watch => Verdict::Show(Shown::Changes(group, plural)),
             Phase::Sending => Verdict::Show(Shown::Objects(group, plural)),
         }
@@ -251,10 +252,10 @@ impl Passage {
 
     fn write(&self, place: Place, version: &str, asked: &Asked<'_>) -> Verdict {
         let Some(planned) = self.objects.get(&place) else {
-            return self.refuse(asked);
+            return refuse(asked);
         };
         let Ok(body) = serde_json::from_slice::<Value>(asked.body) else {
-            return self.refuse(asked);
+            return refuse(asked);
         };
         let content_type = asked.content_type.split(';').next().unwrap_or_default();
         let is_planned = match content_type.trim() {
@@ -288,7 +289,7 @@ impl Passage {
             }
             None => match self.objects.get(&place) {
                 Some(planned) => (planned.uid.clone(), Going::Object(place)),
-                None => return self.refuse(asked),
+                None => return refuse(asked),
             },
         };
         let Some(uid) = uid else {
@@ -306,8 +307,9 @@ impl Passage {
 
     /// What becomes of a revision that Helm stores.
     fn store(&self, at: Option<u32>, asked: &Asked<'_>) -> Verdict {
-        let refused = || self.refuse(asked);
-        let Ok(mut secret) = serde_json::from_slice::<Value>(asked.body) else {
+        let refused = || refuse(asked);
+        let read = || serde_json::from_slice::<Value>(asked.body).ok();
+        let Some(mut secret) = protobuf::secret(asked.body).or_else(read) else {
             return refused();
         };
         let metadata = &secret["metadata"];
@@ -323,10 +325,11 @@ impl Passage {
         };
         let known = self.revisions.get(&revision);
         let is_known = at.is_none() || (at == Some(revision) && known.is_some());
+        let number = revision.to_string();
         let is_revision = secret["type"] == stored::SECRET_TYPE
             && secret["data"].as_object().is_some_and(|it| it.len() == 1)
             && metadata["labels"][stored::NAME] == self.release.as_str()
-            && metadata["labels"][stored::VERSION] == revision.to_string();
+            && metadata["labels"][stored::VERSION].as_str() == Some(number.as_str());
         if !is_known || !is_revision {
             return refused();
         }
@@ -392,6 +395,11 @@ impl Passage {
     }
 }
 
+fn refuse(asked: &Asked<'_>) -> Verdict {
+    let path = asked.target.split('?').next().unwrap_or_default();
+    Verdict::Refuse(format!("{} {path} was not planned", asked.method))
+}
+
 /// Whether objects of this kind are made for workloads.
 fn belongs(group: &str, plural: &str) -> bool {
     matches!((group, plural), ("", "pods") | ("apps", "replicasets"))
@@ -414,13 +422,13 @@ fn version_of(group: &str, version: &str) -> String {
 }
 
 /// Whether a patch changes nothing but who owns which field.
-fn is_of_managers(patch: &Value) -> bool {
+fn is_of_managers(changes: &Value) -> bool {
     let paths = ["/metadata/managedFields", "/metadata/resourceVersion"];
     let is_one = |it: &Value| {
         let path = it["path"].as_str().unwrap_or_default();
         it["op"] == "replace" && paths.contains(&path) && it.get("from").is_none()
     };
-    patch.as_array().is_some_and(|it| it.iter().all(is_one))
+    changes.as_array().is_some_and(|it| it.iter().all(is_one))
 }
 
 /// Takes out of the maps of a document what is null, and labels and annotations that are empty: charts write them in

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use deployer::Cluster;
 use helm::{Access, Home};
+use schemas::Digest;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
@@ -50,7 +51,7 @@ impl Gate {
     ) -> Result<Self, Error> {
         let mut password = [0; PASSWORD];
         getrandom::fill(&mut password).map_err(|it| Error::Gate(io::Error::other(it)))?;
-        let password: String = password.iter().map(|it| format!("{it:02x}")).collect();
+        let password = Digest::new(password).hex();
         let (home, listener) = async {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
             let address = format!("{USER}:{password}@{}", listener.local_addr()?);

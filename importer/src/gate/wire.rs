@@ -85,7 +85,7 @@ fn head(bytes: &[u8]) -> io::Result<Option<(Request, usize)>> {
             request.content_type = Some(value()?);
         }
     }
-    if lengths > 1 || request.length > limits::GATE_BODY {
+    if length > limits::GATE_HEAD || lengths > 1 || request.length > limits::GATE_BODY {
         return Err(bad("a length that is not read"));
     }
     Ok(Some((request, length)))
@@ -100,7 +100,9 @@ pub(super) async fn begin(
     let mut head = format!("HTTP/1.1 {status} -\r\ntransfer-encoding: chunked\r\n");
     for (name, value) in headers {
         // A server's header has no line breaks: its own client would not have read it.
-        head.push_str(&format!("{name}: {value}\r\n"));
+        for part in [name, ": ", value.as_str(), "\r\n"] {
+            head.push_str(part);
+        }
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await

@@ -74,6 +74,8 @@ pub enum Event {
     Standing(Standing),
     /// Helm begins to change a release.
     Release(String, ReleaseChange),
+    /// Helm was about to do something to a release that was not planned, and was refused.
+    Refused(String, String),
     /// The operator did not become ready; what ran before is put back.
     RollingBack(Version),
 }

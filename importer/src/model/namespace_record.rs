@@ -223,6 +223,11 @@ impl NamespaceRecord {
         config_map::record(&config_map_name(&self.namespace), labels, KEY, self)
     }
 
+    /// Which ConfigMap holds the record of a namespace.
+    pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
+        config_map::reference(&config_map_name(namespace))
+    }
+
     /// Reads a record out of its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
         config_map::parse(object, KEY)

@@ -347,6 +347,21 @@ pub enum Unfit {
     /// There is a release of this name, in this revision, that was not installed from here.
     #[error("the {0} is there already (revision {1}), and was not installed from this environment")]
     ReleaseTaken(String, u32),
+    /// The newest revision of a release is not as it was stored from here: it is of before revisions were recorded, or
+    /// somebody else has made or changed it.
+    #[error(
+        "revision {revision} of the {release} was not stored from here, or was changed since; `{id}` takes it over with what it sends: {sends}"
+    )]
+    NotRecorded {
+        /// The release.
+        release: String,
+        /// The number of the revision.
+        revision: u32,
+        /// Its objects and hooks.
+        sends: String,
+        /// The id under which it is accepted.
+        id: String,
+    },
     /// An object of a release's name is not the release's.
     #[error("{0} already exists, and is not of the {1}")]
     NotOfRelease(String, String),

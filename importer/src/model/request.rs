@@ -1,14 +1,14 @@
 //! What an administrator asks for, with every choice made.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use deployer::{Cluster, Conflicts};
+use deployer::Conflicts;
 use helm::Helm;
 use registry::{Credentials, RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
@@ -107,26 +107,8 @@ pub enum Nodes {
 pub struct HelmProgram {
     /// Where it is; none if this machine has none.
     pub program: Option<PathBuf>,
-    /// The variables that it gets: programs that log in to a cluster need them.
-    pub environment: Vec<(OsString, OsString)>,
     /// What it calls for what is to be sent, in front of the name of a directory: see [`crate::postrender`].
     pub renderer: (PathBuf, Vec<OsString>),
-}
-
-impl HelmProgram {
-    /// How it reaches a cluster: with the same files and the same context as we do.
-    pub(crate) fn access(&self, cluster: &Cluster) -> helm::Access {
-        let mut environment = self.environment.clone();
-        let files = cluster.kubeconfig().iter().map(|it| it.as_os_str());
-        let files: Vec<&OsStr> = files.collect();
-        if !files.is_empty() {
-            environment.push(("KUBECONFIG".into(), files.join(OsStr::new(":"))));
-        }
-        helm::Access {
-            environment,
-            context: cluster.context().map(str::to_owned),
-        }
-    }
 }
 
 /// An object that may be made anew.

@@ -3,19 +3,24 @@
 use deployer::{Cluster, Gvk, Object, Selector};
 use helm::stored::{self, SECRET_TYPE};
 use helm::{ReleaseStatus, Stored};
-use schemas::{Namespace, ReleaseName, SolutionName};
+use schemas::{Digest, Namespace, ReleaseName, SolutionName};
+use sha2::{Digest as _, Sha256};
 
 use crate::model::error::Error;
+use crate::model::obstacle::{self, Obstacle, Unfit};
+use crate::model::release::{RecordedRelease, RecordedRevision};
 use crate::model::vocabulary as v;
+
+/// Hex digits of an id: 96 bits, so that nobody makes other revisions with the same one.
+const ID_LENGTH: usize = 24;
 
 /// A release, as it stands.
 #[derive(Debug)]
 pub(crate) struct StandingRelease {
     /// The newest revision, with its objects.
     pub(crate) newest: Stored,
-    /// The newest revision that runs, or did until a run of Helm was cut off; none if there was none yet. One that is
-    /// superseded may never have run: Helm says so too of what failed and could not be taken back.
-    pub(crate) deployed: Option<u32>,
+    /// The Secrets of all of its revisions, the newest one last.
+    secrets: Vec<Object>,
     /// The Solution that brought it, by the label that Helm keeps with it.
     owner: Option<String>,
 }
@@ -27,7 +32,8 @@ pub(crate) struct Stands {
     pub(crate) revision: u32,
     /// How that stands.
     pub(crate) status: ReleaseStatus,
-    /// As of [`StandingRelease::deployed`].
+    /// The newest revision that runs, or did until a run of Helm was cut off; none if there was none yet. One that is
+    /// superseded may never have run: Helm says so too of what failed and could not be taken back.
     pub(crate) deployed: Option<u32>,
     /// Whether it was made from here.
     pub(crate) is_ours: bool,
@@ -65,24 +71,18 @@ impl StandingRelease {
         let secrets = Gvk::new("v1", "Secret");
         let namespace = Some(namespace.as_str());
         let secrets = cluster.list(&secrets, namespace, Some(&selector)).await?;
-        let revisions: Vec<Revision<'_>> = secrets.iter().filter_map(Revision::of).collect();
-        let Some(newest) = revisions.iter().max_by_key(|it| it.number) else {
+        let mut revisions: Vec<Revision<'_>> = secrets.iter().filter_map(Revision::of).collect();
+        revisions.sort_by_key(|it| it.number);
+        let Some(newest) = revisions.last() else {
             return Ok(None);
         };
         if newest.status == ReleaseStatus::Uninstalled {
             return Ok(None);
         }
-        let data = newest.secret.as_value()["data"][stored::KEY].as_str();
-        let stored = Stored::read(data.unwrap_or_default()).map_err(|source| Error::Release {
-            object: newest.secret.reference().to_string(),
-            source,
-        })?;
-        let whole = revisions.iter();
-        let whole = whole.filter(|it| it.status == ReleaseStatus::Deployed);
-        let deployed = whole.map(|it| it.number).max();
+        let stored = stored_in(newest.secret)?;
         Ok(Some(Self {
             newest: stored,
-            deployed,
+            secrets: revisions.iter().map(|it| it.secret.clone()).collect(),
             owner: newest
                 .secret
                 .labels()
@@ -91,19 +91,88 @@ impl StandingRelease {
         }))
     }
 
-    /// Whether this Solution brought it, whoever has changed it since. One that others have made anew under its name is
-    /// theirs.
-    pub(crate) fn is_of(&self, solution: &SolutionName) -> bool {
-        self.owner.as_deref() == Some(solution.as_str())
+    /// Whether this Solution brought it, whoever has changed it since: it has a revision that is recorded, or says so. One
+    /// that others have made anew under its name is theirs.
+    pub(crate) fn is_of(&self, solution: &SolutionName, known: &[RecordedRevision]) -> bool {
+        let mut secrets = self.secrets.iter();
+        secrets.any(|it| is_known(known, it)) || self.owner.as_deref() == Some(solution.as_str())
     }
 
-    pub(crate) fn stands(&self, solution: &SolutionName) -> Stands {
+    /// Whether its newest revision is as it is recorded. Another one is of before there was a record, or somebody else has
+    /// made or changed it: whoever may write Secrets in its namespace.
+    pub(crate) fn is_known(&self, known: &[RecordedRevision]) -> bool {
+        let newest = self.secrets.last();
+        newest.is_some_and(|it| is_known(known, it))
+    }
+
+    /// The revisions that are as they are recorded.
+    pub(crate) fn stored(&self, known: &[RecordedRevision]) -> Result<Vec<Stored>, Error> {
+        let known = self.secrets.iter().filter(|it| is_known(known, it));
+        known.map(stored_in).collect()
+    }
+
+    /// All of its revisions, to be recorded as they are.
+    pub(crate) fn as_it_is(&self) -> Vec<RecordedRevision> {
+        let revisions = self.secrets.iter().filter_map(Revision::of);
+        let revisions = revisions.map(|it| {
+            let secret = it.secret.as_value();
+            RecordedRevision::new(it.number, secret).stored(it.secret.uid())
+        });
+        revisions.collect()
+    }
+
+    /// The id under which it can be taken over as it is.
+    pub(crate) fn id(&self) -> String {
+        let all = serde_json::to_vec(&self.as_it_is()).expect("they have a JSON form");
+        let mut id = Digest::new(Sha256::digest(all).into()).hex();
+        id.truncate(ID_LENGTH);
+        id
+    }
+
+    /// What is in the way as long as nobody has accepted it: that its newest revision is not recorded, with what it sends.
+    pub(crate) fn unknown(&self, release: &RecordedRelease) -> Obstacle {
+        let newest = &self.newest;
+        let named = |text: &str| {
+            let objects = manifests::rendered(text.as_bytes()).unwrap_or_default();
+            let objects = objects.into_iter().map(|it| {
+                let text = |pointer| manifests::text(&it.value, pointer).to_owned();
+                let space = text("/metadata/namespace");
+                let space = if space.is_empty() {
+                    space
+                } else {
+                    format!("{space}/")
+                };
+                format!("{} {space}{}", text("/kind"), text("/metadata/name"))
+            });
+            objects.collect::<Vec<_>>()
+        };
+        let mut sends = named(&newest.manifest);
+        let hooks = newest.hooks.iter().flat_map(|it| named(it));
+        sends.extend(hooks.map(|it| format!("the hook {it}")));
+        Unfit::NotRecorded {
+            release: release.to_string(),
+            revision: newest.revision,
+            sends: obstacle::named(sends),
+            id: self.id(),
+        }
+        .into()
+    }
+
+    pub(crate) fn stands(&self, solution: &SolutionName, known: &[RecordedRevision]) -> Stands {
         Stands {
             revision: self.newest.revision,
             status: self.newest.status,
-            deployed: self.deployed,
-            is_ours: self.is_of(solution),
+            deployed: self.deployed(known),
+            is_ours: self.is_of(solution, known),
         }
+    }
+
+    /// As of [`Stands::deployed`]; what is recorded counts, as long as anything is.
+    pub(crate) fn deployed(&self, known: &[RecordedRevision]) -> Option<u32> {
+        let counts = |it: &&Object| known.is_empty() || is_known(known, it);
+        let revisions = self.secrets.iter().filter(counts).filter_map(Revision::of);
+        let whole = revisions.filter(|it| it.status == ReleaseStatus::Deployed);
+        whole.map(|it| it.number).max()
     }
 
     pub(crate) fn revision(&self) -> u32 {
@@ -116,6 +185,18 @@ impl StandingRelease {
             && (self.newest.revision == revision
                 || self.newest.description == format!("Rollback to {revision}"))
     }
+}
+
+fn is_known(known: &[RecordedRevision], secret: &Object) -> bool {
+    known.iter().any(|it| it.is(secret.as_value()))
+}
+
+fn stored_in(secret: &Object) -> Result<Stored, Error> {
+    let data = secret.as_value()["data"][stored::KEY].as_str();
+    Stored::read(data.unwrap_or_default()).map_err(|source| Error::Release {
+        object: secret.reference().to_string(),
+        source,
+    })
 }
 
 impl<'a> Revision<'a> {

@@ -26,6 +26,7 @@ pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
         | Event::Migrated { .. }
         | Event::Behind { .. }
         | Event::Release(..)
+        | Event::Refused(..)
         | Event::Restart { .. }
         | Event::RollingBack(_) => {}
     }

@@ -134,18 +134,37 @@ async fn judged_release(
         let found = (Condition::Gone, format!("{release} is gone"));
         return Ok((Some(found), Vec::new()));
     };
-    let found = other_revision(release, strategy, standing.revision());
-    let objects = sent(cluster, &standing, release).await?;
+    let known = &release.revisions;
+    let content = if known.is_empty() || standing.is_known(known) {
+        Content::Recorded
+    } else {
+        Content::Other
+    };
+    let found = other_revision(release, strategy, standing.revision(), content);
+    let objects = sent(cluster, &standing.newest, release).await?;
     let runs = |it: &&Object| !is_hook(it) && RUNNING.contains(&it.gvk().kind.as_str());
     let running = objects.iter().filter(runs);
     Ok((found, running.map(|it| it.reference().clone()).collect()))
 }
 
+/// What a revision holds, beside what was recorded of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Recorded,
+    Other,
+}
+
 /// That a release is at a revision that this site's imports did not bring. One that is installed once is the site's own
 /// from then on, and may be upgraded by it.
-fn other_revision(release: &RecordedRelease, strategy: Strategy, revision: u32) -> Option<Found> {
+fn other_revision(
+    release: &RecordedRelease,
+    strategy: Strategy,
+    revision: u32,
+    content: Content,
+) -> Option<Found> {
     let is_sites = strategy == Strategy::BootstrapOnly && release.revision.is_some();
-    (!is_sites && release.revision != Some(revision)).then(|| {
+    let is_other = release.revision != Some(revision) || content == Content::Other;
+    (!is_sites && is_other).then(|| {
         let words = format!("{release} is at revision {revision}, which is not from here");
         (Condition::OtherVersion, words)
     })
@@ -172,7 +191,12 @@ mod tests {
             (Some(1), once, 4, false),
             (None, once, 1, true),
         ] {
-            let found = other_revision(&recorded("web", recorded_at), strategy, revision);
+            let found = other_revision(
+                &recorded("web", recorded_at),
+                strategy,
+                revision,
+                Content::Recorded,
+            );
             assert_eq!(
                 found.is_some(),
                 is_other,

@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let place = (&removal.cluster, &removal.wait);
     let run = removal.dry_run.run();
     change(place, run, output, async |change| {
-        delete(arguments, even_if_used, change, output).await
+        let change = arguments.sets.accepting(change);
+        delete(arguments, even_if_used, &change, output).await
     })
 }
 

@@ -102,7 +102,13 @@ fn nothing_is_written_but_what_was_planned() {
         { "op": "replace", "path": "/metadata/resourceVersion", "value": "1" },
     ]);
     assert_eq!(sent("PATCH", web, &managers), written);
+}
 
+#[test]
+fn what_was_not_planned_is_refused() {
+    let web = "/apis/apps/v1/namespaces/prod/deployments/web";
+    let sent =
+        |method: &str, target: &str, body: &Value| decide(Phase::Sending, method, target, body);
     let mut elsewhere = deployment("a");
     elsewhere["metadata"]["namespace"] = json!("kube-system");
     let mut more = marked(deployment("a"));

@@ -82,7 +82,6 @@ fn writer() -> Writer {
 fn helm() -> HelmProgram {
     HelmProgram {
         program: None,
-        environment: Vec::new(),
         renderer: (PathBuf::new(), Vec::new()),
     }
 }

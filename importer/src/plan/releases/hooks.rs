@@ -73,14 +73,19 @@ pub(super) fn whose(
     }
 }
 
+/// Whether data or other objects go with an object.
+pub(crate) fn holds(object: &Object) -> bool {
+    let kind = (object.gvk().group.as_str(), object.gvk().kind.as_str());
+    HOLDING.contains(&kind)
+}
+
 /// The same of what a hook would replace.
 pub(super) fn replaced(
     (live, was_hook): (&Object, bool),
     release: &RecordedRelease,
     adopt: Adopt,
 ) -> Result<Replaced, Unfit> {
-    let kind = (live.gvk().group.as_str(), live.gvk().kind.as_str());
-    if HOLDING.contains(&kind) {
+    if holds(live) {
         let what = live.reference().to_string();
         return Err(Unfit::HeldByHook(what, release.to_string()));
     }

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 
+pub(crate) use self::hooks::holds;
 pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
 pub(crate) use self::sent::{HOOK, hook_events, is_hook, sent, uninstalled};
@@ -31,7 +32,7 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle};
-use crate::model::release::{RecordedRelease, namespace_of};
+use crate::model::release::{RecordedRelease, RecordedRevision, namespace_of};
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Carried};
@@ -136,8 +137,14 @@ impl Releasing<'_> {
             let mut all = charts.iter().map(|it| &it.release);
             all.any(|it| old.is(namespace_of(it, &self.place.namespace), &it.name))
         };
-        let going = self.before.iter().rev().filter(|old| !stays(old));
-        releases.going = going.cloned().collect();
+        for old in self.before.iter().rev().filter(|old| !stays(old)) {
+            let standing = StandingRelease::look(self.cluster, &old.namespace, &old.name).await?;
+            let revisions = self.revisions(old, standing.as_ref(), obstacles);
+            releases.going.push(RecordedRelease {
+                revisions,
+                ..old.clone()
+            });
+        }
         if releases.changes() {
             releases.helm = program::chosen(self.asked, obstacles).await?;
         }
@@ -191,6 +198,28 @@ impl Releasing<'_> {
         }
     }
 
+    /// The revisions of a release that count: those that are recorded, or all of them as they are where that was accepted.
+    /// That it has to be is in the way.
+    fn revisions(
+        &self,
+        known: &RecordedRelease,
+        standing: Option<&StandingRelease>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Vec<RecordedRevision> {
+        let solution = self.asked.id.name();
+        let recorded = known.revisions.clone();
+        match standing.filter(|it| it.is_of(solution, &recorded) && !it.is_known(&recorded)) {
+            None => recorded,
+            Some(standing) if self.asked.request.accepted.contains(&standing.id()) => {
+                standing.as_it_is()
+            }
+            Some(standing) => {
+                obstacles.push(standing.unknown(known));
+                recorded
+            }
+        }
+    }
+
     /// What is to be done about a release; none where that cannot be told for what is in the way.
     async fn release(
         &self,
@@ -222,7 +251,11 @@ impl Releasing<'_> {
             .before
             .iter()
             .find(|it| it.is(namespace, &release.name));
-        let stands = standing.as_ref().map(|it| it.stands(self.asked.id.name()));
+        recorded.revisions =
+            self.revisions(known.unwrap_or(&recorded), standing.as_ref(), obstacles);
+        let revisions = &recorded.revisions;
+        let stands = standing.as_ref();
+        let stands = stands.map(|it| it.stands(self.asked.id.name(), revisions));
         let adopt = self.asked.request.allowed.adopt.objects;
         let step = match step::step((release.strategy, adopt), &recorded, (known, stands)) {
             Ok(step) => step,
@@ -239,9 +272,10 @@ impl Releasing<'_> {
         }
         let once = known.and_then(|it| it.revision);
         let before = match &standing {
-            Some(standing) => sent(self.cluster, standing, &recorded).await?,
+            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
             None => Vec::new(),
         };
+        let back = standing.and_then(|it| it.deployed(&recorded.revisions));
         Ok(Some(PlannedRelease {
             recorded,
             timeout: release
@@ -257,7 +291,7 @@ impl Releasing<'_> {
             before,
             finish,
             revision,
-            back: standing.and_then(|it| it.deployed).or(once),
+            back: back.or(once),
             known: once,
             offered: release.version.clone(),
         }))

@@ -1,6 +1,7 @@
 //! What Helm sent of a release, and how Helm takes each object.
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
+use helm::Stored;
 use manifests::RenderedObject;
 use schemas::SolutionName;
 use serde_json::json;
@@ -17,13 +18,13 @@ pub(crate) const HOOK: &str = "helm.sh/hook";
 /// Where a hook says when Helm removes it.
 const HOOK_DELETED: &str = "helm.sh/hook-delete-policy";
 
-/// The objects that Helm sent of a release, its hooks among them, each with the namespace that it lies in.
+/// The objects that Helm sent of a revision, its hooks among them, each with the namespace that it lies in.
 pub(crate) async fn sent(
     cluster: &Cluster,
-    standing: &StandingRelease,
+    stored: &Stored,
     release: &RecordedRelease,
 ) -> Result<Vec<Object>, Error> {
-    let stream = standing.newest.stream();
+    let stream = stored.stream();
     let mut all = Vec::new();
     for RenderedObject { value, .. } in objects(release, stream.as_bytes())? {
         let mut object = value;
@@ -59,10 +60,11 @@ pub(crate) async fn uninstalled(
     release: &RecordedRelease,
 ) -> Result<Uninstalled, Error> {
     let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
-    let Some(standing) = standing.filter(|it| it.is_of(solution)) else {
+    let standing = standing.filter(|it| it.is_of(solution, &release.revisions));
+    let Some(standing) = standing else {
         return Ok(Uninstalled::default());
     };
-    let objects = sent(cluster, &standing, release).await?;
+    let objects = sent(cluster, &standing.newest, release).await?;
     let (staying, going): (Vec<&Object>, Vec<&Object>) =
         objects.iter().partition(|it| is_kept(it) || is_hook(it));
     let references: Vec<&ObjectRef> = staying.iter().map(|it| it.reference()).collect();

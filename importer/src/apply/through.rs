@@ -1,0 +1,216 @@
+//! Runs of Helm through the gate: what may pass, made of what was planned and of what is recorded; and revisions, noted
+//! before Helm stores them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use deployer::{Cluster, Object, ObjectRef};
+use helm::{Access, Helm, HelmError};
+use schemas::{Namespace, SolutionName};
+use tokio::sync::mpsc;
+use watch::Cancel;
+
+use crate::apply::leased::Leased;
+use crate::gate::{Course, Gate, Lookups, Note, Passage, Place, Writing};
+use crate::model::error::Error;
+use crate::model::event::Event;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::owner::{Holder, holder, look_all};
+use crate::model::release::{RecordedRelease, RecordedRevision};
+use crate::plan::releases::{holds, is_hook, sent};
+use crate::plan::standing::StandingRelease;
+
+/// A release that Helm is run for.
+#[derive(Clone, Debug)]
+pub(crate) struct Release<'a> {
+    /// As it is recorded as long as this run has not come to its end.
+    pub(crate) recorded: &'a RecordedRelease,
+    /// Where the environment lies in whose record that stands.
+    pub(crate) home: &'a Namespace,
+    pub(crate) solution: &'a SolutionName,
+}
+
+/// What a run sends of a chart.
+#[derive(Debug)]
+pub(crate) struct Sending<'a> {
+    /// What its plan showed.
+    pub(crate) objects: &'a [Object],
+    /// What its hooks replace.
+    pub(crate) replaced: Vec<&'a Object>,
+    /// What its templates were told for the plan.
+    pub(crate) lookups: &'a Lookups,
+    /// The file that says that Helm has done with rendering.
+    pub(crate) rendered: PathBuf,
+}
+
+/// Runs Helm through a gate that is there until it ends, and looks at the release meanwhile, which never ends by itself but
+/// where nothing more may be done. Returns what became of the run.
+pub(crate) async fn run(
+    leased: &mut Leased<'_>,
+    helm: &Helm,
+    release: &Release<'_>,
+    sending: Option<Sending<'_>>,
+    work: impl FnOnce(&Helm, &Access, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
+    mut look: impl AsyncFnMut(&Leased<'_>) -> Result<(), Error>,
+) -> Result<Result<(), HelmError>, Error> {
+    let known = revisions(release.recorded, leased);
+    let mut passage = passage(leased.cluster, (release, &known), sending.as_ref()).await?;
+    let (notes, mut coming) = mpsc::channel(1);
+    let holds = leased.lock.holds();
+    let writing = Writing { holds, notes };
+    let course = match sending {
+        None => Course::TakeBack(writing),
+        Some(sending) => {
+            passage.lookups.clone_from(sending.lookups);
+            Course::Send(sending.rendered, writing)
+        }
+    };
+    let gate = Gate::open(leased.cluster, passage, course).await?;
+    let work = alone(helm, gate.access(), work);
+    tokio::pin!(work);
+    let done = loop {
+        let note = tokio::select! {
+            done = &mut work => break done,
+            ended = look(leased) => { ended?; continue; }
+            Some(note) = coming.recv() => note,
+        };
+        let Note { revision, done } = note;
+        let mut all: Vec<RecordedRevision> = gate.revisions();
+        all.retain(|it| it.revision != revision.revision);
+        all.push(revision);
+        write_down(leased, release, all).await?;
+        // Whoever waited may have given up.
+        let _ = done.send(());
+    };
+    let recorded = RecordedRelease {
+        revisions: gate.revisions(),
+        ..as_now(release.recorded, leased)
+    };
+    leased.released(recorded);
+    for words in gate.refused() {
+        (leased.tell)(Event::Refused(release.recorded.to_string(), words));
+    }
+    Ok(done)
+}
+
+/// Runs Helm in a thread of its own; it is asked to end where nobody waits for it any more.
+async fn alone(
+    helm: &Helm,
+    access: Access,
+    work: impl FnOnce(&Helm, &Access, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
+) -> Result<(), HelmError> {
+    struct Ends(Arc<AtomicBool>);
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let ends = Ends(Arc::default());
+    let (flag, helm) = (Arc::clone(&ends.0), helm.clone());
+    let run = move || work(&helm, &access, Cancel::when(&flag));
+    let done = tokio::task::spawn_blocking(run).await;
+    done.expect("a run of Helm does not panic")
+}
+
+/// A release as this change has left it so far.
+fn as_now(release: &RecordedRelease, leased: &Leased<'_>) -> RecordedRelease {
+    let mut changed = leased.releases().iter();
+    let changed = changed.find(|it| it.is(&release.namespace, &release.name));
+    changed.unwrap_or(release).clone()
+}
+
+/// The revisions of a release, with those that this change has stored.
+pub(crate) fn revisions(release: &RecordedRelease, leased: &Leased<'_>) -> Vec<RecordedRevision> {
+    as_now(release, leased).revisions
+}
+
+/// Writes revisions of a release down: here, for all that this change records later, and in the record of its environment.
+async fn write_down(
+    leased: &mut Leased<'_>,
+    release: &Release<'_>,
+    revisions: Vec<RecordedRevision>,
+) -> Result<(), Error> {
+    let now = RecordedRelease {
+        revisions,
+        ..as_now(release.recorded, leased)
+    };
+    let reference = NamespaceRecord::reference(release.home);
+    let decide = |live: Option<&Object>| {
+        let Some(live) = live else {
+            return Ok(None);
+        };
+        let mut record = NamespaceRecord::from_object(live)?;
+        let deployed = record.solutions.get_mut(release.solution);
+        let known = deployed.into_iter().flat_map(|it| &mut it.releases);
+        for known in known.filter(|it| it.is(&now.namespace, &now.name)) {
+            known.revisions.clone_from(&now.revisions);
+        }
+        Ok(Some(Object::new(record.to_object())?))
+    };
+    leased.rewrite(&reference, decide).await?;
+    leased.released(now);
+    Ok(())
+}
+
+/// What may pass for a release: what its revisions sent that are recorded, and what is sent now.
+async fn passage(
+    cluster: &Cluster,
+    (release, known): (&Release<'_>, &[RecordedRevision]),
+    sending: Option<&Sending<'_>>,
+) -> Result<Passage, Error> {
+    let recorded = release.recorded;
+    let mut passage = Passage::new(&recorded.namespace, &recorded.name);
+    passage.revisions = known.iter().map(|it| (it.revision, it.clone())).collect();
+    let standing = StandingRelease::read(cluster, &recorded.namespace, &recorded.name).await?;
+    let mut objects = sending.map_or_else(Vec::new, |it| it.objects.to_vec());
+    if let Some(standing) = standing {
+        for stored in standing.stored(known)? {
+            objects.extend(sent(cluster, &stored, recorded).await?);
+        }
+    }
+    let mut places = Vec::new();
+    for object in &objects {
+        if let Some(place) = place(cluster, object).await? {
+            passage.plan(place.clone(), object.as_value());
+            places.push((place, object));
+        }
+    }
+    let references: Vec<&ObjectRef> = places.iter().map(|(_, it)| it.reference()).collect();
+    let live = look_all(cluster, &references).await?;
+    let replaced = sending.map_or_else(Vec::new, |it| it.replaced.clone());
+    let replaced: Vec<&str> = replaced.iter().filter_map(|it| it.uid()).collect();
+    for ((place, object), live) in places.iter().zip(live) {
+        let Some(live) = live else {
+            continue;
+        };
+        let is_replaced = live.uid().is_some_and(|it| replaced.contains(&it));
+        if is_replaced || is_own((object, &live), recorded) {
+            passage.may_delete(place, live.uid());
+        }
+    }
+    Ok(passage)
+}
+
+/// Whether what stands in the place of an object is the release's, so that Helm may delete it. Helm itself marks no hooks, and
+/// what holds data or other objects goes with none.
+fn is_own((object, live): (&Object, &Object), release: &RecordedRelease) -> bool {
+    let own = Holder::Release(release.namespace.as_str(), release.name.as_str());
+    if is_hook(object) {
+        let is_free = holder(live) == Holder::Nobody && is_hook(live);
+        !holds(live) && (holder(live) == own || is_free)
+    } else {
+        holder(live) == own
+    }
+}
+
+/// Where the cluster has an object; none where it has no such kind.
+async fn place(cluster: &Cluster, object: &Object) -> Result<Option<Place>, Error> {
+    let served = cluster.served(object.gvk()).await?;
+    Ok(served.map(|it| Place {
+        group: object.gvk().group.clone(),
+        plural: it.plural,
+        namespace: object.namespace().map(str::to_owned),
+        name: object.name().to_owned(),
+    }))
+}
