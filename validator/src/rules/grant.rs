@@ -384,7 +384,7 @@ mod tests {
         })
     }
 
-    fn binding(namespace: Option<&str>, kind: &str, name: &str, subject: Value) -> Value {
+    fn binding(namespace: Option<&str>, kind: &str, name: &str, subject: &Value) -> Value {
         let own = if namespace.is_some() {
             "RoleBinding"
         } else {
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn a_role_is_found_by_group_kind_namespace_and_name() {
         let secrets = role("ClusterRole", None, "r", "secrets");
-        let cluster_wide = binding(None, "ClusterRole", "r", account());
+        let cluster_wide = binding(None, "ClusterRole", "r", &account());
         let mut false_group = role("ClusterRole", None, "r", "pods");
         false_group["apiVersion"] = json!("evil.test/v1");
         let harmless = role("Role", Some("ns"), "r", "pods");
@@ -432,7 +432,11 @@ mod tests {
         let elsewhere = role("Role", Some("other"), "r", "pods");
         let here = role("Role", Some("ns"), "r", "secrets");
         let found = told(
-            &[elsewhere, here, binding(Some("ns"), "Role", "r", account())],
+            &[
+                elsewhere,
+                here,
+                binding(Some("ns"), "Role", "r", &account()),
+            ],
             &[],
         );
         let expected = [
@@ -441,7 +445,7 @@ mod tests {
         ];
         assert_eq!(found, expected);
         // A binding of another group is none.
-        let mut none = binding(None, "ClusterRole", "r", account());
+        let mut none = binding(None, "ClusterRole", "r", &account());
         none["apiVersion"] = json!("evil.test/v1");
         assert_eq!(
             told(&[none, secrets], &[]),
@@ -452,8 +456,8 @@ mod tests {
     #[test]
     fn roles_of_the_cluster_are_read_and_told() {
         let bound = [
-            binding(None, "ClusterRole", "there", account()),
-            binding(Some("ns"), "ClusterRole", "absent", account()),
+            binding(None, "ClusterRole", "there", &account()),
+            binding(Some("ns"), "ClusterRole", "absent", &account()),
         ];
         let expected = [
             "ServiceAccount ns/a: read all Secrets in the whole cluster",
@@ -521,7 +525,7 @@ mod tests {
             json!({ "clusterRoleSelectors": [{ "matchLabels": { "of": "all" } }] });
         let mut part = role("ClusterRole", None, "part", "secrets");
         part["metadata"]["labels"] = json!({ "of": "all" });
-        let bound = binding(None, "ClusterRole", "all", account());
+        let bound = binding(None, "ClusterRole", "all", &account());
         let whole = "ServiceAccount ns/a: read all Secrets in the whole cluster".to_owned();
         assert!(told(&[all.clone(), part.clone(), bound.clone()], &[]).contains(&whole));
         // The cluster's own gathers them too.
@@ -534,7 +538,7 @@ mod tests {
         let names: Vec<String> = (0..1000).map(|number| format!("r{number}")).collect();
         let mut wide = role("ClusterRole", None, "r", "pods");
         wide["rules"][0]["resources"] = json!(names);
-        let mut many = binding(None, "ClusterRole", "r", account());
+        let mut many = binding(None, "ClusterRole", "r", &account());
         let subjects = (0..50).map(|number| json!({ "kind": "User", "name": number.to_string() }));
         many["subjects"] = subjects.collect();
         let refused = grants(&[&wide, &many], &[]).unwrap_err();
