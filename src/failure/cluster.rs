@@ -1,6 +1,7 @@
 //! What the errors of an import come to, and those of a cluster: what keeps a rollout from coming, who is at work.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
 use importer::{Condition, OperatorStatus, PushFailure};
@@ -189,10 +190,8 @@ impl From<importer::Error> for Failure {
             E::Lacking(_) | E::Unfetched(_) | E::Write(_) => exports::failure(error),
             E::NotFreed { source, .. } => Self::judged(source.answer(), error),
             E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
-                let free = expires_in.as_secs() + 1;
-                Self::unknown(anyhow::anyhow!(in_words(held))).hint(format!(
-                    "wait for them with `--wait`; if their process has died, the cluster is free in {free} s"
-                ))
+                let hint = free_in(*expires_in);
+                Self::unknown(anyhow::anyhow!(in_words(held))).hint(hint)
             }
             E::Archive(cause) if validator::is_finding(cause) => Self::no(error).hint(KEPT),
             E::Archive(_) | E::Scratch { .. } | E::NoIdentity | E::Random(_) | E::Gate(_) => {
@@ -250,6 +249,14 @@ impl From<importer::Error> for Failure {
             | E::Hindered(_) => Self::no(error),
         }
     }
+}
+
+/// The way out where somebody else holds the Lease, which ends in this time.
+fn free_in(time: Duration) -> String {
+    let free = time.as_secs() + 1;
+    format!(
+        "wait for them with `--wait`; if their process has died, the cluster is free in {free} s"
+    )
 }
 
 /// Why a version did not come up, with the end of a log if that says it.
