@@ -158,8 +158,10 @@ fn process(argument: &str) -> Option<PathBuf> {
 #[test]
 fn a_template_without_end_is_ended() {
     const RELEASE: &str = "without-end";
-    let without_end = "{{ define \"more\" }}{{ range until 1000 }}{{ template \"most\" }}{{ end }}{{ end }}\
-        {{ define \"most\" }}{{ range until 100000000 }}{{ end }}{{ end }}{{ template \"more\" }}";
+    // Long by loops in loops: a long list would meet the limit of memory first.
+    let without_end = "{{ define \"more\" }}{{ range until 100000 }}{{ template \"most\" }}{{ end }}{{ end }}\
+        {{ define \"most\" }}{{ range until 100000 }}{{ template \"least\" }}{{ end }}{{ end }}\
+        {{ define \"least\" }}{{ range until 100000 }}{{ end }}{{ end }}{{ template \"more\" }}";
     let ends = AtomicBool::new(false);
     let started = Instant::now();
     thread::scope(|scope| {
