@@ -27,14 +27,14 @@ const TOLD: [Told; 6] = [
 
 impl PlanSummary {
     /// Whether a plan that was made anew in the same run does what this one shows. Notes decide nothing, and imports that
-    /// come before it may add some.
+    /// come before it may add some; one of the same version has recorded it.
     #[must_use]
     pub fn holds(&self, anew: &Self) -> bool {
-        let notes = self.notes.clone();
-        let anew = Self {
-            notes,
-            ..as_shown(self, anew.clone())
-        };
+        let mut anew = as_shown(self, anew.clone());
+        anew.notes.clone_from(&self.notes);
+        if anew.recorded {
+            anew.recorded = self.recorded;
+        }
         *self == anew
     }
 }
