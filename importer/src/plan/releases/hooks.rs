@@ -50,6 +50,12 @@ pub(super) fn may_run(hook: &Object, revision: u32) -> bool {
     events.any(|it| !over.contains(&it.as_str()))
 }
 
+/// Whether an object is made by nothing but `helm test`, which nobody runs from here.
+pub(crate) fn is_test(object: &Object) -> bool {
+    let events = hook_events(object);
+    !events.is_empty() && events.iter().all(|it| it.starts_with("test"))
+}
+
 /// Whose an object is that is there where a release has one of its name, or why it is in the way. `was_hook` says that the
 /// release's last revision has a hook of this name.
 pub(super) fn whose(
@@ -131,6 +137,19 @@ mod tests {
         let metadata = json!({ "name": "a", "namespace": namespace, "annotations": annotations });
         let object = json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata });
         Object::new(object).unwrap()
+    }
+
+    #[test]
+    fn only_what_helm_test_alone_makes_is_a_test() {
+        for (events, test) in [
+            ("test", true),
+            ("test-success", true),
+            ("test,pre-install", false),
+        ] {
+            let hook = live(("v1", "Pod"), &[("helm.sh/hook", events)]);
+            assert_eq!(is_test(&hook), test, "{events}");
+        }
+        assert!(!is_test(&live(("v1", "Pod"), &[])));
     }
 
     fn found(live: &Object, was_hook: bool, adopt: Adopt) -> Result<Whose, String> {

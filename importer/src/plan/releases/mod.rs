@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 
-pub(crate) use self::hooks::holds;
+pub(crate) use self::hooks::{holds, is_test};
 pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
 pub(crate) use self::sent::{HOOK, hook_events, is_hook, sent, uninstalled};
