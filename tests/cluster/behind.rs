@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::charts::{HELM, SERVER, helm, history, packed, site};
+use crate::charts::{HELM, SERVER, helm, history, packed, site, taken_over_by};
 use crate::common::Answer;
 use crate::site::{Site, eventually};
 
@@ -36,8 +36,12 @@ fn set(command: &str) -> String {
 }
 
 fn import(site: &Site, archive: &str) -> Answer {
+    accepting(site, archive, &[])
+}
+
+fn accepting(site: &Site, archive: &str, accept: &[&str]) -> Answer {
     let into = ["-e", "prod", "--pull-secret", "login", "--timeout=20"];
-    let mut command = site.import_command(archive, &into);
+    let mut command = site.import_command(archive, &[&into[..], accept].concat());
     Answer::of(command.env("HELM", &*HELM))
 }
 
@@ -147,9 +151,11 @@ fn an_upgrade_by_hand_leaves_no_broken_pod_in_the_way() {
     eventually("a pod is broken", || {
         pods(&site).iter().any(|it| !it.2).then_some(())
     });
-    let done = import(&site, &pack(&site, "1.1.0", "[/bin/example-server]"));
+    let next = pack(&site, "1.1.0", "[/bin/example-server]");
+    let refused = import(&site, &next).failure(1);
+    let done = accepting(&site, &next, &["--accept", taken_over_by(&refused)]);
     let told = done.stderr.clone();
     done.success();
-    assert!(told.contains("Pod prod/db-1 deleted"), "{told}");
+    assert!(told.contains("Pod prod/db-1 restarted"), "{told}");
     assert!(pods(&site).iter().all(|it| it.2));
 }

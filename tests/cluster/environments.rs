@@ -236,7 +236,7 @@ fn what_is_not_as_recorded_is_described() {
         text.contains(words).then_some(text)
     });
     for words in [
-        "hint: scale it to one pod again",
+        "hint: scale it up again with `kubectl scale`",
         "namespace before  adopted, was deleted, and someone created another",
         "namespace claims is labelled as environment `shown`, but belongs to no environment",
         "quota         few: pods ",

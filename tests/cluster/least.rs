@@ -448,9 +448,10 @@ fn what_reaches_beyond_a_namespace_is_refused_to_who_administers_only_it() {
     let site = Site::new("least-beyond");
     site.environment("ours");
     pack(&site, "configmaps", "", "Namespace", "wide.iso");
-    site.import("wide.iso", &[]).success();
+    site.import("1.0.0.iso", &[]).success();
     let owner = Owner::new(&site);
     owner.may_deploy("1.0.0");
+    site.import("wide.iso", &["--replace"]).success();
     let namespaces = |verb: &str| {
         let namespace = [verb, "namespace", "plain"];
         site.kubectl("default", &namespace).success();

@@ -1,4 +1,4 @@
-//! Helm asks nobody but the API server: a site has nobody else to ask. The sandbox of these tests leads nowhere, so that
+//! Helm asks nobody but this program, not even the API server: a site has nobody else to ask. The sandbox of these tests leads nowhere, so that
 //! whatever they install is installed without an internet; and what Helm connects to is written down by the kernel.
 
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ fn the_sandbox_leads_nowhere() {
 }
 
 #[test]
-fn helm_connects_to_nothing_but_the_api_server() {
+fn helm_connects_to_nothing_but_this_program() {
     let site = site("charts-silent");
     let archive = pack(&site, "1.0.0", VALUES);
     let log = site.desk.path("connections");
@@ -64,12 +64,13 @@ fn helm_connects_to_nothing_but_the_api_server() {
     ];
     let server = Answer::of(Command::new("kubectl").args(view)).success();
     let server: SocketAddr = server.strip_prefix("https://").unwrap().parse().unwrap();
-    let expected = format!(
-        "sa_family=AF_INET, sin_port=htons({}), sin_addr=inet_addr(\"{}\")",
-        server.port(),
-        server.ip()
-    );
-    assert_eq!(addressed, BTreeSet::from([&expected[..]]), "{log}");
+    let server = format!("sin_port=htons({})", server.port());
+    assert!(!addressed.is_empty(), "{log}");
+    for address in addressed {
+        let is_here = address.starts_with("sa_family=AF_INET, ")
+            && address.ends_with("inet_addr(\"127.0.0.1\")");
+        assert!(is_here && !address.contains(&server), "{address}: {log}");
+    }
 }
 
 /// To whom something goes, by a line of strace.
