@@ -8,10 +8,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::admission::Admission;
 use crate::common::Answer;
 use crate::gate::{Gate, Stop};
-use crate::site::{Site, eventually, variable};
+use crate::site::{Site, variable};
 
 /// The environment, and its namespace.
 const PLACE: &str = "faults";
@@ -41,30 +40,6 @@ const KILLS: usize = 50;
 /// After so many of them what the last one began is completed.
 const COMPLETED: usize = 5;
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Gives each Deployment that is made a probe that always answers: it is ready when its pods are, without being watched for
-/// some time.
-const PROBE: &str = r#"
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: faults}
-spec:
-  matchConstraints:
-    resourceRules:
-      - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}
-  reinvocationPolicy: Never
-  mutations:
-    - patchType: JSONPatch
-      jsonPatch:
-        expression: >-
-          [JSONPatch{op: "add", path: "/spec/template/spec/containers/0/readinessProbe",
-          value: {"tcpSocket": dyn({"host": dyn("10.244.0.1"), "port": dyn(10250)}), "periodSeconds": dyn(1)}}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: faults}
-spec: {policyName: faults}
-"#;
 
 /// A change of the site, the state before it, and the state after it.
 struct Change<'a> {
@@ -124,18 +99,6 @@ fn command(site: &Site, arguments: &[&str]) -> Command {
         command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
     }
     command
-}
-
-/// What [`PROBE`] does, once the API server does it.
-fn probed(site: &Site) -> Admission {
-    let admission = Admission::of(site, PROBE);
-    eventually("Deployments get the probe", || {
-        let create = ["create", "deployment", "probed", "--image=none"];
-        let tried = ["--dry-run=server", "--output=json"];
-        let tried = site.kubectl("default", &[&create[..], &tried].concat());
-        tried.success().contains("readinessProbe").then_some(())
-    });
-    admission
 }
 
 pub(crate) fn run(site: &Site, arguments: &[&str]) {
@@ -210,7 +173,6 @@ impl Change<'_> {
 #[test]
 fn an_upgrade_that_is_killed_anywhere_is_told_and_completes() {
     let site = site("faults-upgrade");
-    let _probed = probed(&site);
     run(&site, &DEPLOY);
     everywhere(&site, [&UPGRADE, &DOWNGRADE], WHOLE);
 }
@@ -218,7 +180,6 @@ fn an_upgrade_that_is_killed_anywhere_is_told_and_completes() {
 #[test]
 fn a_deployment_and_its_end_that_are_killed_anywhere_are_told_and_complete() {
     let site = site("faults-deploy");
-    let _probed = probed(&site);
     everywhere(&site, [&DEPLOY, &UNDEPLOY], WHOLE);
 }
 
@@ -257,7 +218,6 @@ pub(crate) fn everywhere(site: &Site, arguments: [&[&str]; 2], share: Share) {
 #[test]
 fn changes_that_are_killed_at_random_are_told_and_complete() {
     let site = site("faults-random");
-    let _probed = probed(&site);
     run(&site, &DEPLOY);
     let arguments: [&[&str]; 2] = [&UPGRADE, &DOWNGRADE];
     let states = states(&site, arguments);
