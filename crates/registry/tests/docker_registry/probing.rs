@@ -103,7 +103,7 @@ async fn the_limit_of_a_proxy_is_found_without_sending_anything() {
 fn strange(seen: &Seen) -> Action {
     match seen.method.as_str() {
         "POST" => Action::Answer(
-            "202 Accepted\r\nLocation: /v2/apps/probe/blobs/uploads/1\r\nOCI-Chunk-Min-Length: 5242880",
+            "202 Accepted\r\nLocation: /v2/apps/probe/blobs/uploads/given\r\nOCI-Chunk-Min-Length: 5242880",
             String::new(),
         ),
         "PATCH" => Action::AnswerEarly("404 Not Found"),
@@ -121,7 +121,7 @@ async fn what_a_registry_states_is_not_tried() {
     assert_eq!(found.chunks.taken, Ability::Yes);
     assert!(matches!(found.chunks.resumed, Ability::Unknown(_)));
     assert!(matches!(found.chunks.cancelled, Ability::No(_)));
-    assert_eq!(site.count("PATCH", "/uploads/1"), 0);
+    assert_eq!(site.count("PATCH", "/uploads/given"), 0);
     let mib = |seen: &Seen| seen.length() / MIB;
     let asked: Vec<u64> = site
         .seen()
