@@ -134,6 +134,7 @@ pub(crate) fn writer(wait: &ChangeArguments) -> Result<Writer, Failure> {
         leases: LEASES.clone(),
         turn: longest.map_or(Turn::Refuse, Turn::Wait),
         seal: seal(wait)?,
+        cancel: interrupt::cancel(),
     })
 }
 

@@ -2,16 +2,16 @@
 //! process that the signal killed, and with a sentence on what is done and what is not.
 //!
 //! A command that notices the signal stops by itself: it asks [`cancel`] between two steps, or awaits [`asked`]. One that
-//! does not notice, since it waits for a disc or a terminal, is ended. A push has some seconds to finish what is under way
-//! ([`finishing`]). A second signal ends the program at once.
+//! does not notice, since it waits for a disc or a terminal, is ended. What is worth [finishing](Work) has some time for
+//! that. A second signal ends the program at once, and a run of Helm before it.
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::Notify;
 use watch::Cancel;
 
@@ -19,17 +19,23 @@ use crate::args::Output;
 use crate::failure::{Failure, Outcome, signal_code};
 use crate::render;
 
-/// How many milliseconds a command has to notice a signal and to end: less than the second in which people expect it.
-const SOON: u64 = 750;
-/// How long what is under way may take to finish: one part of a blob over a line of 100 Mbit/s, and no longer than
+/// How long a command has to notice a signal and to end: less than the second in which people expect it.
+const SOON: Duration = Duration::from_millis(750);
+/// How long what is under way of a push may take to finish: one part of a blob over a line of 100 Mbit/s, and no longer than
 /// somebody waits who has asked for an end.
 const FINISHING: Duration = Duration::from_secs(5);
-/// How often it is looked whether that is done.
+/// How long it takes to note how Helm has ended, once it has or was killed.
+const NOTING: Duration = Duration::from_secs(2);
+/// How often it is looked whether something is done.
 const LOOK: Duration = Duration::from_millis(20);
 /// The same as [`SOON`], unless a verb takes more.
-static LONGEST: AtomicU64 = AtomicU64::new(SOON);
-/// Whether something is under way that is worth finishing.
-static FINISHES: AtomicBool = AtomicBool::new(false);
+static LONGEST: Mutex<Duration> = Mutex::new(SOON);
+/// What is under way that is worth finishing.
+static UNDER_WAY: Mutex<Option<Work>> = Mutex::new(None);
+/// Set once the next signal ends the program without a word.
+static LAST: AtomicBool = AtomicBool::new(false);
+/// Set once what ends has no time for that any more.
+static AT_ONCE: AtomicBool = AtomicBool::new(false);
 /// Set once the program was asked to end.
 static FLAG: AtomicBool = AtomicBool::new(false);
 /// The first signal.
@@ -41,13 +47,26 @@ static DONE: Mutex<Option<String>> = Mutex::new(None);
 /// Taken by whoever says how the program ends.
 static LAST_WORD: Mutex<()> = Mutex::new(());
 
+/// What becomes of the command when its terminal is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hangup {
+    /// It ends, unless whoever started it had such signals ignored (`nohup`).
+    Ends,
+    /// It takes the signal itself, for something else.
+    Reloads,
+}
+
 /// Takes signals from now on.
-pub(crate) fn install(output: Output) -> Result<(), Failure> {
+pub(crate) fn install(output: Output, hangup: Hangup) -> Result<(), Failure> {
+    let ending = hangup == Hangup::Ends && !is_ignored(SIGHUP);
+    let signals = [SIGINT, SIGTERM]
+        .into_iter()
+        .chain(ending.then_some(SIGHUP));
     let register = || -> std::io::Result<UnixStream> {
         let (woken, wake) = UnixStream::pair()?;
-        for signal in [SIGINT, SIGTERM] {
+        for signal in signals {
             // The order counts: a signal sees what the one before has set.
-            signal_hook::flag::register_conditional_shutdown(signal, signal_code(signal), &FLAG)?;
+            signal_hook::flag::register_conditional_shutdown(signal, signal_code(signal), &LAST)?;
             let number = usize::try_from(signal).unwrap_or_default();
             signal_hook::flag::register_usize(signal, &SIGNAL, number)?;
             signal_hook::flag::register(signal, &FLAG)?;
@@ -60,9 +79,22 @@ pub(crate) fn install(output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether this process was started with a signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    (ignored(&status) >> (signal - 1)) & 1 == 1
+}
+
+/// The signals that a process ignores, as its `status` has them: the first one is the lowest bit.
+fn ignored(status: &str) -> u64 {
+    let mut lines = status.lines().filter_map(|it| it.strip_prefix("SigIgn:"));
+    let mask = lines.next().map(|it| u64::from_str_radix(it.trim(), 16));
+    mask.and_then(Result::ok).unwrap_or_default()
+}
+
 /// Ends blocking work once the program was asked to end.
-pub(crate) fn cancel() -> Cancel<'static> {
-    Cancel::when(&FLAG)
+pub(crate) const fn cancel() -> Cancel<'static> {
+    Cancel::when(&FLAG).at_once_when(&AT_ONCE)
 }
 
 /// Returns once the program was asked to end. For one waiter.
@@ -70,37 +102,71 @@ pub(crate) async fn asked() {
     NOTICE.notified().await;
 }
 
-/// Returns once the program was asked to end, and what lets itself be finished has been or had its time. For one waiter.
+/// Returns once the program was asked to end, and what is under way has ended or had its time. For one waiter.
 pub(crate) async fn over() {
     asked().await;
-    let end = tokio::time::Instant::now() + FINISHING;
-    while FINISHES.load(Ordering::SeqCst) && tokio::time::Instant::now() < end {
+    let longest = under_way().map(Work::longest).unwrap_or_default();
+    let end = tokio::time::Instant::now() + longest;
+    while under_way().is_some() && tokio::time::Instant::now() < end {
         tokio::time::sleep(LOOK).await;
     }
 }
 
-/// Something is under way that ends by itself soon after a signal, and is worth finishing, as long as the value lives.
+/// What ends by itself after a signal, and is worth finishing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Requests of a push.
+    Push,
+    /// A run of Helm, which has so long to end once it is asked to.
+    Helm(Duration),
+}
+
+impl Work {
+    fn longest(self) -> Duration {
+        match self {
+            Self::Push => FINISHING,
+            Self::Helm(farewell) => farewell + NOTING,
+        }
+    }
+
+    /// What is told of it at the first signal.
+    fn told(self) -> String {
+        match self {
+            Self::Push => format!(
+                "finishing what is under way, for {} s at most; a second signal ends it at once",
+                FINISHING.as_secs()
+            ),
+            Self::Helm(farewell) => format!(
+                "helm has {} s to take back what it has begun, or to end; a second signal ends both at once",
+                farewell.as_secs()
+            ),
+        }
+    }
+}
+
+fn under_way() -> Option<Work> {
+    *UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Such work is under way as long as the value lives.
 #[derive(Debug)]
 pub(crate) struct Finishing(());
 
-/// Begins such a thing.
-pub(crate) fn finishing() -> Finishing {
-    take_time(FINISHING + Duration::from_millis(SOON));
-    FINISHES.store(true, Ordering::SeqCst);
+/// Begins such work.
+pub(crate) fn finishing(work: Work) -> Finishing {
+    *UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
     Finishing(())
 }
 
 impl Drop for Finishing {
     fn drop(&mut self) {
-        FINISHES.store(false, Ordering::SeqCst);
-        take_time(Duration::from_millis(SOON));
+        *UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
 /// Gives this command more time to end: somebody else waits for what it has begun.
 pub(crate) fn take_time(longest: Duration) {
-    let milliseconds = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
-    LONGEST.store(milliseconds, Ordering::SeqCst);
+    *LONGEST.lock().unwrap_or_else(PoisonError::into_inner) = longest;
 }
 
 /// Notes what to say if a signal comes now: `interrupted` and all that follows. Without a word, nothing was changed.
@@ -126,14 +192,28 @@ fn watch(mut woken: UnixStream, output: Output) {
     if woken.read_exact(&mut [0]).is_err() {
         return;
     }
+    let work = under_way();
+    // Helm has to be ended before.
+    let is_last = !matches!(work, Some(Work::Helm(_)));
+    LAST.store(is_last, Ordering::SeqCst);
     NOTICE.notify_one();
-    if output == Output::Human && FINISHES.load(Ordering::SeqCst) {
-        let seconds = FINISHING.as_secs();
-        render::note!(
-            "finishing what is under way, for {seconds} s at most; a second signal ends it at once"
-        );
+    if let Some(work) = work.filter(|_| output == Output::Human) {
+        render::note(work.told());
     }
-    std::thread::sleep(Duration::from_millis(LONGEST.load(Ordering::SeqCst)));
+    let longest = *LONGEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let longest = longest + work.map(Work::longest).unwrap_or_default();
+    let second = woken.set_read_timeout(Some(longest));
+    if second.and_then(|()| woken.read_exact(&mut [0])).is_ok() {
+        AT_ONCE.store(true, Ordering::SeqCst);
+        LAST.store(true, Ordering::SeqCst);
+        if is_last {
+            signal_hook::low_level::exit(signal_code(first().unwrap_or(SIGTERM)));
+        }
+        let asked = Instant::now();
+        while under_way().is_some() && asked.elapsed() < SOON {
+            std::thread::sleep(LOOK);
+        }
+    }
     take_last_word();
     let signal = first().unwrap_or(SIGTERM);
     ended(signal).show(output);
@@ -149,4 +229,17 @@ fn ended(signal: i32) -> Failure {
 fn first() -> Option<i32> {
     let signal = SIGNAL.load(Ordering::SeqCst);
     i32::try_from(signal).ok().filter(|signal| *signal != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_ignored_from_the_start_is_read_from_the_status() {
+        let status =
+            "SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000004002\n";
+        assert_eq!(ignored(status), (1 << 12) | (1 << (SIGHUP - 1)));
+        assert_eq!(ignored("Name:\tsolution\n"), 0);
+    }
 }

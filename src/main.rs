@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Typed::Command(cli, verb) => {
             verb.put_in_use();
             let output = cli.output;
-            let installed = interrupt::install(output);
+            let installed = interrupt::install(output, cli.command.hangup());
             (output, installed.and_then(|()| commands::run(*cli)))
         }
         Typed::Wrong(output, failure) => (output, Err(failure)),

@@ -41,7 +41,7 @@ pub use model::cleanup::RemoveSets;
 pub use model::error::{
     Error, ExpandError, FailurePolicy, Lacking, PushFailure, Unfetched, Unpulled, Unpushed,
 };
-pub use model::event::{Event, ReleaseChange};
+pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
 pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};

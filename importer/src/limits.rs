@@ -59,6 +59,9 @@ pub const GENERATIONS: usize = 8;
 /// How long Helm waits for each of its steps where the archive does not say so: as long as by itself.
 pub const RELEASE_WAIT: Duration = Duration::from_mins(5);
 
+/// How often it is looked whether a run of Helm is to end.
+pub const CANCEL_POLL: Duration = Duration::from_millis(50);
+
 /// How long one look at what keeps a release's objects goes on before the next.
 pub const RELEASE_LOOK: Duration = Duration::from_secs(3);
 

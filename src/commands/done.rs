@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use deployer::Applied;
-use importer::Event;
+use importer::{Event, HelmEnd, ReleaseChange};
 
+use crate::interrupt::{Finishing, Work};
 use crate::{interrupt, render};
 
 /// Objects that are named; more are counted.
@@ -12,13 +13,31 @@ const NAMED: usize = 3;
 
 /// What was done so far.
 #[derive(Debug, Default)]
-pub(super) struct Done(Mutex<State>);
+pub(super) struct Done {
+    state: Mutex<State>,
+    /// As long as Helm runs.
+    helm: Mutex<Option<Finishing>>,
+}
 
 #[derive(Debug, Default)]
 struct State {
     stage: Stage,
+    /// What Helm does to which release, or did last.
+    release: String,
+    /// Whether it takes that back where it is asked to end.
+    takes_back: bool,
+    /// How that stands.
+    helm: Option<Helm>,
     written: Vec<String>,
     removed: usize,
+}
+
+/// How what Helm does stands, where it is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Helm {
+    HalfDone,
+    /// It has taken back what it could.
+    InTime,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,9 +58,18 @@ enum Stage {
 impl Done {
     /// Takes one event.
     pub(super) fn take(&self, event: &Event) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.take(event) {
             interrupt::note(state.sentence());
+        }
+        // What is said is known by now: nobody waits for Helm any more, and the program may end.
+        let mut helm = self.helm.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::HelmRuns(farewell) => {
+                *helm = Some(interrupt::finishing(Work::Helm(*farewell)));
+            }
+            Event::HelmEnded(_) => *helm = None,
+            _ => {}
         }
     }
 }
@@ -49,7 +77,26 @@ impl Done {
 impl State {
     /// Whether the event changes what is to be said.
     fn take(&mut self, event: &Event) -> bool {
+        if let Event::Release(release, change) = event {
+            let doing = match change {
+                ReleaseChange::Installing => "installing",
+                ReleaseChange::Upgrading => "upgrading",
+                ReleaseChange::RollingBack(_) => "taking back",
+                ReleaseChange::Uninstalling => "uninstalling",
+            };
+            self.release = format!("{doing} {release}");
+            let begins = [ReleaseChange::Installing, ReleaseChange::Upgrading];
+            self.takes_back = begins.contains(change);
+        }
         let stage = match event {
+            Event::HelmRuns(_) => return self.helm_is(Some(Helm::HalfDone)),
+            Event::HelmEnded(end) => {
+                return self.helm_is(match end {
+                    HelmEnd::Itself => None,
+                    HelmEnd::Asked if self.takes_back => Some(Helm::InTime),
+                    HelmEnd::Asked | HelmEnd::Killed => Some(Helm::HalfDone),
+                });
+            }
             Event::Pushed => Stage::Pushed,
             Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
             Event::Standing(_) | Event::Release(..) if self.stage != Stage::Restoring => {
@@ -82,14 +129,26 @@ impl State {
         std::mem::replace(&mut self.stage, stage) != stage
     }
 
+    fn helm_is(&mut self, helm: Option<Helm>) -> bool {
+        self.helm = helm;
+        true
+    }
+
     fn sentence(&self) -> String {
-        let while_ = match self.stage {
-            Stage::Before => "",
-            Stage::Pushed => " after all images were pushed",
-            Stage::Proof => " while a pod was pulling an image",
-            Stage::Rollout => " while waiting for the operator",
-            Stage::Settling => " while waiting for what was applied",
-            Stage::Restoring => " while restoring the previous version",
+        let release = &self.release;
+        let while_ = match (self.helm, self.stage) {
+            (Some(Helm::HalfDone), _) => {
+                &format!(" while helm was {release}, which stands half done")
+            }
+            (Some(Helm::InTime), _) => {
+                &format!(" while helm was {release}, and helm has ended in time")
+            }
+            (None, Stage::Before) => "",
+            (None, Stage::Pushed) => " after all images were pushed",
+            (None, Stage::Proof) => " while a pod was pulling an image",
+            (None, Stage::Rollout) => " while waiting for the operator",
+            (None, Stage::Settling) => " while waiting for what was applied",
+            (None, Stage::Restoring) => " while restoring the previous version",
         };
         let changes = self.changes();
         format!("interrupted{while_}: {changes}; run the same command again to complete it")

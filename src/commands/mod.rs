@@ -50,8 +50,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
-use crate::args::Output;
+use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
+use crate::interrupt::Hangup;
 use crate::{render, verbose};
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
@@ -62,7 +63,8 @@ use crate::{render, verbose};
     arg_required_else_help = true,
     after_help = "\
 Exit codes: 0 yes or done, 1 the answer is no (trying again changes nothing), 2 wrong command line,
-3 could not find out (disk, registry, cluster: trying again may help), 130 or 143 ended by Ctrl-C or SIGTERM.
+3 could not find out (disk, registry, cluster: trying again may help), 129, 130 or 143 ended by
+SIGHUP, Ctrl-C or SIGTERM.
 
 Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
 Check:   solution validate app.iso --key publisher.pub
@@ -127,6 +129,17 @@ pub(crate) enum Command {
     Man(man::Arguments),
     #[command(hide = true)]
     Postrender(postrender::Arguments),
+}
+
+impl Command {
+    /// What becomes of it when its terminal is closed.
+    pub(crate) fn hangup(&self) -> Hangup {
+        choose(
+            matches!(self, Self::Serve(_)),
+            Hangup::Reloads,
+            Hangup::Ends,
+        )
+    }
 }
 
 /// Gives a result, as it was asked for; the answer is yes.

@@ -8,7 +8,7 @@ use schemas::Digest;
 use watch::Progress;
 
 use crate::args::{Output, choose};
-use crate::interrupt::Finishing;
+use crate::interrupt::{Finishing, Work};
 use crate::progress::{self, Bar};
 use crate::push_events::{self, Telling};
 use crate::{interrupt, render, verbose};
@@ -60,7 +60,7 @@ impl Pushing {
             sent: Sent::of(push.bytes),
             placed: (0, 0),
             telling: Telling::begin(push.solution, push.registry, push.bytes),
-            finishing: Some(interrupt::finishing()),
+            finishing: Some(interrupt::finishing(Work::Push)),
         };
         interrupt::note(state.sentence());
         Self {

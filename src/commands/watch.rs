@@ -128,6 +128,8 @@ fn lines_of(event: &Event) -> Vec<String> {
         Event::RollingBack(version) => vec![format!("  restoring version {version}")],
         Event::Push(_)
         | Event::Pushed
+        | Event::HelmRuns(_)
+        | Event::HelmEnded(_)
         | Event::Migrated { .. }
         | Event::Pulling { .. }
         | Event::Nodes(_)

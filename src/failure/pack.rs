@@ -94,9 +94,11 @@ impl Judge for HelmError {
             Self::Failed { .. } => no(
                 "values that the chart cannot do without go into spec.charts.values; what it says can be tried with `helm template`",
             ),
-            Self::Run { .. } | Self::Printed { .. } | Self::TooLong { .. } | Self::Cancelled(_) => {
-                UNKNOWN
-            }
+            Self::Run { .. }
+            | Self::Printed { .. }
+            | Self::TooLong { .. }
+            | Self::Killed { .. }
+            | Self::Cancelled(_) => UNKNOWN,
         }
     }
 }

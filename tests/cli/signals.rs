@@ -1,8 +1,8 @@
-//! Ctrl-C and SIGTERM: every verb ends within a second, with the code of the signal and a sentence on what is done.
+//! Ctrl-C, SIGTERM and SIGHUP: every verb ends within a second, with the code of the signal and a sentence on what is done.
 
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::common::Desk;
 use crate::common::results::outside;
 
-const BOTH: [(Signal, i32); 2] = [(Signal::INT, 130), (Signal::TERM, 143)];
+const ALL: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
 
 /// How a program has ended after a signal.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
         &["environment", "describe", "prod"],
     ];
     for verb in verbs {
-        for (signal, code) in BOTH {
+        for (signal, code) in ALL {
             let talk = if verb == import { JUDGED } else { "" };
             let said = format!("{talk}{NOTHING}");
             Ended::must(code, &said, || silent.interrupt(verb, signal));
@@ -172,10 +172,13 @@ fn the_sentence_has_a_form_for_programs() {
 
 /// A verb that waits for a passphrase on standard input, where no signal wakes it.
 fn deaf(desk: &Desk) -> (Child, ChildStdin) {
-    let mut child = start(
+    waiting(start(
         desk,
         &["keygen", "other", "--encrypt", "--passphrase-file", "-"],
-    );
+    ))
+}
+
+fn waiting(mut child: Child) -> (Child, ChildStdin) {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"not a line yet").unwrap();
     // It reads once the pipe is empty.
@@ -188,7 +191,7 @@ fn deaf(desk: &Desk) -> (Child, ChildStdin) {
 #[test]
 fn a_verb_that_cannot_notice_is_ended_all_the_same() {
     let desk = Desk::new();
-    for (signal, code) in BOTH {
+    for (signal, code) in ALL {
         Ended::must(code, NOTHING, || {
             let (child, _stdin) = deaf(&desk);
             Ended::by(child, signal)
@@ -201,6 +204,22 @@ fn a_second_signal_ends_at_once() {
     let desk = Desk::new();
     let at_once = (0..TRIES).any(|_| second_signal(&desk) < AT_ONCE);
     assert!(at_once, "it took its time {TRIES} times in a row");
+}
+
+#[test]
+fn a_program_that_nohup_has_started_outlives_its_terminal() {
+    let desk = Desk::new();
+    let program = desk.command();
+    let mut nohup = Command::new("sh");
+    let script = r#"trap '' HUP; exec "$0" keygen other --encrypt --passphrase-file -"#;
+    nohup.args(["-c", script]).arg(program.get_program());
+    nohup.current_dir(desk.path("."));
+    let child = nohup.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let (child, _stdin) = waiting(child.unwrap());
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    // A second signal would end it without a word.
+    let ended = Ended::by(child, Signal::TERM);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(143), NOTHING));
 }
 
 /// How long a program takes to end at its second signal.

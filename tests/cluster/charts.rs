@@ -140,7 +140,7 @@ pub(crate) fn site(prefix: &str) -> Site {
 }
 
 /// Runs the program where Helm is found.
-fn solution(site: &Site, arguments: &[&str]) -> Answer {
+pub(crate) fn solution(site: &Site, arguments: &[&str]) -> Answer {
     Answer::of(site.command().env("HELM", &*HELM).args(arguments))
 }
 
@@ -225,6 +225,11 @@ pub(crate) fn taken_over_by(refused: &str) -> &str {
 
 /// Packs a version with this chart, whose values are what these lines say.
 pub(crate) fn pack(site: &Site, version: &str, values: &str) -> String {
+    pack_within(site, version, values, "40s")
+}
+
+/// The same; it has so long to come up.
+pub(crate) fn pack_within(site: &Site, version: &str, values: &str, timeout: &str) -> String {
     for (name, template) in TEMPLATES {
         let template = template.replace("SERVER", SERVER);
         site.desk
@@ -234,11 +239,9 @@ pub(crate) fn pack(site: &Site, version: &str, values: &str) -> String {
     site.desk.write("1.0.0/web/Chart.yaml", metadata);
     site.desk.write("1.0.0/web/crds/carts.yaml", DEFINITION);
     site.desk.write("1.0.0/values.yaml", values);
-    packed(
-        site,
-        version,
-        "  charts: [{name: web, source: 'dir:web', values: [values.yaml], timeout: 40s}]\n",
-    )
+    let chart = "{name: web, source: 'dir:web', values: [values.yaml], timeout: TIMEOUT}";
+    let spec = format!("  charts: [{chart}]\n").replace("TIMEOUT", timeout);
+    packed(site, version, &spec)
 }
 
 /// Packs what stands there with this part of its `spec`.
@@ -260,7 +263,7 @@ spec:
     archive
 }
 
-fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
+pub(crate) fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
     let into = ["-e", "prod", "--pull-secret", "login"];
     let mut command = site.import_command(archive, &[&into[..], more].concat());
     Answer::of(command.env("HELM", &*HELM))
@@ -715,6 +718,9 @@ fn a_run_of_helm_that_was_killed_is_mended() {
     let broken = VALUES.replace("command: []", "command: [/nowhere]");
     let first = pack(&site, "1.0.0", &broken);
     let mut command = site.import_command(&first, &["-e", "prod", "--pull-secret", "login"]);
+    fs::create_dir(site.desk.path("scratch")).unwrap();
+    command.env("TMPDIR", site.desk.path("scratch"));
+    let left = || fs::read_dir(site.desk.path("scratch")).unwrap().count();
     let mut import_of_first = command.env("HELM", &*HELM).spawn().unwrap();
     // Its hook has run, and it waits for what will not come.
     eventually("helm waits", || {
@@ -733,9 +739,13 @@ fn a_run_of_helm_that_was_killed_is_mended() {
     import_of_first.kill().unwrap();
     import_of_first.wait().unwrap();
     assert_eq!(statuses(&site), ["pending-install"]);
+    assert_ne!(left(), 0, "values lie there");
 
     let second = pack(&site, "1.1.0", VALUES);
-    let shown = import(&site, &second, &["--dry-run"]).success();
+    let mut command = site.import_command(&second, &["-e", "prod", "--dry-run"]);
+    command.env("TMPDIR", site.desk.path("scratch"));
+    let shown = Answer::of(command.env("HELM", &*HELM)).success();
+    assert_eq!(left(), 0, "the next run removes them");
     let found = "helm was cut off at revision 1, which is uninstalled first";
     assert!(shown.contains(found), "{shown}");
     import(&site, &second, &[]).success();

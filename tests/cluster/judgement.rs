@@ -195,6 +195,11 @@ impl Running {
         self.said.lock().unwrap().clone()
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn until(&mut self, words: &str) {
         eventually(&format!("it says `{words}`"), || {
             let ended = self.child.try_wait().unwrap();

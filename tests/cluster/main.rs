@@ -17,6 +17,7 @@ mod carried_faults;
 mod carried_many;
 mod charts;
 mod charts_hostile;
+mod charts_interrupted;
 mod choices;
 mod cleanup;
 mod configuration;

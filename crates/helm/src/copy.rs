@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 
 use crate::error::HelmError;
-use crate::home::private;
+use crate::scratch::Scratch;
 use crate::{limits, run};
 
 /// Fills a buffer from an offset in bytes.
@@ -37,13 +36,13 @@ impl fmt::Debug for Source<'_> {
 #[derive(Debug)]
 pub(crate) struct PrivateCopy {
     program: PathBuf,
-    _directory: TempDir,
+    _directory: Scratch,
 }
 
 impl PrivateCopy {
     /// Copies a program into a new directory in `scratch`; fails, and leaves nothing, if it is not what was signed.
     pub(crate) fn new(source: &Source<'_>, scratch: &Path) -> Result<Self, HelmError> {
-        let directory = private().tempdir_in(scratch);
+        let directory = Scratch::new(scratch);
         let directory = directory.map_err(|it| run::failed(scratch, it))?;
         let program = directory.path().join("helm");
         let found = write(source, &program).map_err(|it| run::failed(&program, it))?;

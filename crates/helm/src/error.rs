@@ -71,6 +71,12 @@ pub enum HelmError {
         /// Bytes that it may write.
         limit: u64,
     },
+    /// It was asked to end, did not in its time, and was killed. A release that it was changing is half done.
+    #[error("helm {verb} was killed: it had not ended by itself")]
+    Killed {
+        /// What it was asked to do.
+        verb: &'static str,
+    },
     /// The work was ended before it was done.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

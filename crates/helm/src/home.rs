@@ -1,12 +1,12 @@
 //! The directory that a run of Helm has for itself, instead of all places where it would find something of the user's.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, TempDir};
+use crate::scratch::Scratch;
 
 /// What Helm is told by variables about where its files lie, and the directory that it gets for each.
 const PLACES: [(&str, &str); 6] = [
@@ -20,19 +20,12 @@ const PLACES: [(&str, &str); 6] = [
 
 /// A directory that only this user can look into, and that goes with the value.
 #[derive(Debug)]
-pub struct Home(TempDir);
-
-/// Makes directories that only this user can look into, whatever the umask allows.
-pub(crate) fn private() -> Builder<'static, 'static> {
-    let mut builder = Builder::new();
-    builder.permissions(Permissions::from_mode(0o700));
-    builder
-}
+pub struct Home(Scratch);
 
 impl Home {
     /// An empty one.
     pub fn new() -> io::Result<Self> {
-        let home = Self(private().tempdir()?);
+        let home = Self(Scratch::new(&tempfile::env::temp_dir())?);
         for (_, directory) in PLACES.iter().filter(|(_, it)| !it.is_empty()) {
             DirBuilder::new().mode(0o700).create(home.path(directory))?;
         }
@@ -66,6 +59,8 @@ impl Home {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]

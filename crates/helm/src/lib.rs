@@ -12,6 +12,7 @@ mod program;
 mod render;
 mod renderer;
 mod run;
+mod scratch;
 pub mod stored;
 mod verify;
 

@@ -40,5 +40,8 @@ pub const STORED_JSON: u64 = 32 * 1024 * 1024;
 pub const STORED_HOOKS: usize = 1000;
 /// Bytes of a program that are copied at once.
 pub const COPIED_AT_ONCE: usize = 1024 * 1024;
+/// How often a directory is made anew that another process has taken for one that nobody has any more, which it can in the
+/// moment before its lock is taken.
+pub const SCRATCHES: u32 = 20;
 /// How often a start is tried while a process that was just started still holds the program open for writing.
 pub const STARTS: u32 = 20;

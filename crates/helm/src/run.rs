@@ -165,11 +165,13 @@ fn attend(
     let mut heard = None;
     loop {
         if let Err(cancelled) = cancel.go_on() {
-            take_leave(child, run.farewell);
-            return Err(cancelled.into());
+            return Err(match take_leave(child, run.farewell, cancel) {
+                Ended::Itself => cancelled.into(),
+                Ended::Killed => HelmError::Killed { verb },
+            });
         }
         if started.elapsed() >= run.time {
-            take_leave(child, run.farewell);
+            take_leave(child, run.farewell, cancel);
             let limit = run.time;
             return Err(HelmError::TooLong { verb, limit });
         }
@@ -192,16 +194,29 @@ fn attend(
     }
 }
 
-/// Asks it to end, and gives it time to: half done, a release cannot be worked with.
-fn take_leave(child: &mut Guard, farewell: Duration) {
+/// How a run that was asked to end has ended.
+enum Ended {
+    Itself,
+    Killed,
+}
+
+/// Asks it to end, and gives it time to, as long as there is any: half done, a release cannot be worked with. What has not
+/// ended is killed.
+fn take_leave(child: &mut Guard, farewell: Duration, cancel: Cancel<'_>) -> Ended {
     if let Some(pid) = pid(&child.0) {
         // It fails if it has ended.
         let _ = kill_process(pid, Signal::TERM);
     }
     let asked = Instant::now();
-    while asked.elapsed() < farewell && matches!(child.0.try_wait(), Ok(None)) {
+    while matches!(child.0.try_wait(), Ok(None)) {
+        if asked.elapsed() >= farewell || cancel.is_urgent() {
+            // It fails if it has ended.
+            let _ = child.0.kill();
+            return Ended::Killed;
+        }
         thread::sleep(TICK);
     }
+    Ended::Itself
 }
 
 fn pid(child: &Child) -> Option<Pid> {

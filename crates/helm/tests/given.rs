@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use helm::{Access, Helm, HelmError, Release, Renderer, Upgrade};
+use helm::{Access, Helm, HelmError, Release, Renderer, Upgrade, limits};
 use tempfile::TempDir;
 use watch::Cancel;
 
@@ -200,6 +200,30 @@ fn an_upgrade_that_is_cancelled_takes_back_what_it_began() {
         assert!(matches!(error, HelmError::Cancelled(_)), "{error:?}");
     });
     assert_eq!(fake.told("back"), "done\n");
+}
+
+#[test]
+fn what_does_not_end_is_killed_once_that_is_urgent() {
+    let fake = Fake::new();
+    let then = r#"trap ': > "$TOLD/asked"' TERM; : > "$TOLD/started"; while :; do :; done"#;
+    let access = fake.access(then);
+    let (ends, urgent) = (AtomicBool::new(false), AtomicBool::new(false));
+    let began = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for (file, then) in [("started", &ends), ("asked", &urgent)] {
+                let file = fake.directory.path().join(file);
+                while !file.exists() && began.elapsed() < Duration::from_mins(1) {
+                    thread::yield_now();
+                }
+                then.store(true, Ordering::Relaxed);
+            }
+        });
+        let cancel = Cancel::when(&ends).at_once_when(&urgent);
+        let error = fake.upgrade(&access, |_| (), cancel).unwrap_err();
+        assert!(matches!(error, HelmError::Killed { .. }), "{error:?}");
+    });
+    assert!(began.elapsed() < limits::TAKING_BACK, "it had its time");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! **Ending.** Work that blocks a thread takes a [`Cancel`] and asks it between two pieces, often enough for an end within
 //! a second. Asynchronous work knows none: it is cancelled by dropping its future, and whatever it has spawned ends by
 //! itself then, and tells nothing more. Where blocking work waits for asynchronous work, it drops the future once
-//! [`Cancel`] says so; only `sources::Network` does. A push takes one too: it can also stop in order.
+//! [`Cancel`] says so; only `sources::Network` does. A push takes one too: it can also stop in order. So does what has
+//! Helm run, which is asked to end and has time for that.
 //!
 //! **Listening.** Whoever wants to see each request that goes to a server gives a [`Listener`] to the crate that sends it.
 //!
@@ -56,26 +57,52 @@ impl<'a, E> Watch<'a, E> {
 
 /// Whether work that blocks a thread is to go on.
 #[derive(Clone, Copy, Debug)]
-pub struct Cancel<'a>(&'a AtomicBool);
+pub struct Cancel<'a> {
+    asked: &'a AtomicBool,
+    at_once: &'a AtomicBool,
+}
 
 impl<'a> Cancel<'a> {
     /// Ends the work once the flag is set.
     #[must_use]
     pub const fn when(flag: &'a AtomicBool) -> Self {
-        Self(flag)
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Self {
+            asked: flag,
+            at_once: &NEVER,
+        }
     }
 
     /// Lets the work come to its end.
     #[must_use]
     pub const fn never() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        Self(&NEVER)
+        Self::when(&NEVER)
+    }
+
+    /// The same; what has time to end once it is asked to has none any more once this flag is set too.
+    #[must_use]
+    pub const fn at_once_when(self, flag: &'a AtomicBool) -> Self {
+        let at_once = flag;
+        Self { at_once, ..self }
+    }
+
+    /// The same, as urgent as another one.
+    #[must_use]
+    pub const fn as_urgent_as(self, other: Self) -> Self {
+        self.at_once_when(other.at_once)
     }
 
     /// Whether the work is to end.
     #[must_use]
     pub fn is_asked(self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether what ends has no time for that any more.
+    #[must_use]
+    pub fn is_urgent(self) -> bool {
+        self.at_once.load(Ordering::Relaxed)
     }
 
     /// An error if the work is to end.
@@ -115,5 +142,16 @@ mod tests {
         flag.store(true, Ordering::Relaxed);
         assert_eq!(inner.cancel.go_on(), Err(Cancelled));
         assert_eq!(Cancel::never().go_on(), Ok(()));
+    }
+
+    #[test]
+    fn work_has_its_time_to_end_until_that_is_urgent() {
+        let (asked, at_once) = (AtomicBool::new(true), AtomicBool::new(false));
+        let cancel = Cancel::when(&asked).at_once_when(&at_once);
+        let inner = AtomicBool::new(false);
+        let inner = Cancel::when(&inner).as_urgent_as(cancel);
+        assert!(!cancel.is_urgent() && !inner.is_urgent());
+        at_once.store(true, Ordering::Relaxed);
+        assert!(cancel.is_urgent() && inner.is_urgent() && !inner.is_asked());
     }
 }

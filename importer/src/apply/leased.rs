@@ -8,7 +8,7 @@ use std::time::Duration;
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
-use watch::Tell;
+use watch::{Cancel, Tell};
 
 use crate::apply::journal::Journal;
 use crate::apply::lock::Lock;
@@ -39,6 +39,8 @@ pub(crate) struct Leased<'a> {
     pub(crate) lock: &'a Lock,
     pub(crate) tell: Tell<'a, Event>,
     pub(crate) authority: &'a Authority,
+    /// Has a run of Helm end.
+    pub(crate) cancel: Cancel<'static>,
     /// None of what is changed in one namespace alone: receipts lie with the records.
     journal: Option<Journal<'a>>,
     done: Done,
@@ -81,6 +83,7 @@ impl Leased<'_> {
                 lock: &lock,
                 tell,
                 authority,
+                cancel: writer.cancel,
                 journal,
                 done: Done::default(),
             };

@@ -4,17 +4,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use deployer::{Cluster, Object, ObjectRef};
 use helm::{Access, Helm, HelmError};
 use schemas::{Namespace, SolutionName};
 use tokio::sync::mpsc;
-use watch::Cancel;
+use tokio::time::sleep;
+use watch::{Cancel, Tell};
 
 use crate::apply::leased::Leased;
 use crate::gate::{Course, Gate, Lookups, Note, Passage, Place, Writing};
+use crate::limits;
 use crate::model::error::Error;
-use crate::model::event::Event;
+use crate::model::event::{Event, HelmEnd};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::owner::{Holder, holder, look_all};
 use crate::model::release::{RecordedRelease, RecordedRevision};
@@ -45,7 +48,8 @@ pub(crate) struct Sending<'a> {
 }
 
 /// Runs Helm through a gate that is there until it ends, and looks at the release meanwhile, which never ends by itself but
-/// where nothing more may be done. Returns what became of the run.
+/// where nothing more may be done. Where an end is asked for, Helm is asked to end, and has its time with the gate still open.
+/// Returns what became of the run.
 pub(crate) async fn run(
     leased: &mut Leased<'_>,
     helm: &Helm,
@@ -59,19 +63,26 @@ pub(crate) async fn run(
     let (notes, mut coming) = mpsc::channel(1);
     let holds = leased.lock.holds();
     let writing = Writing { holds, notes };
-    let course = match sending {
-        None => Course::TakeBack(writing),
+    let (course, farewell) = match sending {
+        None => (Course::TakeBack(writing), helm::limits::FAREWELL),
         Some(sending) => {
             passage.lookups.clone_from(sending.lookups);
-            Course::Send(sending.rendered, writing)
+            let course = Course::Send(sending.rendered, writing);
+            (course, helm::limits::TAKING_BACK)
         }
     };
     let gate = Gate::open(leased.cluster, passage, course).await?;
-    let work = alone(helm, gate.access(), work);
+    if let Err(cancelled) = leased.cancel.go_on() {
+        return Ok(Err(cancelled.into()));
+    }
+    let mut running = Running::begin(leased.tell, farewell);
+    let (ends, cancel) = (Ends::default(), leased.cancel);
+    let work = alone(helm, gate.access(), &ends, cancel, work);
     tokio::pin!(work);
     let done = loop {
         let note = tokio::select! {
             done = &mut work => break done,
+            () = asked(cancel), if !ends.are_asked() => { ends.ask(); continue; }
             ended = look(leased) => { ended?; continue; }
             Some(note) = coming.recv() => note,
         };
@@ -82,6 +93,11 @@ pub(crate) async fn run(
         write_down(leased, release, all).await?;
         // Whoever waited may have given up.
         let _ = done.send(());
+    };
+    running.end = match &done {
+        Err(HelmError::Killed { .. } | HelmError::TooLong { .. }) => HelmEnd::Killed,
+        Err(HelmError::Cancelled(_)) => HelmEnd::Asked,
+        _ => HelmEnd::Itself,
     };
     let recorded = RecordedRelease {
         revisions: gate.revisions(),
@@ -94,21 +110,63 @@ pub(crate) async fn run(
     Ok(done)
 }
 
-/// Runs Helm in a thread of its own; it is asked to end where nobody waits for it any more.
+/// Asks a run of Helm to end, at the latest where nobody waits for it any more.
+#[derive(Default)]
+struct Ends(Arc<AtomicBool>);
+
+impl Ends {
+    fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn are_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.ask();
+    }
+}
+
+/// Returns once an end is asked for.
+async fn asked(cancel: Cancel<'_>) {
+    while !cancel.is_asked() {
+        sleep(limits::CANCEL_POLL).await;
+    }
+}
+
+/// Tells of a run of Helm, and of its end when it goes.
+struct Running<'a> {
+    tell: Tell<'a, Event>,
+    end: HelmEnd,
+}
+
+impl<'a> Running<'a> {
+    fn begin(tell: Tell<'a, Event>, farewell: Duration) -> Self {
+        tell(Event::HelmRuns(farewell));
+        let end = HelmEnd::Killed;
+        Self { tell, end }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        (self.tell)(Event::HelmEnded(self.end));
+    }
+}
+
+/// Runs Helm in a thread of its own, until it is asked to end.
 async fn alone(
     helm: &Helm,
     access: Access,
+    ends: &Ends,
+    cancel: Cancel<'static>,
     work: impl FnOnce(&Helm, &Access, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
 ) -> Result<(), HelmError> {
-    struct Ends(Arc<AtomicBool>);
-    impl Drop for Ends {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    let ends = Ends(Arc::default());
     let (flag, helm) = (Arc::clone(&ends.0), helm.clone());
-    let run = move || work(&helm, &access, Cancel::when(&flag));
+    let run = move || work(&helm, &access, Cancel::when(&flag).as_urgent_as(cancel));
     let done = tokio::task::spawn_blocking(run).await;
     done.expect("a run of Helm does not panic")
 }

@@ -1,5 +1,7 @@
 //! What is told of an import while it goes on.
 
+use std::time::Duration;
+
 use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Standing, UnreadyNodes};
 use schemas::Version;
 
@@ -74,10 +76,25 @@ pub enum Event {
     Standing(Standing),
     /// Helm begins to change a release.
     Release(String, ReleaseChange),
+    /// Helm runs, and has so long to end by itself once it is asked to.
+    HelmRuns(Duration),
+    /// Helm has ended.
+    HelmEnded(HelmEnd),
     /// Helm was about to do something to a release that was not planned, and was refused.
     Refused(String, String),
     /// The operator did not become ready; what ran before is put back.
     RollingBack(Version),
+}
+
+/// How a run of Helm has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelmEnd {
+    /// It came to its end, whatever that was.
+    Itself,
+    /// It was asked to, and had its time for that.
+    Asked,
+    /// It was killed, or nobody waits for it any more: its release is half done.
+    Killed,
 }
 
 /// What Helm is to do about a release.

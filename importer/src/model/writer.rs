@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use deployer::{Clock, Gone, Leases};
 use schemas::EnvelopeSignature;
+use watch::Cancel;
 
 /// Who writes, by which clock a Lease is renewed, and how others are met who write at the same time.
 #[derive(Clone)]
@@ -24,6 +25,11 @@ pub struct Writer {
     pub turn: Turn,
     /// Signs what is left of each change; none if nobody does.
     pub seal: Option<Seal>,
+    /// Has a run of Helm end that goes on beside the work. All other work ends by being dropped: [`Event::HelmEnded`] says
+    /// when nothing is left to wait for.
+    ///
+    /// [`Event::HelmEnded`]: crate::Event::HelmEnded
+    pub cancel: Cancel<'static>,
 }
 
 /// The name in which a Lease is held, made of host, process and what the cluster calls its user, where it says so.

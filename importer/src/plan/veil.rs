@@ -26,6 +26,8 @@ pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
         | Event::Migrated { .. }
         | Event::Behind { .. }
         | Event::Release(..)
+        | Event::HelmRuns(_)
+        | Event::HelmEnded(_)
         | Event::Refused(..)
         | Event::Restart { .. }
         | Event::RollingBack(_) => {}

@@ -1,5 +1,7 @@
 //! The last words of a change that a signal ends.
 
+use std::time::Duration;
+
 use deployer::ObjectRef;
 
 use super::*;
@@ -36,4 +38,29 @@ fn the_sentence_says_what_is_done_and_what_to_do() {
         state.sentence(),
         "interrupted while waiting for the operator: 5 objects were written (ConfigMap prod/a, ConfigMap prod/b, ConfigMap prod/c and 2 more) and 1 object was removed; run the same command again to complete it"
     );
+}
+
+#[test]
+fn what_helm_was_doing_is_half_done_unless_it_has_ended() {
+    let release = || "release prod/web".to_owned();
+    let mut state = State::default();
+    state.take(&Event::Release(release(), ReleaseChange::Upgrading));
+    state.take(&Event::HelmRuns(Duration::from_secs(1)));
+    let half_done = "interrupted while helm was upgrading release prod/web, which stands half done: nothing in the cluster was changed; run the same command again to complete it";
+    assert_eq!(state.sentence(), half_done);
+    state.take(&Event::HelmEnded(HelmEnd::Asked));
+    let words =
+        "interrupted while helm was upgrading release prod/web, and helm has ended in time: ";
+    assert!(state.sentence().starts_with(words), "{}", state.sentence());
+    state.take(&Event::HelmEnded(HelmEnd::Killed));
+    assert_eq!(state.sentence(), half_done);
+    state.take(&Event::HelmEnded(HelmEnd::Itself));
+    let words = "interrupted while waiting for what was applied: ";
+    assert!(state.sentence().starts_with(words), "{}", state.sentence());
+    // These it leaves as they are.
+    state.take(&Event::Release(release(), ReleaseChange::Uninstalling));
+    state.take(&Event::HelmEnded(HelmEnd::Asked));
+    let words =
+        "interrupted while helm was uninstalling release prod/web, which stands half done: ";
+    assert!(state.sentence().starts_with(words), "{}", state.sentence());
 }

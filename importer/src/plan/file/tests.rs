@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use deployer::{Gone, Leases, Object};
 use serde_json::{Value, json};
+use watch::Cancel;
 
 use super::*;
 use crate::model::authority::Authority;
@@ -76,6 +77,7 @@ fn writer() -> Writer {
         leases: Leases::default(),
         turn: Turn::Refuse,
         seal: None,
+        cancel: Cancel::never(),
     }
 }
 
