@@ -337,6 +337,9 @@ catalogue! {
         NOT_COMPILED: Warning, "manifests.not-compiled",
             "an object names images or namespaces as its release does, not as they are at a site",
             "make the archive again with `solution pack`";
+        CLUSTER_OBJECT: Warning, "manifests.cluster-object",
+            "an object of the whole cluster names a namespace",
+            "remove metadata.namespace, in the set's files or with a patch: an import passes over it, as API servers do";
     }
 
     /// `charts/`: the Helm charts.

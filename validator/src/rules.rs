@@ -62,6 +62,7 @@ pub use template::is_set_label;
 pub(crate) use budget::{check_cost, check_object_cost, check_object_files};
 pub(crate) use definition::{definition, definition_name};
 pub(crate) use images::repeated;
+pub(crate) use object::namespace_of_cluster;
 pub(crate) use operator::{operator, related_images};
 pub(crate) use problem::report;
 pub(crate) use role::roles;

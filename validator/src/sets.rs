@@ -239,6 +239,11 @@ impl<'a> Judge<'a> {
             place,
             findings,
         );
+        rules::report(
+            rules::namespace_of_cluster(document, &self.kinds),
+            place,
+            findings,
+        );
         rules::report(self.placeholders.check(document, set), place, findings);
         let compiler = Compiler {
             images: &self.images,

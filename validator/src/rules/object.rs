@@ -1,6 +1,7 @@
 //! An object that is carried as it is: one of Kubernetes, with metadata that an import applies, and nothing that an archive
 //! has no business to bring.
 
+use manifests::Kinds;
 use schemas::{KubernetesName, Namespace};
 use serde_json::{Map, Value};
 
@@ -64,6 +65,14 @@ pub fn object(document: &Value) -> Vec<Problem> {
 #[must_use]
 pub fn rendered_object(document: &Value) -> Vec<Problem> {
     reserved(document).map(Problem::Forbidden).collect()
+}
+
+/// Finds the namespace that an object of the whole cluster names. API servers pass over it, and so does an import.
+pub(crate) fn namespace_of_cluster(document: &Value, kinds: &Kinds) -> Option<Problem> {
+    let namespace = text(document, "/metadata/namespace")?;
+    let (_, kind) = kind_of(document);
+    let problem = || Problem::NamespaceOfCluster(kind.to_owned(), namespace.to_owned());
+    kinds.is_cluster_scoped(document).then(problem)
 }
 
 /// What keeps a document from being an object that can be applied.

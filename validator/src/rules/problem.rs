@@ -161,6 +161,9 @@ pub enum Problem {
     /// An object whose images or namespaces are not placeholders throughout.
     #[error("names images or namespaces of the Solution as the release does, not by placeholders")]
     NotCompiled,
+    /// An object of the whole cluster, by its kind, that names a namespace.
+    #[error("is a {0}, which belongs to the whole cluster, and names the namespace `{1}`")]
+    NamespaceOfCluster(String, String),
     /// A set that does not fit to others or to the parameters.
     #[error("the set `{0}` {1}")]
     Set(SetName, String),
@@ -242,6 +245,7 @@ impl Problem {
             Self::MentionedImage(..) | Self::MentionedRepository(..) => &manifests::IMAGE_MENTIONED,
             Self::MentionedNamespace(..) => &manifests::NAMESPACE,
             Self::NotCompiled => &manifests::NOT_COMPILED,
+            Self::NamespaceOfCluster(..) => &manifests::CLUSTER_OBJECT,
             Self::Set(..) => &manifests::SETS,
             Self::Chart(..) | Self::Charts(_) => &charts::RELEASE,
             Self::ValuesPlaceholder(..) => &charts::PLACEHOLDER,

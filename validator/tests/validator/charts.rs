@@ -287,6 +287,11 @@ pub(crate) const CASES: &[Case] = &[
         &["charts.definition-metadata"],
     ),
     (
+        "a definition with a namespace",
+        |s| define(s, &[("a.yaml", &crd("as", ", namespace: default", ""))]),
+        &["charts.definition-metadata"],
+    ),
+    (
         "more text than the operator and a chart may have together",
         |s| {
             let text = format!("[&a {}{}]", "x".repeat(1_000_000), ", *a".repeat(35));

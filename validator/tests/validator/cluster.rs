@@ -56,6 +56,11 @@ pub(crate) const CASES: &[Case] = &[
         &["operator.crd-metadata"],
     ),
     (
+        "definition with a namespace",
+        |s| metadata(s, "namespace: default"),
+        &["operator.crd-metadata"],
+    ),
+    (
         "definition with marks of ours and of others is one finding",
         |s| {
             metadata(

@@ -397,4 +397,30 @@ pub(crate) const CASES: &[Case] = &[
         },
         &["manifests.not-compiled"],
     ),
+    (
+        "an object of the whole cluster in a namespace",
+        |s| {
+            s.carry();
+            s.edit(
+                ROLES,
+                "metadata: {name: web}",
+                "metadata: {name: web, namespace: default}",
+            );
+        },
+        &["manifests.cluster-object"],
+    ),
+    (
+        "a definition with webhook conversion in a namespace",
+        |s| {
+            s.carry();
+            let definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
+                metadata: {name: a.b.test, namespace: default}, \
+                spec: {group: b.test, names: {kind: A, plural: as}, conversion: {strategy: Webhook}}}";
+            s.put(
+                "manifests/notes/0002-customresourcedefinition-a.b.test.yaml",
+                definition,
+            );
+        },
+        &["manifests.cluster-object"],
+    ),
 ];
