@@ -190,7 +190,9 @@ fn placing(misplaced: &Misplaced) -> &'static str {
 fn fitting(unfit: &Unfit) -> String {
     let words = match unfit {
         Unfit::Immutable(_, recreate, _) => return recreated(recreate),
-        Unfit::ImmutableOfRelease(object, _) => return deleted_first(object),
+        Unfit::ImmutableOfRelease(object, _) => return deleted_first(object, "Helm"),
+        Unfit::ImmutableOwn(object, _) if is_definition(object) => FIXED,
+        Unfit::ImmutableOwn(object, _) => return deleted_first(object, "the import"),
         Unfit::NotRecreated(_) => NOT_RECREATED,
         Unfit::NoNamespace(_, _, namespace) => return make_namespace(namespace),
         Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
@@ -250,8 +252,12 @@ fn recreated(recreate: &Recreate) -> String {
     format!("`--recreate {recreate}` removes it and makes it anew{pods}")
 }
 
-/// How an object comes to be made anew that Helm would only change.
-fn deleted_first(object: &ObjectRef) -> String {
+fn is_definition(object: &ObjectRef) -> bool {
+    object.gvk.kind == "CustomResourceDefinition"
+}
+
+/// How an object comes to be made anew that `maker` would only change.
+fn deleted_first(object: &ObjectRef, maker: &str) -> String {
     let group = match object.gvk.group.as_str() {
         "" => String::new(),
         group => format!(".{group}"),
@@ -265,7 +271,7 @@ fn deleted_first(object: &ObjectRef) -> String {
     };
     let name = &object.name;
     format!(
-        "`kubectl delete {kind}{group}/{name}{place}{orphan}`, then run the same command again: Helm makes what is missing{pods}"
+        "`kubectl delete {kind}{group}/{name}{place}{orphan}`, then run the same command again: {maker} makes what is missing{pods}"
     )
 }
 
@@ -376,6 +382,31 @@ mod tests {
             class.starts_with("`kubectl delete storageclass.storage.k8s.io/fast`"),
             "{class}"
         );
+    }
+
+    #[test]
+    fn what_an_import_does_not_make_anew_is_deleted_before_unless_objects_would_go_with_it() {
+        let fix = |object| fix(&Unfit::ImmutableOwn(Box::new(object), String::new()).into());
+        let operator = fix(ObjectRef::namespaced(
+            "apps/v1",
+            "Deployment",
+            "prod",
+            "web-operator",
+        ));
+        assert_eq!(
+            operator,
+            "`kubectl delete deployment.apps/web-operator --namespace prod`, then run the same command again: the import makes what is missing"
+        );
+        let kind = "CustomResourceDefinition";
+        let definition = fix(ObjectRef::cluster_scoped(
+            "apiextensions.k8s.io/v1",
+            kind,
+            "as.b.test",
+        ));
+        assert!(!definition.contains("delete custom"), "{definition}");
+        for fix in [operator, definition] {
+            assert!(!fix.contains("--recreate"), "{fix}");
+        }
     }
 
     #[test]

@@ -389,6 +389,10 @@ pub enum Unfit {
     /// does not make it anew.
     #[error("{0} cannot be changed in place, and Helm does not make it anew: {1}")]
     ImmutableOfRelease(Box<ObjectRef>, String),
+    /// An object that an import makes itself, or a definition, has fields that the API server never changes, and they are
+    /// others now; in its own words. An import makes only objects of sets anew.
+    #[error("{0} cannot be changed in place: {1}")]
+    ImmutableOwn(Box<ObjectRef>, String),
     /// Something is to be made anew, and no set brings it.
     #[error("{0} is not made anew: no set of the version brings it")]
     NotRecreated(Recreate),

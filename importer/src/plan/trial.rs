@@ -8,7 +8,7 @@ use deployer::{Access, Applied, Cluster, Conflicts, Object, Trial};
 use serde_json::json;
 
 use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::Asked;
 use crate::model::space;
 use crate::model::vocabulary as v;
@@ -84,6 +84,11 @@ impl Tried {
                 continue;
             }
             let planned = planned(object, trial, conflicts, &hidden);
+            let set = deployment.and_then(|it| it.carried.find(object.reference()));
+            let planned = planned.map_err(|obstacle| match set {
+                Some(_) => obstacle,
+                None => of_import(object, obstacle),
+            });
             match (planned, definitions.get(index)) {
                 (Err(obstacle), _) => obstacles.push(obstacle),
                 (Ok(object), None) => objects.push(object),
@@ -103,6 +108,16 @@ impl Tried {
             unchanged,
             obstacles,
         })
+    }
+}
+
+/// What is in the way of an object that no set brings: an import makes it anew for nobody.
+fn of_import(object: &Object, obstacle: Obstacle) -> Obstacle {
+    match obstacle {
+        Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {
+            Unfit::ImmutableOwn(Box::new(object.reference().clone()), why).into()
+        }
+        other => other,
     }
 }
 
@@ -179,6 +194,16 @@ mod tests {
             },
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn what_no_set_brings_is_not_made_anew() {
+        let object = live("u", "7", "Apply");
+        let recreate = "ConfigMap/a".parse().unwrap();
+        let immutable = Unfit::Immutable("ConfigMap n/a".to_owned(), recreate, "no".to_owned());
+        let expected = Unfit::ImmutableOwn(Box::new(object.reference().clone()), "no".to_owned());
+        assert_eq!(of_import(&object, immutable.into()), expected.into());
+        assert_eq!(of_import(&object, Obstacle::Changed), Obstacle::Changed);
     }
 
     #[test]
