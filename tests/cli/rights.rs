@@ -143,3 +143,58 @@ rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]
         desk.solution(&seeing).success();
     }
 }
+
+/// `status` reads the workloads that sets brought, of whatever kind, and no more of them than that.
+#[test]
+fn who_sees_how_a_version_stands_reads_the_workloads_that_it_carries() {
+    let release = "apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: web}
+spec: {selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: setup, namespace: web}
+spec: {template: {}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: nodes}
+spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}}}
+";
+    let set = "  manifests:
+    - {name: web, files: [release.yaml], namespaces: [{name: web}, {name: nodes, fixed: true}]}
+";
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    desk.write("source/release.yaml", release);
+    let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    desk.write("source/solution.yaml", format!("{text}{set}"));
+    let pack = ["pack", "source", "-o", "a.iso", "--key", "publisher.key"];
+    desk.solution(&pack).success();
+    let rbac = [
+        "rbac",
+        "a.iso",
+        "--key",
+        "publisher.pub",
+        "--verb",
+        "status",
+    ];
+    let list = |more: &[&str]| {
+        let json = ["--output", "json"];
+        desk.solution(&[&rbac[..], more, &json].concat()).json()
+    };
+    let get = |resource: &str, name: &str| json!({"apiGroups": ["apps"], "resources": [resource], "resourceNames": [name], "verbs": ["get"]});
+    let (db, agent) = (get("statefulsets", "db"), get("daemonsets", "agent"));
+    let prod = list(&["-e", "prod"]);
+    assert!(rules(&prod, &json!("prod")).contains(&db), "{prod:#}");
+    assert!(rules(&prod, &Value::Null).contains(&agent), "{prod:#}");
+    assert!(!prod.to_string().contains("jobs"), "{prod:#}");
+    let any = list(&[]);
+    for rule in [&db, &agent] {
+        assert!(rules(&any, &Value::Null).contains(rule), "{any:#}");
+    }
+    let alone = list(&["--namespace", "prod"]);
+    assert!(rules(&alone, &json!("prod")).contains(&db), "{alone:#}");
+    assert_eq!(rules(&alone, &Value::Null), [Value::Null; 0], "{alone:#}");
+}

@@ -98,6 +98,11 @@ impl RecordedObject {
         matches!(self.stage, Stage::Workload | Stage::Resource)
     }
 
+    /// Whether it goes on running, so that `status` looks how it stands. A Job may have been removed once it was done.
+    pub(crate) fn is_running(&self) -> bool {
+        self.stage == Stage::Workload && self.inputs.is_none() && !intercepts(&self.reference())
+    }
+
     pub(crate) fn is_service(&self) -> bool {
         (self.api_version.as_str(), self.kind.as_str()) == ("v1", "Service")
     }

@@ -3,12 +3,11 @@
 use deployer::{Cluster, Object, ObjectRef, Settled, settled};
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
-use crate::model::carried::{CarriedRecord, RecordedObject};
+use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::release::RecordedRelease;
 use crate::model::sight::{Hidden, Sight};
-use crate::model::stage::{Stage, intercepts};
 use crate::plan::releases::{is_hook, sent};
 use crate::plan::standing::StandingRelease;
 use crate::status::{Condition, OperatorStatus};
@@ -67,7 +66,7 @@ impl Carrying<'_> {
 
     async fn judged(&self, cluster: &Cluster) -> Result<Judged, Error> {
         let recorded = CarriedRecord::read(cluster, self.solution, &self.space.namespace).await?;
-        let workloads = recorded.objects.iter().filter(|it| is_awaited(it));
+        let workloads = recorded.objects.iter().filter(|it| it.is_running());
         let workloads = workloads.map(|it| Workload {
             object: it.reference(),
             strategy: strategy(self.spec, it.set.as_str()),
@@ -168,11 +167,6 @@ fn other_revision(
         let words = format!("{release} is at revision {revision}, which is not from here");
         (Condition::OtherVersion, words)
     })
-}
-
-/// Whether an object is one that runs. A Job may have been removed once it was done.
-fn is_awaited(object: &RecordedObject) -> bool {
-    object.stage == Stage::Workload && object.inputs.is_none() && !intercepts(&object.reference())
 }
 
 #[cfg(test)]

@@ -248,12 +248,7 @@ impl<'a> Wanted<'a> {
         let Some(operator) = &accepted.manifest().spec.operator else {
             return Ok(Vec::new());
         };
-        let any = any();
-        let (environment, namespace) = match &self.within {
-            Within::Anywhere => (&any.0, &any.1),
-            Within::Environment(environment, namespace) => (environment, namespace),
-            Within::Namespace(namespace) => (&any.0, namespace),
-        };
+        let (environment, namespace) = &self.place();
         let images = accepted.images().iter();
         let rendering = Rendering {
             id: &accepted.statement().predicate.id,
@@ -294,29 +289,35 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The objects that the version carries as they are.
-    fn carried(&self) -> Result<Vec<Carried>, Error> {
-        let Some(accepted) = self.archive else {
-            return Ok(Vec::new());
-        };
+    /// Returns the environment and the namespace in which something is done, or what stands for any.
+    fn place(&self) -> (EnvironmentName, Namespace) {
+        let (environment, namespace) = any();
         match &self.within {
-            // Only who administers the cluster brings what is carried.
-            Within::Namespace(_) => Ok(Vec::new()),
-            Within::Environment(environment, namespace) => {
-                carried::of_any_site(accepted, environment, namespace)
-            }
-            Within::Anywhere => {
-                let (environment, namespace) = any();
-                carried::of_any_site(accepted, &environment, &namespace)
-            }
+            Within::Anywhere => (environment, namespace),
+            Within::Environment(environment, namespace) => (environment.clone(), namespace.clone()),
+            Within::Namespace(namespace) => (environment, namespace.clone()),
         }
     }
 
-    /// The same as they are recorded. A namespace of the release's own may have yet to be made, and then no role can lie
-    /// in it; and that of the environment may be any.
-    fn recorded(&self) -> Result<Vec<RecordedObject>, Error> {
+    /// The objects that the version carries as they are, for who brings them: only who administers the cluster does.
+    fn carried(&self) -> Result<Vec<Carried>, Error> {
+        match &self.within {
+            Within::Namespace(_) => Ok(Vec::new()),
+            Within::Environment(..) | Within::Anywhere => self.all_carried(),
+        }
+    }
+
+    fn all_carried(&self) -> Result<Vec<Carried>, Error> {
+        let (environment, namespace) = self.place();
+        let carried = |it| carried::of_any_site(it, &environment, &namespace);
+        self.archive.map_or_else(|| Ok(Vec::new()), carried)
+    }
+
+    /// These as they are recorded. A namespace of the release's own may have yet to be made, and then no role can lie in
+    /// it; and that of the environment may be any.
+    fn recorded(&self, carried: &[Carried]) -> Vec<RecordedObject> {
         let kinds = Kinds::new(self.definitions());
-        let mut recorded = carried::record(&self.carried()?, &kinds).objects;
+        let mut recorded = carried::record(carried, &kinds).objects;
         let here = self.namespace();
         for object in &mut recorded {
             object.namespace = object
@@ -324,7 +325,26 @@ impl<'a> Wanted<'a> {
                 .take()
                 .filter(|it| Some(it.as_str()) == here);
         }
-        Ok(recorded)
+        recorded
+    }
+
+    /// What goes on running of what is carried. Who has no right beyond one namespace sees what runs there.
+    fn workloads(&self) -> Result<Vec<RecordedObject>, Error> {
+        let mut carried = self.all_carried()?;
+        if let Within::Namespace(namespace) = &self.within {
+            carried.retain(|it| it.object.namespace() == Some(namespace.as_str()));
+        }
+        let removing = self.removing();
+        let workloads = self.recorded(&carried).into_iter();
+        let workloads = workloads.filter(|it| it.is_running() && !removing.contains(&&it.set));
+        Ok(workloads.collect())
+    }
+
+    /// The sets that are applied before the version is removed.
+    fn removing(&self) -> Vec<&SetName> {
+        let sets = self.archive.map(Accepted::sets).unwrap_or_default().iter();
+        let sets = sets.filter(|it| it.set.phase == Phase::Remove);
+        sets.map(|it| &it.set.name).collect()
     }
 
     /// What the verbs fail without.
@@ -333,7 +353,10 @@ impl<'a> Wanted<'a> {
         for verb in &self.verbs {
             self.add(*verb, objects, &mut needs);
         }
-        let recorded = self.recorded()?;
+        if self.verbs.contains(&Verb::Status) {
+            needs.standing(self.workloads()?.iter());
+        }
+        let recorded = self.recorded(&self.carried()?);
         if !recorded.is_empty() && self.verbs.contains(&Verb::Deploy) {
             needs.carried(recorded.iter());
             needs.served();
@@ -356,13 +379,9 @@ impl<'a> Wanted<'a> {
 
     /// What is applied before the version is removed.
     fn add_cleanup(&self, recorded: &[RecordedObject], needs: &mut Needs) {
-        let sets = self.archive.map(Accepted::sets).unwrap_or_default().iter();
-        let sets = sets.filter(|it| it.set.phase == Phase::Remove);
-        let names: Vec<&SetName> = sets.map(|it| &it.set.name).collect();
-        let mut applied = recorded
-            .iter()
-            .filter(|it| names.contains(&&it.set))
-            .peekable();
+        let names = self.removing();
+        let applied = recorded.iter().filter(|it| names.contains(&&it.set));
+        let mut applied = applied.peekable();
         if applied.peek().is_none() {
             return;
         }

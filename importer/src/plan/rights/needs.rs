@@ -282,6 +282,13 @@ impl Needs {
         self.want(&REMOVE, CORE, "secrets", records, name);
     }
 
+    /// Seeing how the workloads stand that a deployment carries as they are.
+    pub(crate) fn standing<'a>(&mut self, workloads: impl Iterator<Item = &'a RecordedObject>) {
+        for workload in workloads {
+            self.recorded(&["get"], workload);
+        }
+    }
+
     fn recorded(&mut self, verbs: &[&str], recorded: &RecordedObject) {
         let object = recorded.reference();
         let (group, resource) = (&object.gvk.group, &recorded.resource);
