@@ -521,6 +521,66 @@ fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
     assert!(!spaces.contains("shop-web"), "{spaces}");
 }
 
+/// Packs version 1.1.0, whose chart has this beside its objects, and none of a hook's, which would stay.
+fn pack_with(site: &Site, more: &str) -> String {
+    pack(site, "1.0.0", VALUES);
+    site.desk.write("1.0.0/web/templates/hook.yaml", "");
+    site.desk.write("1.0.0/web/templates/more.yaml", more);
+    let chart = "{name: web, source: 'dir:web', values: [values.yaml], timeout: 40s}";
+    packed(site, "1.1.0", &format!("  charts: [{chart}]\n"))
+}
+
+/// Imports once what reaches beyond the environment is accepted, and returns what the plan shows.
+fn accepted(site: &Site, archive: &str) -> String {
+    let refused = import(site, archive, &[]).failure(1);
+    let id = refused.split("--accept ").nth(1).unwrap();
+    let id = id.split_whitespace().next().unwrap().trim_matches('`');
+    let shown = import(site, archive, &["--accept", id, "--dry-run"]).success();
+    import(site, archive, &["--accept", id]).success();
+    shown
+}
+
+#[test]
+fn pods_of_a_chart_log_in_wherever_they_are() {
+    let site = site("charts-elsewhere");
+    let space = "charts-elsewhere-agents";
+    let namespace = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {space}}}}}");
+    site.apply(&namespace).success();
+    let agents = format!(
+        "apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: agents, namespace: {space}}}
+spec:
+  selector: {{matchLabels: {{app: agents}}}}
+  template:
+    metadata: {{labels: {{app: agents}}}}
+    spec:
+      imagePullSecrets: null
+      containers:
+        - name: agents
+          image: {SERVER}
+          readinessProbe: {{httpGet: {{path: /healthz, port: 8080}}, periodSeconds: 1}}
+"
+    );
+    let archive = pack_with(&site, &agents);
+    let shown = accepted(&site, &archive);
+    let login = format!("{space}/shop-registry-login");
+    assert!(shown.contains(&format!("create Secret {login}")), "{shown}");
+    assert!(!shown.contains("which is not made here"), "{shown}");
+    let pulled = site.field(space, "deployment/agents", "{.status.readyReplicas}");
+    assert_eq!(pulled, "1");
+    // Nothing is left to do, and the plan made in two steps says so.
+    let again = import(&site, &archive, &["--dry-run"]).success();
+    assert!(!again.contains("create Secret"), "{again}");
+
+    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    let secrets = ["get", "secrets", "--output=name"];
+    let secrets = site.kubectl(space, &secrets).success();
+    assert_eq!(secrets.trim(), "");
+    site.kubectl("default", &["delete", "namespace", space, "--wait=false"])
+        .success();
+}
+
 /// The example's operator, a chart, and a set that needs the chart: in two environments, each in another version.
 #[test]
 fn an_operator_has_charts_beside_it_in_two_environments_and_versions() {

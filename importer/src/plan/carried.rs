@@ -323,7 +323,10 @@ impl Rendering<'_> {
         self.place(&mut object, carried);
         for pod in pod_specs(&object) {
             let inside = object["metadata"]["namespace"] == self.namespace.as_str();
-            self.log_in(object.pointer_mut(&pod), inside);
+            if let (Some(pod), Some(login)) = (object.pointer_mut(&pod), &self.login) {
+                let secret = if inside { &login.name } else { &login.copy };
+                login::log_in(pod, secret);
+            }
         }
         normalize(&mut object);
         if object["apiVersion"] == "batch/v1" && object["kind"] == "Job" {
@@ -368,21 +371,6 @@ impl Rendering<'_> {
             first.unwrap_or(self.namespace).to_string()
         };
         given.as_str().map_or_else(of_set, str::to_owned)
-    }
-
-    /// Has a pod log in with what its namespace has.
-    fn log_in(&self, pod: Option<&mut Value>, inside: bool) {
-        let (Some(Value::Object(pod)), Some(login)) = (pod, &self.login) else {
-            return;
-        };
-        let secrets = pod.entry("imagePullSecrets").or_insert_with(|| json!([]));
-        let name = if inside { &login.name } else { &login.copy };
-        let secret = json!({ "name": name });
-        if let Value::Array(secrets) = secrets
-            && !secrets.contains(&secret)
-        {
-            secrets.push(secret);
-        }
     }
 }
 
@@ -798,19 +786,20 @@ mod tests {
 
     #[test]
     fn pods_log_in_with_what_their_namespace_has() {
-        let pod = |name: &str, namespace: &str| {
+        let theirs = json!([{ "name": "theirs" }]);
+        let pod = |name: &str, namespace: &str, secrets: &Value| {
             let mut pod = object("v1", "Pod", name);
             pod["metadata"]["namespace"] = json!(namespace);
-            pod["spec"] = json!({ "imagePullSecrets": [{ "name": "theirs" }] });
+            pod["spec"] = json!({ "imagePullSecrets": secrets });
             pod
         };
         let sets = [set(
             json!({ "name": "main", "namespaces": [{ "name": "own", "fixed": true }] }),
             &[
-                pod("a", "own"),
-                pod("b", "shop-prod"),
-                pod("c", "kube-system"),
-                pod("d", "kube-system"),
+                pod("a", "own", &theirs),
+                pod("b", "shop-prod", &theirs),
+                pod("c", "kube-system", &theirs),
+                pod("d", "kube-system", &Value::Null),
             ],
         )];
         let login = PullSecret {
@@ -836,6 +825,7 @@ mod tests {
             ]
         );
         assert_eq!(secrets(5), secrets(3));
+        assert_eq!(secrets(6), json!([{ "name": "shop-registry-login" }]));
         assert_eq!(
             secrets(3),
             json!([{ "name": "theirs" }, { "name": "shop-registry-login" }])

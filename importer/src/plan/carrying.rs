@@ -7,7 +7,7 @@ use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::{Address, Expansion, Kinds};
 use schemas::{
     ApiName, Condition, ImagePlace, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch,
-    Phase, SetName, SolutionName, Strategy, Version,
+    Phase, ReleaseName, SetName, SolutionName, Strategy, Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -114,7 +114,12 @@ pub(crate) struct Carrying<'a> {
     pub(crate) patches: &'a [(String, Patch)],
     /// The login that the Secret is made of, if it is made.
     pub(crate) made: Option<&'a Login>,
+    /// The further namespaces in which charts have pods, as they were rendered.
+    pub(crate) pods_of_charts: PodsElsewhere,
 }
+
+/// Namespaces in which releases have pods, and which neither they nor sets bring.
+pub(crate) type PodsElsewhere = BTreeMap<ReleaseName, BTreeSet<Namespace>>;
 
 impl Carrying<'_> {
     /// What is carried, and what is in its way.
@@ -149,8 +154,7 @@ impl Carrying<'_> {
         let order = order(operator, &parts(self.asked.accepted));
         installed.sort_by_key(|it| order.iter().position(|name| *name == it.set.name.as_str()));
         let all = [&installed[..], &last, &standing].concat();
-        let made = all.iter().filter(|it| !is_there(&spaces, &it.set.name));
-        Self::check_namespaces(made, obstacles);
+        Self::check_namespaces(&all, &spaces, obstacles);
         if !self.has_all(&parameters) {
             // Without a value nothing can be expanded, and that it is missing is in the way already.
             return Ok(Planned::default());
@@ -160,7 +164,8 @@ impl Carrying<'_> {
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
         let mut objects = rendering.objects(&mut patches)?;
-        objects.retain(|it| !is_there(&spaces, &it.set) || it.stage != Stage::Space);
+        objects
+            .retain(|it| it.stage != Stage::Space || !is_there(&spaces, &it.set, it.object.name()));
         standing.extend(&installed);
         let labels = rendering.space_labels(&standing, &mut patches)?;
         rendering.sets = &last;
@@ -191,30 +196,37 @@ impl Carrying<'_> {
         self.compare(planned, obstacles).await
     }
 
-    /// What charts have in namespaces of their own before they are installed: the namespace, and the login of their pods.
+    /// What charts have in other namespaces before they are installed: a namespace of their own, and the login of their pods.
     async fn spaces_of_charts(&self, before: &CarriedRecord) -> Result<Vec<ChartSpace>, Error> {
         let sets = self.asked.accepted.sets().iter();
         let of_sets = sets.flat_map(|it| &it.set.namespaces);
         let of_sets: BTreeSet<&Namespace> = of_sets.map(|own| &own.name).collect();
         let mut spaces = Vec::new();
         for CarriedChart { release, .. } in self.asked.accepted.charts() {
+            let pods = self.pods_of_charts.get(&release.name);
+            let mut there = pods.cloned().unwrap_or_default();
+            let mut namespaces = there.clone();
             let namespace = namespace_of(release, &self.place.namespace);
-            if *namespace == self.place.namespace || of_sets.contains(namespace) {
+            if *namespace != self.place.namespace && !of_sets.contains(namespace) {
+                namespaces.insert(namespace.clone());
+                let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
+                if before.find(&reference).is_none()
+                    && look(self.cluster, &reference).await?.is_some()
+                {
+                    there.insert(namespace.clone());
+                }
+            }
+            if namespaces.is_empty() {
                 continue;
             }
-            let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
-            let is_there = before.find(&reference).is_none()
-                && look(self.cluster, &reference).await?.is_some();
+            let fixed = |name| OwnNamespace { name, fixed: true };
             let name = release.name.as_str().parse();
             let name = name.expect("the name of a release is a DNS label, as that of a set");
             spaces.push(ChartSpace {
                 set: CarriedSet {
                     set: ObjectSet {
                         name,
-                        namespaces: vec![OwnNamespace {
-                            name: namespace.clone(),
-                            fixed: true,
-                        }],
+                        namespaces: namespaces.into_iter().map(fixed).collect(),
                         needs: release.needs.clone(),
                         strategy: Strategy::Managed,
                         when: None,
@@ -222,7 +234,7 @@ impl Carrying<'_> {
                     },
                     objects: Vec::new(),
                 },
-                is_there,
+                there,
             });
         }
         Ok(spaces)
@@ -309,13 +321,15 @@ impl Carrying<'_> {
     }
 
     /// Namespaces that have their name at every site are not Kubernetes' own.
-    fn check_namespaces<'s>(
-        sets: impl Iterator<Item = &'s &'s CarriedSet>,
+    fn check_namespaces(
+        sets: &[&CarriedSet],
+        spaces: &[ChartSpace],
         obstacles: &mut Vec<Obstacle>,
     ) {
-        let own = sets.flat_map(|carried| &carried.set.namespaces);
-        for own in own.filter(|own| own.fixed) {
-            obstacles.extend(check_reserved(&own.name).err());
+        for CarriedSet { set, .. } in sets {
+            let made = set.namespaces.iter().filter(|own| own.fixed);
+            let made = made.filter(|own| !is_there(spaces, &set.name, own.name.as_str()));
+            obstacles.extend(made.filter_map(|own| check_reserved(&own.name).err()));
         }
     }
 
@@ -575,15 +589,14 @@ pub(crate) fn marked(object: &Object, live: Option<&Object>) -> Result<Object, E
 struct ChartSpace {
     /// By the release's name.
     set: CarriedSet,
-    /// Whether the namespace is there already, and not made by this deployment: then it stays as it is.
-    is_there: bool,
+    /// Those of the namespaces that are there already, and not made by this deployment: they stay as they are.
+    there: BTreeSet<Namespace>,
 }
 
-/// Whether a set stands for a chart whose namespace is there already.
-fn is_there(spaces: &[ChartSpace], set: &SetName) -> bool {
-    spaces
-        .iter()
-        .any(|it| it.is_there && it.set.set.name == *set)
+/// Whether a set stands for a chart, and this namespace of it is there already.
+fn is_there(spaces: &[ChartSpace], set: &SetName, namespace: &str) -> bool {
+    let mut spaces = spaces.iter().filter(|it| it.set.set.name == *set);
+    spaces.any(|it| it.there.iter().any(|own| own.as_str() == namespace))
 }
 
 fn identity(carried: &Carried) -> ObjectIdentity<'_> {

@@ -28,7 +28,7 @@ use crate::model::space::{self, Labels};
 use crate::model::stage::{Stage, intercepts};
 use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Content, Precedence, Wave};
-use crate::plan::carrying::{Carrying, Planned};
+use crate::plan::carrying::{Carrying, Planned, PodsElsewhere};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
 use crate::plan::default_account::DefaultAccount;
@@ -350,11 +350,12 @@ impl Planner<'_> {
         let (mut uids, mut images_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
         let patches = site.patches(id.name());
-        let carrying = self.carrying(target, &place, &deployed, (&parameters, &patches));
-        let mut carried = carrying.plan(obstacles).await?;
-        let now = (&place, space.as_ref(), standing.as_ref());
-        self.note_carried(now, &mut carried, &mut deployed, obstacles);
-        let releases = self.releases(now, (&deployed, &carried), obstacles).await?;
+        let (now, chosen) = (
+            (&place, space.as_ref(), standing.as_ref()),
+            (&parameters, &patches[..]),
+        );
+        let parts = self.parts(target, now, &mut deployed, chosen, obstacles);
+        let (mut carried, releases) = parts.await?;
         deployed.releases = releases.recorded();
         let waves = self.waves(&carried, &releases, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
@@ -403,6 +404,35 @@ impl Planner<'_> {
             place,
             refused: None,
         })
+    }
+
+    /// What is carried, and the releases of charts. Where these have pods in further namespaces, which only their renderings
+    /// tell, what is carried is planned once more, with the login of these pods.
+    async fn parts(
+        &self,
+        target: &Target,
+        now: (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
+        deployed: &mut Deployed,
+        chosen: (&Parameters, &[(String, Patch)]),
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(Planned, Releases), Error> {
+        let (place, first, mut unfit) = (now.0, obstacles.len(), Vec::new());
+        let carrying = self.carrying(target, place, deployed, chosen);
+        let mut carried = carrying.plan(&mut unfit).await?;
+        self.note_carried(now, &mut carried, deployed, obstacles);
+        let releases = self.releases(now, (deployed, &carried), obstacles).await?;
+        let known = logins((self.asked.id.name(), &place.namespace), deployed, &carried);
+        let pods_of_charts = releases.pods_elsewhere(&known);
+        if !pods_of_charts.is_empty() {
+            unfit.clear();
+            let carrying = Carrying {
+                pods_of_charts,
+                ..self.carrying(target, place, deployed, chosen)
+            };
+            carried = carrying.plan(&mut unfit).await?;
+        }
+        obstacles.splice(first..first, unfit);
+        Ok((carried, releases))
     }
 
     /// What reaches beyond the environment, and what changes about rights, by these objects and by what Helm would send.
@@ -577,6 +607,7 @@ impl Planner<'_> {
                 PullLogin::Made(made) => Some(made),
                 PullLogin::Keep | PullLogin::None | PullLogin::Secret(_) => None,
             },
+            pods_of_charts: PodsElsewhere::new(),
         }
     }
 

@@ -99,10 +99,11 @@ impl Finish {
         self.scale(&mut object);
         for pod in pod_specs(&object) {
             let namespace = manifests::text(&object, "/metadata/namespace");
-            let login = self.logins.iter().find(|(it, _)| it.as_str() == namespace);
-            let login = login.map(|(_, login)| login).or(self.elsewhere.as_ref());
-            if let (Some(login), Some(pod)) = (login, object.pointer_mut(&pod)) {
-                log_in(pod, login);
+            let secret = self.logins.iter().find(|(it, _)| it.as_str() == namespace);
+            let secret = secret.map(|(_, secret)| secret);
+            let secret = secret.or(self.elsewhere.as_ref());
+            if let (Some(secret), Some(pod)) = (secret, object.pointer_mut(&pod)) {
+                login::log_in(pod, secret.as_str());
             }
         }
         Ok(object)
@@ -146,23 +147,6 @@ impl Finish {
         if let (Some(wanted), Some(replicas)) = (wanted, object.pointer_mut("/spec/replicas")) {
             *replicas = json!(wanted);
         }
-    }
-}
-
-/// Has a pod log in with this Secret.
-fn log_in(pod: &mut Value, login: &KubernetesName) {
-    let Value::Object(pod) = pod else {
-        return;
-    };
-    let secret = json!({ "name": login });
-    let secrets = pod.entry("imagePullSecrets").or_insert_with(|| json!([]));
-    if secrets.is_null() {
-        *secrets = json!([]);
-    }
-    if let Value::Array(secrets) = secrets
-        && !secrets.contains(&secret)
-    {
-        secrets.push(secret);
     }
 }
 

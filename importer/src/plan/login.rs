@@ -21,6 +21,23 @@ pub(crate) fn secret_name(solution: &SolutionName) -> KubernetesName {
         .expect("the name of a Secret")
 }
 
+/// Has a pod log in with this Secret, beside those that it names itself.
+pub(crate) fn log_in(pod: &mut Value, secret: &str) {
+    let Value::Object(pod) = pod else {
+        return;
+    };
+    let secret = json!({ "name": secret });
+    let secrets = pod.entry("imagePullSecrets").or_insert_with(|| json!([]));
+    if secrets.is_null() {
+        *secrets = json!([]);
+    }
+    if let Value::Array(secrets) = secrets
+        && !secrets.contains(&secret)
+    {
+        secrets.push(secret);
+    }
+}
+
 /// A Secret of this name in a namespace.
 pub(crate) fn reference(namespace: &Namespace, secret: &KubernetesName) -> ObjectRef {
     ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str())

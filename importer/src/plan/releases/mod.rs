@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Object};
 use helm::Helm;
-use manifests::Expansion;
+use manifests::{Expansion, pod_specs};
 use schemas::{ChartRelease, Digest, KubernetesName, Namespace, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -36,7 +36,7 @@ use crate::model::release::{RecordedRelease, RecordedRevision, namespace_of};
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Carried};
-use crate::plan::carrying::addresses;
+use crate::plan::carrying::{PodsElsewhere, addresses};
 use crate::plan::finish::{FinishInputs, is_definition};
 use crate::plan::program;
 use crate::plan::standing::StandingRelease;
@@ -88,10 +88,45 @@ impl Releases {
         self.all.iter().flat_map(|it| it.lines(environment))
     }
 
+    /// The namespaces in which pods of each release are, that are none of these, and that no release brings itself.
+    pub(crate) fn pods_elsewhere(
+        &self,
+        logins: &BTreeMap<Namespace, KubernetesName>,
+    ) -> PodsElsewhere {
+        if logins.is_empty() {
+            return PodsElsewhere::new();
+        }
+        let known: BTreeSet<&str> = logins.keys().map(Namespace::as_str).collect();
+        let all: Vec<&Object> = self.objects().collect();
+        let of_release = |it: &PlannedRelease| {
+            let spaces = pods_elsewhere(&it.objects, &all, &known);
+            (it.recorded.name.clone(), spaces)
+        };
+        let found = self.all.iter().map(of_release);
+        found.filter(|(_, spaces)| !spaces.is_empty()).collect()
+    }
+
     /// Whether Helm has anything to do.
     pub(crate) fn changes(&self) -> bool {
         !self.going.is_empty() || self.all.iter().any(PlannedRelease::changes)
     }
+}
+
+/// The namespaces of those of some objects that have pods, but for these and those that are among `all` objects. Tests
+/// are run by whoever wants to, where there may be no namespace yet.
+fn pods_elsewhere(
+    objects: &[Object],
+    all: &[&Object],
+    known: &BTreeSet<&str>,
+) -> BTreeSet<Namespace> {
+    let runs = |it: &&Object| !is_test(it) && !pod_specs(it.as_value()).is_empty();
+    let spaces = objects.iter().filter(runs).filter_map(Object::namespace);
+    let brought = |space: &str| {
+        let mut brought = all.iter().filter(|it| it.gvk().kind == "Namespace");
+        brought.any(|it| it.name() == space)
+    };
+    let spaces = spaces.filter(|space| !known.contains(space) && !brought(space));
+    spaces.filter_map(|space| space.parse().ok()).collect()
 }
 
 /// Everything that releases are planned from.
@@ -315,4 +350,38 @@ fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs) -> Digest {
         digest.update(part);
     }
     Digest::new(digest.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_in_namespaces_that_nothing_brings_are_found() {
+        let object = |kind: &str, namespace: &str, hook: &str| {
+            Object::new(json!({
+                "apiVersion": "v1", "kind": kind,
+                "metadata": {
+                    "name": "own", "namespace": namespace, "annotations": { "helm.sh/hook": hook },
+                },
+                "spec": { "containers": [] },
+            }))
+            .unwrap()
+        };
+        let objects = [
+            object("Pod", "prod", ""),
+            object("Pod", "kube-system", ""),
+            object("Pod", "hooks", "pre-install"),
+            object("Pod", "tests", "test"),
+            object("Pod", "own", ""),
+            object("Service", "other", ""),
+        ];
+        let space =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "own" } });
+        let space = Object::new(space).unwrap();
+        let all: Vec<&Object> = objects.iter().chain([&space]).collect();
+        let found = pods_elsewhere(&objects, &all, &BTreeSet::from(["prod"]));
+        let found: Vec<&str> = found.iter().map(Namespace::as_str).collect();
+        assert_eq!(found, ["hooks", "kube-system"]);
+    }
 }
