@@ -328,7 +328,7 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
 }
 
 /// Has the release's webhook be asked about all of these in the namespace of the records, and waits until it is.
-fn unanswered(site: &Site, resources: &str) {
+pub(crate) fn unanswered(site: &Site, resources: &str) {
     let rules = format!(
         r#"[{{"apiGroups": ["", "coordination.k8s.io"], "apiVersions": ["v1"], "resources": {resources}, "operations": ["*"]}}]"#
     );

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::carried::pods;
+use crate::carried::{pods, unanswered};
 use crate::common::Answer;
 use crate::pages::commands;
 use crate::site::{Site, difference, eventually};
@@ -579,6 +579,36 @@ spec:
     assert_eq!(secrets.trim(), "");
     site.kubectl("default", &["delete", "namespace", space, "--wait=false"])
         .success();
+}
+
+/// A webhook of a chart that keeps the Lease from being taken, and Helm from its own records.
+#[test]
+fn what_blocks_the_cluster_goes_before_helm_is_run() {
+    let site = site("charts-blocked");
+    let webhook = "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: shop}
+webhooks:
+  - name: judge.shop.test
+    clientConfig: {service: {name: nobody, namespace: prod}}
+    rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [DELETE]}]
+    objectSelector: {matchLabels: {judged: by-shop}}
+    namespaceSelector: {}
+    failurePolicy: Fail
+    sideEffects: None
+    admissionReviewVersions: [v1]
+";
+    let archive = pack_with(&site, webhook);
+    accepted(&site, &archive);
+    unanswered(&site, r#"["configmaps", "leases", "namespaces"]"#);
+    let undone = solution(
+        &site,
+        &["undeploy", "shop", "-e", "prod", "--output", "json"],
+    );
+    let first = &undone.json()["removed"][0];
+    assert_eq!(first, "ValidatingWebhookConfiguration shop");
+    let releases = helm(&site, &["list", "--short"]).success();
+    assert_eq!(releases.trim(), "");
 }
 
 /// The example's operator, a chart, and a set that needs the chart: in two environments, each in another version.

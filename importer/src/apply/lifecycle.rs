@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::{Done, Leased};
-use crate::apply::releases::Hand;
+use crate::apply::releases::{self, Hand};
+use crate::apply::withdraw;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
@@ -409,6 +410,10 @@ pub(crate) async fn clear(
     let mut cleared = Vec::new();
     for leave in spaces {
         cleared.extend(leave.carried.clear(change.cluster, solution).await?);
+        for release in &leave.releases {
+            let going = releases::interceptors(change.cluster, solution, release).await?;
+            cleared.extend(withdraw::clear(change.cluster, &going).await?);
+        }
     }
     Ok(cleared)
 }
@@ -426,14 +431,14 @@ pub(crate) async fn remove_operators(
         match leave.carried.clean_up(leased, place, deadline).await {
             // Nothing is removed before it is cleaned up, but for what keeps that from being done.
             Err(Error::Cluster(error)) if error.is_unanswered_webhook() => {
-                leave.carried.disarm(leased, solution).await?;
+                disarm(leave, leased, solution).await?;
                 leave.carried.clean_up(leased, place, deadline).await?;
             }
             cleaned => cleaned?,
         }
     }
     for leave in spaces.iter() {
-        leave.carried.disarm(leased, solution).await?;
+        disarm(leave, leased, solution).await?;
     }
     for leave in spaces {
         let namespace = leave.space.namespace.clone();
@@ -446,6 +451,19 @@ pub(crate) async fn remove_operators(
             .await?;
         uninstall(hand, &last, (&namespace, &mut *leased)).await?;
         remove_operator(leased, solution, leave, deadline).await?;
+    }
+    Ok(())
+}
+
+/// Removes what could refuse the rest, also of what Helm uninstalls.
+async fn disarm(
+    leave: &Leave,
+    leased: &mut Leased<'_>,
+    solution: &SolutionName,
+) -> Result<(), Error> {
+    leave.carried.disarm(leased, solution).await?;
+    for release in &leave.releases {
+        releases::disarm(leased, solution, release).await?;
     }
     Ok(())
 }

@@ -20,14 +20,17 @@ use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, ReleaseChange};
 use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::{Holder, holder, look_all};
 use crate::model::release::{RecordedRelease, joined};
 use crate::model::request::Adopt;
+use crate::model::stage::intercepts;
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::finish::is_definition;
 use crate::plan::losses;
-use crate::plan::releases::{Mend, PlannedRelease, Step, sent};
+use crate::plan::releases::{Mend, PlannedRelease, Step, is_hook, is_kept, sent};
 use crate::plan::standing::StandingRelease;
 use crate::renderer;
 
@@ -87,6 +90,7 @@ impl Hand {
             return Ok(());
         };
         let mut release = release.clone();
+        release.revisions.clone_from(&known);
         if !standing.is_known(&known) {
             if !self.accepted.contains(&standing.id()) {
                 return Err(standing.unknown(&release).into());
@@ -96,6 +100,7 @@ impl Hand {
         }
         let release = &release;
         leased.begin().await?;
+        disarm(leased, &self.solution, release).await?;
         (leased.tell)(Event::Release(
             release.to_string(),
             ReleaseChange::Uninstalling,
@@ -393,6 +398,42 @@ impl Ready<'_> {
         }
         Ok(())
     }
+}
+
+/// Finds what a release has that is asked whenever objects are written, as it stands: it could refuse the rest, and even
+/// Helm its own records. A release that is not as it was stored from here has none to remove.
+pub(crate) async fn interceptors(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    release: &RecordedRelease,
+) -> Result<Vec<Object>, Error> {
+    let (namespace, name, known) = (&release.namespace, &release.name, &release.revisions);
+    let standing = StandingRelease::look(cluster, namespace, name).await?;
+    let standing = standing.filter(|it| it.is_of(solution, known) && it.is_known(known));
+    let Some(standing) = standing else {
+        return Ok(Vec::new());
+    };
+    let sent = sent(cluster, &standing.newest, release).await?;
+    let asked = sent.iter().filter(|it| intercepts(it.reference()));
+    let asked = asked.filter(|it| !is_hook(it) && !is_kept(it));
+    let references: Vec<&ObjectRef> = asked.map(Object::reference).collect();
+    let live = look_all(cluster, &references).await?.into_iter().flatten();
+    let own = Holder::Release(namespace.as_str(), name.as_str());
+    Ok(live.filter(|live| holder(live) == own).collect())
+}
+
+/// Removes these of a release before Helm is run, each as it was seen.
+pub(crate) async fn disarm(
+    leased: &mut Leased<'_>,
+    solution: &SolutionName,
+    release: &RecordedRelease,
+) -> Result<(), Error> {
+    for seen in interceptors(leased.cluster, solution, release).await? {
+        let is_same = |live: &Object| live.uid() == seen.uid();
+        let may = |live: &Object| is_same(live).then_some(()).ok_or(Obstacle::Changed);
+        leased.remove(seen.reference(), may).await?;
+    }
+    Ok(())
 }
 
 /// Refuses to have Helm take these objects back if the definitions among them take something from objects.

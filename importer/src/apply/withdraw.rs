@@ -174,15 +174,7 @@ impl Withdrawal {
         };
         let mut going: Vec<Object> = live.filter(ours).collect();
         going.extend(self.find_callers(cluster).await?);
-        let mut cleared = Vec::new();
-        for live in going {
-            let (reference, background) = (live.reference(), Propagation::Background);
-            let deleted = cluster.delete(reference, background, Some(&live)).await?;
-            if deleted == Deleted::Requested {
-                cleared.push(reference.clone());
-            }
-        }
-        Ok(cleared)
+        clear(cluster, &going).await
     }
 
     /// The definitions that have no objects, once those are gone that go with others; the others stay, and are noted.
@@ -248,6 +240,19 @@ impl Withdrawal {
         }
         Ok(())
     }
+}
+
+/// Removes objects without the Lease, each as it was seen. Returns what was removed.
+pub(crate) async fn clear(cluster: &Cluster, seen: &[Object]) -> Result<Vec<ObjectRef>, Error> {
+    let mut cleared = Vec::new();
+    for live in seen {
+        let (reference, background) = (live.reference(), Propagation::Background);
+        let deleted = cluster.delete(reference, background, Some(live)).await?;
+        if deleted == Deleted::Requested {
+            cleared.push(reference.clone());
+        }
+    }
+    Ok(cleared)
 }
 
 /// Takes our marks off namespaces that stay, as far as they are those that were applied.

@@ -24,7 +24,7 @@ use validator::CarriedChart;
 pub(crate) use self::hooks::{holds, is_test};
 pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
-pub(crate) use self::sent::{HOOK, hook_events, is_hook, sent, uninstalled};
+pub(crate) use self::sent::{HOOK, hook_events, is_hook, is_kept, sent, uninstalled};
 pub(crate) use self::step::{Mend, Step};
 use crate::gate::Lookups;
 use crate::limits;
