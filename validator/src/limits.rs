@@ -18,7 +18,7 @@ pub const OPERATOR_FILES: u64 = 64 * 1024 * 1024;
 /// Definitions: fifty times as many as the largest operators in use have, and as many as are packed.
 pub const OPERATOR_DEFINITIONS: usize = 10_000;
 /// Values in all these files together, keys of maps and expanded aliases included: some ten times those of the largest
-/// operators in use, and 200 MB of memory.
+/// operators in use, and up to 500 MB of memory, as maps of one key.
 pub const OPERATOR_VALUES: usize = 2_000_000;
 /// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
 pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;
@@ -38,7 +38,7 @@ pub const INDEX_SIZE: u64 = 8 * 1024 * 1024;
 pub const OBJECTS: usize = manifests::limits::OBJECTS;
 /// Bytes of their files together: ten times the largest releases in use.
 pub const OBJECT_FILES: u64 = manifests::limits::FILES_SIZE;
-/// Values in these files together, keys of maps and expanded aliases included: 200 MB of memory.
+/// Values in these files together, keys of maps and expanded aliases included: as much memory as those of an operator.
 pub const OBJECT_VALUES: usize = manifests::limits::VALUES;
 /// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
 pub const OBJECT_TEXT: usize = manifests::limits::TEXT;

@@ -3,7 +3,7 @@
 /// Bytes of the files of one release: the largest in use have 5 MiB.
 pub const FILES_SIZE: u64 = 64 * 1024 * 1024;
 /// Values in all documents, keys of maps and expanded aliases included: some ten times those of the largest releases in
-/// use, and 200 MB of memory.
+/// use, and up to 500 MB of memory, as maps of one key.
 pub const VALUES: usize = 2_000_000;
 /// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
 pub const TEXT: usize = 64 * 1024 * 1024;
