@@ -155,6 +155,7 @@ fn tests_in(directory: &Path, tests: &mut BTreeSet<String>) {
         } else if path.extension().is_some_and(|it| it == "rs") {
             let module = path.file_stem().unwrap().to_str().unwrap();
             let text = fs::read_to_string(&path).unwrap();
+            let text = text.replace("#[tokio::test", "#[test]");
             let after = text.split("#[test]").skip(1);
             let names = after.filter_map(|it| it.split_once("fn ")?.1.split_once("()"));
             tests.extend(names.map(|(name, _)| format!("{module}::{name}")));
@@ -175,5 +176,42 @@ fn tests_that_the_documents_name_are_there() {
     let named: BTreeSet<&str> = code.filter(|name| name.contains("::")).collect();
     assert!(named.len() > 30, "{named:#?}");
     let lost: Vec<&&str> = named.iter().filter(|it| !tests.contains(**it)).collect();
+    assert!(lost.is_empty(), "no such tests: {lost:#?}");
+}
+
+/// What shows that an attack fails is named beside it, and is there: a test, alone or behind its module, all tests of a
+/// module, or a file of them.
+#[test]
+fn tests_of_attacks_that_the_documents_name_are_there() {
+    let mut tests = BTreeSet::new();
+    for directory in [
+        "crates",
+        "importer",
+        "packager",
+        "schemas",
+        "src",
+        "tests",
+        "validator",
+    ] {
+        tests_in(Path::new(directory), &mut tests);
+    }
+    let text = fs::read_to_string("docs/testing-hostile.md").unwrap();
+    let section = text.split("## Beyond the archive").nth(1).unwrap();
+    let section = section.split("## Fuzz targets").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| "));
+    let rows = rows.filter_map(|line| line.rsplit(" | ").next());
+    let named: BTreeSet<&str> = rows
+        .flat_map(|by| by.split('`').skip(1).step_by(2))
+        .collect();
+    let is_there = |name: &&&str| match name.split_once("::") {
+        Some((module, "*")) => tests
+            .iter()
+            .any(|it| it.starts_with(&format!("{module}::"))),
+        Some(_) => tests.contains(**name),
+        None if name.contains('/') => Path::new(name).exists(),
+        None => tests.iter().any(|it| it.ends_with(&format!("::{name}"))),
+    };
+    assert!(named.len() > 80, "{named:#?}");
+    let lost: Vec<&&str> = named.iter().filter(|it| !is_there(it)).collect();
     assert!(lost.is_empty(), "no such tests: {lost:#?}");
 }
