@@ -19,6 +19,8 @@ const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
 const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
 const KEEPS_MUCH: &str = "nothing is deleted as long as not all of it can be looked at; the registry's administrator can delete what nobody needs";
+const NEWER_PROGRAM: &str =
+    "a newer `solution` wrote it: use that one, or a newer one, with this cluster from now on";
 const HELM: &str = "`helm history RELEASE --namespace NAMESPACE` shows what became of it; once the cause is mended, the same command again completes it";
 const STORED: &str = "`helm history RELEASE --namespace NAMESPACE` shows whether Helm can read it; find out who wrote that Secret";
 const SCALED: &str = "scale it up again with `kubectl scale`";
@@ -231,6 +233,7 @@ impl From<importer::Error> for Failure {
                 }
             }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
+            E::Format { .. } => Self::no(error).hint(NEWER_PROGRAM),
             E::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
             E::UnreadHead { .. } => Self::no(error).hint(REPAIR),
             E::Cluster(_) | E::Unready { .. } | E::Helm { .. } | E::Release { .. } => {

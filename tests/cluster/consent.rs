@@ -179,11 +179,11 @@ fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
 
     // As it was recorded when consent was to words.
     let (records, map) = ("metalk8s-solutions", "configmap/namespace-prod");
-    let record = site.field(records, map, "{.data.namespace\\.json}");
+    let record = site.field(records, map, "{.data.content\\.json}");
     let mut record: serde_json::Value = serde_json::from_str(&record).unwrap();
     let accepted = &mut record["solutions"]["shop"]["accepted"];
     accepted.as_object_mut().unwrap().remove("grants").unwrap();
-    let patch = serde_json::json!({ "data": { "namespace.json": record.to_string() } });
+    let patch = serde_json::json!({ "data": { "content.json": record.to_string() } });
     let patch = format!("--patch={patch}");
     site.kubectl(records, &["patch", map, "--type=merge", &patch])
         .success();

@@ -71,7 +71,7 @@ fn without_identity(mut object: Value) -> Value {
         object["spec"]["template"]["metadata"]["labels"].take();
     }
     // The list of what is carried has it too.
-    if let Some(list) = object.pointer_mut("/data/objects.json") {
+    if let Some(list) = object.pointer_mut("/data/content.json") {
         let mut objects: Value = serde_json::from_str(list.as_str().unwrap()).unwrap();
         for recorded in objects["objects"].as_array_mut().unwrap() {
             let uid = recorded.get_mut("uid").map(Value::take);

@@ -17,8 +17,8 @@ use crate::model::owner::{is_that, look};
 use crate::model::stage::{Stage, intercepts};
 use crate::model::vocabulary as v;
 
-/// The key of the record in its ConfigMap.
-const KEY: &str = "objects.json";
+/// The key that a record had in its ConfigMap before it had a format.
+const FORMER_KEY: &str = "objects.json";
 
 /// The objects that a deployment carries, in the order in which they are applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +144,7 @@ impl CarriedRecord {
     }
 
     fn parse(live: Option<&Object>) -> Result<Self, Error> {
-        let parsed = live.map(|live| config_map::parse(live, KEY));
+        let parsed = live.map(|live| config_map::read(live, FORMER_KEY));
         Ok(parsed.transpose()?.unwrap_or_default())
     }
 
@@ -264,7 +264,7 @@ impl CarriedRecord {
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self, solution: &SolutionName, namespace: &Namespace) -> Value {
         let labels = json!({ v::CARRIED: namespace, v::SOLUTION: solution });
-        config_map::record(&name(solution, namespace), labels, KEY, self)
+        config_map::record(&name(solution, namespace), labels, self)
     }
 }
 
@@ -437,7 +437,7 @@ mod tests {
         let (solution, namespace) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         let map = Object::new(record.to_object(&solution, &namespace)).unwrap();
         assert_eq!(map.reference(), &reference(&solution, &namespace));
-        let parsed: CarriedRecord = config_map::parse(&map, KEY).unwrap();
+        let parsed = CarriedRecord::parse(Some(&map)).unwrap();
         assert_eq!(parsed, record);
     }
 }

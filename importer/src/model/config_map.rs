@@ -1,4 +1,8 @@
-//! How what a site records lies in its cluster: ConfigMaps in the namespace of the records.
+//! How what a site records lies in its cluster: ConfigMaps in the namespace of the records, each with its format.
+//!
+//! Until format 2 a record named no format, and fields that a program did not know were passed over. A program of that
+//! time looks under the key that its records had, finds none there, and stops; else it would take what it does not see for
+//! what is not there. Records of that time are read, and written anew with the first change.
 
 use deployer::{Object, ObjectRef};
 use schemas::json;
@@ -8,6 +12,13 @@ use serde_json::{Value, json};
 
 use crate::model::error::Error;
 use crate::model::vocabulary as v;
+
+/// The key of a record's format.
+const FORMAT: &str = "format";
+/// The format that is written.
+const WRITTEN: &str = "2";
+/// The key of what a record says.
+const CONTENT: &str = "content.json";
 
 /// A ConfigMap with these labels and ours.
 pub(crate) fn config_map(name: &str, mut labels: Value, data: &impl Serialize) -> Value {
@@ -20,10 +31,10 @@ pub(crate) fn config_map(name: &str, mut labels: Value, data: &impl Serialize) -
     })
 }
 
-/// A ConfigMap that holds one record, as JSON under a key.
-pub(crate) fn record(name: &str, labels: Value, key: &str, record: &impl Serialize) -> Value {
+/// A ConfigMap that holds one record.
+pub(crate) fn record(name: &str, labels: Value, record: &impl Serialize) -> Value {
     let text = serde_json::to_string(record).expect("a record has a JSON form");
-    config_map(name, labels, &json!({ key: text }))
+    config_map(name, labels, &json!({ FORMAT: WRITTEN, CONTENT: text }))
 }
 
 /// Which ConfigMap has a name.
@@ -38,4 +49,57 @@ pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T
         object: object.reference().to_string(),
         source,
     })
+}
+
+/// Returns the record in a ConfigMap. `former` is the key that it had when no format was named. Refuses the format of a
+/// newer program.
+pub(crate) fn read<T: DeserializeOwned>(object: &Object, former: &str) -> Result<T, Error> {
+    match object.as_value()["data"][FORMAT].as_str() {
+        None => parse(object, former),
+        Some(WRITTEN) => parse(object, CONTENT),
+        Some(format) => Err(Error::Format {
+            object: object.reference().to_string(),
+            format: format.to_owned(),
+        }),
+    }
+}
+
+/// Returns what a record says, by the ConfigMap that holds it as JSON.
+#[cfg(test)]
+pub(crate) fn content(map: &mut Value) -> &mut Value {
+    &mut map["data"][CONTENT]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMER: &str = "former.json";
+
+    fn read(map: Value) -> Result<u32, Error> {
+        super::read(&Object::new(map).unwrap(), FORMER)
+    }
+
+    #[test]
+    fn a_record_is_read_in_its_own_format() {
+        let mut map = record("a", json!({}), &7);
+        assert_eq!(read(map.clone()).unwrap(), 7);
+        map["data"][FORMAT] = json!("3");
+        let newer = read(map).unwrap_err().to_string();
+        let words =
+            "cannot read the record in ConfigMap metalk8s-solutions/a: format 3 is not known";
+        assert_eq!(newer, words);
+    }
+
+    #[test]
+    fn a_record_without_a_format_is_read_and_its_program_reads_none_with_one() {
+        let map = config_map("a", json!({}), &json!({ FORMER: "7" }));
+        assert_eq!(read(map).unwrap(), 7);
+        // As a program reads that knows of no format.
+        let map = Object::new(record("a", json!({}), &7)).unwrap();
+        assert!(matches!(
+            parse::<u32>(&map, FORMER),
+            Err(Error::Record { .. })
+        ));
+    }
 }

@@ -29,6 +29,14 @@ pub enum Error {
         /// Why.
         source: schemas::json::JsonError,
     },
+    /// A record of the cluster has a format that a newer program wrote.
+    #[error("cannot read the record in {object}: format {format} is not known")]
+    Format {
+        /// Where it lies.
+        object: String,
+        /// The format that it names.
+        format: String,
+    },
     /// A name that stands in an object of the cluster is outside its grammar.
     #[error("cannot read {object}")]
     Name {

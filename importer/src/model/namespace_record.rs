@@ -21,8 +21,8 @@ use crate::model::release::RecordedRelease;
 use crate::model::space::{self, Labels};
 use crate::model::vocabulary as v;
 
-/// The key of a record in its ConfigMap.
-const KEY: &str = "namespace.json";
+/// The key that a record had in its ConfigMap before it had a format.
+const FORMER_KEY: &str = "namespace.json";
 
 /// A namespace of an environment, and what is deployed in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -220,7 +220,7 @@ impl NamespaceRecord {
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self) -> Value {
         let labels = json!({ v::RECORD: "namespace", v::ENVIRONMENT: self.environment });
-        config_map::record(&config_map_name(&self.namespace), labels, KEY, self)
+        config_map::record(&config_map_name(&self.namespace), labels, self)
     }
 
     /// Which ConfigMap holds the record of a namespace.
@@ -230,7 +230,7 @@ impl NamespaceRecord {
 
     /// Reads a record out of its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
-        config_map::parse(object, KEY)
+        config_map::read(object, FORMER_KEY)
     }
 }
 

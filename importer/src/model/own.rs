@@ -14,8 +14,8 @@ use crate::model::error::Error;
 use crate::model::namespace_record::Deployed;
 use crate::model::vocabulary as v;
 
-/// The key of a record in its ConfigMap.
-const KEY: &str = "deployed.json";
+/// The key that a record had in its ConfigMap before it had a format.
+const FORMER_KEY: &str = "deployed.json";
 /// What the label of a record says.
 const KIND: &str = "own";
 
@@ -36,7 +36,7 @@ impl OwnRecord {
         let maps = cluster
             .list(&maps, Some(namespace.as_str()), Some(&own))
             .await?;
-        let known = maps.iter().map(|map| config_map::parse(map, KEY));
+        let known = maps.iter().map(|map| config_map::read(map, FORMER_KEY));
         let known: Vec<Self> = known.collect::<Result<_, _>>()?;
         // One under another name than its own is nobody's: the operator's objects would not have it among them.
         let named = |(record, map): &(Self, &Object)| map.name() == name(&record.solution);
@@ -47,7 +47,7 @@ impl OwnRecord {
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self, namespace: &Namespace) -> Value {
         let labels = json!({ v::RECORD: KIND, v::SOLUTION: self.solution });
-        let mut map = config_map::record(&name(&self.solution), labels, KEY, self);
+        let mut map = config_map::record(&name(&self.solution), labels, self);
         map["metadata"]["namespace"] = json!(namespace);
         map
     }

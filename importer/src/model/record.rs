@@ -16,8 +16,8 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::vocabulary as v;
 
-/// The key of a record in its ConfigMap.
-const KEY: &str = "record.json";
+/// The key that a record had in its ConfigMap before it had a format.
+const FORMER_KEY: &str = "record.json";
 
 /// An imported version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ impl Record {
     pub(crate) fn to_object(&self) -> Value {
         let (name, version) = (&self.name, &self.version);
         let labels = json!({ v::RECORD: "version", v::SOLUTION: name, v::VERSION: version });
-        config_map::record(&config_map_name(name, version), labels, KEY, self)
+        config_map::record(&config_map_name(name, version), labels, self)
     }
 
     /// The ConfigMap of the record.
@@ -109,7 +109,7 @@ impl Record {
 
     /// Reads a record out of its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
-        config_map::parse(object, KEY)
+        config_map::read(object, FORMER_KEY)
     }
 
     /// The registry as nodes know it, without a prefix.
@@ -209,7 +209,7 @@ pub(crate) mod tests {
         assert_eq!(object.name(), "solution-shop-1.0.0");
         assert_eq!(Record::from_object(&object).unwrap(), record);
         let mut damaged = record.to_object();
-        damaged["data"][KEY] = json!("{");
+        *config_map::content(&mut damaged) = json!("{");
         let error = Record::from_object(&Object::new(damaged).unwrap()).unwrap_err();
         assert!(
             error

@@ -61,6 +61,7 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Registry(_)
         | Error::Object(_)
         | Error::Record { .. }
+        | Error::Format { .. }
         | Error::Name { .. }
         | Error::Site { .. }
         | Error::Rules { .. }
