@@ -35,6 +35,7 @@ mod gate;
 mod handover;
 mod history;
 mod image_map;
+mod inventory;
 mod judgement;
 mod kept;
 mod least;

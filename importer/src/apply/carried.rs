@@ -3,27 +3,30 @@
 //! What sends requests to a Service of the release (webhooks) is made so that it cannot refuse anything until it is
 //! served: else the release would keep its own pods from starting.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deployer::{Object, ObjectRef, Selector};
+use schemas::KubernetesName;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::apply::leased::Leased;
 use crate::limits;
-use crate::model::carried::{self, CarriedRecord};
 use crate::model::cleanup;
 use crate::model::error::{Error, FailurePolicy};
 use crate::model::event::Event;
+use crate::model::inventory::{self, Inventory};
 use crate::model::owner::{Evidence, Recorded, check_carried};
 use crate::model::request::Nodes;
 use crate::model::stage::{Stage, batches, intercepts};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
-use crate::plan::carried::{Content, Precedence};
+use crate::plan::carried::Wave;
 use crate::plan::carrying::scaled;
 use crate::plan::crd::{self, Judged, Users};
-use crate::plan::deployment::Deployment;
+use crate::plan::default_account::DefaultAccount;
+use crate::plan::deployment::{Deployment, is_default_account};
 use crate::plan::finish::is_definition;
 use crate::plan::network::Network;
 use crate::plan::parameters;
@@ -33,19 +36,19 @@ impl Ready<'_> {
     pub(crate) async fn record_carried(
         &self,
         deployment: &Deployment,
-        carried: &CarriedRecord,
+        carried: &Inventory,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (&deployment.solution, &deployment.namespace);
         if !carried.is_empty() {
             return leased.keep(carried.to_object(solution, namespace)).await;
         }
-        let (new, before) = (&deployment.carried, &deployment.carried_before);
+        let (new, before) = (&deployment.inventory, &deployment.inventory_before);
         // A record that names the pods of a proof is there even so.
         if new.is_empty() && before.is_empty() && self.proof.is_none() {
             return Ok(());
         }
-        let reference = carried::reference(solution, namespace);
+        let reference = inventory::reference(solution, namespace);
         leased.forget(&reference).await
     }
 
@@ -57,41 +60,39 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (&deployment.solution, &deployment.namespace);
-        let applied = deployment.carried.seen(leased.uids());
+        let applied = deployment.inventory.seen(leased.uids());
         if !applied.cleanup.is_empty() {
             let kept = deployment.cleanup.to_object(solution, namespace);
             leased.keep(kept).await?;
         }
         self.record_carried(deployment, &applied, leased).await?;
-        if applied.cleanup.is_empty() && !deployment.carried_before.cleanup.is_empty() {
+        if applied.cleanup.is_empty() && !deployment.inventory_before.cleanup.is_empty() {
             let kept = cleanup::reference(solution, namespace);
             return leased.forget(&kept).await;
         }
         Ok(())
     }
 
-    /// Brings what is carried and has this precedence, in its order.
+    /// Brings all of it, wave by wave.
     pub(crate) async fn bring(
         &self,
         deployment: &Deployment,
-        precedence: Precedence,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let first = deployment.first_workloads();
-        let waves = deployment.waves.iter().enumerate();
-        for (index, wave) in waves.filter(|(_, wave)| wave.precedence == precedence) {
+        for (index, wave) in deployment.waves.iter().enumerate() {
             if first == Some(index) {
                 self.stop_former(deployment, leased).await?;
             }
-            let network = Network::of_wave(deployment, &wave.content);
+            let network = Network::of_wave(deployment, wave);
             self.await_nodes(network, leased).await?;
-            match &wave.content {
-                Content::Release(at) => {
+            match wave {
+                Wave::Release(at) => {
                     let objects = &deployment.releases.all[*at].objects;
                     restart_unpulled(deployment, objects, leased).await?;
                     self.bring_release(deployment, *at, leased).await?;
                 }
-                Content::Objects(stage, at) => {
+                Wave::Objects(stage, at) => {
                     let objects = &deployment.objects[at.clone()];
                     self.bring_stage(deployment, *stage, objects, leased)
                         .await?;
@@ -127,6 +128,12 @@ impl Ready<'_> {
         for batch in batches(stage, objects) {
             self.bring_all(deployment, &batch, leased).await?;
         }
+        let is_own = objects
+            .first()
+            .is_some_and(|it| deployment.is_own(it.reference()));
+        if is_own && stage == Stage::Workload {
+            return self.come_up(deployment, leased).await;
+        }
         restart_unpulled(deployment, objects, leased).await?;
         settle(leased, stage, objects, self.asked.request.wait).await?;
         for object in objects.iter().filter(|object| !asks_nobody(object)) {
@@ -144,8 +151,15 @@ impl Ready<'_> {
         for object in objects {
             self.remove_replaced(deployment, object, leased).await?;
         }
+        let written = leased.uids().clone();
         let decide = |object: &Object, live: Option<&Object>| {
-            self.check_carried(deployment, object, live)?;
+            if is_default_account(object.reference()) {
+                return default_account(deployment, live).map(Some);
+            }
+            self.check_carried(deployment, &written, object, live)?;
+            if deployment.is_own(object.reference()) {
+                return Ok(Some(object.clone()));
+            }
             check_secret(deployment, object, live)?;
             self.check_definition(object, live)?;
             Ok(Some(disarmed(&scaled(object, live)?, live)?))
@@ -164,7 +178,7 @@ impl Ready<'_> {
         objects: &[&Object],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (new, before) = (&deployment.carried, &deployment.carried_before);
+        let (new, before) = (&deployment.inventory, &deployment.inventory_before);
         let mut secret = objects.iter().map(|it| it.reference());
         let secret = secret.find(|it| is_secret(deployment, it));
         let recorded = secret.and_then(|secret| new.find(secret));
@@ -186,28 +200,33 @@ impl Ready<'_> {
         if !deployment.replaces(reference) {
             return Ok(());
         }
-        let may = |live: &Object| self.check_carried(deployment, object, Some(live));
+        let written = leased.uids().clone();
+        let may = |live: &Object| self.check_carried(deployment, &written, object, Some(live));
         leased
             .make_room(reference, self.asked.request.wait, may)
             .await
     }
 
+    /// Whether an object that is there, if any, is still the one that may be written. What this change has `written` already
+    /// is known by its uid.
     fn check_carried(
         &self,
         deployment: &Deployment,
+        written: &BTreeMap<ObjectRef, String>,
         object: &Object,
         live: Option<&Object>,
     ) -> Result<(), crate::Obstacle> {
         let reference = object.reference();
         // What was there when this was planned was judged then.
-        let seen = deployment.carried.find(reference);
-        let seen = seen.filter(|seen| seen.uid.is_some());
-        let recorded = seen.or_else(|| deployment.carried_before.find(reference));
-        let recorded = if is_secret(deployment, reference) {
-            // `check_secret` has the last word.
+        let seen = deployment.inventory.find(reference);
+        let recorded = if is_secret(deployment, reference) || seen.is_none() {
+            // `check_secret` has the last word, and a login is known by its name.
             Recorded::Some
         } else {
-            Recorded::of(recorded)
+            let seen = seen.filter(|seen| seen.uid.is_some());
+            let recorded = seen.or_else(|| deployment.inventory_before.find(reference));
+            let written = written.get(reference).map(|uid| Recorded::This(uid));
+            written.unwrap_or_else(|| Recorded::of(recorded))
         };
         let evidence = Evidence {
             adopt: self.asked.request.allowed.adopt.objects,
@@ -251,8 +270,9 @@ impl Ready<'_> {
             }
             sleep(limits::SERVED_POLL).await;
         }
+        let written = leased.uids().clone();
         let decide = |live: Option<&Object>| {
-            self.check_carried(deployment, object, live)?;
+            self.check_carried(deployment, &written, object, live)?;
             Ok(Some(object.clone()))
         };
         let (conflicts, reference) = (self.asked.conflicts(object), object.reference());
@@ -279,6 +299,17 @@ async fn restart_unpulled(
     leased.restart_unpulled(&workloads).await
 }
 
+/// Returns the default account as it is, with what its pods pull with.
+fn default_account(deployment: &Deployment, live: Option<&Object>) -> Result<Object, Error> {
+    let secret = deployment.deployed.pull_secret.as_ref();
+    let account = live.map(DefaultAccount::of).unwrap_or_default().deployed(
+        &deployment.solution,
+        secret.map(KubernetesName::as_str),
+        &deployment.place,
+    );
+    Ok(Object::new(account.object(&deployment.namespace))?)
+}
+
 /// Whether an object is a Secret of sensitive parameters.
 fn is_secret(deployment: &Deployment, object: &ObjectRef) -> bool {
     parameters::number_of(object, &deployment.solution, &deployment.namespace).is_some()
@@ -291,7 +322,7 @@ fn check_secret(
     object: &Object,
     live: Option<&Object>,
 ) -> Result<(), crate::Obstacle> {
-    let recorded = deployment.carried.find(object.reference());
+    let recorded = deployment.inventory.find(object.reference());
     let known = recorded.and_then(|recorded| recorded.uid.as_deref());
     match live {
         Some(live) if is_secret(deployment, object.reference()) && live.uid() != known => {

@@ -7,9 +7,9 @@ use schemas::SolutionName;
 
 use crate::apply::carried::{disarmed, settle};
 use crate::apply::leased::Leased;
-use crate::model::carried::CarriedRecord;
 use crate::model::cleanup::{Cleanup, Step, check_step};
 use crate::model::error::Error;
+use crate::model::inventory::Inventory;
 use crate::model::vocabulary as v;
 use crate::plan::carrying::marked;
 
@@ -17,7 +17,7 @@ impl Cleanup {
     pub(crate) async fn carry_out(
         &self,
         leased: &mut Leased<'_>,
-        (solution, recorded): (&SolutionName, &CarriedRecord),
+        (solution, recorded): (&SolutionName, &Inventory),
         wait: Duration,
     ) -> Result<(), Error> {
         for wave in self.steps.chunk_by(Step::is_in_one_wave) {
@@ -43,7 +43,7 @@ impl Cleanup {
 async fn apply(
     object: &Object,
     leased: &mut Leased<'_>,
-    (solution, recorded): (&SolutionName, &CarriedRecord),
+    (solution, recorded): (&SolutionName, &Inventory),
     wait: Duration,
 ) -> Result<(), Error> {
     let reference: &ObjectRef = object.reference();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::apply::leased::Leased;
 use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
-use crate::model::inventory::{self, custom_resources};
+use crate::model::labelled::{self, custom_resources};
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::owner::owner_of;
 use crate::model::uses::Use;
@@ -30,7 +30,7 @@ pub(crate) struct Definitions {
 impl Definitions {
     pub(crate) async fn of(cluster: &Cluster, solution: &SolutionName) -> Result<Self, Error> {
         let ours = Selector::label(v::SOLUTION, solution.as_str());
-        let crds = inventory::crds(cluster, &ours).await?;
+        let crds = labelled::crds(cluster, &ours).await?;
         let (adopted, own) = crds.into_iter().partition(is_adopted);
         Ok(Self { adopted, own })
     }

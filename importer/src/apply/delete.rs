@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::apply::change::{Change, Run};
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
-use crate::model::inventory::{self, served_kind, workloads};
+use crate::model::labelled::{self, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::receipt::{ChangeSubject, Revision, Verb};
@@ -83,7 +83,7 @@ pub async fn delete(
     let decide = async |state: &ClusterState| {
         let spaces: Vec<NamespaceRecord> = state.environment(environment).cloned().collect();
         let mut obstacles = Vec::new();
-        let definitions = inventory::crds(change.cluster, &Selector::has(v::SOLUTION)).await?;
+        let definitions = labelled::crds(change.cluster, &Selector::has(v::SOLUTION)).await?;
         check_ending(change.cluster, &spaces, &definitions, &mut obstacles).await?;
         // Without these rights nobody can tell what would go.
         let may_look = obstacles.is_empty();
@@ -108,6 +108,9 @@ pub async fn delete(
         }
         if let Some(file) = file {
             leased.forget(file).await?;
+        }
+        for space in spaces.iter() {
+            forget_inventories(leased, &space.namespace).await?;
         }
         // The records are last: as long as there is one, running the command again finds what is left.
         for space in spaces {
@@ -174,7 +177,7 @@ impl DeletedEnvironment {
 /// deployed there are named as such.
 async fn used(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Use>, Error> {
     let mut kinds: Vec<Gvk> = Vec::new();
-    for crd in inventory::crds(cluster, &Selector::has(v::SOLUTION)).await? {
+    for crd in labelled::crds(cluster, &Selector::has(v::SOLUTION)).await? {
         if crd.as_value()["spec"]["scope"] == "Namespaced" {
             kinds.extend(served_kind(&crd));
         }
@@ -210,6 +213,19 @@ fn is_controlled(object: &Object) -> bool {
         .into_iter()
         .flatten()
         .any(|owner| owner["controller"] == true)
+}
+
+/// Forgets what inventories are left of Solutions that were here: whoever could not delete one has left it empty.
+async fn forget_inventories(leased: &mut Leased<'_>, namespace: &Namespace) -> Result<(), Error> {
+    let maps = Gvk::new("v1", "ConfigMap");
+    let of = Selector::label(v::CARRIED, namespace.as_str());
+    let left = leased
+        .cluster
+        .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&of));
+    for map in left.await? {
+        leased.forget(map.reference()).await?;
+    }
+    Ok(())
 }
 
 async fn remove(

@@ -3,24 +3,19 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Cluster, Object, ObjectRef};
-use schemas::{KubernetesName, Version};
+use deployer::{Cluster, ObjectRef};
+use schemas::Version;
 
 use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
-use crate::model::authority::Authority;
-use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
 use crate::model::event::Event;
+use crate::model::inventory::Inventory;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::owner::check_owner;
 use crate::model::release::updated;
 use crate::plan::Ready;
-use crate::plan::carried::Precedence;
-use crate::plan::default_account::DefaultAccount;
-use crate::plan::deployment::{Deployment, is_default_account};
-use crate::plan::network::Network;
+use crate::plan::deployment::Deployment;
 use crate::plan::withdrawal::{Departure, Withdrawal};
 
 impl Ready<'_> {
@@ -54,7 +49,7 @@ impl Ready<'_> {
             Some(standing) if *standing == deployment.deployed => None,
             Some(_) => Some(self.progress(deployment, leased)),
         };
-        let (new, before) = (&deployment.carried, &deployment.carried_before);
+        let (new, before) = (&deployment.inventory, &deployment.inventory_before);
         let proving = self.proof.as_ref().map(|proof| proof.recorded(solution));
         let known = proving.unwrap_or_default().with(before);
         self.record_carried(deployment, &new.with(&known), leased)
@@ -107,11 +102,11 @@ impl Ready<'_> {
     async fn silence_unfinished(
         &self,
         deployment: &Deployment,
-        so_far: &mut CarriedRecord,
+        so_far: &mut Inventory,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let was_there = |object: &ObjectRef| deployment.was_there(object);
-        let unfinished = so_far.calls_unfinished(&deployment.carried_before, was_there);
+        let unfinished = so_far.calls_unfinished(&deployment.inventory_before, was_there);
         if unfinished.is_empty() {
             return Ok(());
         }
@@ -120,7 +115,7 @@ impl Ready<'_> {
         withdrawal.disarm(leased, solution).await?;
         let gone = withdrawal.at(Departure::Interceptor);
         so_far
-            .objects
+            .entries
             .retain(|it| !gone.contains_key(&it.reference()));
         Ok(())
     }
@@ -134,8 +129,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
-        let place = (leased.cluster, leased.authority);
-        let before = self.before(deployment, place).await?;
+        let before = self.before(deployment, leased.cluster).await?;
         self.prove(deployment, leased).await?;
         if let Some(place) = begun {
             place.write(leased).await?;
@@ -161,7 +155,7 @@ impl Ready<'_> {
     async fn before(
         &self,
         deployment: &Deployment,
-        place: (&Cluster, &Authority),
+        cluster: &Cluster,
     ) -> Result<Option<(Version, Before)>, Error> {
         let Some(version) = self.former(deployment) else {
             return Ok(None);
@@ -169,9 +163,8 @@ impl Ready<'_> {
         if deployment.coming().is_some() {
             return Ok(None);
         }
-        let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
-        let carried = &deployment.carried_before;
-        let before = Before::read(place, solution, namespace, carried).await?;
+        let inventory = &deployment.inventory_before;
+        let before = Before::read(cluster, self.asked.id.name(), inventory).await?;
         Ok(Some((version.clone(), before)))
     }
 
@@ -277,25 +270,16 @@ impl Ready<'_> {
             let solution = self.asked.id.name();
             shown.going.remove_interceptors(leased, solution).await?;
         }
-        let (before, pods) = deployment.around_needed();
-        for object in before {
-            self.put(deployment, object, leased).await?;
-        }
-        self.bring(deployment, Precedence::First, leased).await?;
-        if deployment.operator.is_some() && deployment.first_workloads().is_none() {
-            self.stop_former(deployment, leased).await?;
-        }
-        self.await_nodes(Network::of(pods), leased).await?;
-        for object in pods {
-            self.put(deployment, object, leased).await?;
-        }
-        self.come_up(deployment, leased).await?;
-        self.bring(deployment, Precedence::Behind, leased).await
+        self.bring(deployment, leased).await
     }
 
     /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what
     /// they lack.
-    async fn come_up(&self, deployment: &Deployment, leased: &mut Leased<'_>) -> Result<(), Error> {
+    pub(crate) async fn come_up(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
         let namespace = deployment.namespace.as_str();
         let Some(operator) = &deployment.operator else {
             return Ok(());
@@ -311,35 +295,6 @@ impl Ready<'_> {
             .cluster
             .wait_rollout(namespace, operator, self.asked.request.wait, &tell)
             .await?)
-    }
-
-    /// Writes one of the objects, if what is there by then may be written.
-    async fn put(
-        &self,
-        deployment: &Deployment,
-        object: &Object,
-        leased: &mut Leased<'_>,
-    ) -> Result<(), Error> {
-        let solution = self.asked.id.name();
-        self.remove_replaced(deployment, object, leased).await?;
-        let decide = |live: Option<&Object>| {
-            if is_default_account(object.reference()) {
-                let secret = deployment.deployed.pull_secret.as_ref();
-                let account = live.map(DefaultAccount::of).unwrap_or_default().deployed(
-                    solution,
-                    secret.map(KubernetesName::as_str),
-                    &deployment.place,
-                );
-                return Ok(Some(Object::new(account.object(&deployment.namespace))?));
-            }
-            check_owner(object, live, solution)?;
-            Ok(Some(object.clone()))
-        };
-        let conflicts = self.asked.conflicts(object);
-        leased
-            .put_with(conflicts, object.reference(), decide)
-            .await?;
-        Ok(())
     }
 }
 

@@ -16,7 +16,6 @@ use crate::apply::several::side_by_side;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::inventory::inventory;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
 use crate::model::receipt::{ChangeSubject, Revision};
@@ -332,19 +331,6 @@ impl Leased<'_> {
     /// Which objects those are that are there as they were written.
     pub(crate) fn uids(&self) -> &BTreeMap<ObjectRef, String> {
         &self.done.uids
-    }
-
-    /// Removes what an operator no longer has.
-    pub(crate) async fn prune(
-        &mut self,
-        solution: &SolutionName,
-        namespace: &Namespace,
-        keep: &[ObjectRef],
-    ) -> Result<(), Error> {
-        for scope in inventory(solution, namespace, self.authority) {
-            self.prune_scope(&scope, keep).await?;
-        }
-        Ok(())
     }
 
     /// Removes what is in a scope and not to be kept.

@@ -16,7 +16,7 @@ use crate::apply::withdraw;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
-use crate::model::inventory::inventory;
+use crate::model::labelled::Place;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own;
@@ -90,9 +90,9 @@ pub(crate) type Spaces = Vec<Leave>;
 #[derive(Debug)]
 pub(crate) struct Leave {
     pub(crate) space: NamespaceRecord,
-    /// The operator's objects.
+    /// The login that was made for it, and the record of who administers only the namespace.
     pub(crate) own: Vec<ObjectRef>,
-    /// What it carries as it is.
+    /// Its objects.
     pub(crate) carried: Withdrawal,
     /// The releases of its charts, in the order in which they were installed.
     pub(crate) releases: Vec<RecordedRelease>,
@@ -288,37 +288,32 @@ pub(crate) async fn check_carried(
 
 /// What an operator leaves in these namespaces.
 pub(crate) async fn leaving<'a>(
-    place: (&Cluster, &Authority),
+    (cluster, authority): (&Cluster, &Authority),
     solution: &SolutionName,
     (state, spaces): (&ClusterState, impl IntoIterator<Item = &'a NamespaceRecord>),
     sets: RemoveSets,
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
     for space in spaces {
-        let mut own = operator(place, solution, space).await?;
-        let carried = match place.1 {
-            Authority::Cluster => {
-                Withdrawal::plan((place.0, state), solution, &space.namespace, sets).await?
-            }
-            Authority::Namespace(_) => Withdrawal::default(),
+        let place = Place {
+            cluster,
+            authority,
+            solution,
+            namespace: &space.namespace,
         };
-        own.retain(|own| !carried.left.iter().any(|left| left.is_same_object(own)));
-        let mut objects: Vec<ObjectRef> = carried.references().collect();
-        let others = own
-            .iter()
-            .filter(|own| !objects.iter().any(|it| it.is_same_object(own)));
-        let others: Vec<ObjectRef> = others.cloned().collect();
-        objects.extend(others);
+        let carried = Withdrawal::plan(place, state, sets).await?;
+        let own = beside(place, space).await?;
+        let mut objects: Vec<ObjectRef> = carried.references().chain(own.clone()).collect();
         let releases = space.solutions.get(solution).map(|it| it.releases.clone());
         let releases = releases.unwrap_or_default();
         let mut stays = Vec::new();
         for release in &releases {
-            let uninstalled = uninstalled(place.0, solution, release).await?;
+            let uninstalled = uninstalled(cluster, solution, release).await?;
             objects.extend(uninstalled.goes);
             stays.extend(uninstalled.stays);
         }
-        if !releases.is_empty() || !carried.recorded.is_empty() {
-            stays.extend(remaining(place.0, space, &objects, &releases).await?);
+        if !releases.is_empty() || carried.recorded.has_parts() {
+            stays.extend(remaining(cluster, space, &objects, &releases).await?);
         }
         let space = space.clone();
         leaving.push(Leave {
@@ -333,32 +328,24 @@ pub(crate) async fn leaving<'a>(
     Ok(leaving)
 }
 
-/// The objects of a Solution's operator in a namespace, and the login that was made for it. Those on their way out are
-/// among them: an end that was interrupted is completed only when they are gone. Those that this user may not look for
-/// are left out: that they may is asked with all other rights.
-async fn operator(
-    (cluster, authority): (&Cluster, &Authority),
-    solution: &SolutionName,
-    space: &NamespaceRecord,
-) -> Result<Vec<ObjectRef>, Error> {
-    let mut objects = Vec::new();
-    for scope in inventory(solution, &space.namespace, authority) {
-        match cluster.ours(&scope).await {
-            Err(deployer::Error::Forbidden { .. }) => {}
-            found => objects.extend(found?.iter().map(|object| object.reference().clone())),
-        }
-    }
+/// Returns what a Solution has here besides what its inventory names: the login that was made for it, and the record of who
+/// administers only the namespace.
+async fn beside(place: Place<'_>, space: &NamespaceRecord) -> Result<Vec<ObjectRef>, Error> {
+    let solution = place.solution;
     let deployed = space.solutions.get(solution);
     let secret = deployed.and_then(|deployed| deployed.pull_secret.as_ref());
-    if let Some(secret) = secret.filter(|secret| **secret == login::secret_name(solution)) {
-        let reference = login::reference(&space.namespace, secret);
-        let live = look(cluster, &reference).await?;
-        objects.extend(
-            live.filter(|live| owner_of(live, solution).is_ok())
-                .map(|_| reference),
-        );
+    let secret = secret.filter(|secret| **secret == login::secret_name(solution));
+    let mut beside = Vec::new();
+    if let Some(secret) = secret {
+        let reference = login::reference(place.namespace, secret);
+        let live = look(place.cluster, &reference).await?;
+        let ours = live.filter(|live| owner_of(live, solution).is_ok());
+        beside.extend(ours.map(|_| reference));
     }
-    Ok(objects)
+    if let Authority::Namespace(_) = place.authority {
+        beside.push(own::reference(place.namespace, solution));
+    }
+    Ok(beside)
 }
 
 /// That another Solution of a namespace pulls with the login that was made for this one, and goes with it.
@@ -487,32 +474,22 @@ async fn remove_operator(
     leave: &mut Leave,
     deadline: Duration,
 ) -> Result<(), Error> {
-    let Leave {
-        space,
-        own: objects,
-        carried,
-        ..
-    } = leave;
+    let Leave { space, own, .. } = leave;
     let namespace = space.namespace.clone();
-    // What says that it is deployed goes last: as long as it does, running the command again finds what an interruption
-    // left.
-    let last = match leased.authority {
-        Authority::Cluster => None,
-        Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
-    };
-    let keep = [last.as_slice(), &carried.left].concat();
-    leased.prune(solution, &namespace, &keep).await?;
     let deployed = space.solutions.remove(solution);
     space.coming.remove(solution);
     let gave_labels = deployed.as_ref().is_some_and(|it| !it.labels.is_empty());
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
         leased.remove_login(solution, &namespace, &secret).await?;
     }
-    let others = objects
-        .iter()
-        .filter(|object| Some(*object) != last.as_ref());
-    let others: Vec<ObjectRef> = others.cloned().collect();
-    leased.cluster.wait_gone(&others, deadline).await?;
+    // What says that it is deployed goes last: as long as it does, running the command again finds what an interruption
+    // left.
+    let last = match leased.authority {
+        Authority::Cluster => None,
+        Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
+    };
+    own.retain(|object| Some(object) != last.as_ref());
+    leased.cluster.wait_gone(own, deadline).await?;
     release_default_account(leased, solution, space).await?;
     if let Some(own) = last {
         return leased.forget(&own).await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::apply::leased::{DECISIONS, Leased};
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::inventory::served_kind;
+use crate::model::labelled::served_kind;
 use crate::model::obstacle::Obstacle;
 use crate::plan::decision::PlannedCrd;
 

@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use deployer::{Cluster, Conflicts, Object, ObjectRef};
-use schemas::{Namespace, SolutionName, Version};
+use schemas::{SolutionName, Version};
 
 use crate::apply::carried::{asks_nobody, disarmed, without_injected};
 use crate::apply::leased::Leased;
 use crate::model::applied::without_server_fields;
-use crate::model::authority::Authority;
-use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
-use crate::model::inventory::inventory;
+use crate::model::inventory::{Entry, Inventory};
 use crate::model::owner::{look_all, owner_of};
 use crate::model::vocabulary as v;
 use crate::plan::crd::{self, Judged, Users};
-use crate::plan::deployment::{Deployment, without};
+use crate::plan::deployment::Deployment;
 use crate::plan::finish::is_definition;
 use crate::plan::handover::started;
 use crate::plan::losses;
@@ -25,42 +23,31 @@ use crate::plan::withdrawal::Withdrawal;
 /// What ran before an upgrade.
 #[derive(Debug)]
 pub(crate) struct Before {
-    /// The objects of the operator, in the order to apply them.
-    operator: Vec<Object>,
-    /// What was carried, in the order to apply it; but for what runs once, which has run.
-    carried: Vec<Object>,
-    /// Everything that was carried.
-    record: CarriedRecord,
+    /// Its objects, in the order to apply them; but for what runs once, which has run.
+    objects: Vec<Object>,
+    /// Everything that it had.
+    inventory: Inventory,
 }
 
 impl Before {
     pub(crate) async fn read(
-        (cluster, authority): (&Cluster, &Authority),
+        cluster: &Cluster,
         solution: &SolutionName,
-        namespace: &Namespace,
-        record: &CarriedRecord,
+        inventory: &Inventory,
     ) -> Result<Self, Error> {
-        let recorded = record.objects.iter().filter(|it| it.inputs.is_none());
-        let recorded: Vec<&RecordedObject> = recorded.collect();
+        let recorded = inventory.entries.iter().filter(|it| it.inputs.is_none());
+        let recorded: Vec<&Entry> = recorded.collect();
         let references: Vec<ObjectRef> = recorded.iter().map(|it| it.reference()).collect();
         let references: Vec<&ObjectRef> = references.iter().collect();
         let found = look_all(cluster, &references).await?;
         // What somebody made anew is not ours to put back.
-        let ours = |(recorded, live): (&RecordedObject, Option<Object>)| {
+        let ours = |(recorded, live): (&Entry, Option<Object>)| {
             live.filter(|live| recorded.check(live, solution).is_ok())
         };
         let found = recorded.into_iter().zip(found);
-        let live: Vec<Object> = found.filter_map(ours).collect();
-        let mut operator = Vec::new();
-        for scope in inventory(solution, namespace, authority) {
-            operator.extend(cluster.stale(&scope, &[]).await?);
-        }
-        // The inventory begins with what needs the rest.
-        operator.reverse();
         Ok(Self {
-            operator: as_asked_for(without(operator, &live))?,
-            carried: as_asked_for(live)?,
-            record: record.clone(),
+            objects: as_asked_for(found.filter_map(ours).collect())?,
+            inventory: inventory.clone(),
         })
     }
 
@@ -71,16 +58,16 @@ impl Before {
         deployment: &Deployment,
         wait: Duration,
     ) -> Result<(), Error> {
-        let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+        let solution = &deployment.solution;
         let others = self.coming_back(deployment, leased.cluster).await?;
-        let mut brought = deployment.carried.brought_after(&self.record);
+        let mut brought = deployment.inventory.brought_after(&self.inventory);
         // What was there was taken over, from the operator or from others.
-        let was_there = |it: &RecordedObject| deployment.was_there(&it.reference());
-        let runs_once = |it: &RecordedObject| it.inputs.is_some();
-        let goes = |it: &RecordedObject| runs_once(it) || !was_there(it);
-        brought.objects.retain(goes);
+        let was_there = |it: &Entry| deployment.was_there(&it.reference());
+        let runs_once = |it: &Entry| it.inputs.is_some();
+        let goes = |it: &Entry| runs_once(it) || !was_there(it);
+        brought.entries.retain(goes);
         // What runs once may be that of the version before still.
-        let is_new = |recorded: &RecordedObject, live: &Object| {
+        let is_new = |recorded: &Entry, live: &Object| {
             let made = live.annotations().get(v::INPUTS).copied();
             recorded.inputs.is_none() || recorded.inputs.as_deref() == made
         };
@@ -93,12 +80,8 @@ impl Before {
             remove_successor(leased, former, solution, wait).await?;
         }
         put_back(leased, solution, &webhooks).await?;
-        put_back(leased, solution, &self.operator).await?;
         put_back(leased, solution, &others).await?;
-        brought.take(leased, solution, wait).await?;
-        let kept = self.operator.iter().chain(&self.carried);
-        let kept: Vec<ObjectRef> = kept.map(|it| it.reference().clone()).collect();
-        leased.prune(solution, namespace, &kept).await
+        brought.take(leased, solution, wait).await
     }
 
     /// What comes back of what was carried, but for webhooks. A definition that a newer version wrote stays where it serves all
@@ -109,7 +92,7 @@ impl Before {
         cluster: &Cluster,
     ) -> Result<Vec<Object>, Error> {
         let mut coming = Vec::new();
-        for object in self.carried.iter().filter(|it| asks_nobody(it)) {
+        for object in self.objects.iter().filter(|it| asks_nobody(it)) {
             if let Some(standing) = &deployment.standing
                 && is_definition(object.as_value())
                 && let Some(live) = cluster.get(object.reference()).await?
@@ -124,16 +107,16 @@ impl Before {
 
     /// Whether an operator ran.
     pub(crate) fn has_operator(&self) -> bool {
-        let mut operator = self.operator.iter();
-        operator.any(|it| it.gvk().kind == "Deployment")
+        let mut entries = self.inventory.entries.iter();
+        entries.any(|it| it.part.is_none() && it.kind == "Deployment")
     }
 
-    /// What is waited for of what was carried.
+    /// What is waited for of what its parts brought.
     pub(crate) fn awaited(&self) -> Vec<ObjectRef> {
-        let carried = self.carried.iter().filter(|it| asks_nobody(it));
-        let carried = carried.map(Object::reference);
-        let awaited =
-            carried.filter(|it| self.record.find(it).is_some_and(RecordedObject::is_awaited));
+        let objects = self.objects.iter().filter(|it| asks_nobody(it));
+        let objects = objects.map(Object::reference);
+        let is_awaited = |it: &Entry| it.part.is_some() && it.is_awaited();
+        let awaited = objects.filter(|it| self.inventory.find(it).is_some_and(is_awaited));
         awaited.cloned().collect()
     }
 
@@ -148,7 +131,7 @@ impl Before {
     }
 
     fn webhooks(&self) -> impl Iterator<Item = &Object> {
-        self.carried.iter().filter(|it| !asks_nobody(it))
+        self.objects.iter().filter(|it| !asks_nobody(it))
     }
 }
 

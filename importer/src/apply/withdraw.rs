@@ -8,10 +8,11 @@ use deployer::{Cluster, Deleted, Gvk, Leaving, Object, ObjectRef, Propagation};
 use schemas::{Namespace, SolutionName};
 
 use crate::apply::leased::Leased;
-use crate::model::carried::{self, CarriedRecord, RecordedObject};
+use crate::model::authority::Authority;
 use crate::model::cleanup;
 use crate::model::error::Error;
-use crate::model::inventory::{NEEDED, custom_resources};
+use crate::model::inventory::{self, Entry, Inventory};
+use crate::model::labelled::{NEEDED, custom_resources};
 use crate::model::obstacle::Obstacle;
 use crate::plan::withdrawal::{Departure, Withdrawal, stays, without_marks};
 
@@ -28,19 +29,19 @@ impl Withdrawal {
         }
         let before = self.recorded.clone();
         let steps = self.cleanup.steps.iter();
-        let steps = CarriedRecord {
+        let steps = Inventory {
             // Without uids: what runs once more gets another one, and may be interrupted before that is known.
-            objects: steps.map(|it| it.recorded.clone()).collect(),
-            ..CarriedRecord::default()
+            entries: steps.map(|it| it.recorded.clone()).collect(),
+            ..Inventory::default()
         };
         if steps.is_empty() {
             return Ok(());
         }
         // Recorded before it is there, so that it is found again whatever happens.
         let recorded = &mut self.recorded;
-        let other = |it: &RecordedObject| steps.find(&it.reference()).is_none();
-        recorded.objects.retain(other);
-        recorded.objects.extend(steps.objects.clone());
+        let other = |it: &Entry| steps.find(&it.reference()).is_none();
+        recorded.entries.retain(other);
+        recorded.entries.extend(steps.entries.clone());
         leased.keep(recorded.to_object(solution, namespace)).await?;
         let cleaned = self
             .cleanup
@@ -57,7 +58,7 @@ impl Withdrawal {
         recorded.cleaned = true;
         leased.keep(recorded.to_object(solution, namespace)).await?;
         self.objects.retain(other);
-        for object in steps.seen(leased.uids()).objects {
+        for object in steps.seen(leased.uids()).entries {
             if object.keeps_data() {
                 let live = leased.cluster.get(&object.reference()).await?;
                 if let Some(note) = live.and_then(|live| stays(&object, &live)) {
@@ -71,8 +72,8 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Takes it back, once it is disarmed. The record goes last: as long as it is there, running it again completes what was
-    /// begun.
+    /// Takes it back, once it is disarmed. The inventory goes last: as long as it is there, running it again completes what was
+    /// begun. Who may not delete it keeps it empty.
     pub(crate) async fn carry_out(
         &mut self,
         leased: &mut Leased<'_>,
@@ -81,16 +82,21 @@ impl Withdrawal {
         wait: Duration,
     ) -> Result<(), Error> {
         self.take_disarmed(leased, solution, wait).await?;
-        if self.recorded.is_empty() {
+        if let Authority::Namespace(_) = leased.authority {
             return Ok(());
         }
         if !self.recorded.cleanup.is_empty() {
             let kept = cleanup::reference(solution, namespace);
             leased.forget(&kept).await?;
         }
-        leased
-            .forget(&carried::reference(solution, namespace))
-            .await
+        let reference = inventory::reference(solution, namespace);
+        match leased.forget(&reference).await {
+            Err(Error::Cluster(deployer::Error::Forbidden { .. })) => {
+                let empty = Inventory::default().to_object(solution, namespace);
+                leased.keep(empty).await
+            }
+            forgotten => forgotten,
+        }
     }
 
     /// The same without what is applied before, and without the record.
@@ -131,7 +137,7 @@ impl Withdrawal {
         }
         let there_before = self.released.iter();
         let there_before = there_before.map(|it| (it.reference(), it.clone()));
-        let there_before: BTreeMap<ObjectRef, RecordedObject> = there_before.collect();
+        let there_before: BTreeMap<ObjectRef, Entry> = there_before.collect();
         release(there_before.keys(), &there_before, (leased, solution)).await?;
         // What ran may have made them anew before it went.
         self.silence(leased).await
@@ -258,7 +264,7 @@ pub(crate) async fn clear(cluster: &Cluster, seen: &[Object]) -> Result<Vec<Obje
 /// Takes our marks off namespaces that stay, as far as they are those that were applied.
 async fn release<'o>(
     spaces: impl Iterator<Item = &'o ObjectRef>,
-    recorded: &BTreeMap<ObjectRef, RecordedObject>,
+    recorded: &BTreeMap<ObjectRef, Entry>,
     (leased, solution): (&mut Leased<'_>, &SolutionName),
 ) -> Result<(), Error> {
     for space in spaces {

@@ -10,8 +10,8 @@ use schemas::{Digest, ImageDocument, SolutionName, Version};
 use crate::kept::fetch::only_layer;
 use crate::kept::place;
 use crate::mirrors::{self, Layout};
-use crate::model::carried;
 use crate::model::error::Error;
+use crate::model::image_place::image_place;
 use crate::model::record::{Record, RecordedImage};
 
 /// A manifest or index, and where it lies.
@@ -211,7 +211,7 @@ pub(crate) fn referred_to<'a>(
         }
         if version.carries {
             let of = (&version.name, &version.version);
-            add(carried::image_place(registry, of, (&image.image, digest))?);
+            add(image_place(registry, of, (&image.image, digest))?);
         }
     }
     Ok(all)

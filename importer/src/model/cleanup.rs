@@ -10,8 +10,8 @@ use schemas::{Namespace, SolutionName, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::error::Error;
+use crate::model::inventory::{self, Entry, Inventory};
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::{Evidence, Recorded, check_carried, look};
 use crate::model::request::Adopt;
@@ -41,7 +41,7 @@ pub(crate) struct Cleanup {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Step {
-    pub(crate) recorded: RecordedObject,
+    pub(crate) recorded: Entry,
     object: Value,
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Step {
 }
 
 impl Step {
-    pub(crate) fn new(recorded: RecordedObject, object: Object) -> Self {
+    pub(crate) fn new(recorded: Entry, object: Object) -> Self {
         let object = object.into_value();
         Self { recorded, object }
     }
@@ -63,7 +63,7 @@ impl Step {
 
     /// Whether nothing is waited for between the two.
     pub(crate) fn is_in_one_wave(&self, other: &Self) -> bool {
-        let wave = |it: &Self| (it.recorded.set.clone(), it.recorded.stage);
+        let wave = |it: &Self| (it.recorded.part.clone(), it.recorded.stage);
         wave(self) == wave(other)
     }
 }
@@ -132,7 +132,7 @@ pub(crate) fn check_step(
     object: &Object,
     live: Option<&Object>,
     solution: &SolutionName,
-    (recorded, records): (&CarriedRecord, Option<&ClusterState>),
+    (recorded, records): (&Inventory, Option<&ClusterState>),
 ) -> Result<(), Obstacle> {
     let nobodys = |what| Err(Obstacle::Owned(what, None));
     let made = recorded
@@ -157,7 +157,7 @@ pub(crate) fn check_step(
 
 /// The Secret of what a Solution in a namespace has applied before it is removed.
 pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
-    let map = carried::reference(solution, namespace);
+    let map = inventory::reference(solution, namespace);
     ObjectRef::namespaced("v1", "Secret", v::RECORDS_NAMESPACE, &map.name)
 }
 
@@ -178,9 +178,9 @@ mod tests {
             Object::new(job).unwrap()
         };
         let wanted = job("", "prod");
-        let attempt = |uid: Option<&str>| CarriedRecord {
-            objects: vec![RecordedObject {
-                set: "last".parse().unwrap(),
+        let attempt = |uid: Option<&str>| Inventory {
+            entries: vec![Entry {
+                part: Some("last".parse().unwrap()),
                 stage: Stage::Workload,
                 api_version: "batch/v1".to_owned(),
                 kind: "Job".to_owned(),
@@ -190,7 +190,7 @@ mod tests {
                 inputs: None,
                 uid: uid.map(str::to_owned),
             }],
-            ..CarriedRecord::default()
+            ..Inventory::default()
         };
         let mut records = ClusterState {
             namespaces: vec![namespace_record("e", "prod-2")],
@@ -223,8 +223,8 @@ mod tests {
             "metadata": { "name": "s", "namespace": "prod" },
             "data": { "password": "aHVudGVyMg==" },
         });
-        let recorded = RecordedObject {
-            set: "last".parse().unwrap(),
+        let recorded = Entry {
+            part: Some("last".parse().unwrap()),
             stage: Stage::Data,
             api_version: "v1".to_owned(),
             kind: "Secret".to_owned(),

@@ -64,6 +64,11 @@ pub(crate) fn read<T: DeserializeOwned>(object: &Object, former: &str) -> Result
     }
 }
 
+/// Whether a record is of the time before records named their format.
+pub(crate) fn is_former(object: &Object) -> bool {
+    object.as_value()["data"][FORMAT].is_null()
+}
+
 /// Returns what a record says, by the ConfigMap that holds it as JSON.
 #[cfg(test)]
 pub(crate) fn content(map: &mut Value) -> &mut Value {

@@ -4,13 +4,14 @@
 pub(crate) mod applied;
 pub(crate) mod authority;
 pub(crate) mod blob;
-pub(crate) mod carried;
 pub(crate) mod cleanup;
 pub(crate) mod config_map;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod evidence;
+pub(crate) mod image_place;
 pub(crate) mod inventory;
+pub(crate) mod labelled;
 pub(crate) mod lookups;
 pub(crate) mod namespace_record;
 pub(crate) mod obstacle;

@@ -15,7 +15,7 @@ use validator::rules::{Right, Subject};
 
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::inventory::cluster_kinds;
+use crate::model::labelled::cluster_kinds;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::release::RecordedRelease;
 use crate::model::space::{self, Labels};

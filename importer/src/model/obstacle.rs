@@ -393,8 +393,8 @@ pub enum Unfit {
     /// others now; in its own words. An import makes only objects of sets anew.
     #[error("{0} cannot be changed in place: {1}")]
     ImmutableOwn(Box<ObjectRef>, String),
-    /// Something is to be made anew, and no set brings it.
-    #[error("{0} is not made anew: no set of the version brings it")]
+    /// Something is to be made anew, and neither the operator nor a set has it.
+    #[error("{0} is not made anew: neither its operator nor a set of the version has it")]
     NotRecreated(Recreate),
     /// An object of a release lies in a namespace that is not there and that nothing brings.
     #[error("{0} of the {1} cannot be made: there is no namespace `{2}`, and nothing brings it")]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::SolutionName;
 
-use crate::model::carried::RecordedObject;
 use crate::model::error::Error;
+use crate::model::inventory::Entry;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::Adopt;
 use crate::model::state::ClusterState;
@@ -95,7 +95,7 @@ pub(crate) enum Recorded<'a> {
 
 impl<'a> Recorded<'a> {
     /// What a record says of an object.
-    pub(crate) fn of(recorded: Option<&'a RecordedObject>) -> Self {
+    pub(crate) fn of(recorded: Option<&'a Entry>) -> Self {
         match recorded.map(|recorded| recorded.uid.as_deref()) {
             None => Self::Nothing,
             Some(None) => Self::Some,

@@ -7,7 +7,7 @@ use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
 use crate::model::error::Error;
-use crate::model::inventory;
+use crate::model::labelled;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::record::Record;
 use crate::model::signers::Memory;
@@ -141,7 +141,7 @@ pub(crate) async fn maps(cluster: &Cluster) -> Result<Vec<Object>, Error> {
 /// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.
 /// Operators may write CRDs, so what is no label of ours counts for nothing.
 pub(crate) async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
-    let found = inventory::crds(cluster, &Selector::has(v::SOLUTION)).await?;
+    let found = labelled::crds(cluster, &Selector::has(v::SOLUTION)).await?;
     let mut active = BTreeMap::new();
     for definition in &found {
         let labels = definition.labels();

@@ -6,7 +6,7 @@ use schemas::Version;
 use serde_json::Value;
 
 use crate::model::error::Error;
-use crate::model::inventory;
+use crate::model::labelled;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
@@ -23,7 +23,7 @@ pub(crate) async fn check(
 ) -> Result<(), Error> {
     let (name, version) = (asked.id.name(), asked.id.version());
     let ours = Selector::label(v::SOLUTION, name.as_str());
-    let crds = inventory::crds(cluster, &ours).await?;
+    let crds = labelled::crds(cluster, &ours).await?;
     let newer = crds.iter().filter_map(|crd| {
         let newer = written_by(crd).filter(|newer| newer > version)?;
         Some((crd.name(), newer))

@@ -17,8 +17,8 @@ use sha2::{Digest as _, Sha256};
 use validator::{Accepted, CarriedSet};
 
 use crate::limits;
-use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
+use crate::model::inventory::{Entry, Inventory};
 use crate::model::parameters::ParameterValues;
 use crate::model::space::{self, Labels};
 use crate::model::stage::Stage;
@@ -28,33 +28,36 @@ use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
 use crate::plan::{login, parameters};
 
-/// An object of a set.
+/// An object of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Carried {
-    pub(crate) set: SetName,
+    /// The set or the release of a chart that brings it; none for the operator.
+    pub(crate) part: Option<SetName>,
     pub(crate) stage: Stage,
     pub(crate) object: Object,
 }
 
-/// Whether a set is there before the operator's pods start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Precedence {
-    /// They need it.
-    First,
-    /// It may need them.
-    Behind,
+impl Carried {
+    pub(crate) fn of_operator(object: Object, kinds: &Kinds) -> Self {
+        Self {
+            part: None,
+            stage: Stage::of(&object, kinds),
+            object,
+        }
+    }
+
+    /// Whether it is an entry of the inventory. Of the operator's objects a login has its own rule for when it goes, the
+    /// default account is the namespace's, and a record says itself what it is about.
+    fn is_recorded(&self) -> bool {
+        let labels = self.object.labels();
+        let is_ours = labels.contains_key(v::SOLUTION) && !labels.contains_key(v::RECORD);
+        self.part.is_some() || is_ours && self.object.gvk().kind != "Secret"
+    }
 }
 
 /// What is brought together before anything is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wave {
-    pub(crate) content: Content,
-    pub(crate) precedence: Precedence,
-}
-
-/// What a wave brings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum Wave {
     /// Objects of one stage, by where they stand among the objects of the deployment.
     Objects(Stage, Range<usize>),
     /// A release of a chart, by its place among the releases.
@@ -129,40 +132,57 @@ pub(crate) fn order<'a>(operator: Option<&'a Operator>, parts: &[Part<'a>]) -> V
     sorted.map(|at| parts[at].name).collect()
 }
 
-/// The waves of these objects, which are in this order and stand behind so many others, and of these releases.
+/// Returns the waves of a deployment. Its `objects` begin with the operator's, whose pods come behind the parts that they
+/// need and before all others; the parts' objects and `releases` are in the order of `order`.
 pub(crate) fn waves(
-    (carried, behind): (&[Carried], usize),
+    objects: &[Carried],
     releases: &[&str],
-    (order, needed): (&[&str], &BTreeSet<&str>),
+    order: &[&str],
+    needed: &BTreeSet<&str>,
 ) -> Vec<Wave> {
-    let (mut waves, mut left, mut begin) = (Vec::new(), carried, behind);
-    for name in order {
-        let precedence = if needed.contains(name) {
-            Precedence::First
-        } else {
-            Precedence::Behind
-        };
-        let of_part = left.iter().take_while(|it| it.set.as_str() == *name);
-        let (of_part, others) = left.split_at(of_part.count());
-        left = others;
-        for wave in of_part.chunk_by(|a, b| a.stage == b.stage) {
-            let end = begin + wave.len();
-            let content = Content::Objects(wave[0].stage, begin..end);
-            begin = end;
-            waves.push(Wave {
-                content,
-                precedence,
-            });
-        }
-        if let Some(at) = releases.iter().position(|release| release == name) {
-            let content = Content::Release(at);
-            waves.push(Wave {
-                content,
-                precedence,
-            });
-        }
+    let own = objects.iter().take_while(|it| it.part.is_none()).count();
+    let (mut before, mut pods) = (stages(&objects[..own], 0), Vec::new());
+    if let Some(at) = before.iter().position(Wave::runs) {
+        pods = before.split_off(at);
     }
-    waves
+    let mut behind = Vec::new();
+    let mut begin = own;
+    for name in order {
+        let left = objects[begin..].iter();
+        let of_part = left.take_while(|it| it.part.as_ref().map(SetName::as_str) == Some(*name));
+        let end = begin + of_part.count();
+        let release = releases.iter().position(|release| release == name);
+        let waves = stages(&objects[begin..end], begin).into_iter();
+        let waves = waves.chain(release.map(Wave::Release));
+        if needed.contains(name) {
+            before.extend(waves);
+        } else {
+            behind.extend(waves);
+        }
+        begin = end;
+    }
+    [before, pods, behind].concat()
+}
+
+/// Returns the waves of objects of one part, which stand at `begin` among all. A record that lies among them is a wave of
+/// its own: it says that the others are there.
+fn stages(objects: &[Carried], begin: usize) -> Vec<Wave> {
+    let is_record = |it: &Carried| it.object.labels().contains_key(v::RECORD);
+    let together = |a: &Carried, b: &Carried| a.stage == b.stage && is_record(a) == is_record(b);
+    let mut end = begin;
+    let waves = objects.chunk_by(together).map(|wave| {
+        let begin = end;
+        end += wave.len();
+        Wave::Objects(wave[0].stage, begin..end)
+    });
+    waves.collect()
+}
+
+impl Wave {
+    /// Whether it brings pods.
+    pub(crate) fn runs(&self) -> bool {
+        matches!(self, Self::Objects(Stage::Workload, _) | Self::Release(_))
+    }
 }
 
 /// Everything that decides them.
@@ -281,7 +301,7 @@ impl Rendering<'_> {
 
     fn carried(&self, set: &SetName, object: Object) -> Carried {
         Carried {
-            set: set.clone(),
+            part: Some(set.clone()),
             stage: Stage::of(&object, &self.kinds),
             object,
         }
@@ -555,11 +575,11 @@ pub(crate) fn namespaces(
 }
 
 /// The record of these objects.
-pub(crate) fn record(objects: &[Carried], kinds: &Kinds) -> CarriedRecord {
+pub(crate) fn record(objects: &[Carried], kinds: &Kinds) -> Inventory {
     let recorded = |carried: &Carried| {
         let object = &carried.object;
-        RecordedObject {
-            set: carried.set.clone(),
+        Entry {
+            part: carried.part.clone(),
             stage: carried.stage,
             api_version: object.gvk().api_version(),
             kind: object.gvk().kind.clone(),
@@ -570,9 +590,10 @@ pub(crate) fn record(objects: &[Carried], kinds: &Kinds) -> CarriedRecord {
             uid: None,
         }
     };
-    CarriedRecord {
-        objects: objects.iter().map(recorded).collect(),
-        ..CarriedRecord::default()
+    let recorded = objects.iter().filter(|it| it.is_recorded()).map(recorded);
+    Inventory {
+        entries: recorded.collect(),
+        ..Inventory::default()
     }
 }
 
@@ -652,7 +673,7 @@ mod tests {
 
     fn names(carried: &[Carried]) -> Vec<String> {
         let all = carried.iter();
-        all.map(|it| format!("{} {}", it.set, it.object.reference()))
+        all.map(|it| format!("{} {}", it.part.as_ref().unwrap(), it.object.reference()))
             .collect()
     }
 
@@ -687,23 +708,18 @@ mod tests {
             "late Cart first",
         ];
         assert_eq!(names(&all), expected);
-        let waves = waves(
-            (&all, 7),
-            &["web"],
-            (&["early", "web", "late"], &BTreeSet::new()),
-        );
-        let contents: Vec<Content> = waves.into_iter().map(|wave| wave.content).collect();
+        let waves = waves(&all, &["web"], &["early", "web", "late"], &BTreeSet::new());
         let expected = [
-            Content::Objects(Stage::Space, 7..8),
-            Content::Objects(Stage::Data, 8..9),
-            Content::Objects(Stage::Workload, 9..10),
-            Content::Release(0),
-            Content::Objects(Stage::Data, 10..11),
-            Content::Objects(Stage::Workload, 11..12),
-            Content::Objects(Stage::Resource, 12..13),
+            Wave::Objects(Stage::Space, 0..1),
+            Wave::Objects(Stage::Data, 1..2),
+            Wave::Objects(Stage::Workload, 2..3),
+            Wave::Release(0),
+            Wave::Objects(Stage::Data, 3..4),
+            Wave::Objects(Stage::Workload, 4..5),
+            Wave::Objects(Stage::Resource, 5..6),
         ];
-        assert_eq!(contents, expected);
-        assert_eq!(record(&all, &Kinds::default()).objects[5].resource, "carts");
+        assert_eq!(waves, expected);
+        assert_eq!(record(&all, &Kinds::default()).entries[5].resource, "carts");
     }
 
     #[test]
@@ -875,7 +891,7 @@ mod tests {
             let mut job = object("batch/v1", "Job", "j");
             job["spec"] = json!({ "command": command });
             let sets = [set(json!({ "name": "main" }), &[job])];
-            record(&rendered(&sets, None), &Kinds::default()).objects[0]
+            record(&rendered(&sets, None), &Kinds::default()).entries[0]
                 .inputs
                 .clone()
                 .unwrap()
@@ -941,7 +957,7 @@ mod tests {
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": set, "namespace": "ns" },
         });
         Carried {
-            set: set.parse().unwrap(),
+            part: Some(set.parse().unwrap()),
             stage: Stage::Data,
             object: Object::new(object).unwrap(),
         }
@@ -962,17 +978,51 @@ mod tests {
         assert!(needed(None, &parts).is_empty());
         let order = order(Some(&operator), &parts);
         let needed = needed(Some(&operator), &parts);
-        let carried = ["issuer", "certificate", "web"].map(config_map);
-        let waves = waves((&carried, 5), &[], (&order, &needed));
-        let ranked = waves
-            .into_iter()
-            .map(|wave| (wave.content, wave.precedence));
-        let of = |at, precedence| (Content::Objects(Stage::Data, at), precedence);
+        let mut objects = Vec::from(["issuer", "certificate", "web"].map(config_map));
+        let of = |stage, at| Wave::Objects(stage, at);
+        let without = waves(&objects, &[], &order, &needed);
+        let places = [0..1, 1..2, 2..3].map(|at| of(Stage::Data, at));
+        assert_eq!(without, places);
+        let own = [Stage::Data, Stage::Workload, Stage::Data].map(|stage| Carried {
+            part: None,
+            stage,
+            ..config_map("operator")
+        });
+        objects.splice(0..0, own);
         let expected = [
-            of(5..6, Precedence::First),
-            of(6..7, Precedence::First),
-            of(7..8, Precedence::Behind),
+            of(Stage::Data, 0..1),
+            of(Stage::Data, 3..4),
+            of(Stage::Data, 4..5),
+            of(Stage::Workload, 1..2),
+            of(Stage::Data, 2..3),
+            of(Stage::Data, 5..6),
         ];
-        assert_eq!(ranked.collect::<Vec<_>>(), expected);
+        assert_eq!(waves(&objects, &[], &order, &needed), expected);
+    }
+
+    #[test]
+    fn the_inventory_names_what_is_the_deployments_alone() {
+        let own = |kind: &str, labels: Value| {
+            let metadata = json!({ "name": "a", "namespace": "ns", "labels": labels });
+            let object = json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata });
+            Carried {
+                part: None,
+                stage: Stage::Data,
+                object: Object::new(object).unwrap(),
+            }
+        };
+        let ours = json!({ v::SOLUTION: "shop" });
+        let objects = [
+            own("ConfigMap", ours.clone()),
+            own("Secret", ours),
+            own("ServiceAccount", json!({})),
+            own(
+                "ConfigMap",
+                json!({ v::SOLUTION: "shop", v::RECORD: "own" }),
+            ),
+        ];
+        let entries = record(&objects, &Kinds::default()).entries;
+        let kinds: Vec<&str> = entries.iter().map(|it| it.kind.as_str()).collect();
+        assert_eq!(kinds, ["ConfigMap"]);
     }
 }

@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
 
 use crate::model::authority::Authority;
-use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::cleanup::{Cleanup, Step};
 use crate::model::error::Error;
+use crate::model::image_place::image_place;
+use crate::model::inventory::{Entry, Inventory};
+use crate::model::labelled::Place;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
 use crate::model::owner::{Evidence, Recorded, check_carried, look, look_all};
@@ -31,6 +33,7 @@ use crate::plan::carried::{
     Carried, PullSecret, Rendering, kinds, namespaces, order, parts, record,
 };
 use crate::plan::crd::{self, Judged, Users};
+use crate::plan::deployment::is_default_account;
 use crate::plan::login;
 use crate::plan::losses;
 use crate::plan::parameters::{self, Parameters, number_of};
@@ -50,9 +53,9 @@ pub(crate) struct Planned {
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
     /// What the site will record of it.
-    pub(crate) record: CarriedRecord,
+    pub(crate) record: Inventory,
     /// What it has recorded before.
-    pub(crate) before: CarriedRecord,
+    pub(crate) before: Inventory,
     /// What is there already of what was carried before or is to be.
     pub(crate) live: Vec<Object>,
     /// The uids of those of the objects that are there.
@@ -64,7 +67,7 @@ pub(crate) struct Planned {
     /// What the site changed about them.
     pub(crate) patched: Vec<Patched>,
     /// What stays as it is: it was installed once, and is left alone.
-    pub(crate) kept: Vec<RecordedObject>,
+    pub(crate) kept: Vec<Entry>,
     /// What has the name of something that goes, and is not what was applied.
     pub(crate) left: Vec<ObjectRef>,
     /// Definitions that stay as newer versions wrote them.
@@ -91,11 +94,11 @@ impl Planned {
         let uid = |object: &Object| Some((object.reference().clone(), object.uid()?.to_owned()));
         let uids: BTreeMap<ObjectRef, String> = stale.iter().filter_map(uid).collect();
         let gone = self.before.beyond(&self.record).cloned();
-        let gone = CarriedRecord {
-            objects: gone
+        let gone = Inventory {
+            entries: gone
                 .filter(|it| uids.contains_key(&it.reference()))
                 .collect(),
-            ..CarriedRecord::default()
+            ..Inventory::default()
         };
         Withdrawal::of(cluster, solution, gone.seen(&uids), |_, _| true).await
     }
@@ -122,27 +125,76 @@ pub(crate) struct Carrying<'a> {
 pub(crate) type PodsElsewhere = BTreeMap<ReleaseName, BTreeSet<Namespace>>;
 
 impl Carrying<'_> {
-    /// What is carried, and what is in its way.
-    pub(crate) async fn plan(&self, obstacles: &mut Vec<Obstacle>) -> Result<Planned, Error> {
-        let id = &self.asked.id;
-        let (solution, namespace) = (id.name(), &self.place.namespace);
-        let sets = self.asked.accepted.sets();
-        if let Authority::Namespace(_) = self.asked.request.authority {
-            if !sets.is_empty() {
-                obstacles.push(Above::Carries(id.clone()).into());
-            }
-            return Ok(Planned::default());
-        }
-        let before = CarriedRecord::look(self.cluster, solution, namespace).await?;
-        let spaces = self.spaces_of_charts(&before).await?;
-        if sets.is_empty() && spaces.is_empty() && before.is_empty() {
-            let (_, unfit) = Patches::new(self.patches).end(sets);
-            obstacles.extend(unfit.into_iter().map(Obstacle::from));
-            let unmade = unmade(&self.asked.request.recreate, &[]);
-            obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
-            return Ok(Planned::default());
-        }
+    /// Returns what the deployment has, beginning with these objects of its operator, and what is in its way.
+    pub(crate) async fn plan(
+        &self,
+        operator: &[Carried],
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Planned, Error> {
+        let mut before = self.before().await?;
         let parameters = self.parameters.values();
+        // Without a value nothing can be expanded, and that it is missing is in the way already.
+        let mut planned = if self.may_carry(obstacles) && self.has_all(&parameters) {
+            self.of_sets(before, parameters, obstacles).await?
+        } else {
+            before.entries.retain(|it| it.part.is_none());
+            Planned {
+                before,
+                ..Planned::default()
+            }
+        };
+        let own = record(operator, &Kinds::default()).entries;
+        planned.record.entries.splice(0..0, own);
+        planned.objects.splice(0..0, operator.iter().cloned());
+        // The default account comes some time after its namespace; that changes nothing of a plan.
+        let mut objects = planned.objects.iter();
+        let account = objects.position(|it| is_default_account(it.object.reference()));
+        let account = account.map(|at| (at, planned.objects.remove(at)));
+        let mut planned = self.compare(planned, obstacles).await?;
+        if let Some((at, account)) = account {
+            planned.objects.insert(at, account);
+        }
+        Ok(planned)
+    }
+
+    /// Returns what the site has recorded before.
+    async fn before(&self) -> Result<Inventory, Error> {
+        let (solution, space) = (self.asked.id.name(), self.place);
+        let place = Place {
+            cluster: self.cluster,
+            authority: &self.asked.request.authority,
+            solution,
+            namespace: &space.namespace,
+        };
+        let is_deployed = match place.authority {
+            Authority::Cluster => {
+                space.solutions.contains_key(solution) || space.coming.contains_key(solution)
+            }
+            Authority::Namespace(_) => true,
+        };
+        place.inventory(is_deployed).await
+    }
+
+    /// Whether sets may be carried; that only the administrator of the cluster brings them is in the way.
+    fn may_carry(&self, obstacles: &mut Vec<Obstacle>) -> bool {
+        if let Authority::Cluster = self.asked.request.authority {
+            return true;
+        }
+        if !self.asked.accepted.sets().is_empty() {
+            obstacles.push(Above::Carries(self.asked.id.clone()).into());
+        }
+        false
+    }
+
+    /// Returns what the sets come to here, with what charts have in namespaces of their own.
+    async fn of_sets(
+        &self,
+        before: Inventory,
+        parameters: ParameterValues,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Planned, Error> {
+        let sets = self.asked.accepted.sets();
+        let spaces = self.spaces_of_charts(&before).await?;
         let Fates {
             mut installed,
             last,
@@ -155,17 +207,20 @@ impl Carrying<'_> {
         installed.sort_by_key(|it| order.iter().position(|name| *name == it.set.name.as_str()));
         let all = [&installed[..], &last, &standing].concat();
         Self::check_namespaces(&all, &spaces, obstacles);
-        if !self.has_all(&parameters) {
-            // Without a value nothing can be expanded, and that it is missing is in the way already.
-            return Ok(Planned::default());
-        }
-        let login = self.login().await?;
+        let login = if all.is_empty() {
+            None
+        } else {
+            self.login().await?
+        };
         let mut rendering = self.rendering(&all, parameters, login)?;
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
         let mut objects = rendering.objects(&mut patches)?;
-        objects
-            .retain(|it| it.stage != Stage::Space || !is_there(&spaces, &it.set, it.object.name()));
+        let is_there = |it: &Carried| {
+            let part = it.part.as_ref();
+            part.is_some_and(|part| is_there(&spaces, part, it.object.name()))
+        };
+        objects.retain(|it| it.stage != Stage::Space || !is_there(it));
         standing.extend(&installed);
         let labels = rendering.space_labels(&standing, &mut patches)?;
         rendering.sets = &last;
@@ -182,7 +237,7 @@ impl Carrying<'_> {
         let mut record = record(&objects, &rendering.kinds);
         record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
         record.keep(&kept);
-        let planned = Planned {
+        Ok(Planned {
             objects,
             labels,
             changes_cleanup: self.changes(&cleanup, &before).await?,
@@ -192,12 +247,11 @@ impl Carrying<'_> {
             patched: changed,
             kept,
             ..Planned::default()
-        };
-        self.compare(planned, obstacles).await
+        })
     }
 
     /// What charts have in other namespaces before they are installed: a namespace of their own, and the login of their pods.
-    async fn spaces_of_charts(&self, before: &CarriedRecord) -> Result<Vec<ChartSpace>, Error> {
+    async fn spaces_of_charts(&self, before: &Inventory) -> Result<Vec<ChartSpace>, Error> {
         let sets = self.asked.accepted.sets().iter();
         let of_sets = sets.flat_map(|it| &it.set.namespaces);
         let of_sets: BTreeSet<&Namespace> = of_sets.map(|own| &own.name).collect();
@@ -241,7 +295,7 @@ impl Carrying<'_> {
     }
 
     /// Whether what the site keeps to be applied before a removal is not this.
-    async fn changes(&self, cleanup: &Cleanup, before: &CarriedRecord) -> Result<bool, Error> {
+    async fn changes(&self, cleanup: &Cleanup, before: &Inventory) -> Result<bool, Error> {
         if cleanup.steps.is_empty() || before.cleanup.is_empty() {
             return Ok(cleanup.steps.is_empty() != before.cleanup.is_empty());
         }
@@ -262,7 +316,7 @@ impl Carrying<'_> {
     /// What becomes of the sets.
     async fn fates(
         &self,
-        before: &CarriedRecord,
+        before: &Inventory,
         parameters: &ParameterValues,
     ) -> Result<Fates<'_>, Error> {
         let mut fates = Fates::default();
@@ -284,7 +338,7 @@ impl Carrying<'_> {
     async fn fate(
         &self,
         carried: &CarriedSet,
-        before: &CarriedRecord,
+        before: &Inventory,
         parameters: &ParameterValues,
     ) -> Result<Fate, Error> {
         let set = &carried.set;
@@ -300,12 +354,11 @@ impl Carrying<'_> {
             return Ok(Fate::Last);
         }
         // What a Secret of parameters is there for is not the set alone.
-        let standing = before
-            .objects
-            .iter()
-            .filter(|it| it.set == set.name && self.secret_number(&it.reference()).is_none());
-        let standing: Vec<RecordedObject> = standing.cloned().collect();
-        let is_there = !standing.is_empty() && standing.iter().all(RecordedObject::was_applied);
+        let standing = before.entries.iter().filter(|it| {
+            it.part.as_ref() == Some(&set.name) && self.secret_number(&it.reference()).is_none()
+        });
+        let standing: Vec<Entry> = standing.cloned().collect();
+        let is_there = !standing.is_empty() && standing.iter().all(Entry::was_applied);
         Ok(match set.strategy {
             Strategy::BootstrapOnly if is_there => Fate::Kept(standing),
             Strategy::BootstrapOnly | Strategy::Managed => Fate::Installed,
@@ -425,10 +478,11 @@ impl Carrying<'_> {
             }
             carried.object = marked(&carried.object, live.as_ref())?;
             let kept = scaled(&carried.object, live.as_ref())?;
-            if kept != carried.object {
+            // How many pods an operator has is the archive's to say.
+            if carried.part.is_some() && kept != carried.object {
                 planned.scaled.insert(kept.reference().clone(), kept);
             }
-            match self.check(&carried.object, live.as_ref(), &planned.before) {
+            match self.check(&carried.object, live.as_ref(), &planned) {
                 Ok(()) => {}
                 Err(Obstacle::Unfit(Unfit::OwnedElsewhere(_, environment, object))) => {
                     elsewhere.entry(environment).or_default().push(object);
@@ -465,7 +519,7 @@ impl Carrying<'_> {
     /// Looks at what is carried no more: what of it stays, what goes, and what has the name of what goes.
     async fn look_at_gone(&self, planned: &mut Planned) -> Result<(), Error> {
         let gone = planned.before.beyond(&planned.record);
-        let stays = |old: &RecordedObject| {
+        let stays = |old: &Entry| {
             let secret = self.secret_number(&old.reference());
             let is_kept = secret.is_some_and(|it| self.parameters.keeps(it));
             let is_kept = is_kept && old.was_applied();
@@ -473,8 +527,8 @@ impl Carrying<'_> {
         };
         let gone = gone.filter(|old| !self.becomes_the_clusters(old));
         let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(stays);
-        planned.record.objects.extend(stay);
-        let references: Vec<ObjectRef> = gone.iter().map(RecordedObject::reference).collect();
+        planned.record.entries.extend(stay);
+        let references: Vec<ObjectRef> = gone.iter().map(Entry::reference).collect();
         let references: Vec<&ObjectRef> = references.iter().collect();
         let found = look_all(self.cluster, &references).await?;
         for (recorded, live) in gone.iter().zip(found) {
@@ -511,14 +565,14 @@ impl Carrying<'_> {
     }
 
     /// Whether a definition belonged to the environment before, and is the whole cluster's in this version.
-    fn becomes_the_clusters(&self, old: &RecordedObject) -> bool {
+    fn becomes_the_clusters(&self, old: &Entry) -> bool {
         let mut crds = self.asked.accepted.crds().iter();
         old.stage == Stage::Definition
             && crds.any(|crd| crd.document["metadata"]["name"] == old.name)
     }
 
     /// Whether an object has the name of a Secret of parameters, and somebody else has made it.
-    fn is_other_secret(&self, live: &Object, before: &CarriedRecord) -> bool {
+    fn is_other_secret(&self, live: &Object, before: &Inventory) -> bool {
         let applied = before.find(live.reference());
         let applied = applied.and_then(|applied| applied.uid.as_deref());
         self.secret_number(live.reference()).is_some() && live.uid() != applied
@@ -539,13 +593,15 @@ impl Carrying<'_> {
         &self,
         object: &Object,
         live: Option<&Object>,
-        before: &CarriedRecord,
+        planned: &Planned,
     ) -> Result<(), Obstacle> {
-        let recorded = if self.secret_number(object.reference()).is_some() {
-            // Somebody else's is removed, and nothing of it is believed.
+        let is_sensitive = self.secret_number(object.reference()).is_some();
+        let recorded = if is_sensitive || planned.record.find(object.reference()).is_none() {
+            // Somebody else's Secret of parameters is removed, and nothing of it is believed; and a login is known by its
+            // name.
             Recorded::Some
         } else {
-            Recorded::of(before.find(object.reference()))
+            Recorded::of(planned.before.find(object.reference()))
         };
         let evidence = Evidence {
             adopt: self.asked.request.allowed.adopt.objects,
@@ -563,7 +619,7 @@ pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>
     let address = |image: &RecordedImage| {
         let RecordedImage { image, digest, .. } = image;
         let of = (&record.name, &record.version);
-        let (repository, _) = carried::image_place(&registry, of, (image, *digest))?;
+        let (repository, _) = image_place(&registry, of, (image, *digest))?;
         let address = Address {
             registry: registry.host().to_owned(),
             path: repository.to_string(),
@@ -616,7 +672,7 @@ fn unmade<'a>(
 
 /// What is kept of what is applied before a removal.
 fn cleanup_of(carried: Vec<Carried>, kinds: &Kinds) -> Cleanup {
-    let recorded = record(&carried, kinds).objects.into_iter();
+    let recorded = record(&carried, kinds).entries.into_iter();
     let steps = recorded.zip(carried);
     Cleanup {
         steps: steps
@@ -657,7 +713,7 @@ enum Runs {
 }
 
 impl Runs {
-    fn of(object: &Object, live: Option<&Object>, before: &CarriedRecord) -> Self {
+    fn of(object: &Object, live: Option<&Object>, before: &Inventory) -> Self {
         let of = object.annotations();
         let Some(inputs) = of.get(v::INPUTS) else {
             return Self::AsItIs;
@@ -685,14 +741,14 @@ struct Fates<'a> {
     /// Those that are left alone.
     standing: Vec<&'a CarriedSet>,
     /// The objects of these.
-    kept: Vec<RecordedObject>,
+    kept: Vec<Entry>,
 }
 
 /// What becomes of a set in an environment.
 enum Fate {
     Installed,
     /// It was installed before, and is left alone.
-    Kept(Vec<RecordedObject>),
+    Kept(Vec<Entry>),
     /// It is applied before the Solution is removed.
     Last,
     /// It is not for this environment.

@@ -15,8 +15,8 @@ use validator::rules::{
     self, Borrowed, Compared, Granted, Reach, Right, RoleName, Subject, UnreadableRole, Weight,
 };
 
-use crate::model::carried::RecordedObject;
 use crate::model::error::Error;
+use crate::model::inventory::Entry;
 use crate::model::namespace_record::{Consent, Grant};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look_all;
@@ -46,7 +46,7 @@ pub(crate) struct Home<'a> {
     /// The values that nobody may find out. Some are others with each plan.
     pub(crate) hidden: &'a Hidden,
     /// What was brought before, and is left alone.
-    pub(crate) kept: &'a [RecordedObject],
+    pub(crate) kept: &'a [Entry],
 }
 
 impl ClusterView {
@@ -266,7 +266,7 @@ fn foreign_accounts(objects: &[Object], home: Home<'_>) -> BTreeSet<Subject> {
         name: name.to_owned(),
     };
     let references = objects.iter().map(|it| it.reference().clone());
-    let kept = home.kept.iter().map(RecordedObject::reference);
+    let kept = home.kept.iter().map(Entry::reference);
     let known: Vec<ObjectRef> = references.chain(kept).collect();
     let accounts = known.iter().filter(|it| is_account(it));
     let mut brought: BTreeSet<Subject> = accounts

@@ -140,7 +140,10 @@ impl Decision {
                 };
                 decision.deployment = planner.deployment(target, obstacles).await?;
                 let carried = decision.deployment.iter().filter_map(|deployment| {
-                    let size = deployment.carried.with(&deployment.carried_before).size();
+                    let size = deployment
+                        .inventory
+                        .with(&deployment.inventory_before)
+                        .size();
                     let what = "the list of all objects that are carried";
                     (size > RECORD_SIZE).then_some(Obstacle::RecordSize(what, size))
                 });

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Cluster, Object, ObjectRef, Scope};
-use manifests::pod_specs;
+use deployer::{Cluster, Object, ObjectRef};
+use manifests::{Kinds, pod_specs};
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
     SolutionName, Version, VersionRange,
@@ -13,21 +13,21 @@ use validator::CarriedChart;
 use validator::rules::Compared;
 
 use crate::model::authority::Authority;
-use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::cleanup::Cleanup;
 use crate::model::error::Error;
-use crate::model::inventory::{inventory, service_monitor};
+use crate::model::inventory::{Entry, Inventory};
+use crate::model::labelled::service_monitor;
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own::OwnRecord;
-use crate::model::owner::{check_distinct, check_owner, look};
+use crate::model::owner::{check_distinct, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::space::{self, Labels};
-use crate::model::stage::{Stage, intercepts};
+use crate::model::stage::intercepts;
 use crate::model::state::ClusterState;
-use crate::plan::carried::{self, Content, Precedence, Wave};
+use crate::plan::carried::{self, Carried, Wave};
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
@@ -56,8 +56,10 @@ pub(crate) struct Deployment {
     pub(crate) place: NamespaceRecord,
     /// What the record will say of the Solution.
     pub(crate) deployed: Deployed,
-    /// The operator's objects in the order to apply them.
+    /// All objects: first the operator's, then those of the parts in their order.
     pub(crate) objects: Vec<Object>,
+    /// How many of them are the operator's.
+    own: usize,
     /// What goes once it is ready, as it was seen. Only what a plan showed is removed: whoever may write in the
     /// namespace can make more that looks like ours at any time.
     pub(crate) stale: Vec<Object>,
@@ -71,7 +73,7 @@ pub(crate) struct Deployment {
     uids: BTreeMap<ObjectRef, String>,
     /// The name of the operator's Deployment, if there is an operator.
     pub(crate) operator: Option<String>,
-    /// What of the objects is carried as it is, and in which order; it stands behind the operator's.
+    /// In which order they are brought, with the releases.
     pub(crate) waves: Vec<Wave>,
     /// Its releases of charts.
     pub(crate) releases: Releases,
@@ -88,10 +90,10 @@ pub(crate) struct Deployment {
     pub(crate) cleanup: Cleanup,
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
-    /// What the site will record of it.
-    pub(crate) carried: CarriedRecord,
+    /// What the site will record of its objects.
+    pub(crate) inventory: Inventory,
     /// What it has recorded before.
-    pub(crate) carried_before: CarriedRecord,
+    pub(crate) inventory_before: Inventory,
     /// The images that its workloads have now.
     pub(crate) images_before: BTreeSet<String>,
     pub(crate) solution: SolutionName,
@@ -127,9 +129,9 @@ impl PartialEq for Deployment {
             && self.deployed.labels == other.deployed.labels
             && self.releases == other.releases
             && mine.eq(other.objects.iter().filter(written))
-            && self.carried == other.carried
+            && self.inventory == other.inventory
             && self.cleanup == other.cleanup
-            && self.carried_before == other.carried_before
+            && self.inventory_before == other.inventory_before
             && self.uids == other.uids
             && self.newer == other.newer
             && self.standing == other.standing
@@ -146,19 +148,13 @@ pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
 impl Deployment {
     /// The operator's own objects, with what its pods pull with.
     pub(crate) fn own(&self) -> &[Object] {
-        let mut waves = self.waves.iter();
-        let carried = waves.find_map(|wave| match &wave.content {
-            Content::Objects(_, at) => Some(at.start),
-            Content::Release(_) => None,
-        });
-        &self.objects[..carried.unwrap_or(self.objects.len())]
+        &self.objects[..self.own]
     }
 
-    /// The same in two: what goes before the sets that the operator's pods need, and what goes behind, from the pods on.
-    pub(crate) fn around_needed(&self) -> (&[Object], &[Object]) {
-        let own = self.own();
-        let pods = own.iter().position(|it| it.gvk().kind == "Deployment");
-        own.split_at(pods.unwrap_or(own.len()))
+    /// Whether an object is one of these.
+    pub(crate) fn is_own(&self, object: &ObjectRef) -> bool {
+        let mut own = self.own().iter();
+        own.any(|it| it.reference().is_same_object(object))
     }
 
     /// The labels of the namespace that this version needs, and what stands there before.
@@ -188,17 +184,9 @@ impl Deployment {
         self.uids.keys().any(|known| known.is_same_object(object))
     }
 
-    /// The first wave of what runs before the operator's pods, or of all where there is no operator: what stops has
-    /// stopped then.
+    /// The first wave of what runs: what stops has stopped then.
     pub(crate) fn first_workloads(&self) -> Option<usize> {
-        let mut waves = self.waves.iter();
-        waves.position(|wave| {
-            let runs = match &wave.content {
-                Content::Objects(stage, _) => *stage == Stage::Workload,
-                Content::Release(_) => true,
-            };
-            runs && (self.operator.is_none() || wave.precedence == Precedence::First)
-        })
+        self.waves.iter().position(Wave::runs)
     }
 
     /// Whether an object is removed and made anew.
@@ -341,28 +329,25 @@ impl Planner<'_> {
         let operator = self.asked.accepted.manifest().spec.operator.as_ref();
         let namespace = place.namespace.clone();
         let placed = (&place, &deployed, &site);
-        let mut objects = self.objects(operator, target, placed).await?;
-        if let Authority::Namespace(_) = &self.asked.request.authority {
-            let standing = standing.as_ref();
-            self.keep_within(&namespace, (&deployed, standing), &mut objects, obstacles)?;
-        }
-        let behind = objects.len();
-        let (mut uids, mut images_before) = self.check_owners(&objects, obstacles).await?;
-        self.check_own(&namespace, &uids, obstacles);
+        let own = self.own(operator, target, placed, standing.as_ref(), obstacles);
+        let own = own.await?;
+        let behind = own.len();
         let patches = site.patches(id.name());
         let (now, chosen) = (
             (&place, space.as_ref(), standing.as_ref()),
             (&parameters, &patches[..]),
         );
-        let parts = self.parts(target, now, &mut deployed, chosen, obstacles);
+        let parts = self.parts(&own, (target, now), &mut deployed, chosen, obstacles);
         let (mut carried, releases) = parts.await?;
+        let uids = std::mem::take(&mut carried.uids);
+        self.check_own(&namespace, &uids, obstacles);
         deployed.releases = releases.recorded();
-        let waves = self.waves(&carried, &releases, behind);
-        objects.extend(carried.objects.drain(..).map(|carried| carried.object));
-        uids.append(&mut carried.uids);
-        let run_before = carried.live.iter().chain(releases.objects_before());
-        images_before.extend(run_before.flat_map(images_run_by));
-        let live = self.live(&namespace, &mut carried).await?;
+        let waves = self.waves(&carried, &releases);
+        let objects = carried.objects.drain(..).map(|carried| carried.object);
+        let objects: Vec<Object> = objects.collect();
+        let live = std::mem::take(&mut carried.live);
+        let run_before = live.iter().chain(releases.objects_before());
+        let images_before = run_before.flat_map(images_run_by).collect();
         let placed = (target, &namespace, &deployed);
         let shown = (&objects[..], &live[..], &parameters.hidden);
         let judged = self.judged(placed, shown, (&carried, &releases), obstacles);
@@ -386,6 +371,7 @@ impl Planner<'_> {
             left: carried.left,
             newer: carried.newer,
             objects,
+            own: behind,
             uids,
             operator: operator.map(|_| operator_name(id.name().as_str())),
             waves,
@@ -394,8 +380,8 @@ impl Planner<'_> {
             replaced: carried.replaced,
             scaled: carried.scaled,
             patched: carried.patched,
-            carried: carried.record,
-            carried_before: carried.before,
+            inventory: carried.record,
+            inventory_before: carried.before,
             solution: id.name().clone(),
             site,
             parameters,
@@ -406,19 +392,41 @@ impl Planner<'_> {
         })
     }
 
+    /// The operator's objects, with what its pods pull with; and the record of who administers only the namespace.
+    async fn own(
+        &self,
+        operator: Option<&Operator>,
+        target: &Target,
+        placed: (&NamespaceRecord, &Deployed, &HeldSite),
+        standing: Option<&Deployed>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Carried>, Error> {
+        let mut own = self.objects(operator, target, placed).await?;
+        if let Authority::Namespace(_) = &self.asked.request.authority {
+            let (place, deployed, _) = placed;
+            self.keep_within(&place.namespace, (deployed, standing), &mut own, obstacles)?;
+        }
+        let kinds = Kinds::default();
+        let own = own.into_iter();
+        Ok(own.map(|it| Carried::of_operator(it, &kinds)).collect())
+    }
+
     /// What is carried, and the releases of charts. Where these have pods in further namespaces, which only their renderings
     /// tell, what is carried is planned once more, with the login of these pods.
     async fn parts(
         &self,
-        target: &Target,
-        now: (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
+        own: &[Carried],
+        (target, now): (
+            &Target,
+            (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
+        ),
         deployed: &mut Deployed,
         chosen: (&Parameters, &[(String, Patch)]),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(Planned, Releases), Error> {
         let (place, first, mut unfit) = (now.0, obstacles.len(), Vec::new());
         let carrying = self.carrying(target, place, deployed, chosen);
-        let mut carried = carrying.plan(&mut unfit).await?;
+        let mut carried = carrying.plan(own, &mut unfit).await?;
         self.note_carried(now, &mut carried, deployed, obstacles);
         let releases = self.releases(now, (deployed, &carried), obstacles).await?;
         let known = logins((self.asked.id.name(), &place.namespace), deployed, &carried);
@@ -429,7 +437,7 @@ impl Planner<'_> {
                 pods_of_charts,
                 ..self.carrying(target, place, deployed, chosen)
             };
-            carried = carrying.plan(&mut unfit).await?;
+            carried = carrying.plan(own, &mut unfit).await?;
         }
         obstacles.splice(first..first, unfit);
         Ok((carried, releases))
@@ -466,18 +474,16 @@ impl Planner<'_> {
         Ok((beyond, consent::compare(&before, &after, &view)?))
     }
 
-    /// What is carried, wave by wave, behind so many other objects.
-    fn waves(&self, carried: &Planned, releases: &Releases, behind: usize) -> Vec<Wave> {
+    /// In which order all of it is brought.
+    fn waves(&self, carried: &Planned, releases: &Releases) -> Vec<Wave> {
         let accepted = self.asked.accepted;
         let operator = accepted.manifest().spec.operator.as_ref();
         let parts = carried::parts(accepted);
-        let (order, needed) = (
-            carried::order(operator, &parts),
-            carried::needed(operator, &parts),
-        );
+        let order = carried::order(operator, &parts);
+        let needed = carried::needed(operator, &parts);
         let names = releases.all.iter().map(|it| it.recorded.name.as_str());
         let names: Vec<&str> = names.collect();
-        carried::waves((&carried.objects, behind), &names, (&order, &needed))
+        carried::waves(&carried.objects, &names, &order, &needed)
     }
 
     /// The releases of the charts, each behind those that it needs.
@@ -522,11 +528,11 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) {
         let solution = self.asked.id.name();
-        let is_kept = |recorded: &RecordedObject| {
+        let is_kept = |recorded: &Entry| {
             let number = number_of(&recorded.reference(), solution, &place.namespace);
             number.is_some() && number == deployed.secret
         };
-        if !deployed.sensitive.is_empty() && !carried.record.objects.iter().any(is_kept) {
+        if !deployed.sensitive.is_empty() && !carried.record.entries.iter().any(is_kept) {
             // No set is installed, so nothing more is kept.
             let kept = standing.map(|it| (it.sensitive.clone(), it.secret));
             (deployed.sensitive, deployed.secret) = kept.unwrap_or_default();
@@ -630,33 +636,6 @@ impl Planner<'_> {
                 .await?;
         }
         Ok(())
-    }
-
-    /// What a deployment of this Solution has here, as far as this user may look, with what was found of what it carries.
-    async fn live(
-        &self,
-        namespace: &Namespace,
-        carried: &mut Planned,
-    ) -> Result<Vec<Object>, Error> {
-        let mut live = Vec::new();
-        let authority = &self.asked.request.authority;
-        for scope in inventory(self.asked.id.name(), namespace, authority) {
-            for kind in &scope.kinds {
-                let kinds = vec![kind.clone()];
-                let scope = Scope {
-                    kinds,
-                    ..scope.clone()
-                };
-                match self.cluster.stale(&scope, &[]).await {
-                    // That he may look is asked with all other rights.
-                    Err(deployer::Error::Forbidden { .. }) => {}
-                    found => live.extend(found?),
-                }
-            }
-        }
-        live = without(live, &carried.live);
-        live.append(&mut carried.live);
-        Ok(live)
     }
 
     /// The operator's objects in the order to apply them, after what its pods pull with.
@@ -788,28 +767,6 @@ impl Planner<'_> {
             PullLogin::Secret(name) => Some(name.clone()),
             PullLogin::Made(_) => Some(login::secret_name(self.asked.id.name())),
         }
-    }
-
-    /// Names are the archive's: an object of that name may be somebody else's, and is not taken from him. Returns the
-    /// uids of what is there, and the images that it runs.
-    async fn check_owners(
-        &self,
-        objects: &[Object],
-        obstacles: &mut Vec<Obstacle>,
-    ) -> Result<(BTreeMap<ObjectRef, String>, BTreeSet<String>), Error> {
-        let (mut uids, mut images) = (BTreeMap::new(), BTreeSet::new());
-        // The default account comes some time after its namespace; that changes nothing of a plan.
-        let ours = |object: &&Object| !is_default_account(object.reference());
-        for object in objects.iter().filter(ours) {
-            let Some(live) = look(self.cluster, object.reference()).await? else {
-                continue;
-            };
-            obstacles.extend(check_owner(object, Some(&live), self.asked.id.name()).err());
-            let uid = live.uid().unwrap_or_default().to_owned();
-            uids.insert(object.reference().clone(), uid);
-            images.extend(image_of(&live).map(str::to_owned));
-        }
-        Ok((uids, images))
     }
 
     /// A pull secret is the site's: it must be there, or no pod will start.

@@ -16,8 +16,8 @@ use validator::Accepted;
 use crate::kept::{Artifact, manifest_push};
 use crate::mirrors::{self, ImageMap, Layout, main_place};
 use crate::model::blob::ArchiveBlob;
-use crate::model::carried;
 use crate::model::error::Error;
+use crate::model::image_place::image_place;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
 use crate::model::request::{Missing, Replace};
@@ -98,11 +98,8 @@ impl<'a> Named<'a> {
             });
             if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
-                let (repository, reference) = carried::image_place(
-                    registry,
-                    (id.name(), id.version()),
-                    (&image.place, digest),
-                )?;
+                let (repository, reference) =
+                    image_place(registry, (id.name(), id.version()), (&image.place, digest))?;
                 all.push(Self {
                     image,
                     repository,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::kept;
 use crate::model::error::Error;
-use crate::model::inventory::served_kind;
+use crate::model::labelled::served_kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;

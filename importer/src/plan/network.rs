@@ -5,7 +5,7 @@ use deployer::Object;
 use manifests::pod_specs;
 use serde_json::Value;
 
-use crate::plan::carried::Content;
+use crate::plan::carried::Wave;
 use crate::plan::deployment::Deployment;
 use crate::plan::releases::hook_events;
 
@@ -57,10 +57,10 @@ impl Network {
     }
 
     /// That of what a wave brings.
-    pub(crate) fn of_wave(deployment: &Deployment, content: &Content) -> Self {
-        match content {
-            Content::Objects(_, at) => Self::of(&deployment.objects[at.clone()]),
-            Content::Release(at) => {
+    pub(crate) fn of_wave(deployment: &Deployment, wave: &Wave) -> Self {
+        match wave {
+            Wave::Objects(_, at) => Self::of(&deployment.objects[at.clone()]),
+            Wave::Release(at) => {
                 let release = &deployment.releases.all[*at];
                 if release.changes() {
                     Self::of(&release.objects)
@@ -75,8 +75,9 @@ impl Network {
 /// That of a whole deployment: what brings the network counts, wherever it comes.
 pub(crate) fn of_deployment(deployment: &Deployment) -> Network {
     let waves = deployment.waves.iter();
-    let waves = waves.map(|wave| Network::of_wave(deployment, &wave.content));
-    let all: Vec<Network> = waves.chain([Network::of(deployment.own())]).collect();
+    let all: Vec<Network> = waves
+        .map(|wave| Network::of_wave(deployment, wave))
+        .collect();
     let has = |network| all.contains(&network);
     match (has(Network::Brought), has(Network::Needed)) {
         (true, _) => Network::Brought,

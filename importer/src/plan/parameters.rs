@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use validator::rules::check_value;
 
 use crate::limits;
-use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
+use crate::model::inventory::Inventory;
 use crate::model::namespace_record::Deployed;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::look;
@@ -397,9 +397,9 @@ pub(crate) async fn kept(
     solution: &SolutionName,
     namespace: &Namespace,
 ) -> Result<Kept, Error> {
-    let record = CarriedRecord::look(cluster, solution, namespace).await?;
+    let record = Inventory::look(cluster, solution, namespace).await?;
     let mut kept = Kept::default();
-    for recorded in &record.objects {
+    for recorded in &record.entries {
         let reference = recorded.reference();
         let Some(number) = number_of(&reference, solution, namespace) else {
             continue;

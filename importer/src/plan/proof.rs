@@ -9,8 +9,8 @@ use registry::Client;
 use schemas::{Image, Namespace, Platform, SetName, SolutionName};
 use serde_json::{Map, Value, json};
 
-use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
+use crate::model::inventory::{Entry, Inventory};
 use crate::model::request::{Asked, Nodes, Unproved};
 use crate::model::stage::Stage;
 use crate::plan::deployment::{Deployment, image_of};
@@ -137,12 +137,12 @@ impl Proof {
     }
 
     /// The pods, as the site records them: what a killed run leaves is found by it. An operator's pods go with its account.
-    pub(crate) fn recorded(&self, solution: &SolutionName) -> CarriedRecord {
+    pub(crate) fn recorded(&self, solution: &SolutionName) -> Inventory {
         let Runner::Part(set) = &self.runner else {
-            return CarriedRecord::default();
+            return Inventory::default();
         };
-        let pod = |place| RecordedObject {
-            set: set.clone(),
+        let pod = |place| Entry {
+            part: Some(set.clone()),
             stage: Stage::Data,
             api_version: "v1".to_owned(),
             kind: "Pod".to_owned(),
@@ -152,9 +152,9 @@ impl Proof {
             inputs: None,
             uid: None,
         };
-        CarriedRecord {
-            objects: self.places().map(pod).collect(),
-            ..CarriedRecord::default()
+        Inventory {
+            entries: self.places().map(pod).collect(),
+            ..Inventory::default()
         }
     }
 
@@ -194,8 +194,8 @@ fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unprove
     let host = asked.record.pull_host();
     let carried = deployment.objects[deployment.own().len()..].iter();
     let of_sets = carried.filter_map(|object| {
-        let set = &deployment.carried.find(object.reference())?.set;
-        Some((set.clone(), object))
+        let entry = deployment.inventory.find(object.reference())?;
+        Some((entry.part.clone()?, object))
     });
     let changing = deployment.releases.all.iter().filter(|it| it.changes());
     let of_releases = changing.flat_map(|release| {

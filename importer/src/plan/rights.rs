@@ -15,7 +15,7 @@ use validator::rules::RoleName;
 use crate::model::authority::Authority;
 use crate::model::cleanup::{self, Cleanup};
 use crate::model::error::Error;
-use crate::model::inventory::service_monitor;
+use crate::model::labelled::service_monitor;
 use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
@@ -96,15 +96,15 @@ pub(crate) async fn check_writing(
         }
         needs.written(deployment.own());
         needs.taken_back(deployment.own());
-        let carried = deployment.carried.with(&deployment.carried_before);
-        if !carried.objects.is_empty() {
-            needs.carried(carried.objects.iter());
+        let inventory = deployment.inventory.with(&deployment.inventory_before);
+        needs.carried(inventory.entries.iter());
+        if inventory.has_parts() {
             needs.served();
         }
         if deployment.going.has_services() {
             needs.callers();
         }
-        if !deployment.carried.cleanup.is_empty() || !carried.cleanup.is_empty() {
+        if !deployment.inventory.cleanup.is_empty() || !inventory.cleanup.is_empty() {
             let (solution, namespace) = (&deployment.solution, &deployment.namespace);
             needs.cleanup(Some(&cleanup::reference(solution, namespace)));
         }
@@ -112,13 +112,6 @@ pub(crate) async fn check_writing(
             needs.stopped();
         }
         of_releases(cluster, deployment, &mut needs).await?;
-        for object in &deployment.stale {
-            let is_known = carried.find(object.reference()).is_some();
-            if !is_known && !deployment.going.callers.contains(object) {
-                needs.removed(object.reference());
-                needs.put_back(object.reference());
-            }
-        }
     }
     deny(cluster, &needs, obstacles).await?;
     match deployment {
@@ -249,10 +242,7 @@ pub(crate) async fn check_withdrawing<'a>(
     for space in withdrawals.clone().flat_map(|it| &it.released) {
         needs.unmarked(space);
     }
-    let mut objects = withdrawals.flat_map(|it| &it.objects).peekable();
-    if objects.peek().is_some() {
-        needs.withdrawn(objects);
-    }
+    needs.withdrawn(withdrawals.flat_map(|it| &it.objects));
     deny(cluster, &needs, obstacles).await
 }
 

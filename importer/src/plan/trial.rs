@@ -84,7 +84,7 @@ impl Tried {
                 continue;
             }
             let planned = planned(object, trial, conflicts, &hidden);
-            let set = deployment.and_then(|it| it.carried.find(object.reference()));
+            let set = deployment.and_then(|it| it.inventory.find(object.reference()));
             let planned = planned.map_err(|obstacle| match set {
                 Some(_) => obstacle,
                 None => of_import(object, obstacle),
@@ -111,7 +111,7 @@ impl Tried {
     }
 }
 
-/// What is in the way of an object that no set brings: an import makes it anew for nobody.
+/// What is in the way of an object that no inventory names: an import makes it anew for nobody.
 fn of_import(object: &Object, obstacle: Obstacle) -> Obstacle {
     match obstacle {
         Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {

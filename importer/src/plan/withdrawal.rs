@@ -8,10 +8,10 @@ use schemas::{Namespace, SetName, SolutionName};
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::cleanup::{self, Cleanup, RemoveSets, check_step};
 use crate::model::error::Error;
-use crate::model::inventory::custom_resources;
+use crate::model::inventory::{Entry, Inventory};
+use crate::model::labelled::{Place, custom_resources};
 use crate::model::obstacle::{Obstacle, Unfit, named};
 use crate::model::owner::look;
 use crate::model::stage::{Stage, intercepts};
@@ -23,13 +23,13 @@ use crate::plan::rights::check_resources;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Withdrawal {
     /// What the site has recorded.
-    pub(crate) recorded: CarriedRecord,
+    pub(crate) recorded: Inventory,
     /// What is applied before anything goes.
     pub(crate) cleanup: Cleanup,
     /// What is in the way.
     pub(crate) obstacles: Vec<Obstacle>,
     /// Those of the objects that are there and go, in their order.
-    pub(crate) objects: Vec<RecordedObject>,
+    pub(crate) objects: Vec<Entry>,
     /// The definitions that others' objects keep, and that cannot be judged once their webhook is gone.
     pub(crate) used: Vec<ObjectRef>,
     /// The uids of what goes, with those of what belongs to it and goes with it.
@@ -39,20 +39,25 @@ pub(crate) struct Withdrawal {
     /// What calls one of its Services whenever something is written, whoever made it.
     pub(crate) callers: Vec<Object>,
     /// The namespaces that were there before: they stay, without our marks.
-    pub(crate) released: Vec<RecordedObject>,
+    pub(crate) released: Vec<Entry>,
     /// What stays.
     pub(crate) notes: Vec<String>,
 }
 
 impl Withdrawal {
-    /// What would be taken back of a Solution in a namespace.
+    /// Returns what would be taken back of a Solution that is deployed here.
     pub(crate) async fn plan(
-        (cluster, state): (&Cluster, &ClusterState),
-        solution: &SolutionName,
-        namespace: &Namespace,
+        place: Place<'_>,
+        state: &ClusterState,
         sets: RemoveSets,
     ) -> Result<Self, Error> {
-        let recorded = CarriedRecord::look(cluster, solution, namespace).await?;
+        let Place {
+            cluster,
+            solution,
+            namespace,
+            ..
+        } = place;
+        let recorded = place.inventory(true).await?;
         let mut withdrawal = Self::of(cluster, solution, recorded, |_, _| true).await?;
         withdrawal
             .find_cleanup((cluster, state), solution, namespace, sets)
@@ -64,22 +69,18 @@ impl Withdrawal {
     pub(crate) async fn of(
         cluster: &Cluster,
         solution: &SolutionName,
-        recorded: CarriedRecord,
-        goes: impl Fn(&RecordedObject, &Object) -> bool,
+        recorded: Inventory,
+        goes: impl Fn(&Entry, &Object) -> bool,
     ) -> Result<Self, Error> {
         let mut withdrawal = Self {
             recorded: recorded.clone(),
             ..Self::default()
         };
-        let references: Vec<ObjectRef> = recorded
-            .objects
-            .iter()
-            .map(RecordedObject::reference)
-            .collect();
+        let references: Vec<ObjectRef> = recorded.entries.iter().map(Entry::reference).collect();
         let wanted: Vec<&ObjectRef> = references.iter().collect();
         let found = cluster.get_each(&wanted).await?;
         let mut definitions = Vec::new();
-        for ((object, reference), live) in recorded.objects.into_iter().zip(references).zip(found) {
+        for ((object, reference), live) in recorded.entries.into_iter().zip(references).zip(found) {
             let live = match live {
                 Err(deployer::Error::NoSuchKind(_)) => None,
                 Err(deployer::Error::Forbidden { .. }) => {
@@ -214,13 +215,13 @@ impl Withdrawal {
 
     /// Everything that goes, in its order.
     pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
-        let objects = self.objects.iter().map(RecordedObject::reference);
+        let objects = self.objects.iter().map(Entry::reference);
         let callers = self.callers.iter().map(Object::reference);
         callers.cloned().chain(objects)
     }
 
     /// The objects that go at the same time.
-    pub(crate) fn at(&self, departure: Departure) -> BTreeMap<ObjectRef, RecordedObject> {
+    pub(crate) fn at(&self, departure: Departure) -> BTreeMap<ObjectRef, Entry> {
         let objects = self
             .objects
             .iter()
@@ -228,9 +229,10 @@ impl Withdrawal {
         objects.map(|it| (it.reference(), it.clone())).collect()
     }
 
-    /// Whether Services go, so that something may call them.
+    /// Whether Services of parts go, so that something may call them. An operator's serves its metrics alone.
     pub(crate) fn has_services(&self) -> bool {
-        self.recorded.objects.iter().any(RecordedObject::is_service)
+        let mut entries = self.recorded.entries.iter();
+        entries.any(|it| it.part.is_some() && it.is_service())
     }
 
     /// What calls one of the Services that go, whoever made it.
@@ -256,7 +258,7 @@ impl Withdrawal {
         let services = webhooks.map(|webhook| &webhook["clientConfig"]["service"]);
         let mut called = services.chain([&value["spec"]["service"]]);
         called.any(|service| {
-            let mut recorded = self.recorded.objects.iter();
+            let mut recorded = self.recorded.entries.iter();
             recorded.any(|object| {
                 object.is_service()
                     && service["name"] == object.name.as_str()
@@ -280,7 +282,7 @@ pub(crate) enum Departure {
 }
 
 impl Departure {
-    pub(crate) fn of(object: &RecordedObject) -> Self {
+    pub(crate) fn of(object: &Entry) -> Self {
         match object.stage {
             _ if intercepts(&object.reference()) => Self::Interceptor,
             Stage::Resource => Self::Resource,
@@ -316,7 +318,7 @@ fn is_converted(definition: &Object) -> bool {
 }
 
 /// Why an object stays, if that is known before anything goes.
-pub(crate) fn stays(object: &RecordedObject, live: &Object) -> Option<String> {
+pub(crate) fn stays(object: &Entry, live: &Object) -> Option<String> {
     let what = live.reference();
     match object.stage {
         Stage::Space if !live.annotations().contains_key(v::CREATED) => {
@@ -346,9 +348,9 @@ pub(crate) fn without_marks(live: &Object) -> Value {
 mod tests {
     use super::*;
 
-    fn recorded(stage: Stage, api_version: &str, kind: &str, name: &str) -> RecordedObject {
-        RecordedObject {
-            set: "main".parse().unwrap(),
+    fn recorded(stage: Stage, api_version: &str, kind: &str, name: &str) -> Entry {
+        Entry {
+            part: Some("main".parse().unwrap()),
             stage,
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
@@ -429,9 +431,9 @@ mod tests {
     #[test]
     fn whoever_made_it_what_calls_a_service_that_goes_is_found() {
         let withdrawal = Withdrawal {
-            recorded: CarriedRecord {
-                objects: vec![recorded(Stage::Data, "v1", "Service", "web")],
-                ..CarriedRecord::default()
+            recorded: Inventory {
+                entries: vec![recorded(Stage::Data, "v1", "Service", "web")],
+                ..Inventory::default()
             },
             ..Withdrawal::default()
         };

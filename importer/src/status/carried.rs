@@ -3,8 +3,8 @@
 use deployer::{Cluster, Object, ObjectRef, Settled, settled};
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
-use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
+use crate::model::inventory::Inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::release::RecordedRelease;
 use crate::model::sight::{Hidden, Sight};
@@ -65,11 +65,15 @@ impl Carrying<'_> {
     }
 
     async fn judged(&self, cluster: &Cluster) -> Result<Judged, Error> {
-        let recorded = CarriedRecord::read(cluster, self.solution, &self.space.namespace).await?;
-        let workloads = recorded.objects.iter().filter(|it| it.is_running());
-        let workloads = workloads.map(|it| Workload {
-            object: it.reference(),
-            strategy: strategy(self.spec, it.set.as_str()),
+        let recorded = Inventory::read(cluster, self.solution, &self.space.namespace).await?;
+        let workloads = recorded.entries.iter().filter(|it| it.is_running());
+        // The operator is looked at by itself.
+        let workloads = workloads.filter_map(|it| {
+            let part = it.part.as_ref()?;
+            Some(Workload {
+                object: it.reference(),
+                strategy: strategy(self.spec, part.as_str()),
+            })
         });
         let mut workloads: Vec<Workload> = workloads.collect();
         let mut changed = Vec::new();

@@ -7,8 +7,8 @@ use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace};
 use serde_json::{Value, json};
 
-use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
+use crate::model::inventory::Inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::owner::look;
 use crate::model::state::ClusterState;
@@ -130,7 +130,7 @@ async fn is_carried(
     let (Some(place), Some(solution)) = (place, solution) else {
         return Ok(false);
     };
-    let carried = CarriedRecord::look(cluster, &solution, &place.namespace).await?;
+    let carried = Inventory::look(cluster, &solution, &place.namespace).await?;
     Ok(carried.find(space.reference()).is_some())
 }
 

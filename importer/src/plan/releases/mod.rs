@@ -210,7 +210,11 @@ impl Releasing<'_> {
         let parts = carried::parts(self.asked.accepted);
         let needed = carried::with_needs(&chart.release.needs, &parts);
         let of_sets = self.carried.iter();
-        let of_sets = of_sets.filter(|it| needed.contains(it.set.as_str()));
+        let is_needed = |it: &Carried| {
+            let part = it.part.as_ref();
+            part.is_some_and(|part| needed.contains(part.as_str()))
+        };
+        let of_sets = of_sets.filter(|it| is_needed(it));
         let of_charts = earlier.iter();
         let of_charts = of_charts.filter(|it| needed.contains(it.recorded.name.as_str()));
         let of_charts = of_charts.flat_map(|it| &it.objects);

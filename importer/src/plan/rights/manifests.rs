@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use validator::Accepted;
 use validator::rules::RoleName;
 
-use crate::model::carried::RecordedObject;
 use crate::model::cleanup;
 use crate::model::error::Error;
+use crate::model::inventory::Entry;
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::request::{Goal, Target};
 use crate::model::stage::Stage;
@@ -315,9 +315,9 @@ impl<'a> Wanted<'a> {
 
     /// These as they are recorded. A namespace of the release's own may have yet to be made, and then no role can lie in
     /// it; and that of the environment may be any.
-    fn recorded(&self, carried: &[Carried]) -> Vec<RecordedObject> {
+    fn recorded(&self, carried: &[Carried]) -> Vec<Entry> {
         let kinds = Kinds::new(self.definitions());
-        let mut recorded = carried::record(carried, &kinds).objects;
+        let mut recorded = carried::record(carried, &kinds).entries;
         let here = self.namespace();
         for object in &mut recorded {
             object.namespace = object
@@ -329,14 +329,19 @@ impl<'a> Wanted<'a> {
     }
 
     /// What goes on running of what is carried. Who has no right beyond one namespace sees what runs there.
-    fn workloads(&self) -> Result<Vec<RecordedObject>, Error> {
+    fn workloads(&self) -> Result<Vec<Entry>, Error> {
         let mut carried = self.all_carried()?;
         if let Within::Namespace(namespace) = &self.within {
             carried.retain(|it| it.object.namespace() == Some(namespace.as_str()));
         }
         let removing = self.removing();
         let workloads = self.recorded(&carried).into_iter();
-        let workloads = workloads.filter(|it| it.is_running() && !removing.contains(&&it.set));
+        let stays = |it: &Entry| {
+            !it.part
+                .as_ref()
+                .is_some_and(|part| removing.contains(&part))
+        };
+        let workloads = workloads.filter(|it| it.is_running() && stays(it));
         Ok(workloads.collect())
     }
 
@@ -378,10 +383,10 @@ impl<'a> Wanted<'a> {
     }
 
     /// What is applied before the version is removed.
-    fn add_cleanup(&self, recorded: &[RecordedObject], needs: &mut Needs) {
+    fn add_cleanup(&self, recorded: &[Entry], needs: &mut Needs) {
         let names = self.removing();
-        let applied = recorded.iter().filter(|it| names.contains(&&it.set));
-        let mut applied = applied.peekable();
+        let is_applied = |it: &&Entry| it.part.as_ref().is_some_and(|part| names.contains(&part));
+        let mut applied = recorded.iter().filter(is_applied).peekable();
         if applied.peek().is_none() {
             return;
         }
@@ -529,7 +534,7 @@ impl<'a> Wanted<'a> {
                 needs.own();
                 if let Some(archive) = self.archive.filter(|it| it.manifest().spec.carries()) {
                     let solution = archive.statement().predicate.id.name();
-                    needs.record(&model::carried::reference(solution, namespace));
+                    needs.record(&model::inventory::reference(solution, namespace));
                 }
             }
         }

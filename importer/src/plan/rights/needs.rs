@@ -6,10 +6,8 @@ use deployer::{Access, Object, ObjectRef, ServedKind};
 use schemas::KubernetesName;
 use serde_json::Value;
 
-use crate::model::carried::RecordedObject;
-use crate::model::inventory::{
-    NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads,
-};
+use crate::model::inventory::Entry;
+use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
 use crate::plan::uses;
@@ -197,7 +195,7 @@ impl Needs {
     }
 
     /// Writing the objects that a deployment carries as they are, and removing them.
-    pub(crate) fn carried<'a>(&mut self, objects: impl Iterator<Item = &'a RecordedObject>) {
+    pub(crate) fn carried<'a>(&mut self, objects: impl Iterator<Item = &'a Entry>) {
         for object in objects {
             self.recorded(&PUT, object);
             self.recorded(&REMOVE, object);
@@ -235,20 +233,24 @@ impl Needs {
         self.everywhere(&["list"], "discovery.k8s.io", "endpointslices", None);
     }
 
-    /// Removing what a deployment carries as it is, and what calls it.
-    pub(crate) fn withdrawn<'a>(&mut self, objects: impl Iterator<Item = &'a RecordedObject>) {
+    /// Removing the objects of a deployment; and what calls those of its parts, with what is recorded of them.
+    pub(crate) fn withdrawn<'a>(&mut self, objects: impl Iterator<Item = &'a Entry>) {
+        let mut has_parts = false;
         for object in objects {
             self.recorded(&REMOVE, object);
             if object.stage == Stage::Space {
                 self.unmarked(object);
             }
+            has_parts |= object.part.is_some();
         }
-        self.callers();
-        self.of_records(&REMOVE, CORE, "configmaps");
+        if has_parts {
+            self.callers();
+            self.of_records(&REMOVE, CORE, "configmaps");
+        }
     }
 
     /// Taking the marks off a namespace that stays.
-    pub(crate) fn unmarked(&mut self, space: &RecordedObject) {
+    pub(crate) fn unmarked(&mut self, space: &Entry) {
         self.recorded(&["get", "patch"], space);
     }
 
@@ -283,13 +285,13 @@ impl Needs {
     }
 
     /// Seeing how the workloads stand that a deployment carries as they are.
-    pub(crate) fn standing<'a>(&mut self, workloads: impl Iterator<Item = &'a RecordedObject>) {
+    pub(crate) fn standing<'a>(&mut self, workloads: impl Iterator<Item = &'a Entry>) {
         for workload in workloads {
             self.recorded(&["get"], workload);
         }
     }
 
-    fn recorded(&mut self, verbs: &[&str], recorded: &RecordedObject) {
+    fn recorded(&mut self, verbs: &[&str], recorded: &Entry) {
         let object = recorded.reference();
         let (group, resource) = (&object.gvk.group, &recorded.resource);
         let namespace = object.namespace.as_deref();

@@ -1,0 +1,29 @@
+//! Where a registry has the images of objects that are carried as they are.
+
+use registry::{Reference, RegistryAddress, Repository};
+use schemas::{Digest, ImagePlace, SolutionName, Tag, Version};
+
+use crate::model::error::Error;
+
+/// Hex digits of a digest in the tag that holds an image.
+const HELD: usize = 12;
+
+/// Where an image of carried objects lies: no version is part of the repository, so that an upgrade leaves pods running
+/// whose image is the same. The tag holds it there for its version: registries collect what has none. What refers to an
+/// image has the tag there that clients look for.
+pub(crate) fn image_place(
+    registry: &RegistryAddress,
+    (solution, version): (&SolutionName, &Version),
+    (ImagePlace { name, tag }, digest): (&ImagePlace, Digest),
+) -> Result<(Repository, Reference), Error> {
+    let repository = registry.repository(&format!("{solution}/{name}"))?;
+    if tag.subject().is_some() {
+        return Ok((repository, Reference::Tag(tag.clone())));
+    }
+    let mut hex = digest.hex();
+    hex.truncate(HELD);
+    let tag: Tag = format!("{version}-{hex}")
+        .parse()
+        .expect("a version, which is part of a DNS label, and hex digits are a tag");
+    Ok((repository, Reference::Tag(tag)))
+}

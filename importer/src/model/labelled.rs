@@ -1,0 +1,185 @@
+//! What labels find: CRDs and their objects, and an operator's objects where no inventory names them.
+
+use deployer::{Cluster, Gvk, Object, Scope, Selector};
+use manifests::Kinds;
+use schemas::{Namespace, SolutionName};
+
+use crate::model::authority::Authority;
+use crate::model::config_map;
+use crate::model::error::Error;
+use crate::model::inventory::{self, Entry, Inventory};
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::look;
+use crate::model::stage::Stage;
+use crate::model::vocabulary as v;
+
+/// The kind that tells Prometheus what to collect. Not every cluster has it.
+pub(crate) fn service_monitor() -> Gvk {
+    Gvk::new("monitoring.coreos.com/v1", "ServiceMonitor")
+}
+
+/// The namespaced kinds of an operator's objects.
+pub(crate) fn namespaced_kinds() -> Vec<Gvk> {
+    vec![
+        service_monitor(),
+        Gvk::new("v1", "Service"),
+        Gvk::new("apps/v1", "Deployment"),
+        Gvk::new("v1", "ConfigMap"),
+        Gvk::new("rbac.authorization.k8s.io/v1", "RoleBinding"),
+        Gvk::new("rbac.authorization.k8s.io/v1", "Role"),
+        Gvk::new("v1", "ServiceAccount"),
+    ]
+}
+
+/// The cluster-scoped kinds of an operator's objects.
+pub(crate) fn cluster_kinds() -> Vec<Gvk> {
+    vec![
+        Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+        Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRole"),
+    ]
+}
+
+/// The kinds of what runs, and of what keeps data: it goes with a namespace.
+pub(crate) fn workloads() -> Vec<Gvk> {
+    vec![
+        Gvk::new("apps/v1", "Deployment"),
+        Gvk::new("apps/v1", "StatefulSet"),
+        Gvk::new("apps/v1", "DaemonSet"),
+        Gvk::new("batch/v1", "CronJob"),
+        Gvk::new("batch/v1", "Job"),
+        Gvk::new("v1", "Pod"),
+        Gvk::new("v1", "PersistentVolumeClaim"),
+    ]
+}
+
+/// The kinds of what somebody may need that a namespace could still have, once what was carried into it is gone.
+pub(crate) const NEEDED: [&str; 5] = [
+    "Pod",
+    "PersistentVolumeClaim",
+    "Secret",
+    "ConfigMap",
+    "Service",
+];
+
+/// The CRDs with these labels.
+pub(crate) async fn crds(cluster: &Cluster, labels: &Selector) -> Result<Vec<Object>, Error> {
+    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    Ok(cluster.list(&definitions, None, Some(labels)).await?)
+}
+
+/// The kind of a CRD's objects, in a version that is served.
+pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
+    let spec = &crd.as_value()["spec"];
+    let group = spec["group"].as_str()?;
+    let kind = spec["names"]["kind"].as_str()?;
+    let versions = spec["versions"].as_array();
+    let served = versions
+        .into_iter()
+        .flatten()
+        .find(|version| version["served"] == true)?;
+    let version = served["name"].as_str()?;
+    Some(Gvk::new(&format!("{group}/{version}"), kind))
+}
+
+/// The objects of a CRD, in all namespaces. Refused where none can be listed.
+pub(crate) async fn custom_resources(
+    cluster: &Cluster,
+    crd: &Object,
+) -> Result<Vec<Object>, Error> {
+    let nothing = || Obstacle::ServesNothing(crd.reference().to_string());
+    let kind = served_kind(crd).ok_or_else(nothing)?;
+    Ok(cluster.list(&kind, None, None).await?)
+}
+
+/// A Solution in a namespace, and with whose rights it is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) authority: &'a Authority,
+    pub(crate) solution: &'a SolutionName,
+    pub(crate) namespace: &'a Namespace,
+}
+
+impl Place<'_> {
+    /// Returns which objects the Solution has here. Inventories of the time before records named their format do not name the
+    /// operator's, and the administrator of a namespace keeps none: then labels tell, if it `is_deployed`. What this user may
+    /// not look for is left out: that they may is asked with all other rights.
+    pub(crate) async fn inventory(&self, is_deployed: bool) -> Result<Inventory, Error> {
+        let live = match self.authority {
+            Authority::Cluster => {
+                let reference = inventory::reference(self.solution, self.namespace);
+                look(self.cluster, &reference).await?
+            }
+            Authority::Namespace(_) => None,
+        };
+        let mut inventory = Inventory::parse(live.as_ref())?;
+        if is_deployed && live.as_ref().is_none_or(config_map::is_former) {
+            let found = self.labelled().await?;
+            let own: Vec<Entry> = found.iter().map(Entry::of_operator).collect();
+            inventory.keep(&own);
+        }
+        Ok(inventory)
+    }
+
+    /// Returns the operator's objects by their labels, in the order to apply them. What is on its way out is among them.
+    async fn labelled(&self) -> Result<Vec<Object>, Error> {
+        let mut found = Vec::new();
+        for scope in self.scopes() {
+            for kind in &scope.kinds {
+                let kinds = vec![kind.clone()];
+                let scope = Scope {
+                    kinds,
+                    ..scope.clone()
+                };
+                match self.cluster.ours(&scope).await {
+                    Err(deployer::Error::Forbidden { .. }) => {}
+                    all => found.extend(all?),
+                }
+            }
+        }
+        // A record says itself when it goes.
+        found.retain(|it| !it.labels().contains_key(v::RECORD));
+        // The kinds begin with those that need the others.
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Where an operator has objects, as far as that may be looked at.
+    fn scopes(&self) -> Vec<Scope> {
+        let ours = || Selector::label(v::SOLUTION, self.solution.as_str());
+        let here = Scope {
+            kinds: namespaced_kinds(),
+            namespace: Some(self.namespace.to_string()),
+            selector: ours(),
+        };
+        match self.authority {
+            Authority::Namespace(_) => vec![here],
+            Authority::Cluster => vec![
+                here,
+                Scope {
+                    kinds: cluster_kinds(),
+                    namespace: None,
+                    selector: ours().and(v::NAMESPACE, self.namespace.as_str()),
+                },
+            ],
+        }
+    }
+}
+
+impl Entry {
+    /// An object of an operator that is there.
+    fn of_operator(live: &Object) -> Self {
+        let (kind, kinds) = (live.gvk(), Kinds::default());
+        Self {
+            part: None,
+            stage: Stage::of(live, &kinds),
+            api_version: kind.api_version(),
+            kind: kind.kind.clone(),
+            resource: kinds.resource(&kind.group, &kind.kind),
+            namespace: live.namespace().map(str::to_owned),
+            name: live.name().to_owned(),
+            inputs: None,
+            uid: live.uid().map(str::to_owned),
+        }
+    }
+}

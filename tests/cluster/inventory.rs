@@ -1,0 +1,109 @@
+//! The inventory names the operator's objects: what others label as the Solution's is nobody's, and what was recorded before
+//! records named their format is read and replaced.
+
+use serde_json::{Value, json};
+
+use crate::site::{Site, difference, eventually};
+
+const RECORDS: &str = "metalk8s-solutions";
+const INVENTORY: &str = "configmap/carried.tenant.example";
+const INTO: [&str; 4] = ["-e", "tenant", "--pull-secret", "login"];
+const LABEL: &str = "solutions.metalk8s.scality.com/solution=example";
+
+/// The entries of the inventory that are the operator's, by kind.
+fn entries(site: &Site) -> Vec<(String, String)> {
+    let content = site.field(RECORDS, INVENTORY, "{.data.content\\.json}");
+    let inventory: Value = serde_json::from_str(&content).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let entries = inventory["entries"].as_array().unwrap().iter();
+    assert!(entries.clone().all(|it| it.get("part").is_none()));
+    entries
+        .map(|it| (text(&it["kind"]), text(&it["uid"])))
+        .collect()
+}
+
+/// Makes an object, and gives it the Solution's label.
+fn labelled(site: &Site, object: &str, create: &[&str]) {
+    site.kubectl("tenant", create).success();
+    site.kubectl("tenant", &["label", object, LABEL]).success();
+}
+
+#[test]
+fn what_a_tenant_labels_is_not_the_operators() {
+    let site = Site::new("labelled");
+    site.environment("tenant");
+    site.import("1.0.0.iso", &INTO).success();
+    let create = ["create", "configmap", "mine"];
+    labelled(&site, "configmap/mine", &create);
+    site.import("1.1.0.iso", &INTO).success();
+    site.solution(&["undeploy", "example", "-e", "tenant"])
+        .success();
+    site.field("tenant", "configmap/mine", "{.metadata.uid}");
+}
+
+#[test]
+fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
+    let site = Site::new("made-anew");
+    site.environment("tenant");
+    site.import("1.0.0.iso", &INTO).success();
+    let role = "role/example-operator";
+    site.kubectl("tenant", &["delete", role]).success();
+    let create = [
+        "create",
+        "role",
+        "example-operator",
+        "--verb=get",
+        "--resource=pods",
+    ];
+    labelled(&site, role, &create);
+    let refused = site.import("1.1.0.iso", &INTO).failure(1);
+    let words =
+        "Role tenant/example-operator has the labels of example, but is not what was applied";
+    assert!(refused.contains(words), "{refused}");
+    let undone = site.solution(&["undeploy", "example", "-e", "tenant"]);
+    let words = "Role tenant/example-operator stays: it is not what was applied";
+    assert!(undone.success().contains(words));
+    assert!(site.field("tenant", role, "{.rules}").contains("pods"));
+}
+
+/// Rewrites a record as it was before records named their format.
+fn make_former(site: &Site, map: &str, key: &str) {
+    let content = site.field(RECORDS, map, "{.data.content\\.json}");
+    let data = json!({ "format": null, "content.json": null, key: content });
+    let patch = format!("--patch={}", json!({ "data": data }));
+    site.kubectl(RECORDS, &["patch", map, "--type=merge", &patch])
+        .success();
+}
+
+#[test]
+fn records_of_the_time_before_formats_are_read_and_replaced() {
+    let site = Site::new("former");
+    site.environment("tenant");
+    let empty = site.everything("tenant");
+    site.import("1.0.0.iso", &INTO).success();
+    let before = entries(&site);
+    assert!(before.iter().all(|(_, uid)| !uid.is_empty()), "{before:?}");
+    make_former(&site, "configmap/namespace-tenant", "namespace.json");
+    make_former(&site, "configmap/solution-example-1.0.0", "record.json");
+    site.kubectl(RECORDS, &["delete", INVENTORY]).success();
+    site.solution(&["status"]).success();
+
+    site.import("1.1.0.iso", &INTO).success();
+    let format = |map: &str| site.field(RECORDS, map, "{.data.format}");
+    assert_eq!(format("configmap/namespace-tenant"), "2");
+    assert_eq!(format(INVENTORY), "2");
+    let same = |kind: &str| {
+        let find = |all: &[(String, String)]| all.iter().find(|it| it.0 == kind).cloned();
+        assert_eq!(find(&entries(&site)), find(&before), "{kind}");
+    };
+    ["Deployment", "ServiceAccount", "Role"]
+        .iter()
+        .for_each(|it| same(it));
+    site.solution(&["undeploy", "example", "-e", "tenant"])
+        .success();
+    eventually("nothing of the operator is left", || {
+        difference(&empty, &site.everything("tenant"))
+            .is_empty()
+            .then_some(())
+    });
+}
