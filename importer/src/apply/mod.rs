@@ -11,6 +11,7 @@ pub(crate) mod delete;
 mod deploy;
 pub(crate) mod environment;
 mod handover;
+mod idle;
 mod journal;
 mod leased;
 pub(crate) mod lifecycle;
@@ -43,6 +44,8 @@ use crate::model::obstacle::Obstacle;
 use crate::model::pushed::Pushed;
 use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
 use crate::model::request::{Asked, ForgetSigners};
+use crate::model::signers::Memory;
+use crate::model::state::ClusterState;
 use crate::plan::Ready;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
@@ -106,6 +109,10 @@ impl Ready<'_> {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
+        if self.stands(cluster).await? {
+            self.outlast(cluster).await?;
+            return Ok(self.receipt(&report, Done::default()));
+        }
         let decide = async || {
             let decided = self.decide_again(cluster).await?;
             let subject = self.subject(&decided);
@@ -181,18 +188,22 @@ impl Ready<'_> {
 
     /// Remembers who signed, before there is a version that they signed.
     async fn remember(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
+        match self.memory(&decided.state) {
+            Some(memory) => leased.keep(memory.to_object()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns what is to be remembered of signers, if that is something else than now.
+    fn memory(&self, state: &ClusterState) -> Option<Memory> {
         let Asked {
             record, request, ..
         } = &self.asked;
-        let state = &decided.state;
         if state.has_archive(record) && request.allowed.forget == ForgetSigners::Refuse {
-            return Ok(());
+            return None;
         }
         let memory = state.signers.after(record, request.allowed);
-        if memory == state.signers {
-            return Ok(());
-        }
-        leased.keep(memory.to_object()).await
+        (memory != state.signers).then_some(memory)
     }
 
     async fn activate(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {

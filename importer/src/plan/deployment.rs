@@ -157,6 +157,16 @@ impl Deployment {
         own.any(|it| it.reference().is_same_object(object))
     }
 
+    /// Whether its objects are recorded as they are to be, and none is made anew, removed or left to Helm.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        self.coming().is_none()
+            && self.inventory == self.inventory_before
+            && !self.releases.changes()
+            && [&self.stale, &self.replaced, &self.stopped]
+                .iter()
+                .all(|objects| objects.is_empty())
+    }
+
     /// The labels of the namespace that this version needs, and what stands there before.
     pub(crate) fn labels(&self) -> Labels {
         let standing = self.standing.iter().map(|it| &it.labels);

@@ -49,6 +49,11 @@ impl Unchanged {
         }
     }
 
+    /// Whether so many objects were tried, and nothing of any is to be changed.
+    pub(crate) fn is_all_of(&self, tried: usize) -> bool {
+        self.0.len() == tried
+    }
+
     /// Whether an object is still stored as it was when nothing of it was to be changed.
     pub(crate) fn has(&self, live: &Object) -> bool {
         let tried = live.uid().and_then(|uid| self.0.get(uid));

@@ -1,0 +1,103 @@
+//! An import that finds everything as it is to be writes nothing, and so takes no Lease and decides nothing a second time.
+
+use deployer::{Cluster, ObjectRef, Settled, settled};
+use serde_json::Value;
+
+use crate::apply::environment;
+use crate::model::authority::Authority;
+use crate::model::config_map;
+use crate::model::error::Error;
+use crate::model::inventory::Entry;
+use crate::model::receipt::Receipts;
+use crate::model::record;
+use crate::model::stage::intercepts;
+use crate::model::vocabulary as v;
+use crate::plan::Ready;
+use crate::plan::deployment::Deployment;
+
+impl Ready<'_> {
+    /// Whether everything is as it is to be, and works. As long as something does not, there may be more to do than to wait.
+    pub(crate) async fn stands(&self, cluster: &Cluster) -> Result<bool, Error> {
+        if !self.changes_nothing()? || !self.is_told(cluster).await? {
+            return Ok(false);
+        }
+        // A change that is incomplete may be completed by this one.
+        if !Receipts::incomplete(cluster).await?.all.is_empty() {
+            return Ok(false);
+        }
+        match &self.decision.deployment {
+            Some(deployment) => works(deployment, cluster).await,
+            None => Ok(true),
+        }
+    }
+
+    /// Whether no record, object or release would be another one.
+    fn changes_nothing(&self) -> Result<bool, Error> {
+        let decision = &self.decision;
+        let state = &decision.state;
+        let is_same = self.is_done()
+            && self.asked.request.authority == Authority::Cluster
+            && self.memory(state).is_none()
+            && self.summary.migrations.is_empty()
+            && decision.deployment.as_ref().is_none_or(|deployment| {
+                let place = state.namespace(&deployment.namespace);
+                place == Some(&deployment.place) && deployment.changes_nothing()
+            });
+        Ok(is_same && self.unchanged.is_all_of(decision.tried(&self.asked)?.len()))
+    }
+
+    /// Whether upstream's ConfigMaps say what the records say.
+    async fn is_told(&self, cluster: &Cluster) -> Result<bool, Error> {
+        let state = &self.decision.state;
+        let projection = record::projection(&state.records, &state.active);
+        let available = config_map::reference(v::AVAILABLE);
+        let mut told = vec![(available, projection)];
+        if let Some(Deployment { place, .. }) = &self.decision.deployment {
+            let namespace = place.namespace.as_str();
+            let name = v::ENVIRONMENT_CONFIG;
+            let reference = ObjectRef::namespaced("v1", "ConfigMap", namespace, name);
+            let config = environment::config(&place.namespace, &place.versions());
+            told.push((reference, config));
+        }
+        let references: Vec<&ObjectRef> = told.iter().map(|(reference, _)| reference).collect();
+        let live = cluster.get_all(&references).await?.into_iter();
+        let data = |object: &Value| object["data"].as_object().cloned().unwrap_or_default();
+        let mut both = told.iter().zip(live);
+        Ok(both.all(|((_, wanted), live)| {
+            live.is_some_and(|live| data(live.as_value()) == data(wanted))
+        }))
+    }
+
+    /// Waits until the operator has been ready for long enough to be believed.
+    pub(crate) async fn outlast(&self, cluster: &Cluster) -> Result<(), Error> {
+        let deployment = self.decision.deployment.as_ref();
+        let operator = deployment.and_then(|it| Some((it, it.operator.as_ref()?)));
+        let Some((deployment, operator)) = operator else {
+            return Ok(());
+        };
+        let (namespace, wait) = (deployment.namespace.as_str(), self.asked.request.wait);
+        Ok(cluster
+            .wait_rollout(namespace, operator, wait, &|_| ())
+            .await?)
+    }
+}
+
+/// Whether what a deployment runs is ready.
+async fn works(deployment: &Deployment, cluster: &Cluster) -> Result<bool, Error> {
+    if let Some(operator) = &deployment.operator {
+        let namespace = deployment.namespace.as_str();
+        let state = cluster.rollout_state(namespace, operator).await?;
+        if state.is_none_or(|(_, state)| state.awaited.is_some()) {
+            return Ok(false);
+        }
+    }
+    let entries = deployment.inventory.entries.iter();
+    // What runs once may be gone, and what calls Services stands by itself.
+    let stays = |it: &&Entry| it.part.is_some() && it.is_awaited() && it.inputs.is_none();
+    let awaited = entries.filter(stays).map(Entry::reference);
+    let awaited: Vec<ObjectRef> = awaited.filter(|it| !intercepts(it)).collect();
+    let awaited: Vec<&ObjectRef> = awaited.iter().collect();
+    let live = cluster.get_all(&awaited).await?;
+    let is_ready = |live| settled(live) == Settled::Ready;
+    Ok(live.iter().all(|live| live.as_ref().is_some_and(is_ready)))
+}
