@@ -70,14 +70,14 @@ fn without_identity(mut object: Value) -> Value {
         object["spec"]["selector"].take();
         object["spec"]["template"]["metadata"]["labels"].take();
     }
-    // The list of what is carried has it too.
-    if let Some(list) = object.pointer_mut("/data/content.json") {
-        let mut objects: Value = serde_json::from_str(list.as_str().unwrap()).unwrap();
-        for recorded in objects["objects"].as_array_mut().unwrap() {
-            let uid = recorded.get_mut("uid").map(Value::take);
-            assert!(uid.is_none_or(|uid| uid.is_string()), "{recorded}");
+    // An inventory has it too.
+    if let Some(content) = object.pointer_mut("/data/content.json") {
+        let mut record: Value = serde_json::from_str(content.as_str().unwrap()).unwrap();
+        for entry in record["entries"].as_array_mut().into_iter().flatten() {
+            let uid = entry.get_mut("uid").map(Value::take);
+            assert!(uid.is_none_or(|uid| uid.is_string()), "{entry}");
         }
-        *list = objects.to_string().into();
+        *content = record.to_string().into();
     }
     object
 }

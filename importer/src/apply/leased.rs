@@ -22,7 +22,7 @@ use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::record::{self, Record};
 use crate::model::release::RecordedRelease;
 use crate::model::stage::intercepts;
-use crate::model::state::ClusterState;
+use crate::model::state::{ClusterState, active, maps};
 use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
 use crate::plan::login;
@@ -356,18 +356,18 @@ impl Leased<'_> {
         Ok(())
     }
 
-    /// Rewrites upstream's ConfigMap from what the records say now.
-    pub(crate) async fn project(&mut self) -> Result<(), Error> {
-        self.project_without(&[]).await
+    /// Rewrites upstream's ConfigMap from these records, and the CRDs as they are now.
+    pub(crate) async fn project(&mut self, records: &[Record]) -> Result<(), Error> {
+        let active = active(self.cluster).await?;
+        self.keep(record::projection(records, &active)).await
     }
 
-    /// The same as if these versions were gone.
+    /// The same from the records as they are now, as if these versions were gone.
     pub(crate) async fn project_without(&mut self, versions: &[Record]) -> Result<(), Error> {
-        let mut state = ClusterState::read(self.cluster).await?;
+        let mut state = ClusterState::of_records(&maps(self.cluster).await?)?;
         let going = |record: &Record| versions.iter().any(|going| going.id() == record.id());
         state.records.retain(|record| !going(record));
-        let projection = record::projection(&state.records, &state.active);
-        self.keep(projection).await
+        self.project(&state.records).await
     }
 }
 

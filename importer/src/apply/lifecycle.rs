@@ -554,7 +554,7 @@ pub async fn deactivate(
         definitions
             .remove(leased, solution, change.deadline)
             .await?;
-        leased.project().await
+        leased.project_without(&[]).await
     };
     let about = |state: &ClusterState| {
         let active = state.active.get(solution);

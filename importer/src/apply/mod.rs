@@ -177,13 +177,14 @@ impl Ready<'_> {
         let earlier = decided.state.record(&record.name, &record.version);
         if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
             leased.keep(record.to_object()).await?;
-            leased.project().await?;
         }
         self.activate(decided, leased).await?;
-        if let Some(deployment) = &decided.deployment {
-            self.deploy(deployment, leased).await?;
+        // Nothing below changes what is listed.
+        leased.project(&decided.state.records_with(record)).await?;
+        match &decided.deployment {
+            Some(deployment) => self.deploy(deployment, leased).await,
+            None => Ok(()),
         }
-        leased.project().await
     }
 
     /// Remembers who signed, before there is a version that they signed.

@@ -43,7 +43,7 @@ impl ClusterState {
         };
         let records = of("version").map(Record::from_object);
         let mut records = records.collect::<Result<Vec<_>, _>>()?;
-        records.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        sort(&mut records);
         let namespaces = of("namespace").map(NamespaceRecord::from_object);
         let mut namespaces = namespaces.collect::<Result<Vec<_>, _>>()?;
         let place = |space: &NamespaceRecord| (space.environment.clone(), space.namespace.clone());
@@ -82,6 +82,15 @@ impl ClusterState {
         self.records
             .iter()
             .find(|record| record.name == *name && record.version == *version)
+    }
+
+    /// All records once this one is among them.
+    pub(crate) fn records_with(&self, record: &Record) -> Vec<Record> {
+        let mut records = self.records.clone();
+        records.retain(|known| known.id() != record.id());
+        records.push(record.clone());
+        sort(&mut records);
+        records
     }
 
     /// Whether this very archive, with a signer who counted then, was imported already: nothing new is trusted with it.
@@ -128,6 +137,10 @@ impl ClusterState {
             self.signers.of(solution),
         )
     }
+}
+
+fn sort(records: &mut [Record]) {
+    records.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
 }
 
 /// The records.

@@ -300,9 +300,7 @@ fn check_record(
     replace: Replace,
     obstacles: &mut Vec<Obstacle>,
 ) {
-    let mut all: Vec<Record> = state.records.clone();
-    all.retain(|known| (&known.name, &known.version) != (&record.name, &record.version));
-    all.push(record.clone());
+    let all = state.records_with(record);
     for (what, object) in [
         ("the record of this version", record.to_object()),
         (
