@@ -9,9 +9,11 @@ use std::fmt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Once};
 
 use fixtures::example::{Programs, Release};
 use serde_json::Value;
+use signal_hook::consts::SIGHUP;
 use tempfile::TempDir;
 
 /// What a program answered.
@@ -89,6 +91,15 @@ impl Answer {
 /// A directory with keys, sources and archives, in which the program runs without anything of the user's.
 pub(crate) struct Desk {
     directory: TempDir,
+}
+
+/// Has programs that are started from here end when their terminal is closed, also where the tests were started by `nohup`:
+/// a signal that is ignored stays so in every program that a process starts, and one that is handled does not.
+fn heed_hangups() {
+    static HEEDED: Once = Once::new();
+    HEEDED.call_once(|| {
+        signal_hook::flag::register(SIGHUP, Arc::default()).unwrap();
+    });
 }
 
 impl Desk {
@@ -183,6 +194,7 @@ impl Desk {
 
     /// The program, in this directory and with no environment of the user's.
     pub(crate) fn command(&self) -> Command {
+        heed_hangups();
         let mut command = Command::new(env!("CARGO_BIN_EXE_solution"));
         command
             .current_dir(self.directory.path())
