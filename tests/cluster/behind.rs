@@ -159,3 +159,33 @@ fn an_upgrade_by_hand_leaves_no_broken_pod_in_the_way() {
     assert!(told.contains("Pod prod/db-1 restarted"), "{told}");
     assert!(pods(&site).iter().all(|it| it.2));
 }
+
+/// Somebody has changed the set and gone back: a pod of the revision in between stays broken, and nothing of it was seen from
+/// here.
+#[test]
+fn a_way_back_by_hand_leaves_no_broken_pod_in_the_way() {
+    let site = site("behind-undone");
+    let spec = "  manifests: [{name: db, files: [db.yaml]}]\n";
+    let pack = |version: &str, command: &str| {
+        site.desk.write("1.0.0/db.yaml", set(command));
+        packed(&site, version, spec)
+    };
+    import(&site, &pack("1.0.0", WORKS)).success();
+    let works = pods(&site).remove(0).1;
+    let crash = r#"[{"op": "add", "path": "/spec/template/spec/containers/0/command",
+        "value": ["/bin/example-server", "--version"]}]"#;
+    let patch = ["patch", "statefulset/db", "--type=json", "--patch", crash];
+    site.kubectl("prod", &patch).success();
+    eventually("a pod is broken", || {
+        let mut pods = pods(&site).into_iter();
+        pods.any(|it| it.1 != works && !it.2).then_some(())
+    });
+    site.kubectl("prod", &["rollout", "undo", "statefulset/db"])
+        .success();
+    let next = pack("1.1.0", "[/bin/example-server]");
+    let done = accepting(&site, &next, &["--force-conflicts"]);
+    let told = done.stderr.clone();
+    done.success();
+    assert!(told.contains("Pod prod/db-1 deleted"), "{told}");
+    assert!(pods(&site).iter().all(|it| it.2));
+}

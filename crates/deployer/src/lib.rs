@@ -47,7 +47,6 @@ pub use rights::access::Access;
 pub use rights::grants::Grant;
 pub use rollout::Restart;
 pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
-pub use rollout::behind::Attempts;
 pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
 pub use settle::settled;

@@ -1,11 +1,9 @@
-//! Pods that a way back leaves behind: their `StatefulSet`s wait for them, and they never become ready, since they are of the
-//! version that failed. They are deleted while the way back is waited for: [`Cluster::clear_behind`] says which.
+//! Pods that a version which failed leaves behind: their `StatefulSet`s wait for them, and they never become ready. They are
+//! deleted while the sets are waited for, whoever took that version back: [`Cluster::clear_behind`] says which.
 //!
 //! [`Cluster::clear_behind`]: deployer::Cluster::clear_behind
 
-use std::collections::BTreeMap;
-
-use deployer::{Attempts, ObjectRef, Restart};
+use deployer::{ObjectRef, Restart};
 use tokio::time::{Instant, sleep};
 
 use crate::apply::leased::Leased;
@@ -13,31 +11,20 @@ use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::Event;
 
-/// The `StatefulSet`s that are looked at, and what is known of them.
+/// The `StatefulSet`s that are looked at.
 #[derive(Debug)]
 pub(crate) struct Behind {
     sets: Vec<ObjectRef>,
-    attempts: Attempts,
     found: bool,
 }
 
 impl Behind {
-    /// Of those among these objects that are `StatefulSet`s and may be taken back meanwhile.
-    pub(crate) fn watched<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>) -> Self {
-        Self::of(objects, Attempts::Seen(BTreeMap::new()))
-    }
-
-    /// Of those that are taken back.
-    pub(crate) fn taken_back<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>) -> Self {
-        Self::of(objects, Attempts::Any)
-    }
-
-    fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>, attempts: Attempts) -> Self {
+    /// Those among these objects.
+    pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>) -> Self {
         let objects = objects.into_iter();
         let is_set = |it: &&ObjectRef| it.gvk.group == "apps" && it.gvk.kind == "StatefulSet";
         Self {
             sets: objects.filter(is_set).cloned().collect(),
-            attempts,
             found: false,
         }
     }
@@ -58,7 +45,7 @@ impl Behind {
         if self.sets.is_empty() {
             return;
         }
-        let cleared = leased.cluster.clear_behind(&self.sets, &mut self.attempts);
+        let cleared = leased.cluster.clear_behind(&self.sets);
         // A look is a help: whoever waits for the way back says what is wrong.
         for (pod, restart) in cleared.await.unwrap_or_default() {
             self.found |= restart == Restart::Done;

@@ -11,6 +11,7 @@ use schemas::KubernetesName;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
 use crate::limits;
 use crate::model::cleanup;
@@ -355,7 +356,8 @@ pub(crate) async fn settle(
             let awaited = objects.iter().filter(|object| asks_nobody(object));
             let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
             let tell = |standing| (leased.tell)(Event::Standing(standing));
-            Ok(leased.cluster.wait_settled(&awaited, wait, &tell).await?)
+            let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
+            Ok(Behind::of(&awaited).during(leased, settled).await??)
         }
     }
 }

@@ -255,7 +255,7 @@ impl Ready<'_> {
         let tell = |standing| (leased.tell)(Event::Standing(standing));
         let awaited = before.awaited();
         let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
-        let mut behind = Behind::taken_back(&awaited);
+        let mut behind = Behind::of(&awaited);
         behind.during(leased, settled).await??;
         before.arm(leased, solution).await
     }

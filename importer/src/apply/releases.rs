@@ -142,7 +142,7 @@ impl Hand {
             Some(standing) => sent(cluster, &standing.newest, release).await?,
             None => Vec::new(),
         };
-        let mut behind = Behind::taken_back(objects.iter().map(Object::reference));
+        let mut behind = Behind::of(objects.iter().map(Object::reference));
         // Where Helm itself has begun to take it back, pods are behind already.
         behind.look(leased).await;
         let mut done = self
@@ -523,7 +523,7 @@ struct Watching {
 impl Watching {
     fn of(objects: Vec<ObjectRef>) -> Self {
         Self {
-            behind: Behind::watched(&objects),
+            behind: Behind::of(&objects),
             objects,
             told: Mutex::default(),
             began: Instant::now(),

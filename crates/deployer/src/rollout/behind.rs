@@ -1,8 +1,6 @@
-//! Pods that a `StatefulSet`'s way back leaves behind. Its controller replaces no pod that is not ready by one of another
-//! version before it has become ready, and so never one that was broken by the version that is given up
+//! Pods that a `StatefulSet` leaves behind on its way to another version. Its controller replaces no pod that is not ready by
+//! one of another version before it has become ready, and so never one that was broken by a version that is given up
 //! (kubernetes/kubernetes issue 67250).
-
-use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -12,36 +10,24 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::object::{Object, ObjectRef, condition};
 
-/// The revisions that `StatefulSet`s are known to have been on their way to, before they went back.
-#[derive(Debug)]
-pub enum Attempts {
-    /// Those that were seen, by the set's uid.
-    Seen(BTreeMap<String, BTreeSet<String>>),
-    /// Any: the sets are being taken back.
-    Any,
-}
-
 impl Cluster {
-    /// Notes to which revisions these `StatefulSet`s are on their way; and of those that have gone back from one, or on to
-    /// another, deletes its pods that are not ready, so that they are made anew. Returns these pods, and whether we may delete them.
+    /// Deletes those pods of these `StatefulSet`s that are not ready and of a revision that their set neither has nor is on its
+    /// way to, so that they are made anew. Returns these pods, and whether we may delete them.
     pub async fn clear_behind(
         &self,
         sets: &[ObjectRef],
-        attempts: &mut Attempts,
     ) -> Result<Vec<(ObjectRef, Restart)>, Error> {
         let sets: Vec<&ObjectRef> = sets.iter().collect();
         let mut cleared = Vec::new();
         for set in self.get_all(&sets).await?.into_iter().flatten() {
-            let Some(kept) = attempts.note(&set) else {
+            let Some(kept) = revisions(&set) else {
                 continue;
             };
             for pod in self.pods_of(&set, &set).await? {
                 let reference = pod.reference().clone();
                 let is_behind = |pod: &Value| {
                     let of_pod = revision_of(pod).as_str();
-                    let is_kept = |it| kept.iter().any(|kept| kept == it);
-                    let given_up = |it| !is_kept(it) && attempts.has(&set, it);
-                    !is_ready(pod) && of_pod.is_some_and(given_up)
+                    !is_ready(pod) && of_pod.is_some_and(|it| !kept.contains(&it))
                 };
                 if let Some(restart) = self.restart(pod, is_behind).await? {
                     cleared.push((reference, restart));
@@ -52,38 +38,17 @@ impl Cluster {
     }
 }
 
-impl Attempts {
-    /// Notes where a set is on its way to; the revisions that it has then. Of a set that is taken back, only once it is on no
-    /// way any more: where it was on its way to is what is given up.
-    fn note(&mut self, set: &Object) -> Option<[String; 2]> {
-        let value = set.as_value();
-        let status = &value["status"];
-        if status["observedGeneration"] != value["metadata"]["generation"] {
-            return None;
-        }
-        let [current, update] =
-            ["currentRevision", "updateRevision"].map(|field| status[field].as_str());
-        let (current, update) = (current?, update?);
-        if current != update {
-            let Self::Seen(seen) = self else {
-                return None;
-            };
-            let seen = seen.entry(set.uid()?.to_owned()).or_default();
-            seen.insert(update.to_owned());
-        }
-        Some([current.to_owned(), update.to_owned()])
+/// Returns the revision that a set has, and the one that it is on its way to; none where its controller has not seen it yet.
+fn revisions(set: &Object) -> Option<[&str; 2]> {
+    let value = set.as_value();
+    let status = &value["status"];
+    if status["observedGeneration"] != value["metadata"]["generation"] {
+        return None;
     }
-
-    /// Whether a set was on its way to a revision.
-    fn has(&self, set: &Object, revision: &str) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Seen(seen) => {
-                let seen = set.uid().and_then(|uid| seen.get(uid));
-                seen.is_some_and(|seen| seen.contains(revision))
-            }
-        }
-    }
+    Some([
+        status["currentRevision"].as_str()?,
+        status["updateRevision"].as_str()?,
+    ])
 }
 
 fn is_ready(pod: &Value) -> bool {
@@ -92,8 +57,6 @@ fn is_ready(pod: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use serde_json::json;
 
     use super::*;
@@ -116,14 +79,10 @@ mod tests {
         })
     }
 
-    /// What is deleted while the set is seen so, one after the other.
-    async fn deleted(mut attempts: Attempts, sets: Vec<Value>) -> Vec<String> {
-        let looks = sets.len();
-        let sets = Mutex::new(sets.into_iter());
+    /// The pods that are deleted of a set that is seen so.
+    async fn deleted(set: Value) -> Vec<String> {
         let (cluster, seen) = cluster(move |seen| match seen.path.split('?').next().unwrap() {
-            "/apis/apps/v1/namespaces/n/statefulsets/db" => {
-                Answer::json(200, &sets.lock().unwrap().next().unwrap())
-            }
+            "/apis/apps/v1/namespaces/n/statefulsets/db" => Answer::json(200, &set),
             "/api/v1/namespaces/n/pods" => {
                 let pods = [
                     pod("broken", "b", "set", "False"),
@@ -137,10 +96,7 @@ mod tests {
         })
         .await;
         let sets = [ObjectRef::namespaced("apps/v1", "StatefulSet", "n", "db")];
-        let mut cleared = Vec::new();
-        for _ in 0..looks {
-            cleared.extend(cluster.clear_behind(&sets, &mut attempts).await.unwrap());
-        }
+        let cleared = cluster.clear_behind(&sets).await.unwrap();
         let seen = seen.lock().unwrap();
         let deletes = seen.iter().filter(|seen| seen.method == "DELETE");
         assert_eq!(deletes.count(), cleared.len());
@@ -148,21 +104,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pod_is_deleted_that_the_way_back_leaves_behind() {
-        let seen = |sets: &[&Value]| {
-            let sets = sets.iter().map(|it| (*it).clone()).collect();
-            deleted(Attempts::Seen(BTreeMap::new()), sets)
-        };
-        let (there, back) = (set(2, "a", "b"), set(2, "a", "a"));
-        assert_eq!(seen(&[&there, &back]).await, ["broken"]);
-        assert_eq!(seen(&[&there, &set(2, "a", "c")]).await, ["broken"]);
-        // Not before the controller has seen it, not where it has never left, and not where it has arrived.
+    async fn a_broken_pod_is_deleted_that_is_of_no_revision_that_counts() {
+        // Taken back, and on to another one.
+        assert_eq!(deleted(set(2, "a", "a")).await, ["broken"]);
+        assert_eq!(deleted(set(2, "a", "c")).await, ["broken"]);
+        // On the way there, and once it has arrived; and not before the controller has seen it.
         let none: [&str; 0] = [];
-        assert_eq!(seen(&[&there, &set(3, "a", "a")]).await, none);
-        assert_eq!(seen(&[&back, &back]).await, none);
-        assert_eq!(seen(&[&there, &set(2, "b", "b")]).await, none);
-        // Of what is taken back it need not have been seen.
-        assert_eq!(deleted(Attempts::Any, vec![back]).await, ["broken"]);
-        assert_eq!(deleted(Attempts::Any, vec![there]).await, none);
+        assert_eq!(deleted(set(2, "a", "b")).await, none);
+        assert_eq!(deleted(set(3, "a", "a")).await, none);
+        assert_eq!(deleted(set(2, "b", "b")).await, ["former"]);
     }
 }
