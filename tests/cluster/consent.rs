@@ -87,7 +87,7 @@ fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     let record = site.field(
         "metalk8s-solutions",
         "configmap/namespace-consent",
-        "{.data.namespace\\.json}",
+        "{.data.content\\.json}",
     );
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
     let accepted = &record["solutions"]["example"]["accepted"];

@@ -226,8 +226,12 @@ impl Ready<'_> {
         } else {
             let seen = seen.filter(|seen| seen.uid.is_some());
             let recorded = seen.or_else(|| deployment.inventory_before.find(reference));
-            let written = written.get(reference).map(|uid| Recorded::This(uid));
-            written.unwrap_or_else(|| Recorded::of(recorded))
+            match (written.get(reference), recorded) {
+                (Some(uid), _) => Recorded::This(uid),
+                // The answer to its creation may have been lost.
+                (None, None) if deployment.is_own(reference) => Recorded::Some,
+                (None, recorded) => Recorded::of(recorded),
+            }
         };
         let evidence = Evidence {
             adopt: self.asked.request.allowed.adopt.objects,

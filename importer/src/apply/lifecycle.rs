@@ -16,6 +16,7 @@ use crate::apply::withdraw;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
+use crate::model::inventory;
 use crate::model::labelled::Place;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Above, Obstacle};
@@ -304,6 +305,9 @@ pub(crate) async fn leaving<'a>(
         let carried = Withdrawal::plan(place, state, sets).await?;
         let own = beside(place, space).await?;
         let mut objects: Vec<ObjectRef> = carried.references().chain(own.clone()).collect();
+        if *authority == Authority::Cluster && !carried.recorded.is_empty() {
+            objects.push(inventory::reference(solution, &space.namespace));
+        }
         let releases = space.solutions.get(solution).map(|it| it.releases.clone());
         let releases = releases.unwrap_or_default();
         let mut stays = Vec::new();

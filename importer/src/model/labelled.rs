@@ -137,8 +137,10 @@ impl Place<'_> {
                 }
             }
         }
-        // A record says itself when it goes.
-        found.retain(|it| !it.labels().contains_key(v::RECORD));
+        if let Authority::Namespace(_) = self.authority {
+            // Their record says itself when it goes.
+            found.retain(|it| !it.labels().contains_key(v::RECORD));
+        }
         // The kinds begin with those that need the others.
         found.reverse();
         Ok(found)

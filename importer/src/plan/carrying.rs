@@ -20,6 +20,7 @@ use crate::model::inventory::{Entry, Inventory};
 use crate::model::labelled::Place;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
+use crate::model::own;
 use crate::model::owner::{Evidence, Recorded, check_carried, look, look_all};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::record::{Record, RecordedImage};
@@ -168,11 +169,19 @@ impl Carrying<'_> {
         };
         let is_deployed = match place.authority {
             Authority::Cluster => {
-                space.solutions.contains_key(solution) || space.coming.contains_key(solution)
+                space.solutions.contains_key(solution)
+                    || space.coming.contains_key(solution)
+                    || self.is_deployed_alone().await?
             }
             Authority::Namespace(_) => true,
         };
         place.inventory(is_deployed).await
+    }
+
+    /// Whether the administrator of the namespace has deployed the Solution there, by their record: then its place is taken.
+    async fn is_deployed_alone(&self) -> Result<bool, Error> {
+        let record = own::reference(&self.place.namespace, self.asked.id.name());
+        Ok(self.place.uid.is_some() && look(self.cluster, &record).await?.is_some())
     }
 
     /// Whether sets may be carried; that only the administrator of the cluster brings them is in the way.
