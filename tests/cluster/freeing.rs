@@ -50,7 +50,7 @@ fn has(site: &Site, tag: &str) -> bool {
 /// The tags of a version: those of its images, under both names, and that of its head.
 fn tags(site: &Site, version: &str) -> Vec<bool> {
     let name = format!("configmap/solution-example-{version}");
-    let record = site.field("metalk8s-solutions", &name, r"{.data.record\.json}");
+    let record = site.field("metalk8s-solutions", &name, r"{.data.content\.json}");
     let record: Value = serde_json::from_str(&record).unwrap();
     let id = record["archiveId"].as_str().unwrap();
     let id = id.strip_prefix("sha256:").unwrap_or(id);

@@ -66,7 +66,7 @@ fn replace_head(site: &Site, from: [&str; 2], to: [&str; 2]) -> Answer {
 /// The archive id of a version, in hexadecimal, as its record has it.
 pub(crate) fn archive_id(site: &Site, version: &str) -> String {
     let name = format!("configmap/solution-example-{version}");
-    let record = site.field("metalk8s-solutions", &name, r"{.data.record\.json}");
+    let record = site.field("metalk8s-solutions", &name, r"{.data.content\.json}");
     let record: Value = serde_json::from_str(&record).unwrap();
     let id = record["archiveId"].as_str().unwrap();
     id.strip_prefix("sha256:").unwrap_or(id).to_owned()
