@@ -147,7 +147,9 @@ fn an_image_that_the_registry_lost_is_named_before_anything_changes() {
 fn a_plan_shows_what_changes_and_what_goes() {
     let site = ejected("kept-diff");
     deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
-    // What an operator of this Solution had and no version has now.
+    // What an operator of this Solution had and no version has now, and of which no inventory says anything yet.
+    let inventory = ["delete", "configmap", "carried.kept.example"];
+    site.kubectl("metalk8s-solutions", &inventory).success();
     let former = ["create", "configmap", "former", "--from-literal=a=b"];
     site.kubectl("kept", &former).success();
     let label = "solutions.metalk8s.scality.com/solution=example";
