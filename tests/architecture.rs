@@ -23,6 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("registry", &["files", "schemas", "watch"]),
     ("serve", &["schemas"]),
     ("deployer", &["watch"]),
+    // It decides from what others have read: no function of it waits for anything.
+    ("change", &["deployer", "manifests", "schemas"]),
     ("charts", &["schemas"]),
     ("helm", &["schemas", "watch"]),
     ("manifests", &["files", "schemas"]),
@@ -65,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "importer",
         &[
             "archive",
+            "change",
             "deployer",
             "helm",
             "manifests",
@@ -361,6 +364,19 @@ fn definitions_lie_below_their_users() {
         wrong.extend(found.map(|circle| format!("{name}: {circle}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_change_is_decided_without_asking_a_cluster() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/change/src");
+    for file in fs::read_dir(source).unwrap() {
+        let path = file.unwrap().path();
+        let text = read(&path.with_extension(""));
+        for word in ["async", "await", "Cluster"] {
+            let found = text.split_whitespace().any(|it| it == word);
+            assert!(!found, "`{word}` in {}", path.display());
+        }
+    }
 }
 
 /// A circle among modules, as `a → b → a`.

@@ -29,6 +29,7 @@ pub use apply::readback::{Readback, Repaired};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
+pub use change::{Adopt, NotOurs, Recreate};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
 pub use kept::prune::{KeptVersion, Pruning, Stock, Unprunable, Unread};
@@ -50,9 +51,9 @@ pub use model::pushed::{Count, Pushed};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
-    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    HelmFrom, HelmProgram, LeftOpen, Login, Migrate, Missing, Nodes, PullLogin, Recreate, Replace,
-    Request, Target, Unproved,
+    Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal, HelmFrom,
+    HelmProgram, LeftOpen, Login, Migrate, Missing, Nodes, PullLogin, Replace, Request, Target,
+    Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};

@@ -1,12 +1,13 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use deployer::ObjectRef;
-use importer::{Above, KindIn, Misplaced, Obstacle as O, Recreate, Unfit};
+use importer::{Above, KindIn, Misplaced, NotOurs, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
 use super::registry::{QUOTA, make_project, taking};
 use crate::hints;
 
+const AGAIN: &str = "run the same command again";
 const NO_CRD: &str =
     "install what brings the CRD first: another Solution, or whoever runs the cluster";
 const LABELS: &str = "if what runs there can live with it, give the namespace that value yourself with `kubectl label --overwrite`";
@@ -121,7 +122,8 @@ fn way_out(obstacle: &O) -> String {
         O::NoProject(host, project) => return make_project(host, project),
         O::NoRoom(..) => QUOTA,
         O::Changed => PLAN_AGAIN,
-        O::MadeAnew(_) | O::Unplanned(_) => "run the same command again",
+        O::Unplanned(_) => AGAIN,
+        O::NotOurs(not_ours) => not_ours_to_write(not_ours),
         O::Denied(_) => HAVE_IT_GRANTED,
         O::NoProof(_) => NO_PODS,
         O::Grant(..) => HOLD_IT,
@@ -156,7 +158,6 @@ fn way_out(obstacle: &O) -> String {
         O::PushLogin(_) => "have a login created that may only pull",
         O::Older(..) => OLDER,
         O::TooOld(..) => "import a version in that range first",
-        O::Owned(..) => NOT_OURS,
         O::Unfit(unfit) => return fitting(unfit),
         O::FieldsOwned(..) => FIELDS_OWNED,
         O::Refused(..) => CLUSTER_RULES,
@@ -186,6 +187,18 @@ fn placing(misplaced: &Misplaced) -> &'static str {
     }
 }
 
+/// What to do about an object that is not the Solution's to write.
+fn not_ours_to_write(object: &NotOurs) -> &'static str {
+    match object {
+        NotOurs::Owned { .. } => NOT_OURS,
+        NotOurs::MadeAnew { .. } => AGAIN,
+        NotOurs::Elsewhere { .. } => ELSEWHERE,
+        NotOurs::LeftBehind { .. } => LEFT_BEHIND,
+        NotOurs::Labelled { .. } => LABELLED,
+        NotOurs::OfHelm { .. } => HELM,
+    }
+}
+
 /// How objects that are carried as they are come to fit.
 fn fitting(unfit: &Unfit) -> String {
     let words = match unfit {
@@ -207,10 +220,6 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::NotRecorded { .. } => NOT_RECORDED,
         Unfit::NotOfRelease(..) => NOT_OF_RELEASE,
         Unfit::HeldByHook(..) => HELD_BY_HOOK,
-        Unfit::OwnedElsewhere(..) => ELSEWHERE,
-        Unfit::LeftBehind(..) => LEFT_BEHIND,
-        Unfit::Labelled(..) => LABELLED,
-        Unfit::OwnedByHelm(..) => HELM,
         Unfit::NoValue(_) => NO_VALUE,
         Unfit::Value(..) => ALL_PARAMETERS,
         Unfit::Seen(..) => SEEN,

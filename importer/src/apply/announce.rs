@@ -3,13 +3,13 @@
 
 use std::time::SystemTime;
 
+use change::vocabulary as v;
 use deployer::{Cluster, Conflicts, Object};
 use schemas::{SolutionName, printable};
 use serde_json::{Value, json};
 
 use crate::limits;
 use crate::model::receipt::{ChangeReceipt, Outcome, Passage};
-use crate::model::vocabulary as v;
 use crate::plan::operator::operator_name;
 
 /// Leaves the Events of a change that has ended. One that cannot be written is left out: who may not write Events may

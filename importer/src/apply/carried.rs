@@ -6,6 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use change::{
+    Claim, DesiredObject, Inventory, ObjectChange, Stage, Step, Tenure, batches, intercepts,
+    scaled, vocabulary as v,
+};
 use deployer::{Object, ObjectRef, Selector};
 use schemas::KubernetesName;
 use serde_json::{Value, json};
@@ -17,20 +21,15 @@ use crate::limits;
 use crate::model::cleanup;
 use crate::model::error::{Error, FailurePolicy};
 use crate::model::event::Event;
-use crate::model::inventory::{self, Inventory};
-use crate::model::owner::{Evidence, Recorded, check_carried};
+use crate::model::inventory;
+use crate::model::obstacle::Obstacle;
 use crate::model::request::Nodes;
-use crate::model::stage::{Stage, batches, intercepts};
-use crate::model::vocabulary as v;
 use crate::plan::Ready;
-use crate::plan::carried::Wave;
-use crate::plan::carrying::scaled;
 use crate::plan::crd::{self, Judged, Users};
 use crate::plan::default_account::DefaultAccount;
-use crate::plan::deployment::{Deployment, is_default_account};
+use crate::plan::deployment::Deployment;
 use crate::plan::finish::is_definition;
 use crate::plan::network::Network;
-use crate::plan::parameters;
 
 impl Ready<'_> {
     /// Writes down what is carried, so that it is found again whatever happens.
@@ -40,11 +39,13 @@ impl Ready<'_> {
         carried: &Inventory,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+        let (solution, namespace) = (&deployment.solution, deployment.namespace());
         if !carried.is_empty() {
-            return leased.keep(carried.to_object(solution, namespace)).await;
+            return leased
+                .keep(inventory::to_object(carried, solution, namespace))
+                .await;
         }
-        let (new, before) = (&deployment.inventory, &deployment.inventory_before);
+        let (new, before) = (&deployment.change.inventory, &deployment.change.before);
         // A record that names the pods of a proof is there even so.
         if new.is_empty() && before.is_empty() && self.proof.is_none() {
             return Ok(());
@@ -60,43 +61,41 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (solution, namespace) = (&deployment.solution, &deployment.namespace);
-        let applied = deployment.inventory.seen(leased.uids());
+        let (solution, namespace) = (&deployment.solution, deployment.namespace());
+        let applied = deployment.change.inventory.seen(leased.uids());
         if !applied.cleanup.is_empty() {
             let kept = deployment.cleanup.to_object(solution, namespace);
             leased.keep(kept).await?;
         }
         self.record_carried(deployment, &applied, leased).await?;
-        if applied.cleanup.is_empty() && !deployment.inventory_before.cleanup.is_empty() {
+        if applied.cleanup.is_empty() && !deployment.change.before.cleanup.is_empty() {
             let kept = cleanup::reference(solution, namespace);
             return leased.forget(&kept).await;
         }
         Ok(())
     }
 
-    /// Brings all of it, wave by wave.
+    /// Brings all of it, step by step.
     pub(crate) async fn bring(
         &self,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let first = deployment.first_workloads();
-        for (index, wave) in deployment.waves.iter().enumerate() {
-            if first == Some(index) {
-                self.stop_former(deployment, leased).await?;
-            }
-            let network = Network::of_wave(deployment, wave);
+        for step in &deployment.change.steps {
+            let network = Network::of_step(deployment, step);
             self.await_nodes(network, leased).await?;
-            match wave {
-                Wave::Release(at) => {
-                    let objects = &deployment.releases.all[*at].objects;
-                    restart_unpulled(deployment, objects, leased).await?;
-                    self.bring_release(deployment, *at, leased).await?;
-                }
-                Wave::Objects(stage, at) => {
-                    let objects = &deployment.objects[at.clone()];
-                    self.bring_stage(deployment, *stage, objects, leased)
+            match step {
+                Step::Stop(former) => self.stop_former(former, leased).await?,
+                Step::Bring(stage, changes) => {
+                    self.bring_stage(deployment, *stage, changes, leased)
                         .await?;
+                }
+                Step::Release(name) => {
+                    let Some(planned) = deployment.releases.named(name) else {
+                        continue;
+                    };
+                    restart_unpulled(deployment, planned.objects.iter(), leased).await?;
+                    self.bring_release(deployment, planned, leased).await?;
                 }
             }
         }
@@ -118,27 +117,26 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Brings objects of one stage, and waits for what comes next to work.
+    /// Brings objects of one stage of a part, and waits for what comes next to work.
     async fn bring_stage(
         &self,
         deployment: &Deployment,
         stage: Stage,
-        objects: &[Object],
+        changes: &[ObjectChange],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        for batch in batches(stage, objects) {
+        for batch in batches(stage, changes) {
             self.bring_all(deployment, &batch, leased).await?;
         }
-        let is_own = objects
-            .first()
-            .is_some_and(|it| deployment.is_own(it.reference()));
-        if is_own && stage == Stage::Workload {
+        let is_operators = changes.iter().any(|it| it.desired.part.is_none());
+        if is_operators && stage == Stage::Workload {
             return self.come_up(deployment, leased).await;
         }
-        restart_unpulled(deployment, objects, leased).await?;
-        settle(leased, stage, objects, self.asked.request.wait).await?;
-        for object in objects.iter().filter(|object| !asks_nobody(object)) {
-            self.arm(deployment, object, leased).await?;
+        let objects = || changes.iter().map(ObjectChange::object);
+        restart_unpulled(deployment, objects(), leased).await?;
+        settle(leased, stage, objects(), self.asked.request.wait).await?;
+        for change in changes.iter().filter(|it| !asks_nobody(it.object())) {
+            self.arm(deployment, change, leased).await?;
         }
         Ok(())
     }
@@ -146,43 +144,51 @@ impl Ready<'_> {
     async fn bring_all(
         &self,
         deployment: &Deployment,
-        objects: &[&Object],
+        changes: &[&ObjectChange],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        for object in objects {
-            self.remove_replaced(deployment, object, leased).await?;
+        for change in changes {
+            self.remove_replaced(deployment, change, leased).await?;
         }
         let written = leased.uids().clone();
+        let objects: Vec<&Object> = changes.iter().map(|it| it.object()).collect();
+        let by_object = changes
+            .iter()
+            .map(|it| (it.object().reference(), &it.desired));
+        let by_object: BTreeMap<&ObjectRef, &DesiredObject> = by_object.collect();
         let decide = |object: &Object, live: Option<&Object>| {
-            if is_default_account(object.reference()) {
+            let desired = by_object[object.reference()];
+            if desired.is_the_namespaces() {
                 return default_account(deployment, live).map(Some);
             }
-            self.check_carried(deployment, &written, object, live)?;
-            if deployment.is_own(object.reference()) {
+            self.check_change(deployment, &written, desired, live)?;
+            if desired.part.is_none() {
                 return Ok(Some(object.clone()));
             }
-            check_secret(deployment, object, live)?;
+            if !deployment.change.is_untouched(desired, live) {
+                return Err(Obstacle::Changed.into());
+            }
             self.check_definition(object, live)?;
             Ok(Some(disarmed(&scaled(object, live)?, live)?))
         };
         let conflicts = |object: &Object| self.asked.conflicts(object);
         leased
-            .put_all(objects, &self.unchanged, conflicts, decide)
+            .put_all(&objects, &self.unchanged, conflicts, decide)
             .await?;
-        self.know_secret(deployment, objects, leased).await
+        self.know_secret(deployment, changes, leased).await
     }
 
     /// Writes down at once which Secret of parameters it is that was made: by nothing else is it believed.
     async fn know_secret(
         &self,
         deployment: &Deployment,
-        objects: &[&Object],
+        changes: &[&ObjectChange],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (new, before) = (&deployment.inventory, &deployment.inventory_before);
-        let mut secret = objects.iter().map(|it| it.reference());
-        let secret = secret.find(|it| is_secret(deployment, it));
-        let recorded = secret.and_then(|secret| new.find(secret));
+        let (new, before) = (&deployment.change.inventory, &deployment.change.before);
+        let mut desired = changes.iter().map(|it| &it.desired);
+        let secret = desired.find(|it| it.tenure == Tenure::Sensitive);
+        let recorded = secret.and_then(|secret| new.find(secret.object.reference()));
         if recorded.is_none_or(|recorded| recorded.uid.is_some()) {
             return Ok(());
         }
@@ -191,18 +197,18 @@ impl Ready<'_> {
     }
 
     /// Removes an object that is to be made anew.
-    pub(crate) async fn remove_replaced(
+    async fn remove_replaced(
         &self,
         deployment: &Deployment,
-        object: &Object,
+        change: &ObjectChange,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let reference = object.reference();
-        if !deployment.replaces(reference) {
+        if change.replaced().is_none() {
             return Ok(());
         }
-        let written = leased.uids().clone();
-        let may = |live: &Object| self.check_carried(deployment, &written, object, Some(live));
+        let (desired, written) = (&change.desired, leased.uids().clone());
+        let may = |live: &Object| self.check_change(deployment, &written, desired, Some(live));
+        let reference = desired.object.reference();
         leased
             .make_room(reference, self.asked.request.wait, may)
             .await
@@ -210,50 +216,32 @@ impl Ready<'_> {
 
     /// Whether an object that is there, if any, is still the one that may be written. What this change has `written` already
     /// is known by its uid.
-    fn check_carried(
+    fn check_change(
         &self,
         deployment: &Deployment,
         written: &BTreeMap<ObjectRef, String>,
-        object: &Object,
+        desired: &DesiredObject,
         live: Option<&Object>,
-    ) -> Result<(), crate::Obstacle> {
-        let reference = object.reference();
-        // What was there when this was planned was judged then.
-        let seen = deployment.inventory.find(reference);
-        let recorded = if is_secret(deployment, reference) || seen.is_none() {
-            // `check_secret` has the last word, and a login is known by its name.
-            Recorded::Some
-        } else {
-            let seen = seen.filter(|seen| seen.uid.is_some());
-            let recorded = seen.or_else(|| deployment.inventory_before.find(reference));
-            match (written.get(reference), recorded) {
-                (Some(uid), _) => Recorded::This(uid),
-                // The answer to its creation may have been lost.
-                (None, None) if deployment.is_own(reference) => Recorded::Some,
-                (None, recorded) => Recorded::of(recorded),
-            }
-        };
-        let evidence = Evidence {
+    ) -> Result<(), Obstacle> {
+        let deployed = self.decision.state.namespaces_with(&deployment.solution);
+        let claim = Claim {
+            solution: &deployment.solution,
             adopt: self.asked.request.allowed.adopt.objects,
-            state: Some(&self.decision.state),
-            recorded,
+            deployed: Some(&deployed),
         };
-        check_carried(object, live, &deployment.solution, evidence)
+        let written = written.get(desired.object.reference()).map(String::as_str);
+        Ok(deployment.change.check(desired, live, written, &claim)?)
     }
 
     /// A definition takes no place that it was not to take when its objects were looked at.
-    fn check_definition(
-        &self,
-        object: &Object,
-        live: Option<&Object>,
-    ) -> Result<(), crate::Obstacle> {
+    fn check_definition(&self, object: &Object, live: Option<&Object>) -> Result<(), Obstacle> {
         let Some(live) = live.filter(|_| is_definition(object.as_value())) else {
             return Ok(());
         };
         let (version, written) = (self.asked.id.version(), crd::defined_by(live));
         match crd::judge(version, object.as_value(), live, written, Users::Here)? {
             Judged::Replaced => Ok(()),
-            Judged::Kept(_) => Err(crate::Obstacle::Changed),
+            Judged::Kept(_) => Err(Obstacle::Changed),
         }
     }
 
@@ -261,9 +249,10 @@ impl Ready<'_> {
     async fn arm(
         &self,
         deployment: &Deployment,
-        object: &Object,
+        change: &ObjectChange,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
+        let (desired, object) = (&change.desired, change.object());
         let end = Instant::now() + self.asked.request.wait;
         while let Some((policy, lacking)) = unserved(object, leased).await? {
             if Instant::now() >= end {
@@ -277,7 +266,7 @@ impl Ready<'_> {
         }
         let written = leased.uids().clone();
         let decide = |live: Option<&Object>| {
-            self.check_carried(deployment, &written, object, live)?;
+            self.check_change(deployment, &written, desired, live)?;
             Ok(Some(object.clone()))
         };
         let (conflicts, reference) = (self.asked.conflicts(object), object.reference());
@@ -287,15 +276,15 @@ impl Ready<'_> {
 }
 
 /// Has pods made anew that wait for their image, where there is a login: it may be another one since they were made.
-async fn restart_unpulled(
+async fn restart_unpulled<'o>(
     deployment: &Deployment,
-    objects: &[Object],
+    objects: impl Iterator<Item = &'o Object>,
     leased: &Leased<'_>,
 ) -> Result<(), Error> {
     if deployment.deployed.pull_secret.is_none() {
         return Ok(());
     }
-    let workloads = objects.iter().map(Object::reference);
+    let workloads = objects.map(Object::reference);
     let keeps_pods = |it: &&ObjectRef| {
         let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
         it.gvk.group == "apps" && kinds.contains(&it.gvk.kind.as_str())
@@ -312,36 +301,14 @@ fn default_account(deployment: &Deployment, live: Option<&Object>) -> Result<Obj
         secret.map(KubernetesName::as_str),
         &deployment.place,
     );
-    Ok(Object::new(account.object(&deployment.namespace))?)
+    Ok(Object::new(account.object(deployment.namespace()))?)
 }
 
-/// Whether an object is a Secret of sensitive parameters.
-fn is_secret(deployment: &Deployment, object: &ObjectRef) -> bool {
-    parameters::number_of(object, &deployment.solution, &deployment.namespace).is_some()
-}
-
-/// Into a Secret of sensitive parameters that somebody else has made in the meantime nothing is written: what else is in
-/// it would be believed.
-fn check_secret(
-    deployment: &Deployment,
-    object: &Object,
-    live: Option<&Object>,
-) -> Result<(), crate::Obstacle> {
-    let recorded = deployment.inventory.find(object.reference());
-    let known = recorded.and_then(|recorded| recorded.uid.as_deref());
-    match live {
-        Some(live) if is_secret(deployment, object.reference()) && live.uid() != known => {
-            Err(crate::Obstacle::Changed)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Waits for what the next wave needs of these objects of a stage.
-pub(crate) async fn settle(
+/// Waits for what the next step needs of these objects of a stage.
+pub(crate) async fn settle<'o>(
     leased: &mut Leased<'_>,
     stage: Stage,
-    objects: &[Object],
+    objects: impl Iterator<Item = &'o Object>,
     wait: Duration,
 ) -> Result<(), Error> {
     leased.lock.check()?;
@@ -357,7 +324,7 @@ pub(crate) async fn settle(
             Ok(())
         }
         Stage::Workload | Stage::Resource => {
-            let awaited = objects.iter().filter(|object| asks_nobody(object));
+            let awaited = objects.filter(|object| asks_nobody(object));
             let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
             let tell = |standing| (leased.tell)(Event::Standing(standing));
             let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
@@ -556,11 +523,11 @@ mod tests {
 
     #[test]
     fn a_webhook_refuses_nothing_before_it_is_served_unless_it_did_before() {
-        let wanted = configuration(&[("a", "Fail"), ("b", "Fail"), ("c", "Ignore")]);
+        let desired = configuration(&[("a", "Fail"), ("b", "Fail"), ("c", "Ignore")]);
         let first = configuration(&[("a", "Ignore"), ("b", "Ignore"), ("c", "Ignore")]);
-        assert_eq!(disarmed(&wanted, None).unwrap(), first);
+        assert_eq!(disarmed(&desired, None).unwrap(), first);
         let live = configuration(&[("a", "Fail"), ("b", "Ignore")]);
         let then = configuration(&[("a", "Fail"), ("b", "Ignore"), ("c", "Ignore")]);
-        assert_eq!(disarmed(&wanted, Some(&live)).unwrap(), then);
+        assert_eq!(disarmed(&desired, Some(&live)).unwrap(), then);
     }
 }

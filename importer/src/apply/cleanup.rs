@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use change::{Inventory, marked, vocabulary as v};
 use deployer::{Object, ObjectRef, Settled, settled};
 use schemas::SolutionName;
 
@@ -9,9 +10,6 @@ use crate::apply::carried::{disarmed, settle};
 use crate::apply::leased::Leased;
 use crate::model::cleanup::{Cleanup, Step, check_step};
 use crate::model::error::Error;
-use crate::model::inventory::Inventory;
-use crate::model::vocabulary as v;
-use crate::plan::carrying::marked;
 
 impl Cleanup {
     pub(crate) async fn carry_out(
@@ -27,7 +25,7 @@ impl Cleanup {
                 apply(&object, leased, (solution, recorded), wait).await?;
                 objects.push(object);
             }
-            let settled = settle(leased, wave[0].recorded.stage, &objects, wait);
+            let settled = settle(leased, wave[0].recorded.stage, objects.iter(), wait);
             settled.await.map_err(|error| match error {
                 Error::Cluster(source) => Error::Cleanup {
                     solution: solution.clone(),
@@ -54,7 +52,7 @@ async fn apply(
     }
     let decide = |live: Option<&Object>| {
         live.map_or(Ok(()), may)?;
-        Ok(Some(disarmed(&marked(object, live)?, live)?))
+        Ok(Some(disarmed(&marked(object.clone(), live)?, live)?))
     };
     leased.put(reference, decide).await?;
     Ok(())

@@ -3,18 +3,16 @@
 
 use std::time::Duration;
 
+use change::{named, owner_of, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Object, ObjectRef, Selector};
 use schemas::{SolutionName, Version};
 use serde_json::Value;
 
 use crate::apply::leased::Leased;
-use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
 use crate::model::labelled::{self, custom_resources};
-use crate::model::obstacle::{Obstacle, named};
-use crate::model::owner::owner_of;
+use crate::model::obstacle::Obstacle;
 use crate::model::uses::Use;
-use crate::model::vocabulary as v;
 use crate::plan::crd;
 use crate::plan::rights::check_resources;
 

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use change::{NotOurs, named, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde_json::json;
@@ -13,11 +14,10 @@ use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::labelled::{self, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
-use crate::model::obstacle::{Obstacle, named};
+use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Revision, Verb};
 use crate::model::state::ClusterState;
 use crate::model::uses::{Use, check_free};
-use crate::model::vocabulary as v;
 use crate::plan::rights::{check_ending, of_change};
 
 /// Whether custom resources and workloads are deleted with their namespace.
@@ -241,7 +241,8 @@ async fn remove(
         Left::Deleted(_) => {
             let is_it = |live: &Object| {
                 let same = space.made(live).then_some(());
-                same.ok_or_else(|| Obstacle::MadeAnew(reference.to_string()))
+                let object = reference.to_string();
+                same.ok_or(NotOurs::MadeAnew { object })
             };
             leased.remove(&reference, is_it).await?;
             let gone = std::slice::from_ref(&reference);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use change::Inventory;
 use deployer::{Cluster, ObjectRef};
 use schemas::Version;
 
@@ -11,7 +12,6 @@ use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::inventory::Inventory;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::release::updated;
 use crate::plan::Ready;
@@ -49,7 +49,7 @@ impl Ready<'_> {
             Some(standing) if *standing == deployment.deployed => None,
             Some(_) => Some(self.progress(deployment, leased)),
         };
-        let (new, before) = (&deployment.inventory, &deployment.inventory_before);
+        let (new, before) = (&deployment.change.inventory, &deployment.change.before);
         let proving = self.proof.as_ref().map(|proof| proof.recorded(solution));
         let known = proving.unwrap_or_default().with(before);
         self.record_carried(deployment, &new.with(&known), leased)
@@ -105,8 +105,8 @@ impl Ready<'_> {
         so_far: &mut Inventory,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let was_there = |object: &ObjectRef| deployment.was_there(object);
-        let unfinished = so_far.calls_unfinished(&deployment.inventory_before, was_there);
+        let was_there = |object: &ObjectRef| deployment.change.was_there(object);
+        let unfinished = so_far.calls_unfinished(&deployment.change.before, was_there);
         if unfinished.is_empty() {
             return Ok(());
         }
@@ -128,7 +128,7 @@ impl Ready<'_> {
         begun: Option<&NamespaceRecord>,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
+        let (solution, namespace) = (self.asked.id.name(), deployment.namespace());
         let before = self.before(deployment, leased.cluster).await?;
         self.prove(deployment, leased).await?;
         if let Some(place) = begun {
@@ -163,7 +163,7 @@ impl Ready<'_> {
         if deployment.coming().is_some() {
             return Ok(None);
         }
-        let inventory = &deployment.inventory_before;
+        let inventory = &deployment.change.before;
         let before = Before::read(cluster, self.asked.id.name(), inventory).await?;
         Ok(Some((version.clone(), before)))
     }
@@ -183,7 +183,7 @@ impl Ready<'_> {
         let mut going = shown.going.clone();
         going.take(leased, solution, wait).await?;
         let taken: BTreeSet<ObjectRef> = going.references().collect();
-        let others = shown.stale.iter();
+        let others = shown.stale();
         for object in others.filter(|it| !taken.contains(it.reference())) {
             self.remove_former(object.reference(), object.uid(), leased)
                 .await?;
@@ -241,7 +241,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, wait) = (self.asked.id.name(), self.asked.request.wait);
-        let changes_form = !deployment.stopped.is_empty();
+        let changes_form = !deployment.change.stopped().is_empty();
         if changes_form {
             self.stop_successor(deployment, leased).await?;
         }
@@ -280,8 +280,8 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let namespace = deployment.namespace.as_str();
-        let Some(operator) = &deployment.operator else {
+        let namespace = deployment.namespace().as_str();
+        let Some(operator) = deployment.operator() else {
             return Ok(());
         };
         leased.lock.check()?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use change::{Adopt, vocabulary as v};
 use deployer::Object;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde_json::{Value, json};
@@ -12,9 +13,7 @@ use crate::model::error::Error;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Verb};
-use crate::model::request::Adopt;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::plan::place;
 use crate::plan::rights::of_change;
 

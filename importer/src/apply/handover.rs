@@ -1,32 +1,28 @@
 //! Carries the change between an operator and what is carried as it is: stops what ran before what takes its place
 //! starts, and the other way round where that does not come up.
 
+use change::{NotOurs, is_that, stopped};
 use deployer::{Conflicts, Leaving, Object, ObjectRef};
 
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::is_that;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
-use crate::plan::handover::stopped;
 
 impl Ready<'_> {
-    /// Stops what ran, if another form of the Solution takes its place, and waits until its last pod is gone.
+    /// Stops what ran in another form of the Solution, and waits until its last pod is gone.
     pub(crate) async fn stop_former(
         &self,
-        deployment: &Deployment,
+        former: &[Object],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        if deployment.stopped.is_empty() {
-            return Ok(());
-        }
         // Nothing may refuse what follows while nobody answers.
         if let Some(shown) = &self.decision.deployment {
             shown.going.disarm(leased, self.asked.id.name()).await?;
         }
-        self.stop(&deployment.stopped, leased).await
+        self.stop(former, leased).await
     }
 
     /// Stops what took its place, so that it can come back. What only the new form has goes.
@@ -36,9 +32,9 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let is_new = |object: &&Object| {
-            object.gvk().group == "apps" && !deployment.was_there(object.reference())
+            object.gvk().group == "apps" && !deployment.change.was_there(object.reference())
         };
-        let new = deployment.objects.iter().filter(is_new);
+        let new = deployment.change.objects().filter(is_new);
         // What this change did not write is not known to be ours.
         let written = |object: &Object| {
             let (object, uid) = leased.uids().get_key_value(object.reference())?;
@@ -51,7 +47,7 @@ impl Ready<'_> {
         }
         let wait = self.asked.request.wait;
         leased.cluster.wait_removed(&new, wait, &|_| ()).await?;
-        self.stop(&deployment.stopped, leased).await
+        self.stop(deployment.change.stopped(), leased).await
     }
 
     /// Waits until what was stopped is there again.
@@ -60,7 +56,7 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let stopped = deployment.stopped.iter();
+        let stopped = deployment.change.stopped().iter();
         let stopped: Vec<ObjectRef> = stopped.map(|it| it.reference().clone()).collect();
         let tell = |standing| (leased.tell)(Event::Standing(standing));
         let wait = self.asked.request.wait;
@@ -87,7 +83,7 @@ impl Ready<'_> {
             }
             let decide = |live: Option<&Object>| {
                 let ours = live.filter(|live| is_that(live, uid.as_deref(), solution).is_ok());
-                ours.map(stopped).transpose()
+                Ok(ours.map(stopped).transpose()?)
             };
             leased.put_with(Conflicts::Force, reference, decide).await?;
         }
@@ -114,7 +110,9 @@ impl Ready<'_> {
         let solution = self.asked.id.name();
         let removed = leased.remove(object, |live| is_that(live, uid, solution));
         match removed.await {
-            Err(Error::Refused(Obstacle::Owned(..) | Obstacle::MadeAnew(_))) => Ok(()),
+            Err(Error::Refused(Obstacle::NotOurs(
+                NotOurs::Owned { .. } | NotOurs::MadeAnew { .. },
+            ))) => Ok(()),
             other => other,
         }
     }

@@ -1,5 +1,6 @@
 //! An import that finds everything as it is to be writes nothing, and so takes no Lease and decides nothing a second time.
 
+use change::{Entry, intercepts, vocabulary as v};
 use deployer::{Cluster, ObjectRef, Settled, settled};
 use serde_json::Value;
 
@@ -7,11 +8,8 @@ use crate::apply::environment;
 use crate::model::authority::Authority;
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::inventory::Entry;
 use crate::model::receipt::Receipts;
 use crate::model::record;
-use crate::model::stage::intercepts;
-use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 
@@ -40,7 +38,7 @@ impl Ready<'_> {
             && self.memory(state).is_none()
             && self.summary.migrations.is_empty()
             && decision.deployment.as_ref().is_none_or(|deployment| {
-                let place = state.namespace(&deployment.namespace);
+                let place = state.namespace(deployment.namespace());
                 place == Some(&deployment.place) && deployment.changes_nothing()
             });
         Ok(is_same && self.unchanged.is_all_of(decision.tried(&self.asked)?.len()))
@@ -71,11 +69,11 @@ impl Ready<'_> {
     /// Waits until the operator has been ready for long enough to be believed.
     pub(crate) async fn outlast(&self, cluster: &Cluster) -> Result<(), Error> {
         let deployment = self.decision.deployment.as_ref();
-        let operator = deployment.and_then(|it| Some((it, it.operator.as_ref()?)));
+        let operator = deployment.and_then(|it| Some((it, it.operator()?)));
         let Some((deployment, operator)) = operator else {
             return Ok(());
         };
-        let (namespace, wait) = (deployment.namespace.as_str(), self.asked.request.wait);
+        let (namespace, wait) = (deployment.namespace().as_str(), self.asked.request.wait);
         Ok(cluster
             .wait_rollout(namespace, operator, wait, &|_| ())
             .await?)
@@ -84,14 +82,14 @@ impl Ready<'_> {
 
 /// Whether what a deployment runs is ready.
 async fn works(deployment: &Deployment, cluster: &Cluster) -> Result<bool, Error> {
-    if let Some(operator) = &deployment.operator {
-        let namespace = deployment.namespace.as_str();
+    if let Some(operator) = deployment.operator() {
+        let namespace = deployment.namespace().as_str();
         let state = cluster.rollout_state(namespace, operator).await?;
         if state.is_none_or(|(_, state)| state.awaited.is_some()) {
             return Ok(false);
         }
     }
-    let entries = deployment.inventory.entries.iter();
+    let entries = deployment.change.inventory.entries.iter();
     // What runs once may be gone, and what calls Services stands by itself.
     let stays = |it: &&Entry| it.part.is_some() && it.is_awaited() && it.inputs.is_none();
     let awaited = entries.filter(stays).map(Entry::reference);

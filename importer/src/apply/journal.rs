@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use change::vocabulary as v;
 use deployer::{Cluster, Conflicts, Object, Propagation};
 use schemas::{StatementTime, printable_within};
 use serde_json::Value;
@@ -12,7 +13,6 @@ use crate::apply::leased::{DECISIONS, Done};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Receipts, Revision};
-use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
 
 /// The receipt of a change that goes on under the Lease.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use change::{intercepts, owner_of, vocabulary as v};
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
@@ -17,13 +18,10 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::owner_of;
 use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::record::{self, Record};
 use crate::model::release::RecordedRelease;
-use crate::model::stage::intercepts;
 use crate::model::state::{ClusterState, active, maps};
-use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
 use crate::plan::login;
 use crate::plan::summary::fields_owned;
@@ -208,21 +206,21 @@ impl Leased<'_> {
     }
 
     /// Deletes an object as long as `may` says of it as it is that it may go.
-    pub(crate) async fn remove(
+    pub(crate) async fn remove<E: Into<Obstacle>>(
         &mut self,
         reference: &ObjectRef,
-        may: impl Fn(&Object) -> Result<(), Obstacle>,
+        may: impl Fn(&Object) -> Result<(), E>,
     ) -> Result<(), Error> {
         self.remove_with(Propagation::Foreground, reference, may)
             .await
     }
 
     /// The same, with this choice about what belongs to the object.
-    pub(crate) async fn remove_with(
+    async fn remove_with<E: Into<Obstacle>>(
         &mut self,
         propagation: Propagation,
         reference: &ObjectRef,
-        may: impl Fn(&Object) -> Result<(), Obstacle>,
+        may: impl Fn(&Object) -> Result<(), E>,
     ) -> Result<(), Error> {
         let live = self.cluster.get(reference).await?;
         let removed = self.hand().remove(propagation, reference, live, may);
@@ -234,11 +232,11 @@ impl Leased<'_> {
 
     /// Deletes each of these objects as long as `may` says of it as it is that it may go, several at a time. They are told
     /// of in their order.
-    pub(crate) async fn remove_all(
+    pub(crate) async fn remove_all<E: Into<Obstacle>>(
         &mut self,
         objects: &[ObjectRef],
         propagation: impl Fn(&ObjectRef) -> Propagation,
-        may: impl Fn(&ObjectRef, &Object) -> Result<(), Obstacle>,
+        may: impl Fn(&ObjectRef, &Object) -> Result<(), E>,
     ) -> Result<(), Error> {
         let references: Vec<&ObjectRef> = objects.iter().collect();
         let live = self.cluster.get_all(&references).await?;
@@ -258,11 +256,11 @@ impl Leased<'_> {
     }
 
     /// Removes an object that is made anew, and waits until it is gone.
-    pub(crate) async fn make_room(
+    pub(crate) async fn make_room<E: Into<Obstacle>>(
         &mut self,
         reference: &ObjectRef,
         wait: Duration,
-        may: impl Fn(&Object) -> Result<(), Obstacle>,
+        may: impl Fn(&Object) -> Result<(), E>,
     ) -> Result<(), Error> {
         let propagation = match reference.gvk.kind.as_str() {
             // The next one takes its pods over, and replaces them one by one.
@@ -276,7 +274,7 @@ impl Leased<'_> {
 
     /// Deletes an object of the records.
     pub(crate) async fn forget(&mut self, reference: &ObjectRef) -> Result<(), Error> {
-        self.remove(reference, |_| Ok(())).await
+        self.remove(reference, |_| Ok::<_, Obstacle>(())).await
     }
 
     /// Removes a Solution's login if it is one that was made for it; one of the site's own stays.
@@ -464,19 +462,19 @@ impl Hand<'_> {
     }
 
     /// Deletes an object that was seen like this as long as `may` says of it that it may go.
-    async fn remove(
+    async fn remove<E: Into<Obstacle>>(
         self,
         propagation: Propagation,
         reference: &ObjectRef,
         mut live: Option<Object>,
-        may: impl Fn(&Object) -> Result<(), Obstacle>,
+        may: impl Fn(&Object) -> Result<(), E>,
     ) -> Result<Deleted, Error> {
         for decision in 1.. {
             self.lock.check()?;
             let Some(seen) = live else {
                 return Ok(Deleted::WasAbsent);
             };
-            may(&seen)?;
+            may(&seen).map_err(Into::into)?;
             match self.begin().await {
                 // Nothing can be written as long as it is there, and no receipt either. The next write begins it.
                 Err(Error::Cluster(error))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use change::vocabulary as v;
 use deployer::{Cluster, Conflicts, LeaseGuard, LeaseRequest, Object, ObjectRef, limits};
 use tokio::time::Instant;
 use watch::Tell;
@@ -11,7 +12,6 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::record;
-use crate::model::vocabulary as v;
 use crate::model::writer::{Turn, Writer};
 
 /// How long a writer that is gone keeps others out. Renewed long before.

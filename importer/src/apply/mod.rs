@@ -153,7 +153,7 @@ impl Ready<'_> {
             ChangeSubject::of_solution(request.verb, id.name(), Some(id.version()), &decided.state);
         let passage = |deployment: &Deployment| Passage {
             environment: deployment.place.environment.clone(),
-            namespace: deployment.namespace.clone(),
+            namespace: deployment.namespace().clone(),
             from: deployment
                 .standing
                 .as_ref()
@@ -234,7 +234,8 @@ impl Ready<'_> {
 
     fn receipt(&self, report: &PushReport, done: Done) -> Receipt {
         let deployment = self.decision.deployment.as_ref();
-        let target = |it: &Deployment| [it.place.environment.to_string(), it.namespace.to_string()];
+        let target =
+            |it: &Deployment| [it.place.environment.to_string(), it.namespace().to_string()];
         let activated = self.decision.crds.iter().filter_map(PlannedCrd::written);
         let accepted = deployment.and_then(|deployment| deployment.deployed.accepted.as_ref());
         Receipt {

@@ -5,18 +5,16 @@
 use std::error::Error as _;
 use std::time::Duration;
 
+use change::{DesiredObject, check_owner, owner_of, vocabulary as v, without_server_fields};
 use deployer::{Leases, Object, ObjectRef, Probe, Stuck};
 use schemas::SolutionName;
 use serde_json::{Value, json};
 
 use crate::apply::leased::Leased;
-use crate::model::applied::without_server_fields;
 use crate::model::error::{Error, Unpulled};
 use crate::model::event::Event;
-use crate::model::owner::{check_owner, owner_of};
-use crate::model::vocabulary as v;
 use crate::plan::Ready;
-use crate::plan::deployment::{Deployment, is_default_account};
+use crate::plan::deployment::Deployment;
 use crate::plan::proof::{ANY, Proof};
 
 /// The program that the pod asks for. No image has it.
@@ -74,7 +72,9 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<Logins, Error> {
         let (mut account, mut before) = (None, Vec::new());
-        for object in deployment.own().iter().filter(|it| is_pulled_with(it)) {
+        let own = deployment.change.changes().map(|it| &it.desired);
+        let own = own.filter(|it| it.part.is_none() && is_pulled_with(it));
+        for object in own.map(|it| &it.object) {
             let reference = object.reference();
             let live = leased.cluster.get(reference).await?;
             let is_account = reference.gvk.kind == "ServiceAccount";
@@ -123,10 +123,10 @@ async fn put_back(
 }
 
 /// Whether pods pull with it.
-fn is_pulled_with(object: &Object) -> bool {
-    match object.gvk().kind.as_str() {
+fn is_pulled_with(desired: &DesiredObject) -> bool {
+    match desired.object.gvk().kind.as_str() {
         "Secret" => true,
-        "ServiceAccount" => !is_default_account(object.reference()),
+        "ServiceAccount" => !desired.is_the_namespaces(),
         _ => false,
     }
 }
@@ -272,7 +272,7 @@ impl Proving<'_> {
             "kind": "Pod",
             "metadata": {
                 "name": self.proof.pod(&deployment.solution, architecture),
-                "namespace": deployment.namespace,
+                "namespace": deployment.namespace(),
                 "labels": {
                     v::SOLUTION: deployment.solution,
                     v::PULL_PROOF: place,

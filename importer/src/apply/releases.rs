@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use change::{Adopt, Holder, holder, intercepts, vocabulary as v};
 use deployer::{Cluster, Conflicts, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
 use schemas::{Namespace, SolutionName};
@@ -19,13 +20,10 @@ use crate::apply::through::{self, Sending, revisions};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, ReleaseChange};
+use crate::model::look::look_all;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::{Holder, holder, look_all};
 use crate::model::release::{RecordedRelease, joined};
-use crate::model::request::Adopt;
-use crate::model::stage::intercepts;
-use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::finish::is_definition;
@@ -188,10 +186,9 @@ impl Ready<'_> {
     pub(crate) async fn bring_release(
         &self,
         deployment: &Deployment,
-        at: usize,
+        planned: &PlannedRelease,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let planned = &deployment.releases.all[at];
         let (Step::Change(mend), Some(helm)) = (planned.step, &deployment.releases.helm) else {
             return Ok(());
         };

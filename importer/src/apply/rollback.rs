@@ -2,20 +2,17 @@
 
 use std::time::Duration;
 
+use change::{Entry, Inventory, owner_of, started, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Object, ObjectRef};
 use schemas::{SolutionName, Version};
 
 use crate::apply::carried::{asks_nobody, disarmed, without_injected};
 use crate::apply::leased::Leased;
-use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
-use crate::model::inventory::{Entry, Inventory};
-use crate::model::owner::{look_all, owner_of};
-use crate::model::vocabulary as v;
+use crate::model::look::look_all;
 use crate::plan::crd::{self, Judged, Users};
 use crate::plan::deployment::Deployment;
 use crate::plan::finish::is_definition;
-use crate::plan::handover::started;
 use crate::plan::losses;
 use crate::plan::trial::Unchanged;
 use crate::plan::withdrawal::Withdrawal;
@@ -60,9 +57,9 @@ impl Before {
     ) -> Result<(), Error> {
         let solution = &deployment.solution;
         let others = self.coming_back(deployment, leased.cluster).await?;
-        let mut brought = deployment.inventory.brought_after(&self.inventory);
+        let mut brought = deployment.change.inventory.brought_after(&self.inventory);
         // What was there was taken over, from the operator or from others.
-        let was_there = |it: &Entry| deployment.was_there(&it.reference());
+        let was_there = |it: &Entry| deployment.change.was_there(&it.reference());
         let runs_once = |it: &Entry| it.inputs.is_some();
         let goes = |it: &Entry| runs_once(it) || !was_there(it);
         brought.entries.retain(goes);
@@ -76,7 +73,7 @@ impl Before {
         brought.disarm(leased, solution).await?;
         let webhooks = self.webhooks().map(|webhooks| disarmed(webhooks, None));
         let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
-        for former in &deployment.replaced {
+        for former in deployment.change.replaced() {
             remove_successor(leased, former, solution, wait).await?;
         }
         put_back(leased, solution, &webhooks).await?;
@@ -139,7 +136,7 @@ impl Before {
 fn as_asked_for(live: Vec<Object>) -> Result<Vec<Object>, Error> {
     let asked = live.into_iter().map(|live| {
         let live = without_server_fields(without_injected(&live));
-        started(Object::new(live)?)
+        Ok(started(Object::new(live)?)?)
     });
     asked.collect()
 }
@@ -184,7 +181,7 @@ async fn put_back(
     let decide = |object: &Object, live: Option<&Object>| match live {
         Some(live) => match owner_of(live, solution) {
             Ok(()) => Ok(Some(object.clone())),
-            Err(obstacle) => Err(Error::Refused(obstacle)),
+            Err(not_ours) => Err(Error::Refused(not_ours.into())),
         },
         None => Ok(Some(object.clone())),
     };

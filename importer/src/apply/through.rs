@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use change::{Holder, holder};
 use deployer::{Cluster, Object, ObjectRef};
 use helm::{Access, Helm, HelmError};
 use schemas::{Namespace, SolutionName};
@@ -18,8 +19,8 @@ use crate::gate::{Course, Gate, Lookups, Note, Passage, Place, Writing};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, HelmEnd};
+use crate::model::look::look_all;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::owner::{Holder, holder, look_all};
 use crate::model::release::{RecordedRelease, RecordedRevision};
 use crate::plan::releases::{holds, is_hook, sent};
 use crate::plan::standing::StandingRelease;

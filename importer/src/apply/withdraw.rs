@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use change::{Entry, Inventory};
 use deployer::{Cluster, Deleted, Gvk, Leaving, Object, ObjectRef, Propagation};
 use schemas::{Namespace, SolutionName};
 
@@ -11,7 +12,7 @@ use crate::apply::leased::Leased;
 use crate::model::authority::Authority;
 use crate::model::cleanup;
 use crate::model::error::Error;
-use crate::model::inventory::{self, Entry, Inventory};
+use crate::model::inventory;
 use crate::model::labelled::{NEEDED, custom_resources};
 use crate::model::obstacle::Obstacle;
 use crate::plan::withdrawal::{Departure, Withdrawal, stays, without_marks};
@@ -42,7 +43,9 @@ impl Withdrawal {
         let other = |it: &Entry| steps.find(&it.reference()).is_none();
         recorded.entries.retain(other);
         recorded.entries.extend(steps.entries.clone());
-        leased.keep(recorded.to_object(solution, namespace)).await?;
+        leased
+            .keep(inventory::to_object(recorded, solution, namespace))
+            .await?;
         let cleaned = self
             .cleanup
             .carry_out(leased, (solution, &before), wait)
@@ -50,13 +53,17 @@ impl Withdrawal {
         *recorded = recorded.seen(leased.uids());
         if let Err(error) = cleaned {
             // The next attempt knows its own by it; why this one failed is what matters.
-            let kept = leased.keep(recorded.to_object(solution, namespace)).await;
+            let kept = leased
+                .keep(inventory::to_object(recorded, solution, namespace))
+                .await;
             kept.ok();
             return Err(error);
         }
         // What is removed next may be what it needs, so that it is not done again.
         recorded.cleaned = true;
-        leased.keep(recorded.to_object(solution, namespace)).await?;
+        leased
+            .keep(inventory::to_object(recorded, solution, namespace))
+            .await?;
         self.objects.retain(other);
         for object in steps.seen(leased.uids()).entries {
             if object.keeps_data() {
@@ -92,7 +99,7 @@ impl Withdrawal {
         let reference = inventory::reference(solution, namespace);
         match leased.forget(&reference).await {
             Err(Error::Cluster(deployer::Error::Forbidden { .. })) => {
-                let empty = Inventory::default().to_object(solution, namespace);
+                let empty = inventory::to_object(&Inventory::default(), solution, namespace);
                 leased.keep(empty).await
             }
             forgotten => forgotten,

@@ -1,8 +1,7 @@
 //! With whose rights a change is made, and so how far it reaches and where what it needs lies.
 
+use change::vocabulary as v;
 use schemas::Namespace;
-
-use crate::model::vocabulary as v;
 
 /// With whose rights something is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

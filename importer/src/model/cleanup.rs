@@ -5,18 +5,17 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use change::{Adopt, Claim, Entry, Inventory, NotOurs, Recorded, vocabulary as v};
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{Namespace, SolutionName, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
-use crate::model::inventory::{self, Entry, Inventory};
-use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::owner::{Evidence, Recorded, check_carried, look};
-use crate::model::request::Adopt;
+use crate::model::inventory;
+use crate::model::look::look;
+use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 
 /// The key in the Secret.
 const KEY: &str = "objects.json";
@@ -134,23 +133,27 @@ pub(crate) fn check_step(
     solution: &SolutionName,
     (recorded, records): (&Inventory, Option<&ClusterState>),
 ) -> Result<(), Obstacle> {
-    let nobodys = |what| Err(Obstacle::Owned(what, None));
+    let nobodys = |object| {
+        let owner = None;
+        Err(NotOurs::Owned { object, owner }.into())
+    };
     let made = recorded
         .find(object.reference())
         .and_then(|it| it.uid.as_deref());
-    let evidence = Evidence {
+    let deployed = records.map(|records| records.namespaces_with(solution));
+    let claim = Claim {
+        solution,
         adopt: Adopt::Refuse,
-        state: records,
-        recorded: made.map_or(Recorded::Some, Recorded::This),
+        deployed: deployed.as_ref(),
     };
     match live {
         Some(live) if made.is_some_and(|made| live.uid() != Some(made)) => {
             nobodys(live.reference().to_string())
         }
-        _ => match check_carried(object, live, solution, evidence) {
+        _ => match claim.check(object, live, made.map_or(Recorded::Some, Recorded::This)) {
             // Nobody can say here that it is to be taken over.
-            Err(Obstacle::Unfit(Unfit::LeftBehind(_, _, what))) => nobodys(what),
-            checked => checked,
+            Err(NotOurs::LeftBehind { object, .. }) => nobodys(object),
+            checked => Ok(checked?),
         },
     }
 }
@@ -165,7 +168,7 @@ pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> Objec
 mod tests {
     use super::*;
     use crate::model::namespace_record::tests::namespace_record;
-    use crate::model::stage::Stage;
+    use change::Stage;
 
     #[test]
     fn records_say_whose_an_object_is_that_is_there_already() {
@@ -201,7 +204,11 @@ mod tests {
         };
         assert_eq!(check(&job("1", "prod"), None, &records), Ok(()));
         assert_eq!(check(&job("1", "prod"), Some("1"), &records), Ok(()));
-        let nobodys = Err(Obstacle::Owned("Job other/j".to_owned(), None));
+        let nobodys = Err(NotOurs::Owned {
+            object: "Job other/j".to_owned(),
+            owner: None,
+        }
+        .into());
         assert_eq!(check(&job("2", "prod"), Some("1"), &records), nobodys);
         // What labels say that nothing is deployed of there.
         assert_eq!(check(&job("1", "prod-2"), None, &records), nobodys);
@@ -211,7 +218,7 @@ mod tests {
             .insert(shop.clone(), deployed);
         let owned = check(&job("1", "prod-2"), None, &records).unwrap_err();
         assert!(
-            matches!(owned, Obstacle::Unfit(Unfit::OwnedElsewhere(..))),
+            matches!(owned, Obstacle::NotOurs(NotOurs::Elsewhere { .. })),
             "{owned:?}"
         );
     }

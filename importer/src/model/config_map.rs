@@ -4,6 +4,7 @@
 //! time looks under the key that its records had, finds none there, and stops; else it would take what it does not see for
 //! what is not there. Records of that time are read, and written anew with the first change.
 
+use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
 use schemas::json;
 use serde::Serialize;
@@ -11,7 +12,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
-use crate::model::vocabulary as v;
 
 /// The key of a record's format.
 const FORMAT: &str = "format";

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use change::NotOurs;
+use change::named;
 use schemas::ExpansionError;
 use schemas::NameError;
 
-use crate::model::obstacle::named;
 use crate::model::pushed::Pushed;
 
 /// Why something could not be done.
@@ -352,4 +353,9 @@ pub enum ExpandError {
     /// Outside the grammar.
     #[error(transparent)]
     Grammar(#[from] ExpansionError),
+}
+impl From<NotOurs> for Error {
+    fn from(object: NotOurs) -> Self {
+        Self::Refused(object.into())
+    }
 }

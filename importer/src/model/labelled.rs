@@ -1,17 +1,15 @@
 //! What labels find: CRDs and their objects, and an operator's objects where no inventory names them.
 
+use change::{DesiredObject, Entry, Inventory, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
-use manifests::Kinds;
 use schemas::{Namespace, SolutionName};
 
 use crate::model::authority::Authority;
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::inventory::{self, Entry, Inventory};
+use crate::model::inventory;
+use crate::model::look::look;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::look;
-use crate::model::stage::Stage;
-use crate::model::vocabulary as v;
 
 /// The kind that tells Prometheus what to collect. Not every cluster has it.
 pub(crate) fn service_monitor() -> Gvk {
@@ -112,10 +110,10 @@ impl Place<'_> {
             }
             Authority::Namespace(_) => None,
         };
-        let mut inventory = Inventory::parse(live.as_ref())?;
+        let mut inventory = inventory::parse(live.as_ref())?;
         if is_deployed && live.as_ref().is_none_or(config_map::is_former) {
             let found = self.labelled().await?;
-            let own: Vec<Entry> = found.iter().map(Entry::of_operator).collect();
+            let own: Vec<Entry> = found.iter().filter_map(entry).collect();
             inventory.keep(&own);
         }
         Ok(inventory)
@@ -168,20 +166,11 @@ impl Place<'_> {
     }
 }
 
-impl Entry {
-    /// An object of an operator that is there.
-    fn of_operator(live: &Object) -> Self {
-        let (kind, kinds) = (live.gvk(), Kinds::default());
-        Self {
-            part: None,
-            stage: Stage::of(live, &kinds),
-            api_version: kind.api_version(),
-            kind: kind.kind.clone(),
-            resource: kinds.resource(&kind.group, &kind.kind),
-            namespace: live.namespace().map(str::to_owned),
-            name: live.name().to_owned(),
-            inputs: None,
-            uid: live.uid().map(str::to_owned),
-        }
-    }
+/// Returns what an inventory says of an object of an operator that is there.
+fn entry(live: &Object) -> Option<Entry> {
+    let desired = DesiredObject::of_operator(live.clone());
+    Some(Entry {
+        uid: live.uid().map(str::to_owned),
+        ..desired.entry()?
+    })
 }

@@ -1,7 +1,6 @@
 //! What plans and what writes are made of: what is asked for, what a site has recorded, whose an object is, and what
 //! can be in the way.
 
-pub(crate) mod applied;
 pub(crate) mod authority;
 pub(crate) mod blob;
 pub(crate) mod cleanup;
@@ -12,11 +11,11 @@ pub(crate) mod evidence;
 pub(crate) mod image_place;
 pub(crate) mod inventory;
 pub(crate) mod labelled;
+pub(crate) mod look;
 pub(crate) mod lookups;
 pub(crate) mod namespace_record;
 pub(crate) mod obstacle;
 pub(crate) mod own;
-pub(crate) mod owner;
 pub(crate) mod parameters;
 pub(crate) mod pushed;
 pub(crate) mod receipt;
@@ -28,8 +27,6 @@ pub(crate) mod sight;
 pub(crate) mod signers;
 pub(crate) mod site;
 pub(crate) mod space;
-pub(crate) mod stage;
 pub(crate) mod state;
 pub(crate) mod uses;
-pub(crate) mod vocabulary;
 pub(crate) mod writer;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::vocabulary as v;
 use deployer::{Object, ObjectRef, Scope, Selector};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
@@ -19,7 +20,6 @@ use crate::model::labelled::cluster_kinds;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::release::RecordedRelease;
 use crate::model::space::{self, Labels};
-use crate::model::vocabulary as v;
 
 /// The key that a record had in its ConfigMap before it had a format.
 const FORMER_KEY: &str = "namespace.json";

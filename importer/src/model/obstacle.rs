@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use change::{NotOurs, Recreate, named};
 use deployer::{Gvk, ObjectRef};
 use registry::Refusal;
 use schemas::{
@@ -11,21 +12,7 @@ use schemas::{
 use validator::rules::ValueProblem;
 
 use crate::limits;
-use crate::model::request::Recreate;
 use crate::model::uses::Use;
-
-/// Objects that an obstacle names; of more it says how many there are.
-const NAMED: usize = 20;
-
-/// The names of objects, the first of them if there are many.
-pub(crate) fn named(mut names: Vec<String>) -> String {
-    let count = names.len();
-    names.truncate(NAMED);
-    if count > NAMED {
-        names.push(format!("and {} more", count - NAMED));
-    }
-    names.join(", ")
-}
 
 /// Something in the way: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -212,9 +199,9 @@ pub enum Obstacle {
     /// The first version runs, and is not one that the second can upgrade from.
     #[error("version {0} is running there, and {1} can only upgrade from {2}")]
     TooOld(Version, Version, VersionRange),
-    /// An object of this name is somebody else's.
-    #[error("{0} already exists and belongs to {owner}", owner = .1.as_deref().unwrap_or("no Solution"))]
-    Owned(String, Option<String>),
+    /// An object is there that is not the Solution's to write.
+    #[error(transparent)]
+    NotOurs(#[from] NotOurs),
     /// Objects that are carried as they are do not fit.
     #[error(transparent)]
     Unfit(#[from] Unfit),
@@ -294,9 +281,6 @@ pub enum Obstacle {
     /// An object would be removed or changed that the plan does not name.
     #[error("{0} has been added since the plan was shown")]
     Unplanned(String),
-    /// Somebody made an object anew while it was to be deleted.
-    #[error("{0} was deleted and created again by someone else in the meantime")]
-    MadeAnew(String),
 }
 
 /// Why images have no place under the names that are to be told.
@@ -370,18 +354,6 @@ pub enum Unfit {
         "{0} exists, and a hook of the {1} has its name: Helm would delete it, and all that it holds"
     )]
     HeldByHook(String, String),
-    /// Objects of these names are the same Solution's in another environment.
-    #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
-    OwnedElsewhere(SolutionName, String, String),
-    /// An object of this name stayed when the same Solution was removed from another place.
-    #[error("{2} stayed when {0} was removed from the {1}")]
-    LeftBehind(SolutionName, String, String),
-    /// An object of this name has the labels of the Solution, and nothing is recorded of it.
-    #[error("{1} has the labels of {0}, but is not what was applied")]
-    Labelled(SolutionName, String),
-    /// An object of this name is of a Helm release.
-    #[error("{0} already exists and belongs to the Helm release `{1}`")]
-    OwnedByHelm(String, String),
     /// An object has fields that the API server never changes, and they are others now; in its own words.
     #[error("{0} cannot be changed in place: {2}")]
     Immutable(String, Recreate, String),
@@ -513,18 +485,5 @@ impl Obstacle {
     #[must_use]
     pub fn is_active(&self) -> bool {
         matches!(self, Self::Active(..))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::named;
-
-    #[test]
-    fn of_many_objects_the_first_are_named_and_the_others_counted() {
-        let names = |count: usize| named((1..=count).map(|n| n.to_string()).collect());
-        assert_eq!(names(2), "1, 2");
-        assert!(names(20).ends_with(", 20"));
-        assert!(names(23).ends_with(", 20, and 3 more"));
     }
 }

@@ -4,6 +4,7 @@
 //! Whoever may write in the namespace can make it say anything, so it is believed of that namespace alone, and only for
 //! Solutions of which the cluster's records say nothing there.
 
+use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{Namespace, SolutionName};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::namespace_record::Deployed;
-use crate::model::vocabulary as v;
 
 /// The key that a record had in its ConfigMap before it had a format.
 const FORMER_KEY: &str = "deployed.json";

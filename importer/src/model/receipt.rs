@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::mem::{Discriminant, discriminant};
 
+use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{
     Digest, EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version,
@@ -22,7 +23,6 @@ use crate::model::evidence::{self, ENVELOPE, Evidence, Gap, Sealed};
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::model::writer::Seal;
 
 /// The key of a receipt in its ConfigMap.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
 use registry::RegistryAddress;
 use schemas::{
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::vocabulary as v;
 
 /// The key that a record had in its ConfigMap before it had a format.
 const FORMER_KEY: &str = "record.json";

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
+use change::vocabulary as v;
 use helm::stored::{NAME, OWNER, STATUS, VERSION};
 use schemas::{ChartName, ChartRelease, ChartVersion, Digest, Namespace, ReleaseName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-
-use crate::model::vocabulary as v;
 
 /// A release, as it is found again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use change::{Adopt, Recreate};
 use deployer::Conflicts;
 use helm::Helm;
 use registry::{Credentials, RegistryAddress, Secret};
@@ -109,35 +108,6 @@ pub struct HelmProgram {
     pub program: Option<PathBuf>,
     /// What it calls for what is to be sent, in front of the name of a directory: see [`crate::postrender`].
     pub renderer: (PathBuf, Vec<OsString>),
-}
-
-/// An object that may be made anew.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Recreate {
-    /// Its kind.
-    pub kind: String,
-    /// Its name, in any namespace.
-    pub name: String,
-}
-
-impl FromStr for Recreate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('/') {
-            Some((kind, name)) if !kind.is_empty() && !name.is_empty() => Ok(Self {
-                kind: kind.to_owned(),
-                name: name.to_owned(),
-            }),
-            _ => Err("is not KIND/NAME, as `StatefulSet/db`".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Recreate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind, self.name)
-    }
 }
 
 /// What a request may leave open.
@@ -290,16 +260,6 @@ fn refuse() -> Adopt {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
 fn is_refused(adopt: &Adopt) -> bool {
     *adopt == Adopt::Refuse
-}
-
-/// Whether CRDs and namespaces that no Solution owns are taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Adopt {
-    /// They are left alone, and in the way.
-    Refuse,
-    /// They become the Solution's.
-    Allow,
 }
 
 /// Whether another archive of the same Solution and version replaces the imported one.

@@ -4,18 +4,18 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use change::vocabulary as v;
 use deployer::{Access, Cluster, Object};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::{Serialize, Serializer};
 
 use crate::model::error::Error;
+use crate::model::look::look;
 use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
 use crate::model::own::OwnRecord;
-use crate::model::owner::look;
 use crate::model::record::{self, Record};
 use crate::model::site::{self, SiteTexts};
 use crate::model::state::{self, ClusterState};
-use crate::model::vocabulary as v;
 
 /// Something that this user may not see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::vocabulary as v;
 use deployer::Object;
 use schemas::{KeyId, SolutionName};
 use serde_json::{Value, json};
@@ -15,7 +16,6 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::request::{Allowed, ChangeSigners, ForgetSigners};
-use crate::model::vocabulary as v;
 
 /// The remembered signers of each Solution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
 use manifests::{PatchError, check_patch};
 use registry::{AddressError, RegistryAddress};
@@ -16,7 +17,6 @@ use serde_json::{Value, json};
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::parameters::ParameterValues;
-use crate::model::vocabulary as v;
 
 /// The key of a file in its ConfigMap.
 const KEY: &str = "site.yaml";

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use change::vocabulary as v;
 use deployer::Object;
 use schemas::SolutionName;
 
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::obstacle::Unfit;
-use crate::model::vocabulary as v;
 
 pub(crate) type Labels = BTreeMap<String, String>;
 

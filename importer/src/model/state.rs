@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::record::Record;
 use crate::model::signers::Memory;
 use crate::model::site::SiteTexts;
-use crate::model::vocabulary as v;
 
 /// The state of a cluster.
 #[derive(Clone, Debug, Default)]
@@ -108,6 +108,13 @@ impl ClusterState {
         solution: &SolutionName,
     ) -> Option<&Deployed> {
         self.namespace(namespace)?.solutions.get(solution)
+    }
+
+    /// Returns the namespaces in which a Solution is deployed.
+    pub(crate) fn namespaces_with(&self, solution: &SolutionName) -> BTreeSet<Namespace> {
+        let deployed = self.namespaces.iter();
+        let deployed = deployed.filter(|it| it.solutions.contains_key(solution));
+        deployed.map(|it| it.namespace.clone()).collect()
     }
 
     /// Everywhere a Solution runs.

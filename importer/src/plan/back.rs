@@ -1,6 +1,7 @@
 //! Going back to the CRDs of an older version: only where a person asks for it, and nothing needs those of the newer
 //! one. That no object loses anything is asked of every CRD that takes the place of another one.
 
+use change::vocabulary as v;
 use deployer::{Cluster, Selector};
 use schemas::Version;
 use serde_json::Value;
@@ -10,7 +11,6 @@ use crate::model::labelled;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::plan::crd::written_by;
 
 /// What needs the CRDs of newer versions: operators of such versions; and CRDs that this version does not have.

@@ -3,185 +3,43 @@
 //! objects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use change::{DesiredObject, Part, Parts, Tenure, vocabulary as v};
 use deployer::Object;
 use manifests::{Address, Expansion, Kinds, pod_specs};
-use schemas::{
-    Digest, EnvironmentName, Namespace, ObjectSet, Operator, OwnNamespace, SetName, SolutionName,
-};
+use schemas::{Digest, EnvironmentName, Namespace, ObjectSet, OwnNamespace, SetName, SolutionName};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Accepted, CarriedSet};
 
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::inventory::{Entry, Inventory};
 use crate::model::parameters::ParameterValues;
 use crate::model::space::{self, Labels};
-use crate::model::stage::Stage;
-use crate::model::vocabulary as v;
 use crate::plan::finish::is_definition;
 use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
 use crate::plan::{login, parameters};
 
-/// An object of a part.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Carried {
-    /// The set or the release of a chart that brings it; none for the operator.
-    pub(crate) part: Option<SetName>,
-    pub(crate) stage: Stage,
-    pub(crate) object: Object,
-}
-
-impl Carried {
-    pub(crate) fn of_operator(object: Object, kinds: &Kinds) -> Self {
-        Self {
-            part: None,
-            stage: Stage::of(&object, kinds),
-            object,
-        }
-    }
-
-    /// Whether it is an entry of the inventory. Of the operator's objects a login has its own rule for when it goes, the
-    /// default account is the namespace's, and a record says itself what it is about.
-    fn is_recorded(&self) -> bool {
-        let labels = self.object.labels();
-        let is_ours = labels.contains_key(v::SOLUTION) && !labels.contains_key(v::RECORD);
-        self.part.is_some() || is_ours && self.object.gvk().kind != "Secret"
-    }
-}
-
-/// What is brought together before anything is waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wave {
-    /// Objects of one stage, by where they stand among the objects of the deployment.
-    Objects(Stage, Range<usize>),
-    /// A release of a chart, by its place among the releases.
-    Release(usize),
-}
-
-/// A set of objects or a chart: both share one space of names, and one order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a> {
-    name: &'a str,
-    needs: &'a [SetName],
-}
-
-/// All parts of an archive.
-pub(crate) fn parts(accepted: &Accepted) -> Vec<Part<'_>> {
-    let sets = accepted.sets().iter().map(Part::of_set);
+/// Returns the parts of an archive besides its operator.
+pub(crate) fn parts(accepted: &Accepted) -> Parts<'_> {
+    let sets = accepted.sets().iter().map(part_of);
     let charts = accepted.charts().iter().map(|chart| Part {
         name: chart.release.name.as_str(),
         needs: &chart.release.needs,
     });
-    sets.chain(charts).collect()
-}
-
-impl<'a> Part<'a> {
-    fn of_set(carried: &'a CarriedSet) -> Self {
-        Self {
-            name: carried.set.name.as_str(),
-            needs: &carried.set.needs,
-        }
-    }
-}
-
-/// The parts that an operator needs, and those that they need.
-pub(crate) fn needed<'a>(operator: Option<&'a Operator>, parts: &[Part<'a>]) -> BTreeSet<&'a str> {
+    let operator = accepted.manifest().spec.operator.as_ref();
     let template = operator.and_then(|operator| operator.template.as_ref());
-    let needs = template.into_iter().flat_map(|it| &it.needs);
-    with_needs(needs, parts)
+    let needs = template.map_or(&[][..], |template| &template.needs);
+    Parts::new(sets.chain(charts).collect(), needs)
 }
 
-/// The parts of these names, and those that they need.
-pub(crate) fn with_needs<'a>(
-    names: impl IntoIterator<Item = &'a SetName>,
-    parts: &[Part<'a>],
-) -> BTreeSet<&'a str> {
-    let mut left: Vec<&str> = names.into_iter().map(SetName::as_str).collect();
-    let mut needed = BTreeSet::new();
-    while let Some(name) = left.pop() {
-        if needed.insert(name) {
-            let parts = parts.iter().filter(|it| it.name == name);
-            left.extend(parts.flat_map(|it| it.needs).map(SetName::as_str));
-        }
-    }
-    needed
-}
-
-/// The parts that the operator or another part needs.
-pub(crate) fn needed_by_others<'a>(
-    operator: Option<&'a Operator>,
-    parts: &[Part<'a>],
-) -> BTreeSet<&'a str> {
-    let needs = parts.iter().flat_map(|it| it.needs).map(SetName::as_str);
-    needs.chain(needed(operator, parts)).collect()
-}
-
-/// The names of all parts in the order in which they are brought: what the operator needs first, each behind those that it
-/// needs itself.
-pub(crate) fn order<'a>(operator: Option<&'a Operator>, parts: &[Part<'a>]) -> Vec<&'a str> {
-    let first = needed(operator, parts);
-    let mut parts = parts.to_vec();
-    parts.sort_by_key(|part| !first.contains(part.name));
-    let sorted = in_order(&parts).into_iter();
-    sorted.map(|at| parts[at].name).collect()
-}
-
-/// Returns the waves of a deployment. Its `objects` begin with the operator's, whose pods come behind the parts that they
-/// need and before all others; the parts' objects and `releases` are in the order of `order`.
-pub(crate) fn waves(
-    objects: &[Carried],
-    releases: &[&str],
-    order: &[&str],
-    needed: &BTreeSet<&str>,
-) -> Vec<Wave> {
-    let own = objects.iter().take_while(|it| it.part.is_none()).count();
-    let (mut before, mut pods) = (stages(&objects[..own], 0), Vec::new());
-    if let Some(at) = before.iter().position(Wave::runs) {
-        pods = before.split_off(at);
-    }
-    let mut behind = Vec::new();
-    let mut begin = own;
-    for name in order {
-        let left = objects[begin..].iter();
-        let of_part = left.take_while(|it| it.part.as_ref().map(SetName::as_str) == Some(*name));
-        let end = begin + of_part.count();
-        let release = releases.iter().position(|release| release == name);
-        let waves = stages(&objects[begin..end], begin).into_iter();
-        let waves = waves.chain(release.map(Wave::Release));
-        if needed.contains(name) {
-            before.extend(waves);
-        } else {
-            behind.extend(waves);
-        }
-        begin = end;
-    }
-    [before, pods, behind].concat()
-}
-
-/// Returns the waves of objects of one part, which stand at `begin` among all. A record that lies among them is a wave of
-/// its own: it says that the others are there.
-fn stages(objects: &[Carried], begin: usize) -> Vec<Wave> {
-    let is_record = |it: &Carried| it.object.labels().contains_key(v::RECORD);
-    let together = |a: &Carried, b: &Carried| a.stage == b.stage && is_record(a) == is_record(b);
-    let mut end = begin;
-    let waves = objects.chunk_by(together).map(|wave| {
-        let begin = end;
-        end += wave.len();
-        Wave::Objects(wave[0].stage, begin..end)
-    });
-    waves.collect()
-}
-
-impl Wave {
-    /// Whether it brings pods.
-    pub(crate) fn runs(&self) -> bool {
-        matches!(self, Self::Objects(Stage::Workload, _) | Self::Release(_))
+fn part_of(carried: &CarriedSet) -> Part<'_> {
+    Part {
+        name: carried.set.name.as_str(),
+        needs: &carried.set.needs,
     }
 }
 
@@ -192,7 +50,7 @@ pub(crate) struct Rendering<'a> {
     pub(crate) environment: &'a EnvironmentName,
     /// The namespace that is deployed to, which those of the sets are that are not fixed.
     pub(crate) namespace: &'a Namespace,
-    /// The sets that are installed.
+    /// The sets, each after those it needs.
     pub(crate) sets: &'a [&'a CarriedSet],
     /// The kinds that the archive defines.
     pub(crate) kinds: Kinds,
@@ -230,19 +88,18 @@ impl PullSecret {
 }
 
 impl Rendering<'_> {
-    /// All objects, in the order to apply them: set by set, each after those it needs, and by stage.
-    pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<Carried>, Error> {
+    /// All objects, in the order to apply them: set by set, and by stage.
+    pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<DesiredObject>, Error> {
         let mut all = Vec::new();
         let mut made = BTreeSet::from([self.namespace.to_string()]);
         let mut logins = BTreeSet::from([self.namespace.to_string()]);
         let mut sensitive = self.sensitive.as_ref();
-        let parts: Vec<Part<'_>> = self.sets.iter().map(|it| Part::of_set(it)).collect();
-        for carried in in_order(&parts).into_iter().map(|at| self.sets[at]) {
+        for carried in self.sets {
             let set = &carried.set.name;
             let begin = all.len();
             // With the first set: what it needs is kept before anything uses it.
             if let Some(secret) = sensitive.take() {
-                all.push(self.carried(set, self.object(secret.clone(), carried)?));
+                all.push(self.desired(set, self.object(secret.clone(), carried)?));
             }
             for object in &carried.objects {
                 let document = &object.document;
@@ -253,7 +110,7 @@ impl Rendering<'_> {
                 if object.gvk().kind == "Namespace" {
                     made.insert(object.name().to_owned());
                 }
-                all.push(self.carried(set, object));
+                all.push(self.desired(set, object));
             }
             for own in carried.set.namespaces.iter().filter(|own| own.fixed) {
                 if made.insert(own.name.to_string()) {
@@ -263,7 +120,7 @@ impl Rendering<'_> {
                         "metadata": { "name": own.name },
                     });
                     let object = self.object(space, carried)?;
-                    all.push(self.carried(set, object));
+                    all.push(self.desired(set, object));
                 }
             }
             for space in spaces_of_pods(&carried.set, &all[begin..]) {
@@ -271,7 +128,7 @@ impl Rendering<'_> {
                 let login = login.and_then(|login| login.in_namespace(&space));
                 if let Some(login) = login.filter(|_| logins.insert(space)) {
                     let object = self.object(login, carried)?;
-                    all.push(self.carried(set, object));
+                    all.push(self.desired(set, object));
                 }
             }
             all[begin..].sort_by_key(|carried| carried.stage);
@@ -299,11 +156,15 @@ impl Rendering<'_> {
         Ok(space::joined(&all))
     }
 
-    fn carried(&self, set: &SetName, object: Object) -> Carried {
-        Carried {
-            part: Some(set.clone()),
-            stage: Stage::of(&object, &self.kinds),
-            object,
+    /// An object of a set. Nothing that others wrote into a Secret of parameters is ever believed.
+    fn desired(&self, set: &SetName, object: Object) -> DesiredObject {
+        let desired = DesiredObject::of_part(set.clone(), object, &self.kinds);
+        match number_of(desired.object.reference(), self.solution, self.namespace) {
+            Some(_) => DesiredObject {
+                tenure: Tenure::Sensitive,
+                ..desired
+            },
+            None => desired,
         }
     }
 
@@ -395,7 +256,7 @@ impl Rendering<'_> {
 }
 
 /// Where a set may have pods: its own namespaces, in which programs of it make further ones, and those of its objects.
-fn spaces_of_pods(set: &ObjectSet, objects: &[Carried]) -> BTreeSet<String> {
+fn spaces_of_pods(set: &ObjectSet, objects: &[DesiredObject]) -> BTreeSet<String> {
     let own = set.namespaces.iter().filter(|own| own.fixed);
     let own = own.map(|own| own.name.to_string());
     let objects = objects.iter().map(|it| &it.object);
@@ -463,40 +324,12 @@ fn forget_empty_bundle(object: &mut Value, client: &str) {
     }
 }
 
-/// The places of the parts, each after those it needs; else in their own order. The validator refuses circles; parts that
-/// are left out keep nobody waiting.
-fn in_order(parts: &[Part<'_>]) -> Vec<usize> {
-    let numbered = parts.iter().enumerate();
-    let by_name: BTreeMap<&str, usize> = numbered.map(|(at, it)| (it.name, at)).collect();
-    let mut waiting = vec![0; parts.len()];
-    let mut needed_by = vec![Vec::new(); parts.len()];
-    for (at, part) in parts.iter().enumerate() {
-        let needs = part.needs.iter();
-        for needed in needs.filter_map(|name| by_name.get(name.as_str())) {
-            needed_by[*needed].push(at);
-            waiting[at] += 1;
-        }
-    }
-    let mut free: BTreeSet<usize> = (0..parts.len()).filter(|at| waiting[*at] == 0).collect();
-    let mut sorted = Vec::new();
-    while let Some(next) = free.pop_first() {
-        sorted.push(next);
-        for at in &needed_by[next] {
-            waiting[*at] -= 1;
-            if waiting[*at] == 0 {
-                free.insert(*at);
-            }
-        }
-    }
-    sorted
-}
-
 /// What an archive carries, as it would be anywhere: for the rights that it takes.
 pub(crate) fn of_any_site(
     accepted: &Accepted,
     environment: &EnvironmentName,
     namespace: &Namespace,
-) -> Result<Vec<Carried>, Error> {
+) -> Result<Vec<DesiredObject>, Error> {
     let sets: Vec<&CarriedSet> = accepted.sets().iter().collect();
     let images = accepted.images().iter().map(|image| {
         let address = Address {
@@ -537,14 +370,14 @@ pub(crate) fn of_any_site(
             .then(|| parameters::secret((id.name(), 1), namespace, &ParameterValues::new())),
     };
     let mut objects = rendering.objects(&mut Patches::new(&[]))?;
-    let number = |it: &Carried| number_of(it.object.reference(), id.name(), namespace);
+    let number = |it: &DesiredObject| number_of(it.object.reference(), id.name(), namespace);
     if let Some(first) = objects.iter().find(|it| number(it) == Some(1)).cloned() {
         // Rights to Secrets are given by name.
         for number in 2..=limits::SECRET_NUMBERS {
             let secret = (id.name(), number);
             let secret = parameters::secret(secret, namespace, &ParameterValues::new());
             let object = Object::new(secret)?;
-            objects.push(Carried {
+            objects.push(DesiredObject {
                 object,
                 ..first.clone()
             });
@@ -574,29 +407,6 @@ pub(crate) fn namespaces(
     own.map(|own| (own.name.clone(), meant(own))).collect()
 }
 
-/// The record of these objects.
-pub(crate) fn record(objects: &[Carried], kinds: &Kinds) -> Inventory {
-    let recorded = |carried: &Carried| {
-        let object = &carried.object;
-        Entry {
-            part: carried.part.clone(),
-            stage: carried.stage,
-            api_version: object.gvk().api_version(),
-            kind: object.gvk().kind.clone(),
-            resource: kinds.resource(&object.gvk().group, &object.gvk().kind),
-            namespace: object.namespace().map(str::to_owned),
-            name: object.name().to_owned(),
-            inputs: object.annotations().get(v::INPUTS).map(ToString::to_string),
-            uid: None,
-        }
-    };
-    let recorded = objects.iter().filter(|it| it.is_recorded()).map(recorded);
-    Inventory {
-        entries: recorded.collect(),
-        ..Inventory::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use schemas::{ObjectSet, Patch, yaml};
@@ -621,7 +431,7 @@ mod tests {
     }
 
     /// What sets come to in the environment `prod`, whose namespace is `shop-prod`.
-    fn rendered(sets: &[CarriedSet], login: Option<PullSecret>) -> Vec<Carried> {
+    fn rendered(sets: &[CarriedSet], login: Option<PullSecret>) -> Vec<DesiredObject> {
         by_site(sets, login, "[]", None)
     }
 
@@ -631,7 +441,7 @@ mod tests {
         login: Option<PullSecret>,
         patch: &str,
         sensitive: Option<Value>,
-    ) -> Vec<Carried> {
+    ) -> Vec<DesiredObject> {
         let all: Vec<Patch> = yaml::from_slice(patch.as_bytes()).unwrap();
         let all: Vec<(String, Patch)> = all.into_iter().map(|it| (String::new(), it)).collect();
         let mut patches = Patches::new(&all);
@@ -671,7 +481,7 @@ mod tests {
         make(&rendering)
     }
 
-    fn names(carried: &[Carried]) -> Vec<String> {
+    fn names(carried: &[DesiredObject]) -> Vec<String> {
         let all = carried.iter();
         all.map(|it| format!("{} {}", it.part.as_ref().unwrap(), it.object.reference()))
             .collect()
@@ -698,7 +508,7 @@ mod tests {
                 object("v1", "ConfigMap", "c"),
             ],
         );
-        let all = rendered(&[late, early], None);
+        let all = rendered(&[early, late], None);
         let expected = [
             "early Namespace own",
             "early ConfigMap own/c",
@@ -708,31 +518,7 @@ mod tests {
             "late Cart first",
         ];
         assert_eq!(names(&all), expected);
-        let waves = waves(&all, &["web"], &["early", "web", "late"], &BTreeSet::new());
-        let expected = [
-            Wave::Objects(Stage::Space, 0..1),
-            Wave::Objects(Stage::Data, 1..2),
-            Wave::Objects(Stage::Workload, 2..3),
-            Wave::Release(0),
-            Wave::Objects(Stage::Data, 3..4),
-            Wave::Objects(Stage::Workload, 4..5),
-            Wave::Objects(Stage::Resource, 5..6),
-        ];
-        assert_eq!(waves, expected);
-        assert_eq!(record(&all, &Kinds::default()).entries[5].resource, "carts");
-    }
-
-    #[test]
-    fn sets_keep_their_order_but_for_what_they_need() {
-        let of = |name: &str, needs: &[&str]| set(json!({ "name": name, "needs": needs }), &[]);
-        let sets = [
-            of("a", &["d", "gone"]),
-            of("b", &[]),
-            of("c", &["b", "a"]),
-            of("d", &["b", "b"]),
-        ];
-        let parts: Vec<Part<'_>> = sets.iter().map(Part::of_set).collect();
-        assert_eq!(order(None, &parts), ["b", "d", "a", "c"]);
+        assert_eq!(all[5].resource, "carts");
     }
 
     #[test]
@@ -891,10 +677,7 @@ mod tests {
             let mut job = object("batch/v1", "Job", "j");
             job["spec"] = json!({ "command": command });
             let sets = [set(json!({ "name": "main" }), &[job])];
-            record(&rendered(&sets, None), &Kinds::default()).entries[0]
-                .inputs
-                .clone()
-                .unwrap()
+            rendered(&sets, None)[0].entry().unwrap().inputs.unwrap()
         };
         assert_eq!(job("a"), job("a"));
         assert_ne!(job("a"), job("b"));
@@ -950,79 +733,5 @@ mod tests {
         assert_eq!(secret.labels()[v::SOLUTION], "shop");
         let held = STANDARD.encode("\"$(param:none)\"");
         assert_eq!(secret.as_value()["data"]["password"], held);
-    }
-
-    fn config_map(set: &str) -> Carried {
-        let object = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": set, "namespace": "ns" },
-        });
-        Carried {
-            part: Some(set.parse().unwrap()),
-            stage: Stage::Data,
-            object: Object::new(object).unwrap(),
-        }
-    }
-
-    #[test]
-    fn what_an_operator_needs_comes_first_with_what_that_needs() {
-        let sets = [
-            set(json!({ "name": "issuer" }), &[]),
-            set(json!({ "name": "certificate", "needs": ["issuer"] }), &[]),
-            set(json!({ "name": "web", "needs": ["issuer"] }), &[]),
-        ];
-        let operator = json!({
-            "image": { "name": "a", "tag": "1" }, "template": { "needs": ["certificate"] },
-        });
-        let operator: Operator = serde_json::from_value(operator).unwrap();
-        let parts: Vec<Part<'_>> = sets.iter().map(Part::of_set).collect();
-        assert!(needed(None, &parts).is_empty());
-        let order = order(Some(&operator), &parts);
-        let needed = needed(Some(&operator), &parts);
-        let mut objects = Vec::from(["issuer", "certificate", "web"].map(config_map));
-        let of = |stage, at| Wave::Objects(stage, at);
-        let without = waves(&objects, &[], &order, &needed);
-        let places = [0..1, 1..2, 2..3].map(|at| of(Stage::Data, at));
-        assert_eq!(without, places);
-        let own = [Stage::Data, Stage::Workload, Stage::Data].map(|stage| Carried {
-            part: None,
-            stage,
-            ..config_map("operator")
-        });
-        objects.splice(0..0, own);
-        let expected = [
-            of(Stage::Data, 0..1),
-            of(Stage::Data, 3..4),
-            of(Stage::Data, 4..5),
-            of(Stage::Workload, 1..2),
-            of(Stage::Data, 2..3),
-            of(Stage::Data, 5..6),
-        ];
-        assert_eq!(waves(&objects, &[], &order, &needed), expected);
-    }
-
-    #[test]
-    fn the_inventory_names_what_is_the_deployments_alone() {
-        let own = |kind: &str, labels: Value| {
-            let metadata = json!({ "name": "a", "namespace": "ns", "labels": labels });
-            let object = json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata });
-            Carried {
-                part: None,
-                stage: Stage::Data,
-                object: Object::new(object).unwrap(),
-            }
-        };
-        let ours = json!({ v::SOLUTION: "shop" });
-        let objects = [
-            own("ConfigMap", ours.clone()),
-            own("Secret", ours),
-            own("ServiceAccount", json!({})),
-            own(
-                "ConfigMap",
-                json!({ v::SOLUTION: "shop", v::RECORD: "own" }),
-            ),
-        ];
-        let entries = record(&objects, &Kinds::default()).entries;
-        let kinds: Vec<&str> = entries.iter().map(|it| it.kind.as_str()).collect();
-        assert_eq!(kinds, ["ConfigMap"]);
     }
 }

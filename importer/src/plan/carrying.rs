@@ -3,11 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::{
+    Claim, DesiredObject, DesiredState, Entry, Inventory, Live, Plan, Policy, Recreate, Stage,
+    Tenure,
+};
 use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
-use manifests::{Address, Expansion, Kinds};
+use manifests::{Address, Expansion};
 use schemas::{
     ApiName, Condition, ImagePlace, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch,
-    Phase, ReleaseName, SetName, SolutionName, Strategy, Version,
+    Phase, ReleaseName, SetName, Strategy, Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -16,93 +20,52 @@ use crate::model::authority::Authority;
 use crate::model::cleanup::{Cleanup, Step};
 use crate::model::error::Error;
 use crate::model::image_place::image_place;
-use crate::model::inventory::{Entry, Inventory};
 use crate::model::labelled::Place;
+use crate::model::look::{live, look};
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::{Above, Obstacle, Unfit, named};
+use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own;
-use crate::model::owner::{Evidence, Recorded, check_carried, look, look_all};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::record::{Record, RecordedImage};
 use crate::model::release::namespace_of;
-use crate::model::request::{Asked, Login, Recreate};
+use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
-use crate::model::stage::Stage;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
-use crate::plan::carried::{
-    Carried, PullSecret, Rendering, kinds, namespaces, order, parts, record,
-};
+use crate::plan::carried::{PullSecret, Rendering, kinds, namespaces, parts};
 use crate::plan::crd::{self, Judged, Users};
-use crate::plan::deployment::is_default_account;
 use crate::plan::login;
 use crate::plan::losses;
+use crate::plan::operator::operator_reference;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
-use crate::plan::withdrawal::Withdrawal;
 
-/// What a deployment carries.
+/// What a deployment has besides what Helm brings.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
-    /// In the order to apply them.
-    pub(crate) objects: Vec<Carried>,
+    /// What becomes of its objects.
+    pub(crate) change: Plan,
     /// The labels that it gives the environment's namespace.
     pub(crate) labels: Labels,
     /// What is applied before it is removed.
     pub(crate) cleanup: Cleanup,
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
-    /// What the site will record of it.
-    pub(crate) record: Inventory,
-    /// What it has recorded before.
-    pub(crate) before: Inventory,
-    /// What is there already of what was carried before or is to be.
-    pub(crate) live: Vec<Object>,
-    /// The uids of those of the objects that are there.
-    pub(crate) uids: BTreeMap<ObjectRef, String>,
-    /// Jobs that were made of something else before, and are made anew.
-    pub(crate) replaced: Vec<Object>,
-    /// Those of the objects whose number of pods somebody else has set, with that number.
-    pub(crate) scaled: BTreeMap<ObjectRef, Object>,
     /// What the site changed about them.
     pub(crate) patched: Vec<Patched>,
-    /// What stays as it is: it was installed once, and is left alone.
-    pub(crate) kept: Vec<Entry>,
-    /// What has the name of something that goes, and is not what was applied.
-    pub(crate) left: Vec<ObjectRef>,
-    /// Definitions that stay as newer versions wrote them.
-    pub(crate) newer: Vec<(ObjectRef, Version)>,
 }
 
-impl Planned {
-    /// Records which objects those are that are there and stay what they are.
-    pub(crate) fn know(&mut self, uids: &BTreeMap<ObjectRef, String>) {
-        let mut standing = uids.clone();
-        for replaced in &self.replaced {
-            standing.remove(replaced.reference());
-        }
-        self.record = self.record.seen(&standing);
-    }
-
-    /// What goes of what was carried before, among these objects as they were seen.
-    pub(crate) async fn going(
-        &self,
-        cluster: &Cluster,
-        solution: &SolutionName,
-        stale: &[Object],
-    ) -> Result<Withdrawal, Error> {
-        let uid = |object: &Object| Some((object.reference().clone(), object.uid()?.to_owned()));
-        let uids: BTreeMap<ObjectRef, String> = stale.iter().filter_map(uid).collect();
-        let gone = self.before.beyond(&self.record).cloned();
-        let gone = Inventory {
-            entries: gone
-                .filter(|it| uids.contains_key(&it.reference()))
-                .collect(),
-            ..Inventory::default()
-        };
-        Withdrawal::of(cluster, solution, gone.seen(&uids), |_, _| true).await
-    }
+/// What sets want, and charts besides what Helm brings.
+#[derive(Debug, Default)]
+struct OfSets {
+    objects: Vec<DesiredObject>,
+    labels: Labels,
+    cleanup: Cleanup,
+    /// The sets of which that is made.
+    last: Vec<SetName>,
+    patched: Vec<Patched>,
+    /// What stays as it is: it was installed once, and is left alone.
+    kept: Vec<Entry>,
 }
 
 /// Everything that it is planned from.
@@ -126,36 +89,77 @@ pub(crate) struct Carrying<'a> {
 pub(crate) type PodsElsewhere = BTreeMap<ReleaseName, BTreeSet<Namespace>>;
 
 impl Carrying<'_> {
-    /// Returns what the deployment has, beginning with these objects of its operator, and what is in its way.
+    /// Returns what becomes of what the deployment has, these objects of its operator among them, and what is in its way.
     pub(crate) async fn plan(
         &self,
-        operator: &[Carried],
+        operator: &[DesiredObject],
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Planned, Error> {
         let mut before = self.before().await?;
         let parameters = self.parameters.values();
         // Without a value nothing can be expanded, and that it is missing is in the way already.
-        let mut planned = if self.may_carry(obstacles) && self.has_all(&parameters) {
-            self.of_sets(before, parameters, obstacles).await?
+        let mut sets = if self.may_carry(obstacles) && self.has_all(&parameters) {
+            self.of_sets(&before, parameters, obstacles).await?
         } else {
             before.entries.retain(|it| it.part.is_none());
-            Planned {
-                before,
-                ..Planned::default()
-            }
+            OfSets::default()
         };
-        let own = record(operator, &Kinds::default()).entries;
-        planned.record.entries.splice(0..0, own);
-        planned.objects.splice(0..0, operator.iter().cloned());
-        // The default account comes some time after its namespace; that changes nothing of a plan.
-        let mut objects = planned.objects.iter();
-        let account = objects.position(|it| is_default_account(it.object.reference()));
-        let account = account.map(|at| (at, planned.objects.remove(at)));
-        let mut planned = self.compare(planned, obstacles).await?;
-        if let Some((at, account)) = account {
-            planned.objects.insert(at, account);
-        }
-        Ok(planned)
+        sets.objects.splice(0..0, operator.iter().cloned());
+        let changes_cleanup = self.changes(&sets, &before).await?;
+        Ok(Planned {
+            labels: std::mem::take(&mut sets.labels),
+            cleanup: std::mem::take(&mut sets.cleanup),
+            changes_cleanup,
+            patched: std::mem::take(&mut sets.patched),
+            change: self.change(sets, before, obstacles).await?,
+        })
+    }
+
+    /// Looks at all that is there, and returns what becomes of what is wanted and of what was recorded.
+    async fn change(
+        &self,
+        sets: OfSets,
+        before: Inventory,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Plan, Error> {
+        let Asked {
+            accepted,
+            id,
+            request,
+            ..
+        } = self.asked;
+        let unmade = unmade(&request.recreate, &sets.objects);
+        obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
+        let own = sets.objects.iter().filter(|it| it.tenure != Tenure::Shared);
+        let desired = own.map(|it| it.object.reference().clone());
+        let recorded = before.entries.iter().map(Entry::reference);
+        let references: Vec<ObjectRef> = desired.chain(recorded).collect();
+        let live = live(self.cluster, &references).await?;
+        let newer = self.newer(&sets.objects, &live, obstacles).await?;
+        let releases = accepted.charts().iter();
+        let releases: Vec<&str> = releases.map(|it| it.release.name.as_str()).collect();
+        let desired = DesiredState {
+            objects: sets.objects,
+            releases: &releases,
+            parts: &parts(accepted),
+            kept: sets.kept,
+            cleanup: sets.last,
+        };
+        let deployed = self.state.namespaces_with(id.name());
+        let policy = Policy {
+            claim: Claim {
+                solution: id.name(),
+                adopt: request.allowed.adopt.objects,
+                deployed: Some(&deployed),
+            },
+            recreate: &request.recreate,
+            operator: &operator_reference(id.name(), &self.place.namespace),
+            newer: &newer,
+            fate: &|entry| self.fate_of(entry),
+        };
+        let mut plan = change::plan(desired, before, &live, &policy)?;
+        obstacles.extend(plan.obstacles.drain(..).map(Obstacle::from));
+        Ok(plan)
     }
 
     /// Returns what the site has recorded before.
@@ -198,22 +202,23 @@ impl Carrying<'_> {
     /// Returns what the sets come to here, with what charts have in namespaces of their own.
     async fn of_sets(
         &self,
-        before: Inventory,
+        before: &Inventory,
         parameters: ParameterValues,
         obstacles: &mut Vec<Obstacle>,
-    ) -> Result<Planned, Error> {
+    ) -> Result<OfSets, Error> {
         let sets = self.asked.accepted.sets();
-        let spaces = self.spaces_of_charts(&before).await?;
+        let spaces = self.spaces_of_charts(before).await?;
         let Fates {
             mut installed,
-            last,
+            mut last,
             mut standing,
             kept,
-        } = self.fates(&before, &parameters).await?;
+        } = self.fates(before, &parameters).await?;
         installed.extend(spaces.iter().map(|it| &it.set));
-        let operator = self.asked.accepted.manifest().spec.operator.as_ref();
-        let order = order(operator, &parts(self.asked.accepted));
-        installed.sort_by_key(|it| order.iter().position(|name| *name == it.set.name.as_str()));
+        let order = parts(self.asked.accepted).in_order();
+        for sets in [&mut installed, &mut last] {
+            sets.sort_by_key(|it| order.iter().position(|name| *name == it.set.name.as_str()));
+        }
         let all = [&installed[..], &last, &standing].concat();
         Self::check_namespaces(&all, &spaces, obstacles);
         let login = if all.is_empty() {
@@ -225,7 +230,7 @@ impl Carrying<'_> {
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
         let mut objects = rendering.objects(&mut patches)?;
-        let is_there = |it: &Carried| {
+        let is_there = |it: &DesiredObject| {
             let part = it.part.as_ref();
             part.is_some_and(|part| is_there(&spaces, part, it.object.name()))
         };
@@ -242,20 +247,13 @@ impl Carrying<'_> {
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
         let placed = objects.iter().chain(&cleanup).map(|it| &it.object);
         self.check_places(placed, obstacles);
-        let cleanup = cleanup_of(cleanup, &rendering.kinds);
-        let mut record = record(&objects, &rendering.kinds);
-        record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
-        record.keep(&kept);
-        Ok(Planned {
+        Ok(OfSets {
             objects,
             labels,
-            changes_cleanup: self.changes(&cleanup, &before).await?,
-            cleanup,
-            record,
-            before,
+            cleanup: cleanup_of(cleanup),
+            last: last.iter().map(|it| it.set.name.clone()).collect(),
             patched: changed,
             kept,
-            ..Planned::default()
         })
     }
 
@@ -303,8 +301,9 @@ impl Carrying<'_> {
         Ok(spaces)
     }
 
-    /// Whether what the site keeps to be applied before a removal is not this.
-    async fn changes(&self, cleanup: &Cleanup, before: &Inventory) -> Result<bool, Error> {
+    /// Whether what the site keeps to be applied before a removal is not what these sets want.
+    async fn changes(&self, sets: &OfSets, before: &Inventory) -> Result<bool, Error> {
+        let cleanup = &sets.cleanup;
         if cleanup.steps.is_empty() || before.cleanup.is_empty() {
             return Ok(cleanup.steps.is_empty() != before.cleanup.is_empty());
         }
@@ -351,12 +350,12 @@ impl Carrying<'_> {
         parameters: &ParameterValues,
     ) -> Result<Fate, Error> {
         let set = &carried.set;
-        let wanted = match &set.when {
+        let desired = match &set.when {
             None => true,
             Some(Condition::Parameter(name)) => parameters.get(name) == Some(&json!(true)),
             Some(Condition::Api(api)) => self.is_served(api).await?,
         };
-        if !wanted {
+        if !desired {
             return Ok(Fate::LeftOut);
         }
         if set.phase == Phase::Remove {
@@ -459,97 +458,37 @@ impl Carrying<'_> {
         }))
     }
 
-    /// Looks at everything that is there, and finds out whose it is.
-    async fn compare(
+    /// Returns the definitions that stay as newer versions wrote them, and these versions; and what is in the way of the
+    /// others.
+    async fn newer(
         &self,
-        mut planned: Planned,
+        objects: &[DesiredObject],
+        live: &Live,
         obstacles: &mut Vec<Obstacle>,
-    ) -> Result<Planned, Error> {
-        let wanted = planned.objects.iter().map(|it| it.object.reference());
-        let wanted: Vec<&ObjectRef> = wanted.collect();
-        let found = look_all(self.cluster, &wanted).await?;
-        let unmade = unmade(&self.asked.request.recreate, &wanted);
-        obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
-        let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
-        for (mut carried, live) in std::mem::take(&mut planned.objects).into_iter().zip(found) {
-            match Runs::of(&carried.object, live.as_ref(), &planned.before) {
-                Runs::Done => continue,
-                Runs::Anew => planned.replaced.extend(live.clone()),
-                Runs::AsItIs if self.is_recreated(&carried.object) => {
-                    planned.replaced.extend(live.clone());
-                }
-                Runs::AsItIs => {
-                    let other = live
-                        .iter()
-                        .filter(|live| self.is_other_secret(live, &planned.before));
-                    planned.replaced.extend(other.cloned());
-                }
-            }
-            carried.object = marked(&carried.object, live.as_ref())?;
-            let kept = scaled(&carried.object, live.as_ref())?;
-            // How many pods an operator has is the archive's to say.
-            if carried.part.is_some() && kept != carried.object {
-                planned.scaled.insert(kept.reference().clone(), kept);
-            }
-            match self.check(&carried.object, live.as_ref(), &planned) {
-                Ok(()) => {}
-                Err(Obstacle::Unfit(Unfit::OwnedElsewhere(_, environment, object))) => {
-                    elsewhere.entry(environment).or_default().push(object);
-                }
-                Err(obstacle) => obstacles.push(obstacle),
-            }
-            let newer = match &live {
-                Some(live) if carried.stage == Stage::Definition => {
-                    self.judge(&carried.object, live, obstacles).await?
-                }
-                _ => None,
-            };
-            if let Some(live) = live {
-                let uid = live.uid().unwrap_or_default().to_owned();
-                planned.uids.insert(carried.object.reference().clone(), uid);
-                planned.live.push(live);
-            }
-            if let Some(newer) = newer {
-                let reference = carried.object.reference();
-                planned.kept.extend(planned.record.find(reference).cloned());
-                planned.newer.push((reference.clone(), newer));
-            } else {
-                planned.objects.push(carried);
+    ) -> Result<BTreeMap<ObjectRef, Version>, Error> {
+        let mut newer = BTreeMap::new();
+        for desired in objects.iter().filter(|it| it.stage == Stage::Definition) {
+            let reference = desired.object.reference();
+            if let Some(live) = live.get(reference)
+                && let Some(version) = self.judge(&desired.object, live, obstacles).await?
+            {
+                newer.insert(reference.clone(), version);
             }
         }
-        for (environment, objects) in elsewhere {
-            let solution = self.asked.id.name().clone();
-            obstacles.push(Unfit::OwnedElsewhere(solution, environment, named(objects)).into());
-        }
-        self.look_at_gone(&mut planned).await?;
-        Ok(planned)
+        Ok(newer)
     }
 
-    /// Looks at what is carried no more: what of it stays, what goes, and what has the name of what goes.
-    async fn look_at_gone(&self, planned: &mut Planned) -> Result<(), Error> {
-        let gone = planned.before.beyond(&planned.record);
-        let stays = |old: &Entry| {
-            let secret = self.secret_number(&old.reference());
-            let is_kept = secret.is_some_and(|it| self.parameters.keeps(it));
-            let is_kept = is_kept && old.was_applied();
-            old.keeps_data() || old.stage == Stage::Definition || is_kept
-        };
-        let gone = gone.filter(|old| !self.becomes_the_clusters(old));
-        let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(stays);
-        planned.record.entries.extend(stay);
-        let references: Vec<ObjectRef> = gone.iter().map(Entry::reference).collect();
-        let references: Vec<&ObjectRef> = references.iter().collect();
-        let found = look_all(self.cluster, &references).await?;
-        for (recorded, live) in gone.iter().zip(found) {
-            let Some(live) = live.filter(|live| !live.is_being_deleted()) else {
-                continue;
-            };
-            match recorded.check(&live, self.asked.id.name()) {
-                Ok(()) => planned.live.push(live),
-                Err(_) => planned.left.push(live.reference().clone()),
-            }
+    /// What becomes of an entry that nothing wants any more.
+    fn fate_of(&self, entry: &Entry) -> change::Fate {
+        let secret = self.secret_number(&entry.reference());
+        let is_kept = secret.is_some_and(|it| self.parameters.keeps(it)) && entry.was_applied();
+        if self.becomes_the_clusters(entry) {
+            change::Fate::HandedOver
+        } else if entry.keeps_data() || entry.stage == Stage::Definition || is_kept {
+            change::Fate::Stays
+        } else {
+            change::Fate::Goes
         }
-        Ok(())
     }
 
     /// Judges whether a definition takes the place of the one that is there. Returns the newer version that wrote that one, if
@@ -560,12 +499,12 @@ impl Carrying<'_> {
         live: &Object,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Option<Version>, Error> {
-        let (version, wanted) = (self.asked.id.version(), definition.as_value());
+        let (version, desired) = (self.asked.id.version(), definition.as_value());
         let written = crd::defined_by(live);
-        match crd::judge(version, wanted, live, written, Users::Here) {
+        match crd::judge(version, desired, live, written, Users::Here) {
             Ok(Judged::Kept(newer)) => return Ok(Some(newer)),
             Ok(Judged::Replaced) => {
-                let lost = losses::replaced(self.cluster, live, wanted, version);
+                let lost = losses::replaced(self.cluster, live, desired, version);
                 obstacles.extend(lost.await?);
             }
             Err(obstacle) => obstacles.push(obstacle),
@@ -580,44 +519,8 @@ impl Carrying<'_> {
             && crds.any(|crd| crd.document["metadata"]["name"] == old.name)
     }
 
-    /// Whether an object has the name of a Secret of parameters, and somebody else has made it.
-    fn is_other_secret(&self, live: &Object, before: &Inventory) -> bool {
-        let applied = before.find(live.reference());
-        let applied = applied.and_then(|applied| applied.uid.as_deref());
-        self.secret_number(live.reference()).is_some() && live.uid() != applied
-    }
-
     fn secret_number(&self, object: &ObjectRef) -> Option<SecretNumber> {
         number_of(object, self.asked.id.name(), &self.place.namespace)
-    }
-
-    /// Whether somebody asks for an object to be made anew.
-    fn is_recreated(&self, object: &Object) -> bool {
-        let asked = self.asked.request.recreate.iter();
-        let mut asked = asked.filter(|it| it.kind == object.gvk().kind);
-        asked.any(|it| it.name == object.name())
-    }
-
-    fn check(
-        &self,
-        object: &Object,
-        live: Option<&Object>,
-        planned: &Planned,
-    ) -> Result<(), Obstacle> {
-        let is_sensitive = self.secret_number(object.reference()).is_some();
-        let recorded = if is_sensitive || planned.record.find(object.reference()).is_none() {
-            // Somebody else's Secret of parameters is removed, and nothing of it is believed; and a login is known by its
-            // name.
-            Recorded::Some
-        } else {
-            Recorded::of(planned.before.find(object.reference()))
-        };
-        let evidence = Evidence {
-            adopt: self.asked.request.allowed.adopt.objects,
-            state: Some(self.state),
-            recorded,
-        };
-        check_carried(object, live, self.asked.id.name(), evidence)
     }
 }
 
@@ -640,16 +543,6 @@ pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>
     record.images.iter().map(address).collect()
 }
 
-/// An object, and of a namespace that is made here, and so goes with the deployment, the mark that says so.
-pub(crate) fn marked(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
-    let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
-    let mut value = object.clone().into_value();
-    if object.gvk().kind == "Namespace" && is_made {
-        value["metadata"]["annotations"][v::CREATED] = json!("true");
-    }
-    Ok(Object::new(value)?)
-}
-
 /// What a release has in a namespace of its own besides what Helm brings.
 struct ChartSpace {
     /// By the release's name.
@@ -664,80 +557,28 @@ fn is_there(spaces: &[ChartSpace], set: &SetName, namespace: &str) -> bool {
     spaces.any(|it| it.there.iter().any(|own| own.as_str() == namespace))
 }
 
-fn identity(carried: &Carried) -> ObjectIdentity<'_> {
+fn identity(carried: &DesiredObject) -> ObjectIdentity<'_> {
     carried.object.reference().identity()
 }
 
 /// What is to be made anew, and is none of these objects.
 fn unmade<'a>(
     recreate: &'a BTreeSet<Recreate>,
-    wanted: &[&ObjectRef],
+    desired: &[DesiredObject],
 ) -> impl Iterator<Item = &'a Recreate> {
-    recreate.iter().filter(|it| {
-        let mut wanted = wanted.iter();
-        !wanted.any(|object| object.gvk.kind == it.kind && object.name == it.name)
-    })
+    let is_wanted = |it: &Recreate| {
+        let mut desired = desired.iter();
+        desired.any(|desired| it.is(desired.object.reference()))
+    };
+    recreate.iter().filter(move |it| !is_wanted(it))
 }
 
 /// What is kept of what is applied before a removal.
-fn cleanup_of(carried: Vec<Carried>, kinds: &Kinds) -> Cleanup {
-    let recorded = record(&carried, kinds).entries.into_iter();
-    let steps = recorded.zip(carried);
+fn cleanup_of(desired: Vec<DesiredObject>) -> Cleanup {
+    let steps = desired.into_iter();
+    let step = |desired: DesiredObject| Some(Step::new(desired.entry()?, desired.object));
     Cleanup {
-        steps: steps
-            .map(|(recorded, carried)| Step::new(recorded, carried.object))
-            .collect(),
-    }
-}
-
-/// An object with the number of pods that it has, if somebody else has set it: an autoscaler, or a person. They may do so
-/// at any time, and so it is looked at once more when the object is written, and decides nothing of a plan.
-pub(crate) fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
-    let Some(live) = live.filter(|live| is_scaled(live.as_value(), v::FIELD_MANAGER)) else {
-        return Ok(object.clone());
-    };
-    let mut value = object.clone().into_value();
-    if let Some(replicas) = value.pointer_mut("/spec/replicas") {
-        *replicas = live.as_value()["spec"]["replicas"].clone();
-    }
-    Ok(Object::new(value)?)
-}
-
-/// Whether another field manager than this one has set the number of pods.
-pub(crate) fn is_scaled(live: &Value, manager: &str) -> bool {
-    let entries = live["metadata"]["managedFields"].as_array();
-    let others = entries.into_iter().flatten();
-    let mut others = others.filter(|entry| entry["manager"] != manager);
-    others.any(|entry| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null())
-}
-
-/// Whether an object that runs once has to run.
-enum Runs {
-    /// It was made of the same, and may have been removed since.
-    Done,
-    /// One that was made of something else is in its place.
-    Anew,
-    /// It is applied like any other.
-    AsItIs,
-}
-
-impl Runs {
-    fn of(object: &Object, live: Option<&Object>, before: &Inventory) -> Self {
-        let of = object.annotations();
-        let Some(inputs) = of.get(v::INPUTS) else {
-            return Self::AsItIs;
-        };
-        match live {
-            Some(live) if live.annotations().get(v::INPUTS) == Some(inputs) => Self::AsItIs,
-            Some(_) => Self::Anew,
-            None => {
-                let recorded = before.find(object.reference());
-                match recorded.and_then(|recorded| recorded.inputs.as_deref()) {
-                    Some(made) if made == *inputs => Self::Done,
-                    _ => Self::AsItIs,
-                }
-            }
-        }
+        steps: steps.filter_map(step).collect(),
     }
 }
 
@@ -766,36 +607,19 @@ enum Fate {
 
 #[cfg(test)]
 mod tests {
+    use manifests::Kinds;
+
     use super::*;
 
     #[test]
     fn what_no_set_brings_is_not_made_anew_without_a_word() {
-        let job = ObjectRef::namespaced("batch/v1", "Job", "prod", "setup");
+        let metadata = json!({ "name": "setup", "namespace": "prod" });
+        let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata });
+        let job = Object::new(job).unwrap();
+        let job = DesiredObject::of_part("main".parse().unwrap(), job, &Kinds::default());
         let asked = ["Job/setup", "StatefulSet/db"].map(|it| it.parse().unwrap());
         let asked: BTreeSet<Recreate> = asked.into();
-        let unmade: Vec<String> = unmade(&asked, &[&job]).map(ToString::to_string).collect();
+        let unmade: Vec<String> = unmade(&asked, &[job]).map(ToString::to_string).collect();
         assert_eq!(unmade, ["StatefulSet/db"]);
-    }
-
-    fn deployment(replicas: u8, manager: &str) -> Object {
-        let fields = json!({ "f:spec": { "f:replicas": {} } });
-        Object::new(json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {
-                "name": "web", "namespace": "prod",
-                "managedFields": [{ "manager": manager, "fieldsV1": fields }],
-            },
-            "spec": { "replicas": replicas },
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn the_number_of_pods_is_left_to_whoever_else_set_it() {
-        for (manager, replicas) in [("kube-controller-manager", 5), (v::FIELD_MANAGER, 2)] {
-            let (wanted, live) = (deployment(2, v::FIELD_MANAGER), deployment(5, manager));
-            let kept = scaled(&wanted, Some(&live)).unwrap();
-            assert_eq!(kept.as_value()["spec"]["replicas"], replicas, "{manager}");
-        }
     }
 }

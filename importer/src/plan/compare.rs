@@ -9,13 +9,14 @@ use serde_json::Value;
 use validator::Accepted;
 
 use crate::model::error::Error;
+use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::look;
 use crate::model::renderings::Renderings;
 use crate::model::request::{Asked, Request};
 use crate::model::state::ClusterState;
 use crate::plan::decision::Decision;
+use crate::plan::deployment::Deployment;
 use crate::plan::operator::{CONFIG, config_name, operator_name};
 use crate::plan::summary::{PlannedObject, removed};
 use crate::plan::trial::Tried;
@@ -134,7 +135,7 @@ impl Comparison {
         cluster: &Cluster,
     ) -> Result<(), Error> {
         let deployment = decision.deployment.as_ref();
-        self.namespace = deployment.map(|it| it.namespace.clone());
+        self.namespace = deployment.map(|it| it.namespace().clone());
         let standing = deployment.and_then(|it| it.standing.as_ref());
         self.running = standing.map(|standing| standing.version.clone());
         self.obstacles.clone_from(&decision.obstacles);
@@ -145,7 +146,7 @@ impl Comparison {
         self.obstacles = tried.obstacles;
         let hidden = deployment.map(|it| it.parameters.hidden.clone());
         let hidden = hidden.unwrap_or_default();
-        let stale = deployment.into_iter().flat_map(|it| &it.stale);
+        let stale = deployment.into_iter().flat_map(Deployment::stale);
         let written = tried.crds.into_iter().chain(tried.objects);
         let all = written.chain(stale.map(|object| removed(object, &hidden)));
         let releases = deployment.into_iter().flat_map(|it| &it.releases.all);

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use change::Entry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId};
 use serde::Serialize;
@@ -16,10 +17,9 @@ use validator::rules::{
 };
 
 use crate::model::error::Error;
-use crate::model::inventory::Entry;
+use crate::model::look::look_all;
 use crate::model::namespace_record::{Consent, Grant};
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::look_all;
 use crate::model::request::Request;
 use crate::plan::hidden::Hidden;
 

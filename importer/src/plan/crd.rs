@@ -1,14 +1,13 @@
 //! What becomes of the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
 //! never takes away what another one that runs may need.
 
+use change::{Adopt, vocabulary as v};
 use deployer::{Object, ObjectRef};
 use schemas::{SolutionName, Version};
 use serde_json::{Value, json};
 use validator::rules::{self, SortedMetadata};
 
 use crate::model::obstacle::Obstacle;
-use crate::model::request::Adopt;
-use crate::model::vocabulary as v;
 use crate::plan::migration::Migration;
 
 /// What is to be done with one CRD.

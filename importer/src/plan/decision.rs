@@ -1,18 +1,17 @@
 //! What an import decides from the cluster as it is: which CRDs, which objects, which rights. A plan shows it. Pushing
 //! takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
 
+use change::{ObjectChange, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Gvk, Object};
 use serde_json::Value;
 
-use crate::model::applied::without_server_fields;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
+use crate::model::look::look;
 use crate::model::obstacle::{Above, Obstacle};
-use crate::model::owner::look;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, Goal, Migrate, Replace};
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::plan::back;
 use crate::plan::crd::{self, CrdChange, Newer};
 use crate::plan::deployment::{Deployment, Planner};
@@ -141,8 +140,9 @@ impl Decision {
                 decision.deployment = planner.deployment(target, obstacles).await?;
                 let carried = decision.deployment.iter().filter_map(|deployment| {
                     let size = deployment
+                        .change
                         .inventory
-                        .with(&deployment.inventory_before)
+                        .with(&deployment.change.before)
                         .size();
                     let what = "the list of all objects that are carried";
                     (size > RECORD_SIZE).then_some(Obstacle::RecordSize(what, size))
@@ -163,11 +163,11 @@ impl Decision {
                 Authority::Cluster => Some(Object::new(deployment.space())?),
                 Authority::Namespace(_) => None,
             };
-            let objects = deployment.objects.iter();
+            let changes = deployment.change.changes();
             // The server would compare it with the one that goes.
-            let objects = objects.filter(|it| !deployment.replaces(it.reference()));
-            let as_scaled = |it| deployment.scaled.get(Object::reference(it)).unwrap_or(it);
-            let objects = objects.map(as_scaled).cloned();
+            let changes = changes.filter(|it| it.replaced().is_none());
+            let as_scaled = |it: &ObjectChange| it.scaled.as_ref().unwrap_or(it.object()).clone();
+            let objects = changes.map(as_scaled);
             let objects = space.into_iter().chain(objects);
             tried.extend(objects.map(|object| {
                 let conflicts = asked.conflicts(&object);
@@ -180,7 +180,7 @@ impl Decision {
     /// Whether another decision about the same request would do the same.
     pub(crate) fn is_same(&self, other: &Self, asked: &Asked<'_>) -> bool {
         let solution = asked.id.name();
-        let namespace = self.deployment.as_ref().map(|it| &it.namespace);
+        let namespace = self.deployment.as_ref().map(Deployment::namespace);
         self.obstacles == other.obstacles
             && self.crds == other.crds
             && self.deployment == other.deployment

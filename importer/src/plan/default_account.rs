@@ -4,14 +4,14 @@
 
 use std::collections::BTreeSet;
 
+use change::vocabulary as v;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
+use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::owner::look;
-use crate::model::vocabulary as v;
 
 /// What stands between the names in the mark.
 const BETWEEN: &str = ",";

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::{DesiredObject, Entry, Inventory, ObjectChange, Plan};
 use deployer::{Cluster, Object, ObjectRef};
-use manifests::{Kinds, pod_specs};
+use manifests::pod_specs;
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
     SolutionName, Version, VersionRange,
@@ -15,29 +16,26 @@ use validator::rules::Compared;
 use crate::model::authority::Authority;
 use crate::model::cleanup::Cleanup;
 use crate::model::error::Error;
-use crate::model::inventory::{Entry, Inventory};
 use crate::model::labelled::service_monitor;
+use crate::model::look::look;
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own::OwnRecord;
-use crate::model::owner::{check_distinct, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::space::{self, Labels};
-use crate::model::stage::intercepts;
 use crate::model::state::ClusterState;
-use crate::plan::carried::{self, Carried, Wave};
+use crate::plan::carried;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
-use crate::plan::handover;
 use crate::plan::hidden::Hidden;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
-use crate::plan::operator::{Rendering, operator_name};
+use crate::plan::operator::Rendering;
 use crate::plan::parameters::{self, Kept, Parameters, Resolving, number_of};
 use crate::plan::patches::Patched;
 use crate::plan::place;
@@ -51,51 +49,22 @@ const NEAR: usize = 3;
 /// What is deployed in an environment's namespace.
 #[derive(Debug)]
 pub(crate) struct Deployment {
-    pub(crate) namespace: Namespace,
     /// The record of the namespace, without this version.
     pub(crate) place: NamespaceRecord,
     /// What the record will say of the Solution.
     pub(crate) deployed: Deployed,
-    /// All objects: first the operator's, then those of the parts in their order.
-    pub(crate) objects: Vec<Object>,
-    /// How many of them are the operator's.
-    own: usize,
-    /// What goes once it is ready, as it was seen. Only what a plan showed is removed: whoever may write in the
-    /// namespace can make more that looks like ours at any time.
-    pub(crate) stale: Vec<Object>,
-    /// Those of these that were carried, and what calls them, as they are taken back.
+    /// What becomes of its objects.
+    pub(crate) change: Plan,
+    /// What goes of them once all else is ready, and what calls it, as they are taken back.
     pub(crate) going: Withdrawal,
-    /// What has the name of something that would go, and is not what was applied.
-    pub(crate) left: Vec<ObjectRef>,
-    /// Definitions among what is carried that stay as newer versions wrote them.
-    pub(crate) newer: Vec<(ObjectRef, Version)>,
-    /// The uids of those that are there.
-    uids: BTreeMap<ObjectRef, String>,
-    /// The name of the operator's Deployment, if there is an operator.
-    pub(crate) operator: Option<String>,
-    /// In which order they are brought, with the releases.
-    pub(crate) waves: Vec<Wave>,
     /// Its releases of charts.
     pub(crate) releases: Releases,
-    /// What ran before in another form, and stops before what takes its place starts.
-    pub(crate) stopped: Vec<Object>,
-    /// What of it is removed and made anew, as it was seen.
-    pub(crate) replaced: Vec<Object>,
-    /// Those of the objects whose number of pods somebody else has set, with that number. It decides nothing: it may be
-    /// another one when they are written.
-    pub(crate) scaled: BTreeMap<ObjectRef, Object>,
-    /// What the site's files change about them.
+    /// What the site's files change about its objects.
     pub(crate) patched: Vec<Patched>,
     /// What is applied before it is removed.
     pub(crate) cleanup: Cleanup,
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
-    /// What the site will record of its objects.
-    pub(crate) inventory: Inventory,
-    /// What it has recorded before.
-    pub(crate) inventory_before: Inventory,
-    /// The images that its workloads have now.
-    pub(crate) images_before: BTreeSet<String>,
     pub(crate) solution: SolutionName,
     /// What the site chose for the environment.
     pub(crate) site: HeldSite,
@@ -104,22 +73,14 @@ pub(crate) struct Deployment {
     pub(crate) standing: Option<Deployed>,
     pub(crate) rights: Compared,
     pub(crate) beyond: Beyond,
-    /// Whether another Solution runs in the namespace.
-    pub(crate) shared: bool,
     /// That something of it is not accepted.
     pub(crate) refused: Option<Obstacle>,
 }
 
-/// The same objects would be written over the same ones. The default account's content is not compared: whoever may
-/// change it in his namespace would keep imports away, and it is read again when it is written.
+/// The same would be written over the same objects. The default account's content is not compared: whoever may change it
+/// in his namespace would keep imports away, and it is read again when it is written.
 impl PartialEq for Deployment {
     fn eq(&self, other: &Self) -> bool {
-        let written = |object: &&Object| !is_default_account(object.reference());
-        let same = |one: &[Object], other: &[Object]| {
-            let other = other.iter().map(Object::reference);
-            one.iter().map(Object::reference).eq(other)
-        };
-        let mine = self.objects.iter().filter(written);
         self.place == other.place
             && self.deployed.version == other.deployed.version
             && self.deployed.pull_secret == other.deployed.pull_secret
@@ -128,43 +89,45 @@ impl PartialEq for Deployment {
             && self.deployed.secret == other.deployed.secret
             && self.deployed.labels == other.deployed.labels
             && self.releases == other.releases
-            && mine.eq(other.objects.iter().filter(written))
-            && self.inventory == other.inventory
+            && self.change.digest() == other.change.digest()
             && self.cleanup == other.cleanup
-            && self.inventory_before == other.inventory_before
-            && self.uids == other.uids
-            && self.newer == other.newer
             && self.standing == other.standing
             && self.beyond == other.beyond
-            && same(&self.replaced, &other.replaced)
-            && same(&self.stopped, &other.stopped)
     }
-}
-
-pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
-    object.gvk.kind == "ServiceAccount" && object.name == "default"
 }
 
 impl Deployment {
-    /// The operator's own objects, with what its pods pull with.
-    pub(crate) fn own(&self) -> &[Object] {
-        &self.objects[..self.own]
+    pub(crate) fn namespace(&self) -> &Namespace {
+        &self.place.namespace
     }
 
-    /// Whether an object is one of these.
-    pub(crate) fn is_own(&self, object: &ObjectRef) -> bool {
-        let mut own = self.own().iter();
-        own.any(|it| it.reference().is_same_object(object))
+    /// Returns the name of the operator's Deployment, if there is an operator.
+    pub(crate) fn operator(&self) -> Option<&str> {
+        Some(self.of_kind("Deployment")?.name())
+    }
+
+    /// Returns what goes once all else is ready, as it was seen, and what calls it.
+    pub(crate) fn stale(&self) -> impl Iterator<Item = &Object> {
+        self.going.callers.iter().chain(&self.change.stale)
+    }
+
+    /// Whether another Solution runs in the namespace.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.place
+            .solutions
+            .keys()
+            .any(|name| *name != self.solution)
+    }
+
+    /// Returns the images that its workloads have now.
+    pub(crate) fn images_before(&self) -> BTreeSet<String> {
+        let run_before = self.change.live().chain(self.releases.objects_before());
+        run_before.flat_map(images_run_by).collect()
     }
 
     /// Whether its objects are recorded as they are to be, and none is made anew, removed or left to Helm.
     pub(crate) fn changes_nothing(&self) -> bool {
-        self.coming().is_none()
-            && self.inventory == self.inventory_before
-            && !self.releases.changes()
-            && [&self.stale, &self.replaced, &self.stopped]
-                .iter()
-                .all(|objects| objects.is_empty())
+        self.coming().is_none() && self.change.keeps_all() && !self.releases.changes()
     }
 
     /// The labels of the namespace that this version needs, and what stands there before.
@@ -189,25 +152,9 @@ impl Deployment {
         self.place.coming.get(&self.solution)
     }
 
-    /// Whether an object was there when this was planned.
-    pub(crate) fn was_there(&self, object: &ObjectRef) -> bool {
-        self.uids.keys().any(|known| known.is_same_object(object))
-    }
-
-    /// The first wave of what runs: what stops has stopped then.
-    pub(crate) fn first_workloads(&self) -> Option<usize> {
-        self.waves.iter().position(Wave::runs)
-    }
-
-    /// Whether an object is removed and made anew.
-    pub(crate) fn replaces(&self, object: &ObjectRef) -> bool {
-        let mut replaced = self.replaced.iter();
-        replaced.any(|replaced| replaced.reference().is_same_object(object))
-    }
-
     /// The first of the operator's objects of a kind.
     pub(crate) fn of_kind(&self, kind: &str) -> Option<&Object> {
-        let mut objects = self.own().iter();
+        let mut objects = self.change.of_operator();
         objects.find(|object| object.gvk().kind == kind)
     }
 
@@ -227,9 +174,8 @@ impl Deployment {
 }
 
 /// The namespaces that are brought as objects of sets, and those that charts get of their own.
-fn spaces(carried: &Planned) -> BTreeSet<String> {
-    let objects = carried.objects.iter().map(|it| &it.object);
-    let spaces = objects.filter(|it| it.gvk().kind == "Namespace");
+fn spaces(change: &Plan) -> BTreeSet<String> {
+    let spaces = change.objects().filter(|it| it.gvk().kind == "Namespace");
     spaces.map(|it| it.name().to_owned()).collect()
 }
 
@@ -337,67 +283,37 @@ impl Planner<'_> {
     ) -> Result<Deployment, Error> {
         let id = &self.asked.id;
         let operator = self.asked.accepted.manifest().spec.operator.as_ref();
-        let namespace = place.namespace.clone();
         let placed = (&place, &deployed, &site);
         let own = self.own(operator, target, placed, standing.as_ref(), obstacles);
         let own = own.await?;
-        let behind = own.len();
         let patches = site.patches(id.name());
         let (now, chosen) = (
             (&place, space.as_ref(), standing.as_ref()),
             (&parameters, &patches[..]),
         );
         let parts = self.parts(&own, (target, now), &mut deployed, chosen, obstacles);
-        let (mut carried, releases) = parts.await?;
-        let uids = std::mem::take(&mut carried.uids);
-        self.check_own(&namespace, &uids, obstacles);
+        let (planned, releases) = parts.await?;
+        self.check_own(&place.namespace, &planned.change, obstacles);
         deployed.releases = releases.recorded();
-        let waves = self.waves(&carried, &releases);
-        let objects = carried.objects.drain(..).map(|carried| carried.object);
-        let objects: Vec<Object> = objects.collect();
-        let live = std::mem::take(&mut carried.live);
-        let run_before = live.iter().chain(releases.objects_before());
-        let images_before = run_before.flat_map(images_run_by).collect();
-        let placed = (target, &namespace, &deployed);
-        let shown = (&objects[..], &live[..], &parameters.hidden);
-        let judged = self.judged(placed, shown, (&carried, &releases), obstacles);
+        let placed = (target, &place.namespace, &deployed);
+        let judged = self.judged(placed, &parameters.hidden, (&planned, &releases), obstacles);
         let (beyond, rights) = judged.await?;
-        let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
-        let replaced = &mut carried.replaced;
-        replaced.extend(handover::unfit(&stopped, &objects).cloned());
-        carried.know(&uids);
-        let stale = stale(live, &objects, &carried);
-        let going = carried.going(self.cluster, id.name(), &stale).await?;
+        let going = going(self.cluster, id.name(), &planned.change).await?;
         Ok(Deployment {
-            images_before,
-            rights,
-            beyond,
-            cleanup: std::mem::take(&mut carried.cleanup),
-            changes_cleanup: carried.changes_cleanup,
-            namespace,
+            place,
             deployed,
-            stale: going.callers.iter().cloned().chain(stale).collect(),
+            change: planned.change,
             going,
-            left: carried.left,
-            newer: carried.newer,
-            objects,
-            own: behind,
-            uids,
-            operator: operator.map(|_| operator_name(id.name().as_str())),
-            waves,
             releases,
-            stopped,
-            replaced: carried.replaced,
-            scaled: carried.scaled,
-            patched: carried.patched,
-            inventory: carried.record,
-            inventory_before: carried.before,
+            patched: planned.patched,
+            cleanup: planned.cleanup,
+            changes_cleanup: planned.changes_cleanup,
             solution: id.name().clone(),
             site,
             parameters,
             standing,
-            shared: place.solutions.keys().any(|name| name != id.name()),
-            place,
+            rights,
+            beyond,
             refused: None,
         })
     }
@@ -410,22 +326,20 @@ impl Planner<'_> {
         placed: (&NamespaceRecord, &Deployed, &HeldSite),
         standing: Option<&Deployed>,
         obstacles: &mut Vec<Obstacle>,
-    ) -> Result<Vec<Carried>, Error> {
+    ) -> Result<Vec<DesiredObject>, Error> {
         let mut own = self.objects(operator, target, placed).await?;
         if let Authority::Namespace(_) = &self.asked.request.authority {
             let (place, deployed, _) = placed;
             self.keep_within(&place.namespace, (deployed, standing), &mut own, obstacles)?;
         }
-        let kinds = Kinds::default();
-        let own = own.into_iter();
-        Ok(own.map(|it| Carried::of_operator(it, &kinds)).collect())
+        Ok(own.into_iter().map(DesiredObject::of_operator).collect())
     }
 
     /// What is carried, and the releases of charts. Where these have pods in further namespaces, which only their renderings
     /// tell, what is carried is planned once more, with the login of these pods.
     async fn parts(
         &self,
-        own: &[Carried],
+        own: &[DesiredObject],
         (target, now): (
             &Target,
             (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
@@ -439,7 +353,11 @@ impl Planner<'_> {
         let mut carried = carrying.plan(own, &mut unfit).await?;
         self.note_carried(now, &mut carried, deployed, obstacles);
         let releases = self.releases(now, (deployed, &carried), obstacles).await?;
-        let known = logins((self.asked.id.name(), &place.namespace), deployed, &carried);
+        let known = logins(
+            (self.asked.id.name(), &place.namespace),
+            deployed,
+            &carried.change,
+        );
         let pods_of_charts = releases.pods_elsewhere(&known);
         if !pods_of_charts.is_empty() {
             unfit.clear();
@@ -453,47 +371,36 @@ impl Planner<'_> {
         Ok((carried, releases))
     }
 
-    /// What reaches beyond the environment, and what changes about rights, by these objects and by what Helm would send.
+    /// What reaches beyond the environment, and what changes about rights, by all objects and by what Helm would send.
     async fn judged(
         &self,
         (target, namespace, deployed): (&Target, &Namespace, &Deployed),
-        (objects, live, hidden): (&[Object], &[Object], &Hidden),
-        (carried, releases): (&Planned, &Releases),
+        hidden: &Hidden,
+        (planned, releases): (&Planned, &Releases),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(Beyond, Compared), Error> {
+        let change = &planned.change;
         let home = Home {
             namespace,
             hidden,
-            kept: &carried.kept,
+            kept: &change.kept,
         };
         // Tests are made by whoever runs them, and have names by chance in charts in use.
-        let sent = || releases.objects().filter(|it| !is_test(it)).cloned();
+        let sent = || releases.objects().filter(|it| !is_test(it));
         // Also of what is only applied when it is removed.
-        let cleanup = carried.cleanup.objects()?;
-        let all = objects.iter().chain(&cleanup).cloned().chain(sent());
+        let cleanup = planned.cleanup.objects()?;
+        let all = change.objects().chain(&cleanup).chain(sent()).cloned();
         let mut all: Vec<Object> = all.collect();
         check_distinct(&all, obstacles);
         all.push(labelled(namespace, deployed)?);
-        let before = live.iter().chain(releases.objects_before()).cloned();
-        let before: Vec<Object> = before.collect();
+        let before = change.live().chain(releases.objects_before());
+        let before: Vec<Object> = before.cloned().collect();
         let view = ClusterView::read(self.cluster, home, &all, &before).await?;
         let mut lines = consent::lines(&all, home, &view)?;
         lines.extend(releases.lines(namespace).map(Line::new));
         let beyond = Beyond::new(&self.asked.id, &target.environment, namespace, lines);
-        let after: Vec<Object> = objects.iter().cloned().chain(sent()).collect();
+        let after: Vec<Object> = change.objects().chain(sent()).cloned().collect();
         Ok((beyond, consent::compare(&before, &after, &view)?))
-    }
-
-    /// In which order all of it is brought.
-    fn waves(&self, carried: &Planned, releases: &Releases) -> Vec<Wave> {
-        let accepted = self.asked.accepted;
-        let operator = accepted.manifest().spec.operator.as_ref();
-        let parts = carried::parts(accepted);
-        let order = carried::order(operator, &parts);
-        let needed = carried::needed(operator, &parts);
-        let names = releases.all.iter().map(|it| it.recorded.name.as_str());
-        let names: Vec<&str> = names.collect();
-        carried::waves(&carried.objects, &names, &order, &needed)
     }
 
     /// The releases of the charts, each behind those that it needs.
@@ -504,24 +411,27 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Releases, Error> {
         let accepted = self.asked.accepted;
-        let operator = accepted.manifest().spec.operator.as_ref();
         let parts = carried::parts(accepted);
-        let order = carried::order(operator, &parts);
+        let order = parts.in_order();
         let mut charts: Vec<&CarriedChart> = accepted.charts().iter().collect();
         let at = |chart: &&CarriedChart| {
             let mut names = order.iter();
             names.position(|name| *name == chart.release.name.as_str())
         };
         charts.sort_by_key(at);
-        let needed = carried::needed_by_others(operator, &parts);
+        let needed = parts.needed();
         let releasing = Releasing {
             asked: self.asked,
             cluster: self.cluster,
             state: self.state,
             place,
-            carried: &carried.objects,
-            spaces: spaces(carried),
-            logins: logins((self.asked.id.name(), &place.namespace), deployed, carried),
+            carried: &carried.change,
+            spaces: spaces(&carried.change),
+            logins: logins(
+                (self.asked.id.name(), &place.namespace),
+                deployed,
+                &carried.change,
+            ),
             before: standing.map_or(&[], |standing| &standing.releases),
         };
         let needed = |chart: &CarriedChart| needed.contains(chart.release.name.as_str());
@@ -542,7 +452,7 @@ impl Planner<'_> {
             let number = number_of(&recorded.reference(), solution, &place.namespace);
             number.is_some() && number == deployed.secret
         };
-        if !deployed.sensitive.is_empty() && !carried.record.entries.iter().any(is_kept) {
+        if !deployed.sensitive.is_empty() && !carried.change.inventory.entries.iter().any(is_kept) {
             // No set is installed, so nothing more is kept.
             let kept = standing.map(|it| (it.sensitive.clone(), it.secret));
             (deployed.sensitive, deployed.secret) = kept.unwrap_or_default();
@@ -586,17 +496,13 @@ impl Planner<'_> {
 
     /// Whether what is there of the Solution was deployed with the same authority: who administers only the namespace
     /// cannot note in the cluster's records what they change.
-    fn check_own(
-        &self,
-        namespace: &Namespace,
-        uids: &BTreeMap<ObjectRef, String>,
-        obstacles: &mut Vec<Obstacle>,
-    ) {
+    fn check_own(&self, namespace: &Namespace, change: &Plan, obstacles: &mut Vec<Obstacle>) {
         let solution = self.asked.id.name();
         if let Authority::Cluster = self.asked.request.authority {
             return;
         }
-        let runs = uids.keys().any(|object| object.gvk.kind == "Deployment")
+        let mut there = change.changes().filter_map(ObjectChange::live);
+        let runs = there.any(|object| object.gvk().kind == "Deployment")
             || self.state.deployed(namespace, solution).is_some();
         if runs && !self.state.own.contains(solution) {
             obstacles.push(Above::NotOwn(solution.clone(), namespace.clone()).into());
@@ -835,24 +741,33 @@ fn labelled(namespace: &Namespace, deployed: &Deployed) -> Result<Object, Error>
     Ok(Object::new(space)?)
 }
 
-/// What goes of what is there, as none of the objects and nothing that is left alone.
-fn stale(mut live: Vec<Object>, objects: &[Object], carried: &Planned) -> Vec<Object> {
-    live.retain(|live| {
-        let (kept, left) = (&carried.kept, &carried.left);
-        let live = live.reference();
-        !kept.iter().any(|kept| kept.is(live)) && !left.iter().any(|it| it.is_same_object(live))
-    });
-    let mut stale = without(live, objects);
-    // Nothing may refuse what follows.
-    stale.sort_by_key(|object| !intercepts(object.reference()));
-    stale
+/// Names of an archive may come to the same name of an object; then the last one would be all there is.
+fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) {
+    let mut seen = BTreeSet::new();
+    for object in objects {
+        if !seen.insert(object.reference().identity()) {
+            obstacles.push(Obstacle::SameName(object.reference().to_string()));
+        }
+    }
 }
 
-/// Those that are none of these others.
-pub(crate) fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object> {
-    let others: BTreeSet<_> = others.iter().map(|it| it.reference().identity()).collect();
-    objects.retain(|object| !others.contains(&object.reference().identity()));
-    objects
+/// Returns what goes of what was there before, as it was seen, and what calls it.
+async fn going(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    change: &Plan,
+) -> Result<Withdrawal, Error> {
+    let uid = |object: &Object| Some((object.reference().clone(), object.uid()?.to_owned()));
+    let uids: BTreeMap<ObjectRef, String> = change.stale.iter().filter_map(uid).collect();
+    let gone = change.before.beyond(&change.inventory);
+    let gone = Inventory {
+        entries: gone
+            .filter(|it| uids.contains_key(&it.reference()))
+            .cloned()
+            .collect(),
+        ..Inventory::default()
+    };
+    Withdrawal::of(cluster, solution, gone.seen(&uids), |_, _| true).await
 }
 
 /// The image of a Deployment's pods.
@@ -865,14 +780,14 @@ pub(crate) fn image_of(deployment: &Object) -> Option<&str> {
 fn logins(
     (solution, namespace): (&SolutionName, &Namespace),
     deployed: &Deployed,
-    carried: &Planned,
+    change: &Plan,
 ) -> BTreeMap<Namespace, KubernetesName> {
     let Some(secret) = &deployed.pull_secret else {
         return BTreeMap::new();
     };
     let copy = login::secret_name(solution);
-    let objects = carried.objects.iter().map(|it| &it.object);
-    let copies = objects.filter(|it| it.gvk().kind == "Secret" && it.name() == copy.as_str());
+    let copies = change.objects();
+    let copies = copies.filter(|it| it.gvk().kind == "Secret" && it.name() == copy.as_str());
     let spaces = copies.filter_map(|it| it.namespace()?.parse().ok());
     let copies = spaces.map(|space| (space, copy.clone()));
     copies

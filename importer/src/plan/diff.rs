@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use change::without_server_fields;
 use deployer::Object;
 use schemas::yaml;
 use serde_json::Value;
 use similar::TextDiff;
 
-use crate::model::applied::without_server_fields;
 use crate::plan::hidden::Hidden;
 
 /// Lines around a change.

@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::{RELEASE, vocabulary as v};
 use manifests::{Address, Compiler, Expansion, KnownImages, Unsettled, pod_specs};
 use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
-use crate::model::owner::RELEASE;
 use crate::model::record::Record;
-use crate::model::vocabulary as v;
 use crate::plan::carrying::addresses;
 use crate::plan::login;
 use crate::plan::releases::HOOK;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::named;
 use deployer::{Cluster, Gvk, Object};
 use serde_json::Value;
 
 use crate::model::error::Error;
-use crate::model::obstacle::{KindIn, Obstacle, Unfit, named};
+use crate::model::obstacle::{KindIn, Obstacle, Unfit};
 
 /// Objects by their kind, of which the cluster has none.
 #[derive(Debug, Default)]

@@ -2,13 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use change::vocabulary as v;
 use deployer::ObjectRef;
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::{Value, json};
 
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::request::Login;
-use crate::model::vocabulary as v;
 
 /// The name of the Secret that is made for a Solution.
 ///

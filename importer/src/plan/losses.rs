@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use change::named;
 use deployer::{Access, Cluster, Gvk, Object};
 use schemas::Version;
 use serde_json::Value;
 
 use crate::model::error::Error;
-use crate::model::obstacle::{Obstacle, named};
+use crate::model::obstacle::Obstacle;
 use crate::plan::narrowing::Narrowing;
 use crate::plan::schema;
 

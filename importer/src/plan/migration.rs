@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use change::vocabulary as v;
 use deployer::{Cluster, Object};
 use registry::Client;
 use schemas::{EnvironmentName, SolutionName, Version};
@@ -15,7 +16,6 @@ use crate::model::error::Error;
 use crate::model::labelled::served_kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::plan::crd::{served, versions, written_by};
 use crate::plan::decision::PlannedCrd;
 use crate::plan::rights::{Needs, deny};

@@ -15,7 +15,6 @@ mod diff;
 mod expand;
 pub(crate) mod file;
 pub(crate) mod finish;
-pub(crate) mod handover;
 pub(crate) mod hidden;
 pub(crate) mod images;
 mod kinds;
@@ -359,7 +358,7 @@ impl<'a> Plan<'a> {
             if deployment.place.uid.is_none() {
                 self.summary.notes.push(format!(
                     "namespace {} does not exist yet, so its PodSecurity, quotas and admission rules could not be tried",
-                    deployment.namespace
+                    deployment.namespace()
                 ));
             }
         }
@@ -482,7 +481,7 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
     if let (Goal::Deployed(target), Some(deployment)) = (&request.goal, &decision.deployment) {
         if target.namespace.is_none() {
             let why = "that of the environment";
-            add(LeftOpen::Namespace, deployment.namespace.to_string(), why);
+            add(LeftOpen::Namespace, deployment.namespace().to_string(), why);
         }
         if target.pull_login == PullLogin::Keep {
             let (secret, why) = match &deployment.deployed.pull_secret {

@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use change::named;
 use deployer::Object;
 use serde_json::{Map, Value};
-
-use crate::model::obstacle::named;
 
 /// What the value of a field must be at most, and at least.
 pub(super) const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];

@@ -1,11 +1,11 @@
 //! What of a deployment runs on nodes that are not Ready, as those are on which no network for pods is set up yet: it is
 //! brought before the nodes are waited for, since it may be what they wait for. Pure functions of objects.
 
+use change::{ObjectChange, Step};
 use deployer::Object;
 use manifests::pod_specs;
 use serde_json::Value;
 
-use crate::plan::carried::Wave;
 use crate::plan::deployment::Deployment;
 use crate::plan::releases::hook_events;
 
@@ -56,28 +56,24 @@ impl Network {
         }
     }
 
-    /// That of what a wave brings.
-    pub(crate) fn of_wave(deployment: &Deployment, wave: &Wave) -> Self {
-        match wave {
-            Wave::Objects(_, at) => Self::of(&deployment.objects[at.clone()]),
-            Wave::Release(at) => {
-                let release = &deployment.releases.all[*at];
-                if release.changes() {
-                    Self::of(&release.objects)
-                } else {
-                    Self::Unneeded
-                }
-            }
+    /// Returns what the objects of a step have to do with it.
+    pub(crate) fn of_step(deployment: &Deployment, step: &Step) -> Self {
+        match step {
+            Step::Stop(_) => Self::Unneeded,
+            Step::Bring(_, changes) => Self::of(changes.iter().map(ObjectChange::object)),
+            Step::Release(name) => match deployment.releases.named(name) {
+                Some(release) if release.changes() => Self::of(&release.objects),
+                _ => Self::Unneeded,
+            },
         }
     }
 }
 
 /// That of a whole deployment: what brings the network counts, wherever it comes.
 pub(crate) fn of_deployment(deployment: &Deployment) -> Network {
-    let waves = deployment.waves.iter();
-    let all: Vec<Network> = waves
-        .map(|wave| Network::of_wave(deployment, wave))
-        .collect();
+    let steps = deployment.change.steps.iter();
+    let all = steps.map(|step| Network::of_step(deployment, step));
+    let all: Vec<Network> = all.collect();
     let has = |network| all.contains(&network);
     match (has(Network::Brought), has(Network::Needed)) {
         (true, _) => Network::Brought,

@@ -76,8 +76,8 @@ pub(crate) fn later_pods(
     let Some(secret) = &deployment.deployed.pull_secret else {
         return Ok(None);
     };
-    let namespace = deployment.namespace.as_str();
-    let objects = &deployment.objects;
+    let namespace = deployment.namespace().as_str();
+    let objects: Vec<Object> = deployment.change.objects().cloned().collect();
     let listed = objects.iter().filter_map(Object::namespace);
     let listed: BTreeSet<&str> = listed.chain([namespace]).collect();
     let is_elsewhere = |right: &Right| match right.reach() {
@@ -87,7 +87,7 @@ pub(crate) fn later_pods(
     let mut definitions = objects.iter();
     let defines = !accepted.crds().is_empty()
         || definitions.any(|it| it.gvk().kind == "CustomResourceDefinition");
-    let rights = held(objects)?;
+    let rights = held(&objects)?;
     let mut rights = rights.iter().filter(|right| right.makes_pods());
     if !defines && !rights.any(is_elsewhere) {
         return Ok(None);
@@ -103,17 +103,16 @@ pub(crate) fn later_pods(
 /// The Secrets that pods log in with in other namespaces than the environment's, and that nobody makes: what is in it is
 /// the site's to know, or a chart has its pods there.
 pub(crate) fn missing_logins(deployment: &Deployment) -> Vec<String> {
-    let (objects, solution) = (&deployment.objects, &deployment.solution);
-    let releases = deployment.releases.all.iter();
-    let of_releases: Vec<&Object> = releases.flat_map(|it| &it.objects).collect();
-    let all = objects.iter().chain(of_releases);
-    missing(all, objects, login::secret_name(solution).as_str())
+    let objects = || deployment.change.objects();
+    let all = objects().chain(deployment.releases.objects());
+    let secret = login::secret_name(&deployment.solution);
+    missing(all, objects(), secret.as_str())
 }
 
 /// Those of the Secrets of this name that pods of some objects log in with and others do not make.
 fn missing<'a>(
     pods: impl Iterator<Item = &'a Object>,
-    made: &[Object],
+    made: impl Iterator<Item = &'a Object>,
     secret: &str,
 ) -> Vec<String> {
     let logs_in = |object: &Object| {
@@ -126,10 +125,7 @@ fn missing<'a>(
     };
     let spaces = pods.filter(|it| logs_in(it)).filter_map(Object::namespace);
     let mut spaces: BTreeSet<&str> = spaces.collect();
-    for object in made
-        .iter()
-        .filter(|it| it.gvk().kind == "Secret" && it.name() == secret)
-    {
+    for object in made.filter(|it| it.gvk().kind == "Secret" && it.name() == secret) {
         spaces.remove(object.namespace().unwrap_or_default());
     }
     let words = spaces.into_iter().map(|space| {
@@ -163,16 +159,16 @@ pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
 
 /// What stops meanwhile, and what stays though it has the name of what goes.
 pub(crate) fn of_changes(deployment: &Deployment) -> Vec<String> {
-    let stopped = deployment.stopped.iter().map(Object::reference);
+    let stopped = deployment.change.stopped().iter().map(Object::reference);
     let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));
-    let left = deployment.left.iter();
+    let left = deployment.change.left.iter();
     let left = left.map(|it| format!("{it} stays: it is not what was applied"));
     stopped.chain(left).collect()
 }
 
 /// The webhooks that are asked about everything, and refuse it while they do not answer: then nobody can change anything.
 pub(crate) fn asked_about_everything(deployment: &Deployment) -> impl Iterator<Item = String> {
-    deployment.objects.iter().flat_map(|object| {
+    deployment.change.objects().flat_map(|object| {
         let webhooks = object.as_value()["webhooks"].as_array();
         let wide = webhooks.into_iter().flatten().filter(|it| is_wide(it));
         wide.map(|webhook| {
@@ -256,7 +252,7 @@ mod tests {
             object("Pod", "d", "theirs", "corp"),
         ];
         let made = [object("Secret", "login", "own", "")];
-        let notes = missing(pods.iter(), &made, "login");
+        let notes = missing(pods.iter(), made.iter(), "login");
         assert_eq!(notes.len(), 1, "{notes:?}");
         let words = "with Secret kube-system/login, which is not made here";
         assert!(notes[0].contains(words), "{notes:?}");

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use change::vocabulary as v;
+use deployer::ObjectRef;
 use schemas::{
     Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, OperatorTemplate,
-    SecurityContext, SolutionId, yaml,
+    SecurityContext, SolutionId, SolutionName, yaml,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::rules;
 
 use crate::model::error::ExpandError;
-use crate::model::vocabulary as v;
 use crate::plan::expand::Addresses;
 use crate::plan::metrics::Served;
 use crate::plan::template;
@@ -296,6 +297,12 @@ pub(crate) fn promise(promised: SecurityContext, context: &mut Value) {
 /// The name of a Solution's operator and its objects.
 pub(crate) fn operator_name(solution: &str) -> String {
     format!("{solution}-operator")
+}
+
+/// The Deployment of a Solution's operator in a namespace.
+pub(crate) fn operator_reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
+    let name = operator_name(solution.as_str());
+    ObjectRef::namespaced("apps/v1", "Deployment", namespace.as_str(), &name)
 }
 
 /// The name of the ConfigMap with its configuration.

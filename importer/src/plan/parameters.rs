@@ -14,10 +14,10 @@ use validator::rules::check_value;
 
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::inventory::Inventory;
+use crate::model::inventory;
+use crate::model::look::look;
 use crate::model::namespace_record::Deployed;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::owner::look;
 use crate::model::parameters::{
     AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber, ValueSource,
 };
@@ -397,7 +397,7 @@ pub(crate) async fn kept(
     solution: &SolutionName,
     namespace: &Namespace,
 ) -> Result<Kept, Error> {
-    let record = Inventory::look(cluster, solution, namespace).await?;
+    let record = inventory::look_up(cluster, solution, namespace).await?;
     let mut kept = Kept::default();
     for recorded in &record.entries {
         let reference = recorded.reference();

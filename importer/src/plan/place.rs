@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use change::{Adopt, vocabulary as v};
 use deployer::Object;
 use schemas::{EnvironmentName, Namespace};
 
 use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
-use crate::model::request::Adopt;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 
 /// Namespaces that can be no environment's: those of Kubernetes, and that of the records, whose ConfigMaps carry the
 /// labels by which an operator's objects are removed.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use change::{Entry, Inventory, Stage};
 use deployer::{Cluster, Node, Object};
 use manifests::pod_specs;
 use registry::Client;
@@ -10,9 +11,7 @@ use schemas::{Image, Namespace, Platform, SetName, SolutionName};
 use serde_json::{Map, Value, json};
 
 use crate::model::error::Error;
-use crate::model::inventory::{Entry, Inventory};
 use crate::model::request::{Asked, Nodes, Unproved};
-use crate::model::stage::Stage;
 use crate::plan::deployment::{Deployment, image_of};
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::operator::operator_name;
@@ -110,7 +109,7 @@ impl Proof {
         let authorities = client.authorities().join(&b'\n');
         let authorities = String::from_utf8_lossy(&authorities).into_owned();
         Ok(Some(Self {
-            namespace: deployment.namespace.clone(),
+            namespace: deployment.namespace().clone(),
             image: unproven.image.to_owned(),
             host: asked.record.pull_host().to_owned(),
             authorities: Some(authorities).filter(|pem| !pem.is_empty()),
@@ -171,7 +170,7 @@ impl Proof {
 fn of_operator<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Option<Unproven<'a>> {
     let workload = deployment.of_kind("Deployment")?;
     let image = image_of(workload)?;
-    if deployment.images_before.contains(image) {
+    if deployment.images_before().contains(image) {
         return None;
     }
     let operator = asked.accepted.manifest().spec.operator.as_ref();
@@ -192,11 +191,9 @@ fn of_operator<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Option<U
 /// The first new image of each carried workload that has one, those of sets first.
 fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unproven<'a>> {
     let host = asked.record.pull_host();
-    let carried = deployment.objects[deployment.own().len()..].iter();
-    let of_sets = carried.filter_map(|object| {
-        let entry = deployment.inventory.find(object.reference())?;
-        Some((entry.part.clone()?, object))
-    });
+    let images_before = deployment.images_before();
+    let of_sets = deployment.change.of_parts();
+    let of_sets = of_sets.map(|(part, object)| (part.clone(), object));
     let changing = deployment.releases.all.iter().filter(|it| it.changes());
     let of_releases = changing.flat_map(|release| {
         let name = &release.recorded.name;
@@ -209,7 +206,7 @@ fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unprove
         let pod = pod_specs(object.as_value()).into_iter().next()?;
         let pod = object.as_value().pointer(&pod)?;
         let is_new = |image: &&str| {
-            image.starts_with(&format!("{host}/")) && !deployment.images_before.contains(*image)
+            image.starts_with(&format!("{host}/")) && !images_before.contains(*image)
         };
         let (image, packed) = images_of(pod)
             .filter(is_new)

@@ -1,15 +1,14 @@
 //! What stays in a namespace when a Solution goes that carries objects as they are: what its programs made themselves, and
 //! what people put there. Nobody recorded it, so that nobody removes it; it is named, since it may be secret or large.
 
+use change::{named, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use helm::stored::SECRET_TYPE;
 use schemas::Namespace;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::named;
 use crate::model::release::RecordedRelease;
-use crate::model::vocabulary as v;
 
 /// The kinds of what programs keep for themselves.
 const KINDS: [&str; 3] = ["PersistentVolumeClaim", "Secret", "ConfigMap"];

@@ -16,9 +16,9 @@ use crate::model::authority::Authority;
 use crate::model::cleanup::{self, Cleanup};
 use crate::model::error::Error;
 use crate::model::labelled::service_monitor;
+use crate::model::look::look;
 use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::look;
 use crate::model::record;
 use crate::model::request::{CreateEnvironment, Request, Unproved};
 use crate::model::state::ClusterState;
@@ -75,7 +75,7 @@ pub(crate) async fn check_writing(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let mut needs = match deployment {
-        Some(deployment) => Needs::at(deployment.namespace.as_str()),
+        Some(deployment) => Needs::at(deployment.namespace().as_str()),
         None => Needs::default(),
     };
     needs.records();
@@ -94,9 +94,9 @@ pub(crate) async fn check_writing(
         if cluster.serves(&service_monitor()).await? {
             needs.monitors();
         }
-        needs.written(deployment.own());
-        needs.taken_back(deployment.own());
-        let inventory = deployment.inventory.with(&deployment.inventory_before);
+        needs.written(deployment.change.of_operator());
+        needs.taken_back(deployment.change.of_operator());
+        let inventory = deployment.change.inventory.with(&deployment.change.before);
         needs.carried(inventory.entries.iter());
         if inventory.has_parts() {
             needs.served();
@@ -104,11 +104,11 @@ pub(crate) async fn check_writing(
         if deployment.going.has_services() {
             needs.callers();
         }
-        if !deployment.inventory.cleanup.is_empty() || !inventory.cleanup.is_empty() {
-            let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+        if !deployment.change.inventory.cleanup.is_empty() || !inventory.cleanup.is_empty() {
+            let (solution, namespace) = (&deployment.solution, deployment.namespace());
             needs.cleanup(Some(&cleanup::reference(solution, namespace)));
         }
-        if !deployment.stopped.is_empty() {
+        if !deployment.change.stopped().is_empty() {
             needs.stopped();
         }
         of_releases(cluster, deployment, &mut needs).await?;
@@ -116,10 +116,8 @@ pub(crate) async fn check_writing(
     deny(cluster, &needs, obstacles).await?;
     match deployment {
         Some(deployment) => {
-            let objects = deployment
-                .objects
-                .iter()
-                .chain(deployment.releases.objects());
+            let objects = deployment.change.objects();
+            let objects = objects.chain(deployment.releases.objects());
             let objects: Vec<Object> = objects.cloned().collect();
             check_grants(cluster, &objects, obstacles).await
         }
@@ -167,18 +165,19 @@ pub(crate) async fn check_alone(
     deployment: &Deployment,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
-    let namespace = deployment.namespace.as_str();
+    let namespace = deployment.namespace().as_str();
     let mut needs = Needs::at(namespace);
     needs.alone();
     if cluster.serves(&service_monitor()).await? {
         needs.monitors();
     }
-    needs.written(deployment.own());
-    for object in &deployment.stale {
+    needs.written(deployment.change.of_operator());
+    for object in deployment.stale() {
         needs.put_back(object.reference());
     }
     deny(cluster, &needs, obstacles).await?;
-    check_grants(cluster, &deployment.objects, obstacles).await
+    let objects: Vec<Object> = deployment.change.objects().cloned().collect();
+    check_grants(cluster, &objects, obstacles).await
 }
 
 /// What is missing to deploy a version of which not even the record may be read, as far as that is known.

@@ -1,5 +1,6 @@
 //! What Helm has stored of a release: its revisions, and what the newest of them sent.
 
+use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, Selector};
 use helm::stored::{self, SECRET_TYPE};
 use helm::{ReleaseStatus, Stored};
@@ -7,9 +8,8 @@ use schemas::{Digest, Namespace, ReleaseName, SolutionName};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::error::Error;
-use crate::model::obstacle::{self, Obstacle, Unfit};
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::{RecordedRelease, RecordedRevision};
-use crate::model::vocabulary as v;
 
 /// Hex digits of an id: 96 bits, so that nobody makes other revisions with the same one.
 const ID_LENGTH: usize = 24;
@@ -152,7 +152,7 @@ impl StandingRelease {
         Unfit::NotRecorded {
             release: release.to_string(),
             revision: newest.revision,
-            sends: obstacle::named(sends),
+            sends: change::named(sends),
             id: self.id(),
         }
         .into()

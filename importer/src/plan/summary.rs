@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use change::{Recreate, named};
 use deployer::{
     Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, ObjectRef, Trial,
 };
@@ -12,9 +13,9 @@ use serde_json::Value;
 use validator::Finding;
 use validator::rules::{Right, When};
 
-use crate::model::obstacle::{Obstacle, Unfit, named};
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::record::Record;
-use crate::model::request::{LeftOpen, Recreate, Request};
+use crate::model::request::{LeftOpen, Request};
 use crate::model::sight::Unseen;
 use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::consent::{self, Line};
@@ -473,8 +474,8 @@ pub(crate) fn kept(crd: &ObjectRef, newer: &Version) -> PlannedObject {
 
 /// The definitions of a deployment that stay as newer versions wrote them.
 pub(crate) fn newer(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
-    let newer = deployment.newer.iter();
-    newer.map(|(definition, newer)| kept(definition, newer))
+    let newer = deployment.change.newer.iter();
+    newer.map(|it| kept(it.live.reference(), &it.version))
 }
 
 pub(crate) fn removed(object: &Object, hidden: &Hidden) -> PlannedObject {
@@ -517,20 +518,19 @@ fn refused(object: &Object, error: &deployer::Error, hidden: &Hidden) -> Obstacl
 /// What is removed and made anew.
 pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
     let hidden = &deployment.parameters.hidden;
-    deployment.replaced.iter().map(move |live| {
-        let mut objects = deployment.objects.iter();
-        let new = objects.find(|it| it.reference().is_same_object(live.reference()));
-        PlannedObject {
+    deployment.change.changes().filter_map(move |change| {
+        let live = change.replaced()?;
+        Some(PlannedObject {
             action: "replace".to_owned(),
-            diff: diff::unified(Some(live), new, hidden),
+            diff: diff::unified(Some(live), Some(change.object()), hidden),
             ..removed(live, hidden)
-        }
+        })
     })
 }
 
 /// The values that the site's file chooses for the operator; nothing else gets them.
 fn site_values(deployment: &Deployment) -> Vec<SiteValue> {
-    match deployment.operator {
+    match deployment.operator() {
         Some(_) => deployment.site.values(&deployment.solution, OPERATOR),
         None => Vec::new(),
     }
@@ -540,17 +540,17 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
             right: right.to_string(),
-            danger: danger(right, deployment.shared).map(Cow::Borrowed),
+            danger: danger(right, deployment.is_shared()).map(Cow::Borrowed),
         };
         rights.iter().map(planned).collect()
     };
     let running = deployment.standing.as_ref();
-    let written = deployment.objects.iter();
+    let written = deployment.change.objects();
     let dangers = consent::dangers(written.chain(deployment.releases.objects()));
-    let (stale, parameters) = (deployment.stale.iter(), &deployment.parameters);
+    let (stale, parameters) = (deployment.stale(), &deployment.parameters);
     PlannedTarget {
         environment: deployment.place.environment.to_string(),
-        namespace: deployment.namespace.to_string(),
+        namespace: deployment.namespace().to_string(),
         running: running.map(|standing| standing.version.clone()),
         rights_gained: rights(&deployment.rights.gained),
         rights_lost: rights(&deployment.rights.lost),

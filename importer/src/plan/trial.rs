@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use change::vocabulary as v;
 use deployer::{Access, Applied, Cluster, Conflicts, Object, Trial};
 use serde_json::json;
 
@@ -11,7 +12,6 @@ use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::Asked;
 use crate::model::space;
-use crate::model::vocabulary as v;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
 use crate::plan::kinds::Unknown;
@@ -89,7 +89,7 @@ impl Tried {
                 continue;
             }
             let planned = planned(object, trial, conflicts, &hidden);
-            let set = deployment.and_then(|it| it.inventory.find(object.reference()));
+            let set = deployment.and_then(|it| it.change.inventory.find(object.reference()));
             let planned = planned.map_err(|obstacle| match set {
                 Some(_) => obstacle,
                 None => of_import(object, obstacle),
@@ -136,7 +136,7 @@ pub(crate) async fn pod(
         // The namespace takes other pods now than it will then.
         return Ok(None);
     }
-    let namespace = deployment.namespace.as_str();
+    let namespace = deployment.namespace().as_str();
     let may = |verb: &str| Access::new(verb, "", "pods").namespace(namespace);
     let denied = cluster.denied(&[may("create"), may("patch")]).await?;
     let Some(template) = deployment

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::uses::Use;
-use crate::model::vocabulary as v;
 use crate::plan::rights::check_looking;
 
 /// What runs images, whoever keeps others first: API, kind, resource, and where its pods are described.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::{Entry, Inventory, Stage, intercepts, named, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemas::{Namespace, SetName, SolutionName};
 use serde_json::{Value, json};
@@ -10,13 +11,10 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::model::cleanup::{self, Cleanup, RemoveSets, check_step};
 use crate::model::error::Error;
-use crate::model::inventory::{Entry, Inventory};
 use crate::model::labelled::{Place, custom_resources};
-use crate::model::obstacle::{Obstacle, Unfit, named};
-use crate::model::owner::look;
-use crate::model::stage::{Stage, intercepts};
+use crate::model::look::look;
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::plan::rights::check_resources;
 
 /// What a deployment carries, as it is taken back.

@@ -4,7 +4,7 @@ use deployer::{Cluster, Object, ObjectRef, Settled, settled};
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
 use crate::model::error::Error;
-use crate::model::inventory::Inventory;
+use crate::model::inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::release::RecordedRelease;
 use crate::model::sight::{Hidden, Sight};
@@ -65,7 +65,7 @@ impl Carrying<'_> {
     }
 
     async fn judged(&self, cluster: &Cluster) -> Result<Judged, Error> {
-        let recorded = Inventory::read(cluster, self.solution, &self.space.namespace).await?;
+        let recorded = inventory::read(cluster, self.solution, &self.space.namespace).await?;
         let workloads = recorded.entries.iter().filter(|it| it.is_running());
         // The operator is looked at by itself.
         let workloads = workloads.filter_map(|it| {

@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
-use crate::model::inventory::Inventory;
+use crate::model::inventory;
+use crate::model::look::look;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
-use crate::model::owner::look;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 
 /// Claims that are told; a cluster may have any number of labels.
 const TOLD: usize = 50;
@@ -130,7 +130,7 @@ async fn is_carried(
     let (Some(place), Some(solution)) = (place, solution) else {
         return Ok(false);
     };
-    let carried = Inventory::look(cluster, &solution, &place.namespace).await?;
+    let carried = inventory::look_up(cluster, &solution, &place.namespace).await?;
     Ok(carried.find(space.reference()).is_some())
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod site;
 
 use std::collections::BTreeMap;
 
+use change::vocabulary as v;
 use deployer::{Access, Awaited, Cluster, Object, RolloutState, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
@@ -17,7 +18,6 @@ use crate::model::receipt::{ChangeReceipt, Receipts};
 use crate::model::record::Record;
 use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};
-use crate::model::vocabulary as v;
 use crate::plan::operator::operator_name;
 use crate::status::carried::Carrying;
 use crate::status::claims::{About, claims};

@@ -7,9 +7,9 @@ use schemas::{EnvironmentName, KubernetesName, LabelName, LabelValue, SolutionNa
 use serde::Serialize;
 
 use crate::model::error::Error;
+use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::look;
 use crate::model::site::{
     HeldSite, OPERATOR, SiteFile, SiteValue, default_reference, operators_alone,
 };

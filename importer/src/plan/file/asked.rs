@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use change::Recreate;
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, StatementTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -14,8 +15,7 @@ use crate::model::error::Error;
 use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
 use crate::model::request::{
-    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Missing, Nodes, PullLogin, Recreate, Request,
-    Target,
+    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Missing, Nodes, PullLogin, Request, Target,
 };
 use crate::model::writer::Writer;
 

@@ -1,19 +1,18 @@
 //! What was decided, as digests: of what would be written, and of the records that it depends on. What a plan shows
 //! names objects and fields; this holds every byte of them. Secrets are in none of it.
 
+use change::{vocabulary as v, without_server_fields};
 use deployer::Object;
 use schemas::{Digest, StatementTime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
 use crate::model::record::Record;
 use crate::model::request::Asked;
-use crate::model::vocabulary as v;
 use crate::plan::decision::Decision;
-use crate::plan::deployment::{Deployment, is_default_account};
+use crate::plan::deployment::Deployment;
 use crate::plan::diff;
 use crate::plan::hidden::Hidden;
 
@@ -30,7 +29,7 @@ pub(super) struct Decided {
 impl Decided {
     pub(super) fn of(asked: &Asked<'_>, decision: &Decision) -> Result<Self, Error> {
         let deployment = decision.deployment.as_ref();
-        let namespace = deployment.map(|it| &it.namespace);
+        let namespace = deployment.map(Deployment::namespace);
         let record = Record {
             imported: StatementTime::DEFAULT,
             ..asked.record.clone()
@@ -49,9 +48,9 @@ impl Decided {
 /// What a deployment writes, and keeps to be written when it is removed. The default account's content is left out, as where two decisions are compared.
 fn written(deployment: &Deployment) -> Result<Value, Error> {
     let hidden = &deployment.parameters.hidden;
-    let objects = deployment.objects.iter();
-    let objects = objects.filter(|object| !is_default_account(object.reference()));
-    let objects = objects.map(|object| masked(object, hidden));
+    let changes = deployment.change.changes();
+    let changes = changes.filter(|it| !it.desired.is_the_namespaces());
+    let objects = changes.map(|it| masked(it.object(), hidden));
     let objects: Vec<Value> = objects.collect();
     let cleanup = deployment.cleanup.objects()?;
     let cleanup: Vec<Value> = cleanup.iter().map(|it| masked(it, hidden)).collect();

@@ -15,6 +15,7 @@ mod shown;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use change::named;
 use deployer::{Cluster, ObjectRef};
 use schemas::{Digest, ParameterName, SolutionId, StatementTime, json};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,6 @@ use self::decided::Decided;
 pub(crate) use self::decided::live_digest;
 use self::shown::{as_shown, told_otherwise};
 use crate::model::error::Error;
-use crate::model::obstacle::named;
 use crate::model::parameters::ValueSource;
 use crate::model::request::{Allowed, HelmProgram, Request};
 use crate::model::writer::Writer;

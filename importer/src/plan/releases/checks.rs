@@ -12,8 +12,8 @@ use super::rendering::served_by;
 use super::sent::{is_hook, is_test};
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::model::error::Error;
+use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::owner::look_all;
 use crate::plan::crd::{self, Users};
 use crate::plan::finish::is_definition;
 use crate::plan::hidden::Hidden;
@@ -205,10 +205,10 @@ impl Releasing<'_> {
             if is_hook(object) {
                 match hooks::replaced((&live, was_hook), release, adopt) {
                     Ok(goes) => replaced.push(goes),
-                    Err(unfit) => obstacles.push(unfit.into()),
+                    Err(unfit) => obstacles.push(unfit),
                 }
             } else if let Err(unfit) = hooks::whose((&live, was_hook), release, adopt) {
-                obstacles.push(unfit.into());
+                obstacles.push(unfit);
             }
         }
         planned.replaced = replaced;
@@ -241,7 +241,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::request::Recreate;
+    use change::Recreate;
 
     #[test]
     fn what_is_defined_before_a_release_is_there_and_what_it_defines_itself_is_for_hooks_alone() {

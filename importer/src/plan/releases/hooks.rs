@@ -5,13 +5,12 @@
 //! it. What is the release's own is replaced, and so is what is taken over, with consent; everything else is in the way, and
 //! what holds data or other objects always is.
 
+use change::{Adopt, Holder, NotOurs, holder};
 use deployer::Object;
 
 use super::sent::hook_events;
-use crate::model::obstacle::Unfit;
-use crate::model::owner::{Holder, holder};
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::RecordedRelease;
-use crate::model::request::Adopt;
 
 /// Events that are over once a release is there.
 const INSTALLING: [&str; 2] = ["pre-install", "post-install"];
@@ -62,7 +61,7 @@ pub(super) fn whose(
     (live, was_hook): (&Object, bool),
     release: &RecordedRelease,
     adopt: Adopt,
-) -> Result<Whose, Unfit> {
+) -> Result<Whose, Obstacle> {
     let what = live.reference().to_string();
     match holder(live) {
         Holder::Release(namespace, name)
@@ -70,12 +69,19 @@ pub(super) fn whose(
         {
             Ok(Whose::Own)
         }
-        Holder::Release(_, name) => Err(Unfit::OwnedByHelm(what, name.to_owned())),
+        Holder::Release(_, name) => {
+            let release = name.to_owned();
+            Err(NotOurs::OfHelm {
+                object: what,
+                release,
+            }
+            .into())
+        }
         // Helm itself marks no hooks; a revision that others have written could name anything, but what is no hook by its own
         // annotations was not made as one.
         Holder::Nobody if was_hook && !hook_events(live).is_empty() => Ok(Whose::Own),
         Holder::Nobody if adopt == Adopt::Allow => Ok(Whose::TakenOver),
-        Holder::Nobody => Err(Unfit::NotOfRelease(what, release.to_string())),
+        Holder::Nobody => Err(Unfit::NotOfRelease(what, release.to_string()).into()),
     }
 }
 
@@ -90,10 +96,10 @@ pub(super) fn replaced(
     (live, was_hook): (&Object, bool),
     release: &RecordedRelease,
     adopt: Adopt,
-) -> Result<Replaced, Unfit> {
+) -> Result<Replaced, Obstacle> {
     if holds(live) {
         let what = live.reference().to_string();
-        return Err(Unfit::HeldByHook(what, release.to_string()));
+        return Err(Unfit::HeldByHook(what, release.to_string()).into());
     }
     Ok(Replaced {
         live: live.clone(),
@@ -118,7 +124,7 @@ mod tests {
 
     use super::*;
     use crate::model::release::tests::recorded;
-    use crate::model::request::Adopt::{Allow, Refuse};
+    use change::Adopt::{Allow, Refuse};
 
     const OWN: [(&str, &str); 2] = [
         ("meta.helm.sh/release-name", "web"),

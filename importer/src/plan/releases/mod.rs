@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, yaml};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, SetName, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -35,7 +35,7 @@ use crate::model::obstacle::{Above, Obstacle};
 use crate::model::release::{RecordedRelease, RecordedRevision, namespace_of};
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
-use crate::plan::carried::{self, Carried};
+use crate::plan::carried;
 use crate::plan::carrying::{PodsElsewhere, addresses};
 use crate::plan::finish::{FinishInputs, is_definition};
 use crate::plan::program;
@@ -71,6 +71,12 @@ impl Releases {
     /// What the site will record of them: of those that stay, the revision that they have.
     pub(crate) fn recorded(&self) -> Vec<RecordedRelease> {
         self.all.iter().map(|it| it.recorded.clone()).collect()
+    }
+
+    /// Returns the release of this name.
+    pub(crate) fn named(&self, name: &SetName) -> Option<&PlannedRelease> {
+        let mut all = self.all.iter();
+        all.find(|it| it.recorded.name.as_str() == name.as_str())
     }
 
     /// The objects of all releases as they will be.
@@ -136,8 +142,8 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
-    /// The objects of the sets that are installed.
-    pub(crate) carried: &'a [Carried],
+    /// What becomes of the objects of sets.
+    pub(crate) carried: &'a change::Plan,
     /// What pods log in to the registry with, by where that Secret lies.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     /// The namespaces that sets bring.
@@ -208,17 +214,14 @@ impl Releasing<'_> {
     /// it needs.
     fn definitions_before(&self, chart: &CarriedChart, earlier: &[PlannedRelease]) -> Vec<Value> {
         let parts = carried::parts(self.asked.accepted);
-        let needed = carried::with_needs(&chart.release.needs, &parts);
-        let of_sets = self.carried.iter();
-        let is_needed = |it: &Carried| {
-            let part = it.part.as_ref();
-            part.is_some_and(|part| needed.contains(part.as_str()))
-        };
-        let of_sets = of_sets.filter(|it| is_needed(it));
+        let needed = parts.with_needs(&chart.release.needs);
+        let of_sets = self.carried.of_parts();
+        let of_sets = of_sets.filter(|(part, _)| needed.contains(part.as_str()));
+        let of_sets = of_sets.map(|(_, object)| object);
         let of_charts = earlier.iter();
         let of_charts = of_charts.filter(|it| needed.contains(it.recorded.name.as_str()));
         let of_charts = of_charts.flat_map(|it| &it.objects);
-        let objects = of_sets.map(|it| &it.object).chain(of_charts);
+        let objects = of_sets.chain(of_charts);
         let objects = objects.map(Object::as_value);
         let of_archive = self.asked.accepted.crds().iter().map(|it| &it.document);
         let all = of_archive.chain(objects.filter(|it| is_definition(it)));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use change::{is_scaled, named};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use helm::{Access, Helm, HelmError};
 use schemas::{Digest, ImageReference, Namespace};
@@ -15,11 +16,10 @@ use super::sent::objects;
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::gate::{Course, Gate, Passage};
 use crate::model::error::Error;
-use crate::model::obstacle::{Obstacle, Unfit, named};
-use crate::model::owner::look_all;
+use crate::model::look::look_all;
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::RecordedRelease;
 use crate::model::renderings::{Rendered, named_object};
-use crate::plan::carrying::is_scaled;
 use crate::plan::finish::{Finish, is_definition, kinds_of};
 
 /// What a release finds in the cluster when it is installed.

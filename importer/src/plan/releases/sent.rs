@@ -7,7 +7,7 @@ use schemas::SolutionName;
 use serde_json::json;
 
 use crate::model::error::Error;
-use crate::model::owner::look_all;
+use crate::model::look::look_all;
 use crate::model::release::RecordedRelease;
 use crate::plan::finish::POLICY;
 use crate::plan::standing::StandingRelease;

@@ -1,11 +1,11 @@
 //! What is to be done about a release, judged by how it stands and by what goes in.
 
+use change::Adopt;
 use helm::ReleaseStatus;
 use schemas::Strategy;
 
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::RecordedRelease;
-use crate::model::request::Adopt;
 use crate::plan::standing::Stands;
 
 /// What is to be done about a release.

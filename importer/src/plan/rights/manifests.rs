@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use change::{DesiredObject, Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, PolicyRule};
-use manifests::Kinds;
 use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
 use serde_json::{Value, json};
 use validator::Accepted;
@@ -11,13 +11,10 @@ use validator::rules::RoleName;
 
 use crate::model::cleanup;
 use crate::model::error::Error;
-use crate::model::inventory::Entry;
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::request::{Goal, Target};
-use crate::model::stage::Stage;
-use crate::model::vocabulary as v;
 use crate::model::{self, namespace_record, record, site};
-use crate::plan::carried::{self, Carried};
+use crate::plan::carried;
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
@@ -300,14 +297,14 @@ impl<'a> Wanted<'a> {
     }
 
     /// The objects that the version carries as they are, for who brings them: only who administers the cluster does.
-    fn carried(&self) -> Result<Vec<Carried>, Error> {
+    fn carried(&self) -> Result<Vec<DesiredObject>, Error> {
         match &self.within {
             Within::Namespace(_) => Ok(Vec::new()),
             Within::Environment(..) | Within::Anywhere => self.all_carried(),
         }
     }
 
-    fn all_carried(&self) -> Result<Vec<Carried>, Error> {
+    fn all_carried(&self) -> Result<Vec<DesiredObject>, Error> {
         let (environment, namespace) = self.place();
         let carried = |it| carried::of_any_site(it, &environment, &namespace);
         self.archive.map_or_else(|| Ok(Vec::new()), carried)
@@ -315,9 +312,8 @@ impl<'a> Wanted<'a> {
 
     /// These as they are recorded. A namespace of the release's own may have yet to be made, and then no role can lie in
     /// it; and that of the environment may be any.
-    fn recorded(&self, carried: &[Carried]) -> Vec<Entry> {
-        let kinds = Kinds::new(self.definitions());
-        let mut recorded = carried::record(carried, &kinds).entries;
+    fn recorded(&self, carried: &[DesiredObject]) -> Vec<Entry> {
+        let mut recorded: Vec<Entry> = carried.iter().filter_map(DesiredObject::entry).collect();
         let here = self.namespace();
         for object in &mut recorded {
             object.namespace = object

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use change::{Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, ServedKind};
 use schemas::KubernetesName;
 use serde_json::Value;
 
-use crate::model::inventory::Entry;
 use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
-use crate::model::stage::Stage;
-use crate::model::vocabulary as v;
 use crate::plan::uses;
 
 /// What writing an object takes.
@@ -166,7 +164,7 @@ impl Needs {
     }
 
     /// Writing the objects of an operator.
-    pub(crate) fn written(&mut self, objects: &[Object]) {
+    pub(crate) fn written<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
         for object in objects {
             let (group, resource) = resource(&object.gvk().kind);
             match object.namespace() {
@@ -181,8 +179,8 @@ impl Needs {
     }
 
     /// Taking back those of the objects that are the whole cluster's; what lies in the namespace is found there.
-    pub(crate) fn taken_back(&mut self, objects: &[Object]) {
-        for object in objects.iter().filter(|it| it.namespace().is_none()) {
+    pub(crate) fn taken_back<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
+        for object in objects.into_iter().filter(|it| it.namespace().is_none()) {
             self.named(&REMOVE, object);
         }
     }

@@ -4,73 +4,77 @@
 use deployer::FieldManager;
 
 /// The namespace of the records, upstream's.
-pub(crate) const RECORDS_NAMESPACE: &str = "metalk8s-solutions";
+pub const RECORDS_NAMESPACE: &str = "metalk8s-solutions";
 /// Upstream's `ConfigMap` of available Solutions, kept as a projection of the records.
-pub(crate) const AVAILABLE: &str = "metalk8s-solutions";
+pub const AVAILABLE: &str = "metalk8s-solutions";
 /// The `ConfigMap` of whose signatures were seen on each Solution.
-pub(crate) const SIGNERS: &str = "solution-signers";
+pub const SIGNERS: &str = "solution-signers";
 /// Upstream's `ConfigMap` of what an environment's namespace runs: `<solution>: <version>`.
-pub(crate) const ENVIRONMENT_CONFIG: &str = "metalk8s-environment";
+pub const ENVIRONMENT_CONFIG: &str = "metalk8s-environment";
 
 /// What the project's own labels and annotations begin with.
-pub(crate) const PREFIX: &str = "solutions.metalk8s.scality.com/";
+pub const PREFIX: &str = "solutions.metalk8s.scality.com/";
 
 /// On namespaces: the environment they belong to. On cluster-scoped objects: the one environment they serve.
-pub(crate) const ENVIRONMENT: &str = "solutions.metalk8s.scality.com/environment";
+pub const ENVIRONMENT: &str = "solutions.metalk8s.scality.com/environment";
 /// On namespaces: what the environment is for.
-pub(crate) const ENVIRONMENT_DESCRIPTION: &str =
-    "solutions.metalk8s.scality.com/environment-description";
+pub const ENVIRONMENT_DESCRIPTION: &str = "solutions.metalk8s.scality.com/environment-description";
 /// On namespaces that were made for an environment, and so may be deleted with it.
-pub(crate) const CREATED: &str = "solutions.metalk8s.scality.com/created";
+pub const CREATED: &str = "solutions.metalk8s.scality.com/created";
 /// On every object of a Solution: its name. The inventory is what carries this label.
-pub(crate) const SOLUTION: &str = "solutions.metalk8s.scality.com/solution";
+pub const SOLUTION: &str = "solutions.metalk8s.scality.com/solution";
 /// On CRDs and records: the version that wrote them.
-pub(crate) const VERSION: &str = "solutions.metalk8s.scality.com/version";
+pub const VERSION: &str = "solutions.metalk8s.scality.com/version";
 /// On cluster-scoped objects of an operator: the namespace that it runs in.
-pub(crate) const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
+pub const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
 /// On pods: the hash of the configuration, so that a change restarts them.
-pub(crate) const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash";
+pub const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash";
 /// On pods that prove that an image can be pulled: the image's architecture, or `any`.
-pub(crate) const PULL_PROOF: &str = "solutions.metalk8s.scality.com/pull-proof";
+pub const PULL_PROOF: &str = "solutions.metalk8s.scality.com/pull-proof";
 /// On records.
-pub(crate) const RECORD: &str = "solutions.metalk8s.scality.com/record";
+pub const RECORD: &str = "solutions.metalk8s.scality.com/record";
 /// On receipts, which are no records: the verb.
-pub(crate) const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
+pub const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
 /// Beside it, until the change is complete.
-pub(crate) const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
+pub const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
 
 /// On the record of what a deployment carries as it is: the namespace of the deployment.
-pub(crate) const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
+pub const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
 /// On what Helm keeps of a release that was installed from here: the Solution that brought it. Helm hands it on to every
 /// later revision, and a release that somebody else makes anew has none.
-pub(crate) const RELEASE_OF: &str = "solutions.metalk8s.scality.com/release-of";
+pub const RELEASE_OF: &str = "solutions.metalk8s.scality.com/release-of";
 /// On Jobs: the digest of what they were made from. Another one means that the Job is made anew.
-pub(crate) const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
+pub const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
 
 /// On definitions that a deployment carries as they are: the version that wrote them. It is no label: they belong to one
 /// environment, and say nothing of which version is active.
-pub(crate) const DEFINED_BY: &str = "solutions.metalk8s.scality.com/defined-by";
+pub const DEFINED_BY: &str = "solutions.metalk8s.scality.com/defined-by";
 
 /// On workloads that were stopped so that what takes their place can start: how many pods they had.
-pub(crate) const STOPPED: &str = "solutions.metalk8s.scality.com/stopped";
+pub const STOPPED: &str = "solutions.metalk8s.scality.com/stopped";
 
 /// On CRDs that were there before a Solution took them over, and so stay when it goes.
-pub(crate) const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
+pub const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
 /// On the default ServiceAccount of a namespace: the pull secret that was added to it.
-pub(crate) const PULL_SECRET: &str = "solutions.metalk8s.scality.com/pull-secret";
+pub const PULL_SECRET: &str = "solutions.metalk8s.scality.com/pull-secret";
 
 /// The one field manager of everything that is applied.
-pub(crate) const FIELD_MANAGER: &str = "solution";
+pub const FIELD_MANAGER: &str = "solution";
 
 /// Which controller reports Events.
-pub(crate) const EVENT_CONTROLLER: &str = "solutions.metalk8s.scality.com/solution";
+pub const EVENT_CONTROLLER: &str = "solutions.metalk8s.scality.com/solution";
 
 /// The label that says which tool keeps an object.
-pub(crate) const MANAGED_BY: &str = schemas::OperatorTemplate::MANAGED_BY;
+pub const MANAGED_BY: &str = schemas::OperatorTemplate::MANAGED_BY;
 /// Its value.
-pub(crate) const MANAGER: &str = "solution";
+pub const MANAGER: &str = "solution";
 
-/// The one field manager.
-pub(crate) fn manager() -> FieldManager {
+/// Returns the one field manager.
+///
+/// # Panics
+///
+/// Never: the name is a constant.
+#[must_use]
+pub fn manager() -> FieldManager {
     FieldManager::new(FIELD_MANAGER).expect("the constant is a field manager's name")
 }

@@ -8,7 +8,8 @@ const APPLIED: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
 /// An object as it was asked for: without what the server and its controllers added, and with no more of its metadata
 /// than what is ever applied.
-pub(crate) fn without_server_fields(mut live: Value) -> Value {
+#[must_use]
+pub fn without_server_fields(mut live: Value) -> Value {
     if let Some(fields) = live.as_object_mut() {
         fields.remove("status");
     }

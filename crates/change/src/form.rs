@@ -1,58 +1,46 @@
 //! The change between an operator and what is carried as it is: what ran before stops before what takes its place starts,
 //! since both would work on the same objects. What has the same name in both forms is handed over, and never deleted.
 
-use deployer::{Gvk, Object, ObjectRef};
-use schemas::{Namespace, SolutionName};
+use deployer::{Gvk, Object, ObjectError, ObjectRef};
 use serde_json::json;
 
-use crate::model::applied::without_server_fields;
-use crate::model::error::Error;
-use crate::model::vocabulary as v;
-use crate::plan::operator::operator_name;
+use crate::applied::without_server_fields;
+use crate::vocabulary as v;
 
-/// What has to stop of what is there, if these objects have another form; an operator is among them or not.
-pub(crate) fn stopping(
-    live: &[Object],
-    objects: &[Object],
-    (solution, namespace): (&SolutionName, &Namespace),
-) -> Vec<Object> {
-    let name = operator_name(solution.as_str());
-    let operator = ObjectRef::namespaced("apps/v1", "Deployment", namespace.as_str(), &name);
+/// Returns what has to stop of what is there, if these objects have another form: `operator` is the Deployment of an
+/// operator, which is among them or not.
+pub(crate) fn stopping<'a>(
+    live: &[&'a Object],
+    objects: &[&Object],
+    operator: &ObjectRef,
+) -> Vec<&'a Object> {
     // Nothing that is carried there has this label.
-    let is_operator = |object: &Object| {
-        object.reference().is_same_object(&operator) && object.labels().contains_key(v::ENVIRONMENT)
+    let is_operator = |object: &&Object| {
+        object.reference().is_same_object(operator) && object.labels().contains_key(v::ENVIRONMENT)
     };
     let (was, is) = (
-        live.iter().any(is_operator),
+        live.iter().any(&is_operator),
         objects.iter().any(is_operator),
     );
     if was == is {
         return Vec::new();
     }
-    let goes = |live: &&Object| {
+    let goes = |live: &Object| {
         let mut objects = objects.iter();
         !objects.any(|it| it.reference().is_same_object(live.reference()))
     };
-    let stops = |live: &&Object| {
-        let is_it = live.reference().is_same_object(&operator);
+    let stops = |live: &&&Object| {
+        let is_it = live.reference().is_same_object(operator);
         runs(live.gvk()) && (is_it || !was && goes(live))
     };
-    live.iter().filter(stops).cloned().collect()
+    live.iter().filter(stops).copied().collect()
 }
 
-/// Those of what stops that cannot become what takes their place: Kubernetes lets nobody change which pods are a
-/// workload's. Nothing runs of them by then, so that nothing is lost when they are made anew.
-pub(crate) fn unfit<'a>(
-    stopped: &'a [Object],
-    objects: &'a [Object],
-) -> impl Iterator<Item = &'a Object> {
-    let selects_others = |live: &&Object| {
-        let mut objects = objects.iter();
-        let next = objects.find(|it| it.reference().is_same_object(live.reference()));
-        let selector = |object: &Object| object.as_value()["spec"]["selector"].clone();
-        next.is_some_and(|next| selector(next) != selector(live))
-    };
-    stopped.iter().filter(selects_others)
+/// Whether what stops cannot become what takes its place: Kubernetes lets nobody change which pods are a workload's.
+/// Nothing runs of it by then, so that nothing is lost when it is made anew.
+pub(crate) fn is_unfit(stopped: &Object, next: &Object) -> bool {
+    let selector = |object: &Object| object.as_value()["spec"]["selector"].clone();
+    selector(next) != selector(stopped)
 }
 
 /// Whether objects of a kind keep pods running.
@@ -62,18 +50,18 @@ fn runs(kind: &Gvk) -> bool {
 }
 
 /// A workload without pods. It says how many it had, so that they come back whatever happens.
-pub(crate) fn stopped(live: &Object) -> Result<Object, Error> {
+pub fn stopped(live: &Object) -> Result<Object, ObjectError> {
     let mut value = without_server_fields(live.clone().into_value());
     if !live.annotations().contains_key(v::STOPPED) {
         let replicas = value["spec"]["replicas"].as_u64().unwrap_or(1);
         value["metadata"]["annotations"][v::STOPPED] = json!(replicas.to_string());
     }
     value["spec"]["replicas"] = json!(0);
-    Ok(Object::new(value)?)
+    Object::new(value)
 }
 
 /// An object as it was before it was stopped, if it was.
-pub(crate) fn started(object: Object) -> Result<Object, Error> {
+pub fn started(object: Object) -> Result<Object, ObjectError> {
     let replicas = object.annotations().get(v::STOPPED).copied();
     let Some(replicas) = replicas.and_then(|it| it.parse::<u32>().ok()) else {
         return Ok(object);
@@ -83,7 +71,7 @@ pub(crate) fn started(object: Object) -> Result<Object, Error> {
     if let Some(annotations) = value["metadata"]["annotations"].as_object_mut() {
         annotations.remove(v::STOPPED);
     }
-    Ok(Object::new(value)?)
+    Object::new(value)
 }
 
 #[cfg(test)]
@@ -101,16 +89,14 @@ mod tests {
         .unwrap()
     }
 
-    fn names(objects: &[Object]) -> Vec<String> {
-        let names = objects.iter().map(|it| it.reference().to_string());
-        names.collect()
-    }
-
     #[test]
     fn what_ran_stops_only_where_the_form_changes() {
-        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
-        let stopping = |live: &[Object], objects: &[Object]| {
-            names(&super::stopping(live, objects, (&shop, &prod)))
+        let reference = ObjectRef::namespaced("apps/v1", "Deployment", "prod", "shop-operator");
+        let stopping = |live: &[Object], objects: &[Object]| -> Vec<String> {
+            let (live, objects): (Vec<_>, Vec<_>) =
+                (live.iter().collect(), objects.iter().collect());
+            let stopping = super::stopping(&live, &objects, &reference).into_iter();
+            stopping.map(|it| it.reference().to_string()).collect()
         };
         let operator = workload(
             "Deployment",
@@ -149,12 +135,11 @@ mod tests {
 
     #[test]
     fn one_that_selects_other_pods_is_made_anew() {
-        let live = [workload("Deployment", "web", &json!({}))];
-        assert_eq!(unfit(&live, &live).count(), 0);
-        let mut other = live[0].clone().into_value();
+        let live = workload("Deployment", "web", &json!({}));
+        assert!(!is_unfit(&live, &live));
+        let mut other = live.clone().into_value();
         other["spec"]["selector"]["matchLabels"] = json!({ "name": "web" });
-        let other = [Object::new(other).unwrap()];
-        assert_eq!(unfit(&live, &other).count(), 1);
+        assert!(is_unfit(&live, &Object::new(other).unwrap()));
     }
 
     #[test]

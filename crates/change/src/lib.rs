@@ -1,0 +1,43 @@
+//! One engine for everything that a Solution has in a cluster: from what its parts want ([`DesiredObject`]), what the site has
+//! recorded ([`Inventory`]) and what is there ([`Live`]) to the steps that lead from one to the other ([`Plan`]).
+//!
+//! Pure functions. Nothing here asks a cluster or waits for one, so that every decision can be tried in a table: whoever
+//! calls reads before ([`Live`] says what was read) and carries the steps out afterwards, each decided once more by
+//! [`Claim`] on the object as it is then.
+//!
+//! | question | answer |
+//! |---|---|
+//! | what is to be there | [`DesiredObject`], and in which order: [`Parts`], [`Stage`] |
+//! | what is recorded | [`Inventory`], [`Entry`] |
+//! | what is there | [`Live`], [`Seen`] |
+//! | whose is it | [`Claim`], [`Recorded`], [`NotOurs`] |
+//! | what is to be done | [`plan`], [`Plan`], [`Step`], [`ObjectChange`] |
+//! | what has to stop meanwhile | [`stopped`], [`started`] |
+//! | whose number of pods counts | [`scaled`], [`is_scaled`] |
+
+mod applied;
+mod desired;
+mod form;
+mod inventory;
+mod live;
+mod owner;
+mod part;
+mod plan;
+mod scale;
+mod stage;
+mod step;
+pub mod vocabulary;
+
+pub use applied::without_server_fields;
+pub use desired::{DesiredObject, Tenure};
+pub use form::{started, stopped};
+pub use inventory::{Entry, Inventory};
+pub use live::{Live, Seen};
+pub use owner::{
+    Adopt, Claim, Holder, NotOurs, RELEASE, Recorded, check_owner, holder, is_that, named, owner_of,
+};
+pub use part::{Part, Parts};
+pub use plan::{DesiredState, Fate, Newer, Plan, Policy, Recreate, marked, plan};
+pub use scale::{is_scaled, scaled};
+pub use stage::{Stage, intercepts};
+pub use step::{Action, ObjectChange, Step, batches};

@@ -1,0 +1,405 @@
+//! Whose an object is: one of another Solution, or of nobody, is never written or removed.
+
+use std::collections::BTreeSet;
+
+use deployer::Object;
+use schemas::{Namespace, SolutionName};
+use serde::{Deserialize, Serialize};
+
+use crate::vocabulary as v;
+
+/// Whether what belongs to nobody is taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Adopt {
+    /// It is in the way.
+    Refuse,
+    /// It becomes the Solution's.
+    Allow,
+}
+
+/// An object is there that is not the Solution's to write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotOurs {
+    /// It is another Solution's, or nobody's.
+    #[error("{object} already exists and belongs to {by}", by = owner.as_deref().unwrap_or("no Solution"))]
+    Owned {
+        /// The object.
+        object: String,
+        /// The other Solution.
+        owner: Option<String>,
+    },
+    /// Somebody made it anew under the name of one that was applied.
+    #[error("{object} was deleted and created again by someone else in the meantime")]
+    MadeAnew {
+        /// The object.
+        object: String,
+    },
+    /// Objects of these names are the same Solution's in another environment.
+    #[error(
+        "{solution} in the environment `{environment}` already has objects of these names: {objects}"
+    )]
+    Elsewhere {
+        /// The Solution.
+        solution: SolutionName,
+        /// The other environment.
+        environment: String,
+        /// The objects.
+        objects: String,
+    },
+    /// It stayed when the same Solution was removed from another place.
+    #[error("{object} stayed when {solution} was removed from the {place}")]
+    LeftBehind {
+        /// The Solution.
+        solution: SolutionName,
+        /// The environment or namespace that it names.
+        place: String,
+        /// The object.
+        object: String,
+    },
+    /// It has the labels of the Solution, and nothing is recorded of it.
+    #[error("{object} has the labels of {solution}, but is not what was applied")]
+    Labelled {
+        /// The Solution.
+        solution: SolutionName,
+        /// The object.
+        object: String,
+    },
+    /// It is of a Helm release.
+    #[error("{object} already exists and belongs to the Helm release `{release}`")]
+    OfHelm {
+        /// The object.
+        object: String,
+        /// The release.
+        release: String,
+    },
+}
+
+/// Where Helm says which release an object is of: the release's name, and its namespace.
+pub const RELEASE: (&str, &str) = (
+    "meta.helm.sh/release-name",
+    "meta.helm.sh/release-namespace",
+);
+
+/// Whose an object is for Helm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder<'a> {
+    /// A release's, by namespace and name.
+    Release(&'a str, &'a str),
+    /// No release's.
+    Nobody,
+}
+
+/// Whose an object is by Helm's marks.
+#[must_use]
+pub fn holder(live: &Object) -> Holder<'_> {
+    let marks = live.annotations();
+    let mark = |name: &str| marks.get(name).copied();
+    match mark(RELEASE.0) {
+        Some(name) => Holder::Release(mark(RELEASE.1).unwrap_or_default(), name),
+        None => Holder::Nobody,
+    }
+}
+
+/// Whether an object that is there, if any, may be written as one of the Solution's that no inventory names.
+pub fn check_owner(
+    object: &Object,
+    live: Option<&Object>,
+    solution: &SolutionName,
+) -> Result<(), NotOurs> {
+    // The default account is nobody's: only what was added to it is ours.
+    match live {
+        Some(live) if object.labels().contains_key(v::SOLUTION) => owner_of(live, solution),
+        _ => Ok(()),
+    }
+}
+
+/// Who wants objects, and what speaks for it that they are its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// The Solution.
+    pub solution: &'a SolutionName,
+    /// Whether what is nobody's is taken over.
+    pub adopt: Adopt,
+    /// The namespaces in which the site has recorded that the Solution is deployed; none where that is not known.
+    pub deployed: Option<&'a BTreeSet<Namespace>>,
+}
+
+/// What a site has recorded of an object that is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded<'a> {
+    /// Nothing: none of this name was applied.
+    Nothing,
+    /// That one is applied, and not yet which.
+    Some,
+    /// The uid of the one that was applied.
+    This(&'a str),
+}
+
+impl Claim<'_> {
+    /// Whether an object that is there, if any, may be written as one that the Solution wants: names are the release's own,
+    /// so that another environment may have it already. What is recorded is believed, and not what labels say: what stayed
+    /// at a removal is nobody's.
+    pub fn check(
+        &self,
+        desired: &Object,
+        live: Option<&Object>,
+        recorded: Recorded<'_>,
+    ) -> Result<(), NotOurs> {
+        let Some(live) = live else {
+            return Ok(());
+        };
+        match live.labels().get(v::SOLUTION) {
+            Some(owner) if *owner == self.solution.as_str() => {
+                let [desired, there] =
+                    [desired, live].map(|it| it.labels().get(v::NAMESPACE).copied());
+                if desired == there {
+                    self.check_labelled(live, recorded)
+                } else {
+                    self.check_elsewhere(live)
+                }
+            }
+            Some(_) => owner_of(live, self.solution),
+            None => match holder(live) {
+                Holder::Release(_, release) => Err(NotOurs::OfHelm {
+                    object: live.reference().to_string(),
+                    release: release.to_owned(),
+                }),
+                Holder::Nobody if self.adopt == Adopt::Allow => Ok(()),
+                Holder::Nobody => owner_of(live, self.solution),
+            },
+        }
+    }
+
+    /// Whether an object with the Solution's labels is the Solution's. Whoever may write in a namespace may give them to
+    /// any object there, so that they count only where nothing better is known: for what belongs to the whole cluster,
+    /// for data that stayed at a removal, and for what an operator has where one is deployed.
+    fn check_labelled(&self, live: &Object, recorded: Recorded<'_>) -> Result<(), NotOurs> {
+        let is_believed = match recorded {
+            Recorded::Some => true,
+            Recorded::This(uid) => live.uid() == Some(uid),
+            Recorded::Nothing => {
+                let stayed = live.gvk().kind == "PersistentVolumeClaim";
+                let of_operator = live.labels().contains_key(v::ENVIRONMENT);
+                let is_deployed = || self.deployed.is_some_and(|it| !was_left(live, it));
+                live.namespace().is_none() || stayed || of_operator && is_deployed()
+            }
+        };
+        if is_believed || self.adopt == Adopt::Allow {
+            return Ok(());
+        }
+        Err(NotOurs::Labelled {
+            solution: self.solution.clone(),
+            object: live.reference().to_string(),
+        })
+    }
+
+    /// Whether an object that says it is another environment's was left behind there.
+    fn check_elsewhere(&self, live: &Object) -> Result<(), NotOurs> {
+        let (solution, object) = (self.solution.clone(), live.reference().to_string());
+        if !self.deployed.is_some_and(|it| was_left(live, it)) {
+            let environment = live.labels().get(v::ENVIRONMENT).copied();
+            return Err(NotOurs::Elsewhere {
+                solution,
+                environment: environment.unwrap_or_default().to_owned(),
+                objects: object,
+            });
+        }
+        if self.adopt == Adopt::Allow {
+            return Ok(());
+        }
+        Err(NotOurs::LeftBehind {
+            solution,
+            place: place_of(live),
+            object,
+        })
+    }
+}
+
+/// Where an object says that it belonged. A namespace that stayed behind no longer says to which environment.
+fn place_of(live: &Object) -> String {
+    let labels = live.labels();
+    let says = |name| labels.get(name).copied();
+    match (says(v::ENVIRONMENT), says(v::NAMESPACE)) {
+        (None, Some(namespace)) => format!("namespace `{namespace}`"),
+        (environment, _) => format!("environment `{}`", environment.unwrap_or_default()),
+    }
+}
+
+/// Whether the Solution is not deployed where an object says that it belongs.
+fn was_left(live: &Object, deployed: &BTreeSet<Namespace>) -> bool {
+    let labels = live.labels();
+    let place = labels.get(v::NAMESPACE).copied().or(live.namespace());
+    let place = place.and_then(|place| place.parse::<Namespace>().ok());
+    place.is_some_and(|place| !deployed.contains(&place))
+}
+
+/// Whether an object is one of the Solution's.
+pub fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), NotOurs> {
+    let labels = live.labels();
+    let owner = labels.get(v::SOLUTION).copied();
+    if owner == Some(solution.as_str()) {
+        return Ok(());
+    }
+    Err(NotOurs::Owned {
+        object: live.reference().to_string(),
+        owner: owner.map(str::to_owned),
+    })
+}
+
+/// Whether an object is one of the Solution's and the very one of this uid, if that is known: another one may have been made
+/// under its name.
+pub fn is_that(live: &Object, uid: Option<&str>, solution: &SolutionName) -> Result<(), NotOurs> {
+    owner_of(live, solution)?;
+    if uid.is_some_and(|uid| live.uid() != Some(uid)) {
+        return Err(NotOurs::MadeAnew {
+            object: live.reference().to_string(),
+        });
+    }
+    Ok(())
+}
+
+/// Objects that a message names; of more it says how many there are.
+const NAMED: usize = 20;
+
+/// Returns the names of objects, the first of them if there are many.
+#[must_use]
+pub fn named(mut names: Vec<String>) -> String {
+    let count = names.len();
+    names.truncate(NAMED);
+    if count > NAMED {
+        names.push(format!("and {} more", count - NAMED));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn role(name: &str, solution: Option<&str>) -> Object {
+        let mut value = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": { "name": name, "namespace": "ns" },
+        });
+        if let Some(solution) = solution {
+            value["metadata"]["labels"] = json!({ v::SOLUTION: solution });
+        }
+        Object::new(value).unwrap()
+    }
+
+    #[test]
+    fn what_another_environment_left_is_nobodys() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let mut live = role("a", Some("shop")).into_value();
+        live["metadata"]["labels"][v::ENVIRONMENT] = json!("prod");
+        live["metadata"]["labels"][v::NAMESPACE] = json!("shop-prod");
+        let live = Object::new(live).unwrap();
+        let check = |deployed: &BTreeSet<Namespace>, adopt| {
+            let desired = role("a", Some("shop"));
+            claim(&shop, adopt, deployed).check(&desired, Some(&live), Recorded::Nothing)
+        };
+        let nowhere = BTreeSet::new();
+        let left = check(&nowhere, Adopt::Refuse).unwrap_err();
+        assert!(matches!(left, NotOurs::LeftBehind { .. }), "{left:?}");
+        assert_eq!(check(&nowhere, Adopt::Allow), Ok(()));
+        let there = ["shop-prod".parse().unwrap()].into();
+        for adopt in [Adopt::Refuse, Adopt::Allow] {
+            let owned = check(&there, adopt).unwrap_err();
+            assert!(matches!(owned, NotOurs::Elsewhere { .. }), "{owned:?}");
+        }
+    }
+
+    fn claim<'a>(
+        solution: &'a SolutionName,
+        adopt: Adopt,
+        deployed: &'a BTreeSet<Namespace>,
+    ) -> Claim<'a> {
+        Claim {
+            solution,
+            adopt,
+            deployed: Some(deployed),
+        }
+    }
+
+    /// An object of the namespace `prod`, as somebody labelled it.
+    fn labelled(kind: &str, labels: &Value) -> Object {
+        let metadata = json!({ "name": "a", "namespace": "prod", "uid": "1", "labels": labels });
+        let object = json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata });
+        Object::new(object).unwrap()
+    }
+
+    #[test]
+    fn labels_that_anybody_can_write_take_nothing_over() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let nowhere = BTreeSet::new();
+        let ours = json!({ v::SOLUTION: "shop" });
+        let desired = labelled("Service", &ours);
+        let takes = |live: &Object, deployed: &BTreeSet<Namespace>, recorded| {
+            let check = |adopt| claim(&shop, adopt, deployed).check(&desired, Some(live), recorded);
+            assert_eq!(check(Adopt::Allow), Ok(()));
+            match check(Adopt::Refuse) {
+                Ok(()) => true,
+                Err(NotOurs::Labelled { object, .. }) => {
+                    assert_eq!(object, live.reference().to_string());
+                    false
+                }
+                Err(other) => panic!("{other}"),
+            }
+        };
+        let mut made = desired.clone().into_value();
+        for (recorded, expected) in [
+            (Recorded::Nothing, false),
+            (Recorded::This("2"), false),
+            (Recorded::This("1"), true),
+            // An interruption left it.
+            (Recorded::Some, true),
+        ] {
+            assert_eq!(
+                takes(&desired, &nowhere, recorded),
+                expected,
+                "{recorded:?}"
+            );
+        }
+        // It holds data, and stayed when the Solution was removed.
+        let claim = labelled("PersistentVolumeClaim", &ours);
+        assert!(takes(&claim, &nowhere, Recorded::Nothing));
+        assert!(!takes(&claim, &nowhere, Recorded::This("2")));
+        // Nobody's namespace has it.
+        made["metadata"]["namespace"] = Value::Null;
+        let made = Object::new(made).unwrap();
+        assert!(takes(&made, &nowhere, Recorded::Nothing));
+        // It may be an operator's, where there is one.
+        let of_operator = json!({ v::SOLUTION: "shop", v::ENVIRONMENT: "prod" });
+        let of_operator = labelled("Service", &of_operator);
+        assert!(!takes(&of_operator, &nowhere, Recorded::Nothing));
+        let there = ["prod".parse().unwrap()].into();
+        assert!(takes(&of_operator, &there, Recorded::Nothing));
+        assert!(!takes(&desired, &there, Recorded::Nothing));
+    }
+
+    #[test]
+    fn of_many_objects_the_first_are_named_and_the_others_counted() {
+        let names = |count: usize| named((1..=count).map(|n| n.to_string()).collect());
+        assert_eq!(names(2), "1, 2");
+        assert!(names(20).ends_with(", 20"));
+        assert!(names(23).ends_with(", 20, and 3 more"));
+    }
+
+    #[test]
+    fn an_object_belongs_to_whom_its_label_says() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let ours = role("a", Some("shop"));
+        assert_eq!(check_owner(&ours, None, &shop), Ok(()));
+        assert_eq!(
+            check_owner(&ours, Some(&role("a", Some("shop"))), &shop),
+            Ok(())
+        );
+        for (theirs, words) in [(None, "no Solution"), (Some("other"), "other")] {
+            let refused = check_owner(&ours, Some(&role("a", theirs)), &shop).unwrap_err();
+            assert!(refused.to_string().contains(words), "{refused:?}");
+        }
+    }
+}

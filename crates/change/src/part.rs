@@ -1,0 +1,134 @@
+//! The parts of a Solution besides its operator, and the order in which they are brought.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::SetName;
+
+/// A set of objects or a release of a chart: both share one space of names, and one order.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The parts that have to work before it is brought.
+    pub needs: &'a [SetName],
+}
+
+/// All parts of a version.
+#[derive(Clone, Debug, Default)]
+pub struct Parts<'a> {
+    parts: Vec<Part<'a>>,
+    /// What the operator needs, with what that needs.
+    first: BTreeSet<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    /// Parts in the order of the manifest, and the names of those that the operator needs.
+    #[must_use]
+    pub fn new(parts: Vec<Part<'a>>, operator_needs: &'a [SetName]) -> Self {
+        let mut parts = Self {
+            parts,
+            first: BTreeSet::new(),
+        };
+        parts.first = parts.with_needs(operator_needs);
+        parts
+    }
+
+    /// Whether the operator needs a part, by itself or by another one that it needs.
+    #[must_use]
+    pub fn is_before_the_operator(&self, name: &str) -> bool {
+        self.first.contains(name)
+    }
+
+    /// Returns the names of these parts, and of those that they need.
+    #[must_use]
+    pub fn with_needs(&self, names: &'a [SetName]) -> BTreeSet<&'a str> {
+        let mut left: Vec<&str> = names.iter().map(SetName::as_str).collect();
+        let mut needed = BTreeSet::new();
+        while let Some(name) = left.pop() {
+            if needed.insert(name) {
+                let parts = self.parts.iter().filter(|it| it.name == name);
+                left.extend(parts.flat_map(|it| it.needs).map(SetName::as_str));
+            }
+        }
+        needed
+    }
+
+    /// Returns the parts that the operator or another part needs.
+    #[must_use]
+    pub fn needed(&self) -> BTreeSet<&'a str> {
+        let needs = self.parts.iter().flat_map(|it| it.needs);
+        let needs = needs.map(SetName::as_str);
+        needs.chain(self.first.iter().copied()).collect()
+    }
+
+    /// Returns the names of all parts in the order in which they are brought: what the operator needs first, each behind
+    /// those that it needs itself.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<&'a str> {
+        let mut parts = self.parts.clone();
+        parts.sort_by_key(|part| !self.first.contains(part.name));
+        let sorted = sorted(&parts).into_iter();
+        sorted.map(|at| parts[at].name).collect()
+    }
+}
+
+/// The places of the parts, each after those it needs; else in their own order. The validator refuses circles; parts that
+/// are left out keep nobody waiting.
+fn sorted(parts: &[Part<'_>]) -> Vec<usize> {
+    let numbered = parts.iter().enumerate();
+    let by_name: BTreeMap<&str, usize> = numbered.map(|(at, it)| (it.name, at)).collect();
+    let mut waiting = vec![0; parts.len()];
+    let mut needed_by = vec![Vec::new(); parts.len()];
+    for (at, part) in parts.iter().enumerate() {
+        let needs = part.needs.iter();
+        for needed in needs.filter_map(|name| by_name.get(name.as_str())) {
+            needed_by[*needed].push(at);
+            waiting[at] += 1;
+        }
+    }
+    let mut free: BTreeSet<usize> = (0..parts.len()).filter(|at| waiting[*at] == 0).collect();
+    let mut sorted = Vec::new();
+    while let Some(next) = free.pop_first() {
+        sorted.push(next);
+        for at in &needed_by[next] {
+            waiting[*at] -= 1;
+            if waiting[*at] == 0 {
+                free.insert(*at);
+            }
+        }
+    }
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<SetName> {
+        names.iter().map(|it| it.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn parts_keep_their_order_but_for_what_they_need() {
+        let needs = [&["d", "gone"][..], &[], &["b", "a"], &["b", "b"]].map(names);
+        let parts = ["a", "b", "c", "d"].iter().zip(&needs);
+        let parts = parts.map(|(name, needs)| Part { name, needs }).collect();
+        assert_eq!(Parts::new(parts, &[]).in_order(), ["b", "d", "a", "c"]);
+    }
+
+    #[test]
+    fn what_an_operator_needs_comes_first_with_what_that_needs() {
+        let needs = [&[][..], &[], &["issuer"]].map(names);
+        let parts = ["web", "issuer", "certificate"].iter().zip(&needs);
+        let parts: Vec<Part<'_>> = parts.map(|(name, needs)| Part { name, needs }).collect();
+        let operator = names(&["certificate"]);
+        let with_operator = Parts::new(parts.clone(), &operator);
+        assert_eq!(with_operator.in_order(), ["issuer", "certificate", "web"]);
+        assert!(with_operator.is_before_the_operator("issuer"));
+        assert!(!with_operator.is_before_the_operator("web"));
+        assert_eq!(with_operator.needed(), ["certificate", "issuer"].into());
+        let without = Parts::new(parts, &[]);
+        assert_eq!(without.in_order(), ["web", "issuer", "certificate"]);
+        assert_eq!(without.needed(), ["issuer"].into());
+    }
+}

@@ -1,0 +1,549 @@
+//! What has to be done so that what is wanted is there, and nothing else of what was recorded.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::str::FromStr;
+
+use deployer::{Object, ObjectError, ObjectRef};
+use schemas::{Digest, SetName, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::desired::{DesiredObject, Tenure};
+use crate::form;
+use crate::inventory::{Entry, Inventory};
+use crate::live::Live;
+use crate::owner::{Claim, NotOurs, Recorded, named};
+use crate::part::Parts;
+use crate::scale::scaled;
+use crate::stage::intercepts;
+use crate::step::{Action, ObjectChange, Step};
+use crate::vocabulary as v;
+
+/// An object that is to be removed and made anew, as `StatefulSet/db`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Recreate {
+    /// Its kind.
+    pub kind: String,
+    /// Its name, in any namespace.
+    pub name: String,
+}
+
+impl Recreate {
+    /// Whether it means an object.
+    #[must_use]
+    pub fn is(&self, object: &ObjectRef) -> bool {
+        self.kind == object.gvk.kind && self.name == object.name
+    }
+}
+
+impl FromStr for Recreate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((kind, name)) if !kind.is_empty() && !name.is_empty() => Ok(Self {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+            }),
+            _ => Err("is not KIND/NAME, as `StatefulSet/db`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Recreate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
+}
+
+/// What becomes of an entry that nothing wants any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its object is removed.
+    Goes,
+    /// It stays an entry, and its object stays.
+    Stays,
+    /// Its object stays, as somebody else's.
+    HandedOver,
+}
+
+/// What a version wants of the place that it is deployed to.
+#[derive(Debug)]
+pub struct DesiredState<'a> {
+    /// The objects: first the operator's, then part by part in their order, each part's by stage.
+    pub objects: Vec<DesiredObject>,
+    /// The releases that Helm brings.
+    pub releases: &'a [&'a str],
+    /// The parts, in whose order all of it is brought.
+    pub parts: &'a Parts<'a>,
+    /// Entries that are left alone: what is installed once.
+    pub kept: Vec<Entry>,
+    /// The sets that are applied before a removal.
+    pub cleanup: Vec<SetName>,
+}
+
+/// By which choices a plan is made.
+pub struct Policy<'a> {
+    /// Who wants it.
+    pub claim: Claim<'a>,
+    /// What somebody asks to be made anew.
+    pub recreate: &'a BTreeSet<Recreate>,
+    /// The Deployment that an operator of the Solution has there.
+    pub operator: &'a ObjectRef,
+    /// Definitions that stay as newer versions wrote them.
+    pub newer: &'a BTreeMap<ObjectRef, Version>,
+    /// What becomes of an entry that nothing wants any more.
+    pub fate: &'a dyn Fn(&Entry) -> Fate,
+}
+
+impl fmt::Debug for Policy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("claim", &self.claim)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A definition that stays as a newer version wrote it.
+#[derive(Clone, Debug)]
+pub struct Newer {
+    /// The definition that is there.
+    pub live: Object,
+    /// The version that wrote it.
+    pub version: Version,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// In their order.
+    pub steps: Vec<Step>,
+    /// What will be recorded, with the uids that are known already.
+    pub inventory: Inventory,
+    /// What is recorded.
+    pub before: Inventory,
+    /// The entries that are left alone.
+    pub kept: Vec<Entry>,
+    /// Definitions that are left alone.
+    pub newer: Vec<Newer>,
+    /// What goes once all else works, as it was seen. Only what a plan showed is removed: whoever may write in the
+    /// namespace can make more that looks like ours at any time.
+    pub stale: Vec<Object>,
+    /// What has the name of something that would go, and is not what was applied.
+    pub left: Vec<ObjectRef>,
+    /// What is in the way.
+    pub obstacles: Vec<NotOurs>,
+}
+
+/// Returns the steps from what is recorded and `live` to the desired `state`.
+///
+/// Fails where an object gets too deep by what is added to it.
+pub fn plan(
+    state: DesiredState<'_>,
+    before: Inventory,
+    live: &Live,
+    policy: &Policy<'_>,
+) -> Result<Plan, ObjectError> {
+    let mut inventory = Inventory {
+        entries: state
+            .objects
+            .iter()
+            .filter_map(DesiredObject::entry)
+            .collect(),
+        cleanup: state.cleanup,
+        ..Inventory::default()
+    };
+    inventory.keep(&state.kept);
+    let mut plan = Plan {
+        inventory,
+        before,
+        kept: state.kept,
+        ..Plan::default()
+    };
+    let mut changes = Vec::new();
+    for desired in state.objects {
+        changes.extend(plan.change(desired, live, policy)?);
+    }
+    plan.obstacles = together(std::mem::take(&mut plan.obstacles));
+    plan.part_with(live, policy);
+    let stopped = plan.stop(&mut changes, policy.operator);
+    plan.know(&changes);
+    plan.steps = steps(changes, state.releases, state.parts);
+    if !stopped.is_empty() {
+        let first = plan.steps.iter().position(Step::runs);
+        let at = first.unwrap_or(plan.steps.len());
+        plan.steps.insert(at, Step::Stop(stopped));
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// Returns what becomes of a wanted object, if anything does.
+    fn change(
+        &mut self,
+        mut desired: DesiredObject,
+        live: &Live,
+        policy: &Policy<'_>,
+    ) -> Result<Option<ObjectChange>, ObjectError> {
+        if desired.tenure == Tenure::Shared {
+            // It comes some time after its namespace, and that changes nothing of a plan.
+            return Ok(Some(ObjectChange {
+                desired,
+                action: Action::Create,
+                scaled: None,
+            }));
+        }
+        let reference = desired.object.reference().clone();
+        let live = live.get(&reference);
+        let runs = Runs::of(&desired.object, live, &self.before);
+        if runs == Runs::Done {
+            // It stays the one that ran, though it may be gone.
+            let done = self.before.find(&reference).and_then(|it| it.uid.clone());
+            let done = done.map(|uid| (reference, uid));
+            self.inventory = self.inventory.seen(&done.into_iter().collect());
+            return Ok(None);
+        }
+        desired.object = marked(desired.object, live)?;
+        let kept = scaled(&desired.object, live)?;
+        // How many pods an operator has is the archive's to say.
+        let is_scaled = desired.part.is_some() && kept != desired.object;
+        let recorded = self.recorded(&desired, None);
+        let checked = policy.claim.check(&desired.object, live, recorded);
+        self.obstacles.extend(checked.err());
+        if let Some(version) = policy.newer.get(&reference)
+            && let Some(live) = live
+        {
+            self.kept.extend(self.inventory.find(&reference).cloned());
+            self.newer.push(Newer {
+                live: live.clone(),
+                version: version.clone(),
+            });
+            return Ok(None);
+        }
+        let is_other = |live: &Object| desired.tenure == Tenure::Sensitive && !self.believes(live);
+        let is_asked_for = || policy.recreate.iter().any(|it| it.is(&reference));
+        let action = match live.cloned() {
+            None => Action::Create,
+            Some(live) if runs == Runs::Anew || is_asked_for() || is_other(&live) => {
+                Action::Replace(live)
+            }
+            Some(live) => Action::Update(live),
+        };
+        Ok(Some(ObjectChange {
+            desired,
+            action,
+            scaled: is_scaled.then_some(kept),
+        }))
+    }
+
+    /// Whether an object is the very one that is recorded.
+    fn believes(&self, live: &Object) -> bool {
+        let recorded = self.before.find(live.reference());
+        recorded.is_some_and(|it| it.uid.as_deref() == live.uid())
+    }
+
+    /// Returns what is recorded of a wanted object, once this change may have `written` one of this uid.
+    fn recorded<'r>(&'r self, desired: &DesiredObject, written: Option<&'r str>) -> Recorded<'r> {
+        if matches!(desired.tenure, Tenure::Named | Tenure::Sensitive) {
+            return Recorded::Some;
+        }
+        if let Some(uid) = written {
+            return Recorded::This(uid);
+        }
+        let reference = desired.object.reference();
+        let seen = self.inventory.find(reference).filter(|it| it.uid.is_some());
+        Recorded::from(seen.or_else(|| self.before.find(reference)))
+    }
+
+    /// Whether an object that is there now, if any, may still be written as the plan says. `written` is the uid of the one
+    /// that was written under its name meanwhile, if one was.
+    pub fn check(
+        &self,
+        desired: &DesiredObject,
+        live: Option<&Object>,
+        written: Option<&str>,
+        claim: &Claim<'_>,
+    ) -> Result<(), NotOurs> {
+        if desired.tenure == Tenure::Shared {
+            return Ok(());
+        }
+        let recorded = match self.recorded(desired, written) {
+            // The answer to its creation may have been lost.
+            Recorded::Nothing if desired.part.is_none() => Recorded::Some,
+            recorded => recorded,
+        };
+        claim.check(&desired.object, live, recorded)
+    }
+
+    /// Whether nobody has put another object in the place of one that nothing of others may be believed in.
+    #[must_use]
+    pub fn is_untouched(&self, desired: &DesiredObject, live: Option<&Object>) -> bool {
+        let known = self.inventory.find(desired.object.reference());
+        let known = known.and_then(|it| it.uid.as_deref());
+        desired.tenure != Tenure::Sensitive || live.is_none_or(|live| live.uid() == known)
+    }
+
+    /// Finds out what becomes of the entries that nothing wants any more.
+    fn part_with(&mut self, live: &Live, policy: &Policy<'_>) {
+        let beyond: Vec<Entry> = self.before.beyond(&self.inventory).cloned().collect();
+        for entry in beyond {
+            match (policy.fate)(&entry) {
+                Fate::HandedOver => {}
+                Fate::Stays => self.inventory.entries.push(entry),
+                Fate::Goes => {
+                    let live = live.get(&entry.reference());
+                    match live.filter(|live| !live.is_being_deleted()) {
+                        None => {}
+                        Some(live) if entry.check(live, policy.claim.solution).is_ok() => {
+                            self.stale.push(live.clone());
+                        }
+                        Some(live) => self.left.push(live.reference().clone()),
+                    }
+                }
+            }
+        }
+        // Nothing may refuse what follows.
+        self.stale.sort_by_key(|it| !intercepts(it.reference()));
+    }
+
+    /// Returns what stops, and has made anew what cannot become what takes its place.
+    fn stop(&self, changes: &mut [ObjectChange], operator: &ObjectRef) -> Vec<Object> {
+        let live = changes.iter().filter_map(ObjectChange::live);
+        let newer = self.newer.iter().map(|it| &it.live);
+        let live: Vec<&Object> = live.chain(newer).chain(&self.stale).collect();
+        let objects: Vec<&Object> = changes.iter().map(ObjectChange::object).collect();
+        let stopped = form::stopping(&live, &objects, operator);
+        let stopped: Vec<Object> = stopped.into_iter().cloned().collect();
+        for change in changes {
+            if let Action::Update(live) = &change.action
+                && stopped
+                    .iter()
+                    .any(|it| it.reference().is_same_object(live.reference()))
+                && form::is_unfit(live, &change.desired.object)
+            {
+                change.action = Action::Replace(live.clone());
+            }
+        }
+        stopped
+    }
+
+    /// Records which objects those are that are there and stay what they are.
+    fn know(&mut self, changes: &[ObjectChange]) {
+        let updated = changes.iter().filter_map(|it| match &it.action {
+            Action::Update(live) => Some((it.desired.object.reference(), live)),
+            Action::Create | Action::Replace(_) => None,
+        });
+        let newer = self.newer.iter().map(|it| (it.live.reference(), &it.live));
+        let uid = |(reference, live): (&ObjectRef, &Object)| {
+            (reference.clone(), live.uid().unwrap_or_default().to_owned())
+        };
+        let uids: BTreeMap<ObjectRef, String> = updated.chain(newer).map(uid).collect();
+        self.inventory = self.inventory.seen(&uids);
+    }
+
+    /// Returns all changes, in the order of the steps.
+    pub fn changes(&self) -> impl Iterator<Item = &ObjectChange> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Bring(_, changes) => &changes[..],
+            Step::Stop(_) | Step::Release(_) => &[],
+        })
+    }
+
+    /// Returns all objects as they are applied.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.changes().map(ObjectChange::object)
+    }
+
+    /// Returns the operator's objects as they are applied.
+    pub fn of_operator(&self) -> impl Iterator<Item = &Object> {
+        let own = self.changes().filter(|it| it.desired.part.is_none());
+        own.map(ObjectChange::object)
+    }
+
+    /// Returns the objects of the other parts as they are applied, each with its part.
+    pub fn of_parts(&self) -> impl Iterator<Item = (&SetName, &Object)> {
+        self.changes()
+            .filter_map(|it| Some((it.desired.part.as_ref()?, it.object())))
+    }
+
+    /// Returns what is there of all that is wanted or goes.
+    pub fn live(&self) -> impl Iterator<Item = &Object> {
+        let newer = self.newer.iter().map(|it| &it.live);
+        self.changes()
+            .filter_map(ObjectChange::live)
+            .chain(newer)
+            .chain(&self.stale)
+    }
+
+    /// Whether a wanted object was there when this was planned.
+    #[must_use]
+    pub fn was_there(&self, object: &ObjectRef) -> bool {
+        let newer = self.newer.iter().map(|it| &it.live);
+        let mut there = self.changes().filter_map(ObjectChange::live).chain(newer);
+        there.any(|it| it.reference().is_same_object(object))
+    }
+
+    /// Returns what is removed and made anew, as it was seen.
+    pub fn replaced(&self) -> impl Iterator<Item = &Object> {
+        self.changes().filter_map(ObjectChange::replaced)
+    }
+
+    /// Returns what stops before what takes its place starts.
+    #[must_use]
+    pub fn stopped(&self) -> &[Object] {
+        let mut steps = self.steps.iter();
+        let stopped = steps.find_map(|step| match step {
+            Step::Stop(stopped) => Some(&stopped[..]),
+            Step::Bring(..) | Step::Release(_) => None,
+        });
+        stopped.unwrap_or_default()
+    }
+
+    /// Whether all objects stay what they are, and are recorded as they are to be.
+    #[must_use]
+    pub fn keeps_all(&self) -> bool {
+        self.inventory == self.before
+            && self.stale.is_empty()
+            && self.stopped().is_empty()
+            && self.replaced().next().is_none()
+    }
+
+    /// Returns what another plan for the same must be equal in, so that what was shown is what is done: everything that is
+    /// written, and over which objects. The content of what is shared is not in it: whoever may change it would keep
+    /// changes away, and it is read again when it is written.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let steps: Vec<Value> = self.steps.iter().map(Step::shown).collect();
+        let newer = self.newer.iter();
+        let newer: Vec<Value> = newer
+            .map(|it| json!([it.live.reference().to_string(), it.live.uid(), it.version]))
+            .collect();
+        let all = json!({
+            "steps": steps,
+            "inventory": self.inventory,
+            "before": self.before,
+            "newer": newer,
+        });
+        Digest::new(Sha256::digest(all.to_string()).into())
+    }
+}
+
+/// Names objects of another environment in one obstacle, behind all others.
+fn together(obstacles: Vec<NotOurs>) -> Vec<NotOurs> {
+    let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
+    let mut all = Vec::new();
+    for obstacle in obstacles {
+        match obstacle {
+            NotOurs::Elsewhere {
+                solution,
+                environment,
+                objects,
+            } => elsewhere
+                .entry((environment, solution))
+                .or_default()
+                .push(objects),
+            other => all.push(other),
+        }
+    }
+    let elsewhere = elsewhere.into_iter();
+    all.extend(
+        elsewhere.map(|((environment, solution), objects)| NotOurs::Elsewhere {
+            solution,
+            environment,
+            objects: named(objects),
+        }),
+    );
+    all
+}
+
+/// Whether an object that runs once has to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    /// It was made of the same, and may have been removed since.
+    Done,
+    /// One that was made of something else is in its place.
+    Anew,
+    /// It is applied like any other.
+    AsItIs,
+}
+
+impl Runs {
+    fn of(object: &Object, live: Option<&Object>, before: &Inventory) -> Self {
+        let of = object.annotations();
+        let Some(inputs) = of.get(v::INPUTS) else {
+            return Self::AsItIs;
+        };
+        match live {
+            Some(live) if live.annotations().get(v::INPUTS) == Some(inputs) => Self::AsItIs,
+            Some(_) => Self::Anew,
+            None => {
+                let recorded = before.find(object.reference());
+                match recorded.and_then(|recorded| recorded.inputs.as_deref()) {
+                    Some(made) if made == *inputs => Self::Done,
+                    _ => Self::AsItIs,
+                }
+            }
+        }
+    }
+}
+
+/// Returns an object with the mark that says that it goes with the deployment, if it is a namespace that is made here.
+pub fn marked(object: Object, live: Option<&Object>) -> Result<Object, ObjectError> {
+    let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
+    if object.gvk().kind != "Namespace" || !is_made {
+        return Ok(object);
+    }
+    let mut value = object.into_value();
+    value["metadata"]["annotations"][v::CREATED] = json!("true");
+    Object::new(value)
+}
+
+/// Returns the changes as steps: those of the operator, whose pods come behind the parts that they need and before all
+/// others, and those of the parts with the releases, part by part.
+fn steps(changes: Vec<ObjectChange>, releases: &[&str], parts: &Parts<'_>) -> Vec<Step> {
+    let mut left: VecDeque<ObjectChange> = changes.into();
+    let mut before = stages(of_part(&mut left, None));
+    let pods = before.iter().position(Step::runs);
+    let pods = pods.map_or_else(Vec::new, |at| before.split_off(at));
+    let mut behind = Vec::new();
+    for name in parts.in_order() {
+        let release = releases.iter().find(|release| **release == name);
+        let release = release.and_then(|name| name.parse().ok());
+        let steps = stages(of_part(&mut left, Some(name))).into_iter();
+        let steps = steps.chain(release.map(Step::Release));
+        if parts.is_before_the_operator(name) {
+            before.extend(steps);
+        } else {
+            behind.extend(steps);
+        }
+    }
+    debug_assert!(left.is_empty(), "objects of a part that is not in order");
+    [before, pods, behind].concat()
+}
+
+/// Takes the changes of a part from the front.
+fn of_part(left: &mut VecDeque<ObjectChange>, part: Option<&str>) -> Vec<ObjectChange> {
+    let is_its = |it: &ObjectChange| it.desired.part.as_ref().map(SetName::as_str) == part;
+    let count = left.iter().take_while(|it| is_its(it)).count();
+    left.drain(..count).collect()
+}
+
+/// Returns the changes of one part as steps, stage by stage. A record that lies among them is a step of its own: it says
+/// that the others are there.
+fn stages(changes: Vec<ObjectChange>) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut after_record = false;
+    for change in changes {
+        let (stage, is_record) = (change.desired.stage, change.desired.is_record());
+        match steps.last_mut() {
+            Some(Step::Bring(last, together)) if *last == stage && is_record == after_record => {
+                together.push(change);
+            }
+            _ => steps.push(Step::Bring(stage, vec![change])),
+        }
+        after_record = is_record;
+    }
+    steps
+}

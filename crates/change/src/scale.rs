@@ -1,0 +1,57 @@
+//! Whose number of pods counts.
+
+use deployer::{Object, ObjectError};
+use serde_json::Value;
+
+use crate::vocabulary as v;
+
+/// An object with the number of pods that it has, if somebody else has set it: an autoscaler, or a person. They may do so
+/// at any time, and so it is looked at once more when the object is written, and decides nothing of a plan.
+pub fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, ObjectError> {
+    let Some(live) = live.filter(|live| is_scaled(live.as_value(), v::FIELD_MANAGER)) else {
+        return Ok(object.clone());
+    };
+    let mut value = object.clone().into_value();
+    if let Some(replicas) = value.pointer_mut("/spec/replicas") {
+        *replicas = live.as_value()["spec"]["replicas"].clone();
+    }
+    Object::new(value)
+}
+
+/// Whether another field manager than this one has set the number of pods.
+#[must_use]
+pub fn is_scaled(live: &Value, manager: &str) -> bool {
+    let entries = live["metadata"]["managedFields"].as_array();
+    let others = entries.into_iter().flatten();
+    let mut others = others.filter(|entry| entry["manager"] != manager);
+    others.any(|entry| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn deployment(replicas: u8, manager: &str) -> Object {
+        let fields = json!({ "f:spec": { "f:replicas": {} } });
+        Object::new(json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {
+                "name": "web", "namespace": "prod",
+                "managedFields": [{ "manager": manager, "fieldsV1": fields }],
+            },
+            "spec": { "replicas": replicas },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_number_of_pods_is_left_to_whoever_else_set_it() {
+        for (manager, replicas) in [("kube-controller-manager", 5), (v::FIELD_MANAGER, 2)] {
+            let (desired, live) = (deployment(2, v::FIELD_MANAGER), deployment(5, manager));
+            let kept = scaled(&desired, Some(&live)).unwrap();
+            assert_eq!(kept.as_value()["spec"]["replicas"], replicas, "{manager}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Whatever a change was interrupted at, running it again leads to where it would have led, and touches nothing of others.
+
+use std::collections::BTreeMap;
+
+use change::{DesiredObject, vocabulary as v};
+use deployer::Object;
+use proptest::collection::btree_map;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::model::{Ended, KINDS, PARTS, Site, desired, in_order, object};
+
+/// What objects a version has: by kind and name, whose part they are and what is in them.
+type Version = BTreeMap<(usize, usize), (usize, u8)>;
+
+/// Names of objects, of which versions have the first and others any.
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+fn version() -> impl Strategy<Value = Version> {
+    btree_map((0..KINDS.len(), 0..3usize), (0..3usize, 0..2u8), 0..10)
+}
+
+fn objects(version: &Version) -> Vec<DesiredObject> {
+    let objects = version.iter().map(|((kind, name), (part, content))| {
+        let part = part.checked_sub(1).map(|part| PARTS[part]);
+        desired((*kind, NAMES[*name]), part, *content)
+    });
+    in_order(objects.collect())
+}
+
+/// Objects of others: of another Solution, of nobody, and such as only say that they are ours. Of claims that is believed,
+/// since they stay at a removal.
+fn strangers() -> impl Strategy<Value = BTreeMap<(usize, usize), usize>> {
+    let strangers = btree_map((1..6usize, 1..NAMES.len()), 0..3usize, 0..4);
+    strangers.prop_map(|mut strangers: BTreeMap<(usize, usize), usize>| {
+        strangers
+            .retain(|(kind, _), whose| KINDS[*kind].1 != "PersistentVolumeClaim" || *whose < 2);
+        strangers
+    })
+}
+
+fn stranger((kind, name): (usize, usize), whose: usize) -> Object {
+    let labels = [
+        json!({ v::SOLUTION: "other" }),
+        json!({}),
+        json!({ v::SOLUTION: "shop" }),
+    ];
+    object((kind, NAMES[name]), &labels[whose], 7)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_interrupted_change_is_completed_by_running_it_again(
+        first in version(),
+        second in version(),
+        strangers in strangers(),
+        (jobs_are_gone, stops_after) in (any::<bool>(), 0..20usize),
+    ) {
+        let mut site = Site::default();
+        for (what, whose) in &strangers {
+            site.put(&stranger(*what, *whose));
+        }
+        let of_others = site.objects.clone();
+        let (first, second) = (objects(&first), objects(&second));
+        if site.deploy(&first, None).is_err() {
+            // Something of others is in the way, and nothing was written.
+            prop_assert_eq!(&site.objects, &of_others);
+            return Ok(());
+        }
+        if jobs_are_gone {
+            site.objects.retain(|it, _| it.gvk.kind != "Job" || of_others.contains_key(it));
+        }
+        let (mut straight, mut interrupted) = (site.clone(), site.clone());
+        let led = straight.deploy(&second, None);
+        if let Err(Ended::Refused(_)) = led {
+            prop_assert_eq!(straight.shape(), site.shape());
+            return Ok(());
+        }
+        let ended = interrupted.deploy(&second, Some(stops_after));
+        prop_assert!(matches!(ended, Ok(()) | Err(Ended::Stopped)), "{ended:?}");
+        prop_assert_eq!(interrupted.deploy(&second, None), Ok(()));
+        prop_assert_eq!(interrupted.shape(), straight.shape());
+        for site in [&mut straight, &mut interrupted] {
+            for (reference, stranger) in &of_others {
+                prop_assert_eq!(site.objects.get(reference), Some(stranger));
+            }
+            for entry in &site.inventory.entries {
+                let live = site.objects.get(&entry.reference());
+                if let Some(live) = live {
+                    prop_assert_eq!(entry.uid.as_deref(), live.uid(), "{}", live.reference());
+                }
+            }
+            prop_assert!(site.plan(&second).keeps_all(), "once more would change something");
+            prop_assert_eq!(site.deploy(&[], None), Ok(()));
+            let left = site.objects.iter().filter(|(it, _)| !of_others.contains_key(it));
+            for (left, _) in left {
+                let kinds = ["Namespace", "PersistentVolumeClaim"];
+                prop_assert!(kinds.contains(&left.gvk.kind.as_str()), "{left} stays");
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Plans, and carrying them out on a site in memory.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod interrupted;
+mod model;
+mod tables;
