@@ -14,10 +14,11 @@ use crate::model::request::{Asked, Goal, Migrate, Replace};
 use crate::model::state::ClusterState;
 use crate::plan::back;
 use crate::plan::crd::{self, CrdChange, Newer};
-use crate::plan::deployment::{Deployment, Planner};
+use crate::plan::deployment::Deployment;
 use crate::plan::losses;
 use crate::plan::migration::{self, Migration};
 use crate::plan::narrowing::Narrowing;
+use crate::plan::planner::Planner;
 use crate::plan::schema;
 
 /// Bytes that a ConfigMap may hold, with room for its metadata.
@@ -136,8 +137,9 @@ impl Decision {
                     asked,
                     cluster,
                     state,
+                    target,
                 };
-                decision.deployment = planner.deployment(target, obstacles).await?;
+                decision.deployment = planner.deployment(obstacles).await?;
                 let carried = decision.deployment.iter().filter_map(|deployment| {
                     let size = deployment
                         .change

@@ -29,6 +29,7 @@ pub(crate) mod operator;
 pub(crate) mod parameters;
 mod patches;
 pub(crate) mod place;
+mod planner;
 pub(crate) mod preflight;
 pub(crate) mod program;
 pub(crate) mod proof;
