@@ -749,6 +749,22 @@ mod tests {
     }
 
     #[test]
+    fn names_that_come_to_one_are_in_the_way() {
+        let role = |name: &str| {
+            let metadata = json!({ "name": name, "namespace": "ns" });
+            let api_version = "rbac.authorization.k8s.io/v1";
+            let role = json!({ "apiVersion": api_version, "kind": "Role", "metadata": metadata });
+            Object::new(role).unwrap()
+        };
+        let mut obstacles = Vec::new();
+        check_distinct(&[role("a"), role("b")], &mut obstacles);
+        assert_eq!(obstacles, []);
+        check_distinct(&[role("a"), role("a")], &mut obstacles);
+        let twice = Obstacle::SameName("Role ns/a".to_owned());
+        assert_eq!(obstacles, [twice]);
+    }
+
+    #[test]
     fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
         let state = ClusterState {
             namespaces: ["production", "test"]
