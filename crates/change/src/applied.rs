@@ -16,7 +16,8 @@ pub fn without_server_fields(mut live: Value) -> Value {
     if let Some(metadata) = live["metadata"].as_object_mut() {
         metadata.retain(|field, _| APPLIED.contains(&field.as_str()));
     }
-    if let Some(annotations) = live["metadata"]["annotations"].as_object_mut() {
+    let annotations = live.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
         annotations.remove("deployment.kubernetes.io/revision");
     }
     live

@@ -12,6 +12,7 @@
 //! | what is there | [`Live`], [`Seen`] |
 //! | whose is it | [`Claim`], [`Recorded`], [`NotOurs`] |
 //! | what is to be done | [`plan`], [`Plan`], [`Step`], [`ObjectChange`] |
+//! | what leads back | [`Inverse`] |
 //! | what has to stop meanwhile | [`stopped`], [`started`] |
 //! | whose number of pods counts | [`scaled`], [`is_scaled`] |
 
@@ -19,6 +20,7 @@ mod applied;
 mod desired;
 mod form;
 mod inventory;
+mod inverse;
 mod live;
 mod owner;
 mod part;
@@ -27,11 +29,13 @@ mod scale;
 mod stage;
 mod step;
 pub mod vocabulary;
+mod webhook;
 
 pub use applied::without_server_fields;
 pub use desired::{DesiredObject, Tenure};
 pub use form::{started, stopped};
 pub use inventory::{Entry, Inventory};
+pub use inverse::Inverse;
 pub use live::{Live, Seen};
 pub use owner::{
     Adopt, Claim, Holder, NotOurs, RELEASE, Recorded, check_owner, holder, is_that, named, owner_of,
@@ -41,3 +45,4 @@ pub use plan::{DesiredState, Fate, Newer, Plan, Policy, Recreate, marked, plan};
 pub use scale::{is_scaled, scaled};
 pub use stage::{Stage, intercepts};
 pub use step::{Action, ObjectChange, Step, batches};
+pub use webhook::{asks_nobody, disarmed};

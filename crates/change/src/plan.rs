@@ -385,6 +385,13 @@ impl Plan {
         there.any(|it| it.reference().is_same_object(object))
     }
 
+    /// Whether an operator ran before.
+    #[must_use]
+    pub fn had_operator(&self) -> bool {
+        let mut entries = self.before.entries.iter();
+        entries.any(|it| it.part.is_none() && it.kind == "Deployment")
+    }
+
     /// Returns what is removed and made anew, as it was seen.
     pub fn replaced(&self) -> impl Iterator<Item = &Object> {
         self.changes().filter_map(ObjectChange::replaced)

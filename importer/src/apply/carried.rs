@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use change::{
-    Claim, DesiredObject, Inventory, ObjectChange, Stage, Step, Tenure, batches, intercepts,
-    scaled, vocabulary as v,
+    Claim, DesiredObject, Inventory, ObjectChange, Stage, Step, Tenure, asks_nobody, batches,
+    disarmed, scaled,
 };
 use deployer::{Object, ObjectRef, Selector};
 use schemas::KubernetesName;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::apply::behind::Behind;
@@ -333,63 +333,9 @@ pub(crate) async fn settle<'o>(
     }
 }
 
-/// Whether an object is no webhook's configuration.
-pub(crate) fn asks_nobody(object: &Object) -> bool {
-    object.as_value().get("webhooks").is_none() || !intercepts(object.reference())
-}
-
 /// The webhooks of an object.
 fn webhooks(object: &Value) -> impl Iterator<Item = &Value> {
     object["webhooks"].as_array().into_iter().flatten()
-}
-
-/// The object with webhooks that refuse nothing yet, but for those that did before.
-pub(crate) fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
-    if asks_nobody(object) {
-        return Ok(object.clone());
-    }
-    let armed: Vec<&Value> = live
-        .into_iter()
-        .flat_map(|live| webhooks(live.as_value()))
-        .filter(|webhook| webhook["failurePolicy"] == "Fail")
-        .map(|webhook| &webhook["name"])
-        .collect();
-    let mut value = object.clone().into_value();
-    for webhook in value["webhooks"].as_array_mut().into_iter().flatten() {
-        if !armed.contains(&&webhook["name"]) {
-            webhook["failurePolicy"] = json!("Ignore");
-        }
-    }
-    Ok(Object::new(value)?)
-}
-
-/// An object as it is, without the certificate authorities that others have written into it: they may be others by now.
-pub(crate) fn without_injected(live: &Object) -> Value {
-    let entries = live.as_value()["metadata"]["managedFields"].as_array();
-    let ours = entries
-        .into_iter()
-        .flatten()
-        .filter(|entry| entry["manager"] == v::FIELD_MANAGER);
-    let ours: Vec<&Value> = ours.map(|entry| &entry["fieldsV1"]).collect();
-    let is_ours = |client: &[&str]| {
-        ours.iter().any(|fields| {
-            let client = client.iter().fold(*fields, |at, field| &at[*field]);
-            !client["f:caBundle"].is_null()
-        })
-    };
-    let mut value = live.as_value().clone();
-    let forget = |client: &mut Value| client.as_object_mut().map(|it| it.remove("caBundle"));
-    let webhooks = value.get_mut("webhooks").and_then(Value::as_array_mut);
-    for webhook in webhooks.into_iter().flatten() {
-        let key = format!("k:{}", json!({ "name": webhook["name"] }));
-        if !is_ours(&["f:webhooks", &key, "f:clientConfig"]) {
-            forget(&mut webhook["clientConfig"]);
-        }
-    }
-    if live.gvk().kind == "APIService" && !is_ours(&["f:spec"]) {
-        forget(&mut value["spec"]);
-    }
-    value
 }
 
 /// What a webhook lacks to be served, and what that comes to by what the release says of it. One that would refuse comes
@@ -456,6 +402,8 @@ async fn has_endpoint(namespace: &str, service: &str, leased: &Leased<'_>) -> Re
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn configuration(policies: &[(&str, &str)]) -> Object {
@@ -470,30 +418,6 @@ mod tests {
             "webhooks": webhooks,
         }))
         .unwrap()
-    }
-
-    #[test]
-    fn a_certificate_authority_that_others_wrote_is_not_put_back() {
-        let live = |manager: &str| {
-            let bundle = json!({ "f:clientConfig": { "f:caBundle": {} } });
-            let entry = json!({
-                "manager": manager,
-                "fieldsV1": { "f:webhooks": { "k:{\"name\":\"a\"}": bundle } },
-            });
-            let mut live = configuration(&[("a", "Fail")]).into_value();
-            live["webhooks"][0]["clientConfig"] = json!({ "caBundle": "QQ==" });
-            live["metadata"]["managedFields"] = json!([entry]);
-            Object::new(live).unwrap()
-        };
-        let bundle = |manager: &str| {
-            let value = without_injected(&live(manager));
-            value["webhooks"][0]["clientConfig"]["caBundle"].clone()
-        };
-        assert_eq!(bundle(v::FIELD_MANAGER), "QQ==");
-        assert_eq!(bundle("cert-manager"), Value::Null);
-        let others = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" } });
-        let others = Object::new(others).unwrap();
-        assert_eq!(without_injected(&others), *others.as_value());
     }
 
     #[test]
@@ -519,15 +443,5 @@ mod tests {
             error.to_string().contains("would refuse")
         };
         assert!(unserved(FailurePolicy::Fail) && !unserved(FailurePolicy::Ignore));
-    }
-
-    #[test]
-    fn a_webhook_refuses_nothing_before_it_is_served_unless_it_did_before() {
-        let desired = configuration(&[("a", "Fail"), ("b", "Fail"), ("c", "Ignore")]);
-        let first = configuration(&[("a", "Ignore"), ("b", "Ignore"), ("c", "Ignore")]);
-        assert_eq!(disarmed(&desired, None).unwrap(), first);
-        let live = configuration(&[("a", "Fail"), ("b", "Ignore")]);
-        let then = configuration(&[("a", "Fail"), ("b", "Ignore"), ("c", "Ignore")]);
-        assert_eq!(disarmed(&desired, Some(&live)).unwrap(), then);
     }
 }

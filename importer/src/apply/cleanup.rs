@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use change::{Inventory, marked, vocabulary as v};
+use change::{Inventory, disarmed, marked, vocabulary as v};
 use deployer::{Object, ObjectRef, Settled, settled};
 use schemas::SolutionName;
 
-use crate::apply::carried::{disarmed, settle};
+use crate::apply::carried::settle;
 use crate::apply::leased::Leased;
 use crate::model::cleanup::{Cleanup, Step, check_step};
 use crate::model::error::Error;

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use change::Inventory;
-use deployer::{Cluster, ObjectRef};
+use change::{Inventory, Inverse};
+use deployer::ObjectRef;
 use schemas::Version;
 
 use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
-use crate::apply::rollback::Before;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
@@ -129,13 +128,13 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (self.asked.id.name(), deployment.namespace());
-        let before = self.before(deployment, leased.cluster).await?;
+        let way_back = self.way_back(deployment)?;
         self.prove(deployment, leased).await?;
         if let Some(place) = begun {
             place.write(leased).await?;
         }
         if let Err(error) = self.roll_out(deployment, leased).await {
-            return Err(self.take_back(error, before, deployment, leased).await);
+            return Err(self.take_back(error, way_back, deployment, leased).await);
         }
         self.remove_stale(leased).await?;
         self.remove_releases(deployment, leased).await?;
@@ -150,22 +149,15 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// The other version that ran, with its objects: what an upgrade returns to that does not become ready. What an earlier
-    /// change left half done is no version.
-    async fn before(
-        &self,
-        deployment: &Deployment,
-        cluster: &Cluster,
-    ) -> Result<Option<(Version, Before)>, Error> {
-        let Some(version) = self.former(deployment) else {
+    /// The other version that ran, and the way back to it: where an upgrade returns to that does not become ready. What an
+    /// earlier change left half done is no version.
+    fn way_back(&self, deployment: &Deployment) -> Result<Option<(Version, Inverse)>, Error> {
+        let former = self.former(deployment);
+        let Some(version) = former.filter(|_| deployment.coming().is_none()) else {
             return Ok(None);
         };
-        if deployment.coming().is_some() {
-            return Ok(None);
-        }
-        let inventory = &deployment.change.before;
-        let before = Before::read(cluster, self.asked.id.name(), inventory).await?;
-        Ok(Some((version.clone(), before)))
+        let inverse = deployment.change.inverse(self.asked.id.name())?;
+        Ok(Some((version.clone(), inverse)))
     }
 
     /// The other version that ran, as the site recorded it.
@@ -196,7 +188,7 @@ impl Ready<'_> {
     async fn take_back(
         &self,
         error: Error,
-        before: Option<(Version, Before)>,
+        way_back: Option<(Version, Inverse)>,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Error {
@@ -204,7 +196,7 @@ impl Ready<'_> {
             return error;
         }
         let (version, source) = (self.asked.id.version().clone(), Box::new(error));
-        let Some((previous, before)) = before else {
+        let Some((previous, inverse)) = way_back else {
             let unfinished = self.former(deployment).zip(deployment.coming());
             return match unfinished {
                 Some((previous, coming)) => Error::Mixed {
@@ -217,7 +209,7 @@ impl Ready<'_> {
             };
         };
         (leased.tell)(Event::RollingBack(previous.clone()));
-        let restored = self.return_to(&before, deployment, leased);
+        let restored = self.return_to(&inverse, deployment, leased);
         match restored.await {
             Ok(()) => Error::RolledBack {
                 version,
@@ -236,28 +228,27 @@ impl Ready<'_> {
     /// Puts back what ran before, and waits for it.
     async fn return_to(
         &self,
-        before: &Before,
+        inverse: &Inverse,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (solution, wait) = (self.asked.id.name(), self.asked.request.wait);
         let changes_form = !deployment.change.stopped().is_empty();
         if changes_form {
             self.stop_successor(deployment, leased).await?;
         }
         self.take_back_releases(deployment, leased).await?;
-        before.restore(leased, deployment, wait).await?;
+        self.restore(inverse, deployment, leased).await?;
         if changes_form {
             self.start_former(deployment, leased).await?;
-        } else if before.has_operator() {
+        } else if deployment.change.had_operator() {
             self.come_up(deployment, leased).await?;
         }
         let tell = |standing| (leased.tell)(Event::Standing(standing));
-        let awaited = before.awaited();
-        let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
-        let mut behind = Behind::of(&awaited);
+        let wait = self.asked.request.wait;
+        let settled = leased.cluster.wait_settled(&inverse.awaited, wait, &tell);
+        let mut behind = Behind::of(&inverse.awaited);
         behind.during(leased, settled).await??;
-        before.arm(leased, solution).await
+        self.arm_former(inverse, leased).await
     }
 
     async fn roll_out(

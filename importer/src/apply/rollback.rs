@@ -1,15 +1,14 @@
-//! A failed upgrade returns to the version that ran: its objects are kept from before the first change, and put back.
+//! A failed upgrade returns to the version that ran: what it changes is put back as it was seen before.
 
 use std::time::Duration;
 
-use change::{Entry, Inventory, owner_of, started, vocabulary as v, without_server_fields};
-use deployer::{Cluster, Conflicts, Object, ObjectRef};
+use change::{Entry, Inverse, asks_nobody, disarmed, owner_of, vocabulary as v};
+use deployer::{Cluster, Conflicts, Object};
 use schemas::{SolutionName, Version};
 
-use crate::apply::carried::{asks_nobody, disarmed, without_injected};
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
-use crate::model::look::look_all;
+use crate::plan::Ready;
 use crate::plan::crd::{self, Judged, Users};
 use crate::plan::deployment::Deployment;
 use crate::plan::finish::is_definition;
@@ -17,61 +16,27 @@ use crate::plan::losses;
 use crate::plan::trial::Unchanged;
 use crate::plan::withdrawal::Withdrawal;
 
-/// What ran before an upgrade.
-#[derive(Debug)]
-pub(crate) struct Before {
-    /// Its objects, in the order to apply them; but for what runs once, which has run.
-    objects: Vec<Object>,
-    /// Everything that it had.
-    inventory: Inventory,
-}
-
-impl Before {
-    pub(crate) async fn read(
-        cluster: &Cluster,
-        solution: &SolutionName,
-        inventory: &Inventory,
-    ) -> Result<Self, Error> {
-        let recorded = inventory.entries.iter().filter(|it| it.inputs.is_none());
-        let recorded: Vec<&Entry> = recorded.collect();
-        let references: Vec<ObjectRef> = recorded.iter().map(|it| it.reference()).collect();
-        let references: Vec<&ObjectRef> = references.iter().collect();
-        let found = look_all(cluster, &references).await?;
-        // What somebody made anew is not ours to put back.
-        let ours = |(recorded, live): (&Entry, Option<Object>)| {
-            live.filter(|live| recorded.check(live, solution).is_ok())
-        };
-        let found = recorded.into_iter().zip(found);
-        Ok(Self {
-            objects: as_asked_for(found.filter_map(ours).collect())?,
-            inventory: inventory.clone(),
-        })
-    }
-
-    /// Puts everything back, and removes what only the new version had. Webhooks refuse nothing until [`Self::arm`].
+impl Ready<'_> {
+    /// Puts everything back, and removes what only the new version had. Webhooks refuse nothing until [`Self::arm_former`].
     pub(crate) async fn restore(
         &self,
-        leased: &mut Leased<'_>,
+        inverse: &Inverse,
         deployment: &Deployment,
-        wait: Duration,
+        leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let solution = &deployment.solution;
-        let others = self.coming_back(deployment, leased.cluster).await?;
-        let mut brought = deployment.change.inventory.brought_after(&self.inventory);
-        // What was there was taken over, from the operator or from others.
-        let was_there = |it: &Entry| deployment.change.was_there(&it.reference());
-        let runs_once = |it: &Entry| it.inputs.is_some();
-        let goes = |it: &Entry| runs_once(it) || !was_there(it);
-        brought.entries.retain(goes);
+        let (solution, wait) = (&deployment.solution, self.asked.request.wait);
+        let others = coming_back(inverse, deployment, leased.cluster).await?;
         // What runs once may be that of the version before still.
         let is_new = |recorded: &Entry, live: &Object| {
             let made = live.annotations().get(v::INPUTS).copied();
             recorded.inputs.is_none() || recorded.inputs.as_deref() == made
         };
+        let brought = inverse.brought.clone();
         let mut brought = Withdrawal::of(leased.cluster, solution, brought, is_new).await?;
         // Nothing may refuse what follows.
         brought.disarm(leased, solution).await?;
-        let webhooks = self.webhooks().map(|webhooks| disarmed(webhooks, None));
+        let webhooks = inverse.objects.iter().filter(|it| !asks_nobody(it));
+        let webhooks = webhooks.map(|webhooks| disarmed(webhooks, None));
         let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
         for former in deployment.change.replaced() {
             remove_successor(leased, former, solution, wait).await?;
@@ -81,64 +46,37 @@ impl Before {
         brought.take(leased, solution, wait).await
     }
 
-    /// What comes back of what was carried, but for webhooks. A definition that a newer version wrote stays where it serves all
-    /// that this one does, as where an older version is deployed; where it cannot stay, no object may lose anything.
-    async fn coming_back(
-        &self,
-        deployment: &Deployment,
-        cluster: &Cluster,
-    ) -> Result<Vec<Object>, Error> {
-        let mut coming = Vec::new();
-        for object in self.objects.iter().filter(|it| asks_nobody(it)) {
-            if let Some(standing) = &deployment.standing
-                && is_definition(object.as_value())
-                && let Some(live) = cluster.get(object.reference()).await?
-                && stays(object, &live, &standing.version, cluster).await?
-            {
-                continue;
-            }
-            coming.push(object.clone());
-        }
-        Ok(coming)
-    }
-
-    /// Whether an operator ran.
-    pub(crate) fn has_operator(&self) -> bool {
-        let mut entries = self.inventory.entries.iter();
-        entries.any(|it| it.part.is_none() && it.kind == "Deployment")
-    }
-
-    /// What is waited for of what its parts brought.
-    pub(crate) fn awaited(&self) -> Vec<ObjectRef> {
-        let objects = self.objects.iter().filter(|it| asks_nobody(it));
-        let objects = objects.map(Object::reference);
-        let is_awaited = |it: &Entry| it.part.is_some() && it.is_awaited();
-        let awaited = objects.filter(|it| self.inventory.find(it).is_some_and(is_awaited));
-        awaited.cloned().collect()
-    }
-
     /// Lets the webhooks refuse again what they refused before.
-    pub(crate) async fn arm(
+    pub(crate) async fn arm_former(
         &self,
+        inverse: &Inverse,
         leased: &mut Leased<'_>,
-        solution: &SolutionName,
     ) -> Result<(), Error> {
-        let webhooks: Vec<Object> = self.webhooks().cloned().collect();
-        put_back(leased, solution, &webhooks).await
-    }
-
-    fn webhooks(&self) -> impl Iterator<Item = &Object> {
-        self.objects.iter().filter(|it| !asks_nobody(it))
+        let webhooks = inverse.objects.iter().filter(|it| !asks_nobody(it));
+        let webhooks: Vec<Object> = webhooks.cloned().collect();
+        put_back(leased, self.asked.id.name(), &webhooks).await
     }
 }
 
-/// Objects as they were asked for, before anything was changed; an attempt that was interrupted may have stopped some.
-fn as_asked_for(live: Vec<Object>) -> Result<Vec<Object>, Error> {
-    let asked = live.into_iter().map(|live| {
-        let live = without_server_fields(without_injected(&live));
-        Ok(started(Object::new(live)?)?)
-    });
-    asked.collect()
+/// What comes back of what was carried, but for webhooks. A definition that a newer version wrote stays where it serves all
+/// that this one does, as where an older version is deployed; where it cannot stay, no object may lose anything.
+async fn coming_back(
+    inverse: &Inverse,
+    deployment: &Deployment,
+    cluster: &Cluster,
+) -> Result<Vec<Object>, Error> {
+    let mut coming = Vec::new();
+    for object in inverse.objects.iter().filter(|it| asks_nobody(it)) {
+        if let Some(standing) = &deployment.standing
+            && is_definition(object.as_value())
+            && let Some(live) = cluster.get(object.reference()).await?
+            && stays(object, &live, &standing.version, cluster).await?
+        {
+            continue;
+        }
+        coming.push(object.clone());
+    }
+    Ok(coming)
 }
 
 /// Whether a definition stays as it is when this one of an older version would come back.

@@ -8,7 +8,7 @@ use proptest::collection::btree_map;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::model::{Ended, KINDS, PARTS, Site, desired, in_order, object};
+use crate::model::{Ended, KINDS, PARTS, Site, content, desired, in_order, object};
 
 /// What objects a version has: by kind and name, whose part they are and what is in them.
 type Version = BTreeMap<(usize, usize), (usize, u8)>;
@@ -78,7 +78,22 @@ proptest! {
             prop_assert_eq!(straight.shape(), site.shape());
             return Ok(());
         }
+        let plan = site.plan(&second);
         let ended = interrupted.deploy(&second, Some(stops_after));
+        if ended == Err(Ended::Stopped) {
+            let mut taken_back = interrupted.clone();
+            taken_back.take_back(&plan);
+            for (reference, live) in &site.objects {
+                if reference.gvk.kind != "Job" {
+                    prop_assert_eq!(content(&taken_back.objects[reference]), content(live));
+                }
+            }
+            for reference in taken_back.objects.keys() {
+                let stays = ["Namespace", "PersistentVolumeClaim"];
+                let is_before = site.objects.contains_key(reference);
+                prop_assert!(is_before || stays.contains(&reference.gvk.kind.as_str()), "{reference}");
+            }
+        }
         prop_assert!(matches!(ended, Ok(()) | Err(Ended::Stopped)), "{ended:?}");
         prop_assert_eq!(interrupted.deploy(&second, None), Ok(()));
         prop_assert_eq!(interrupted.shape(), straight.shape());

@@ -128,6 +128,26 @@ impl Site {
         Ok(())
     }
 
+    /// Takes back what a plan has brought so far.
+    pub(crate) fn take_back(&mut self, plan: &Plan) {
+        let inverse = plan.inverse(&solution()).unwrap();
+        for object in &inverse.objects {
+            self.put(object);
+        }
+        for entry in &inverse.brought.entries {
+            let reference = entry.reference();
+            let live = self.objects.get(&reference);
+            if live.is_some_and(|live| entry.check(live, &solution()).is_ok()) {
+                self.objects.remove(&reference);
+            }
+        }
+        let uid = |(reference, live): (&ObjectRef, &Object)| {
+            (reference.clone(), live.uid().unwrap().to_owned())
+        };
+        let uids = self.objects.iter().map(uid).collect();
+        self.inventory = plan.before.after(&plan.inventory).seen(&uids);
+    }
+
     fn carry_out(
         &mut self,
         step: &Step,
@@ -197,7 +217,7 @@ impl Writes {
     }
 }
 
-fn content(object: &Object) -> Value {
+pub(crate) fn content(object: &Object) -> Value {
     let mut value = object.as_value().clone();
     value["metadata"].as_object_mut().unwrap().remove("uid");
     value
@@ -230,6 +250,9 @@ pub(crate) fn object((kind, name): (usize, &str), labels: &Value, content: u8) -
     });
     if is_namespaced {
         object["metadata"]["namespace"] = json!("prod");
+    }
+    if kind == "ValidatingWebhookConfiguration" {
+        object["webhooks"] = json!([{ "name": "w.shop.test" }]);
     }
     if kind == "Job" {
         object["metadata"]["annotations"][v::INPUTS] = json!(content.to_string());

@@ -168,6 +168,37 @@ fn what_ran_in_another_form_stops_before_what_takes_its_place() {
 }
 
 #[test]
+fn the_way_back_puts_back_what_was_there_and_removes_what_was_not() {
+    let before = in_order(vec![
+        desired((CONFIG, "a"), Some("one"), 0),
+        desired((CONFIG, "gone"), Some("one"), 0),
+        desired((DEPLOYMENT, "b"), Some("one"), 0),
+        desired((JOB, "j"), Some("one"), 0),
+        desired((WEBHOOK, "w"), Some("one"), 0),
+    ]);
+    let mut site = deployed(&before);
+    site.objects.retain(|it, _| it.name != "gone");
+    let after = in_order(vec![
+        desired((CONFIG, "a"), Some("two"), 1),
+        desired((JOB, "j"), Some("one"), 1),
+        desired((SERVICE, "new"), Some("one"), 0),
+        desired((CLAIM, "new"), Some("one"), 0),
+    ]);
+    let inverse = site.plan(&after).inverse(&"shop".parse().unwrap()).unwrap();
+    let names = |all: Vec<String>| all.join(", ");
+    let objects = inverse.objects.iter().map(|it| it.reference().to_string());
+    let back = "ConfigMap prod/a, Deployment prod/b, ValidatingWebhookConfiguration w";
+    assert_eq!(names(objects.collect()), back);
+    assert_eq!(inverse.objects[0].as_value()["spec"]["content"], 0);
+    let brought = inverse.brought.entries.iter();
+    let brought = brought.map(|it| it.reference().to_string());
+    // A claim keeps what was written into it.
+    assert_eq!(names(brought.collect()), "Service prod/new, Job prod/j");
+    let awaited = inverse.awaited.iter().map(ToString::to_string);
+    assert_eq!(names(awaited.collect()), "Deployment prod/b");
+}
+
+#[test]
 fn nothing_of_others_is_taken_over() {
     let ours = in_order(vec![
         desired((CONFIG, "a"), Some("one"), 0),
