@@ -13,6 +13,7 @@
 //! | whose is it | [`Claim`], [`Recorded`], [`NotOurs`] |
 //! | what is to be done | [`plan`], [`Plan`], [`Step`], [`ObjectChange`] |
 //! | what leads back | [`Inverse`] |
+//! | what is taken away, and when | [`Removal`], [`Departure`] |
 //! | what has to stop meanwhile | [`stopped`], [`started`] |
 //! | whose number of pods counts | [`scaled`], [`is_scaled`] |
 
@@ -25,6 +26,7 @@ mod live;
 mod owner;
 mod part;
 mod plan;
+mod removal;
 mod scale;
 mod stage;
 mod step;
@@ -42,6 +44,7 @@ pub use owner::{
 };
 pub use part::{Part, Parts};
 pub use plan::{DesiredState, Fate, Newer, Plan, Policy, Recreate, marked, plan};
+pub use removal::{Departure, Removal, Stays, without_marks};
 pub use scale::{is_scaled, scaled};
 pub use stage::{Stage, intercepts};
 pub use step::{Action, ObjectChange, Step, batches};

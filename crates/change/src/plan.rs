@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::desired::{DesiredObject, Tenure};
 use crate::form;
 use crate::inventory::{Entry, Inventory};
-use crate::live::Live;
+use crate::live::{Live, Seen};
 use crate::owner::{Claim, NotOurs, Recorded, named};
 use crate::part::Parts;
 use crate::scale::scaled;
@@ -383,6 +383,23 @@ impl Plan {
         let newer = self.newer.iter().map(|it| &it.live);
         let mut there = self.changes().filter_map(ObjectChange::live).chain(newer);
         there.any(|it| it.reference().is_same_object(object))
+    }
+
+    /// Returns the entries of what goes, and what is there of them.
+    #[must_use]
+    pub fn dropped(&self) -> (Inventory, Live) {
+        let stale = self.stale.iter();
+        let live = stale.map(|it| (it.reference(), Seen::There(it.clone())));
+        let live: Live = live.collect();
+        let entries = self.before.beyond(&self.inventory);
+        let entries = entries.filter(|it| live.get(&it.reference()).is_some());
+        let uid = |live: &Object| Some((live.reference().clone(), live.uid()?.to_owned()));
+        let uids: BTreeMap<ObjectRef, String> = self.stale.iter().filter_map(uid).collect();
+        let recorded = Inventory {
+            entries: entries.cloned().collect(),
+            ..Inventory::default()
+        };
+        (recorded.seen(&uids), live)
     }
 
     /// Whether an operator ran before.

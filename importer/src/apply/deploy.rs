@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use change::{Inventory, Inverse};
+use change::{Departure, Inventory, Inverse};
 use deployer::ObjectRef;
 use schemas::Version;
 
@@ -15,7 +15,7 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::release::updated;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
-use crate::plan::withdrawal::{Departure, Withdrawal};
+use crate::plan::withdrawal::Withdrawal;
 
 impl Ready<'_> {
     pub(crate) async fn deploy(

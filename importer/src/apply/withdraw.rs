@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use change::{Entry, Inventory};
+use change::{Departure, Entry, Inventory, without_marks};
 use deployer::{Cluster, Deleted, Gvk, Leaving, Object, ObjectRef, Propagation};
 use schemas::{Namespace, SolutionName};
 
@@ -15,7 +15,7 @@ use crate::model::error::Error;
 use crate::model::inventory;
 use crate::model::labelled::{NEEDED, custom_resources};
 use crate::model::obstacle::Obstacle;
-use crate::plan::withdrawal::{Departure, Withdrawal, stays, without_marks};
+use crate::plan::withdrawal::{Withdrawal, note};
 
 impl Withdrawal {
     /// Applies what is to be applied before, and counts it to what goes.
@@ -68,8 +68,8 @@ impl Withdrawal {
         for object in steps.seen(leased.uids()).entries {
             if object.keeps_data() {
                 let live = leased.cluster.get(&object.reference()).await?;
-                if let Some(note) = live.and_then(|live| stays(&object, &live)) {
-                    self.notes.push(note);
+                if let Some(why) = live.and_then(|live| object.stays(&live)) {
+                    self.notes.push(note(&(object, why)));
                     continue;
                 }
             }
@@ -246,7 +246,7 @@ impl Withdrawal {
     async fn silence(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         for caller in self.find_callers(leased.cluster).await? {
             let may = |live: &Object| {
-                let calls = self.is_called_by(live);
+                let calls = self.recorded.is_called_by(live);
                 calls.then_some(()).ok_or(Obstacle::Changed)
             };
             leased.remove(caller.reference(), may).await?;

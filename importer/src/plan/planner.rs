@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use change::{DesiredObject, Entry, Inventory, ObjectChange, Plan};
+use change::{DesiredObject, Entry, ObjectChange, Plan};
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
@@ -621,17 +621,9 @@ async fn going(
     solution: &SolutionName,
     change: &Plan,
 ) -> Result<Withdrawal, Error> {
-    let uid = |object: &Object| Some((object.reference().clone(), object.uid()?.to_owned()));
-    let uids: BTreeMap<ObjectRef, String> = change.stale.iter().filter_map(uid).collect();
-    let gone = change.before.beyond(&change.inventory);
-    let gone = Inventory {
-        entries: gone
-            .filter(|it| uids.contains_key(&it.reference()))
-            .cloned()
-            .collect(),
-        ..Inventory::default()
-    };
-    Withdrawal::of(cluster, solution, gone.seen(&uids), |_, _| true).await
+    let (recorded, live) = change.dropped();
+    let removal = recorded.removal(&live, solution, |_, _| true);
+    Withdrawal::found(cluster, recorded, removal).await
 }
 
 /// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.

@@ -3,18 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use change::{Entry, Inventory, Stage, intercepts, named, vocabulary as v};
+use change::{Departure, Entry, Inventory, Removal, Stays, named};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemas::{Namespace, SetName, SolutionName};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::limits;
 use crate::model::cleanup::{self, Cleanup, RemoveSets, check_step};
 use crate::model::error::Error;
 use crate::model::labelled::{Place, custom_resources};
-use crate::model::look::look;
+use crate::model::look::{live, look};
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::state::ClusterState;
+use crate::plan::finish::is_definition;
 use crate::plan::rights::check_resources;
 
 /// What a deployment carries, as it is taken back.
@@ -70,45 +71,33 @@ impl Withdrawal {
         recorded: Inventory,
         goes: impl Fn(&Entry, &Object) -> bool,
     ) -> Result<Self, Error> {
+        let references: Vec<ObjectRef> = recorded.entries.iter().map(Entry::reference).collect();
+        let live = live(cluster, &references).await?;
+        let removal = recorded.removal(&live, solution, goes);
+        Self::found(cluster, recorded, removal).await
+    }
+
+    /// What would be taken back of what was found to go.
+    pub(crate) async fn found(
+        cluster: &Cluster,
+        recorded: Inventory,
+        removal: Removal,
+    ) -> Result<Self, Error> {
+        let uids = removal.live.iter().filter_map(Object::uid);
+        let definitions = removal.live.iter();
+        let definitions = definitions.filter(|it| is_definition(it.as_value()));
+        let definitions: Vec<Object> = definitions.cloned().collect();
+        let released = removal.staying.iter();
+        let released = released.filter(|(_, why)| *why == Stays::WasThere);
         let mut withdrawal = Self {
-            recorded: recorded.clone(),
+            recorded,
+            uids: uids.map(str::to_owned).collect(),
+            released: released.map(|(entry, _)| entry.clone()).collect(),
+            notes: removal.staying.iter().map(note).collect(),
+            objects: removal.going,
+            left: removal.left,
             ..Self::default()
         };
-        let references: Vec<ObjectRef> = recorded.entries.iter().map(Entry::reference).collect();
-        let wanted: Vec<&ObjectRef> = references.iter().collect();
-        let found = cluster.get_each(&wanted).await?;
-        let mut definitions = Vec::new();
-        for ((object, reference), live) in recorded.entries.into_iter().zip(references).zip(found) {
-            let live = match live {
-                Err(deployer::Error::NoSuchKind(_)) => None,
-                Err(deployer::Error::Forbidden { .. }) => {
-                    // It goes as far as can be told; that this user may look is asked with all other rights.
-                    withdrawal.objects.push(object);
-                    continue;
-                }
-                other => other?,
-            };
-            let Some(live) = live.filter(|live| goes(&object, live)) else {
-                continue;
-            };
-            if object.check(&live, solution).is_err() {
-                withdrawal.left.push(reference);
-                continue;
-            }
-            if let Some(note) = stays(&object, &live) {
-                withdrawal.notes.push(note);
-                if object.stage == Stage::Space {
-                    withdrawal.released.push(object);
-                }
-                continue;
-            }
-            withdrawal.uids.extend(live.uid().map(str::to_owned));
-            if object.stage == Stage::Definition {
-                definitions.push(live);
-            }
-            withdrawal.objects.push(object);
-        }
-        withdrawal.objects.sort_by_key(Departure::of);
         withdrawal.judge(cluster, &definitions).await?;
         let mut callers = withdrawal.find_callers(cluster).await?;
         let goes = |caller: &Object| {
@@ -244,51 +233,12 @@ impl Withdrawal {
                 Err(deployer::Error::Forbidden { .. }) => continue,
                 other => other?,
             };
-            callers.extend(all.into_iter().filter(|live| self.is_called_by(live)));
+            callers.extend(
+                all.into_iter()
+                    .filter(|live| self.recorded.is_called_by(live)),
+            );
         }
         Ok(callers)
-    }
-
-    /// Whether an object calls one of the Services that go.
-    pub(crate) fn is_called_by(&self, live: &Object) -> bool {
-        let value = live.as_value();
-        let webhooks = value["webhooks"].as_array().into_iter().flatten();
-        let services = webhooks.map(|webhook| &webhook["clientConfig"]["service"]);
-        let mut called = services.chain([&value["spec"]["service"]]);
-        called.any(|service| {
-            let mut recorded = self.recorded.entries.iter();
-            recorded.any(|object| {
-                object.is_service()
-                    && service["name"] == object.name.as_str()
-                    && object.namespace.as_deref() == service["namespace"].as_str()
-            })
-        })
-    }
-}
-
-/// When an object is taken back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Departure {
-    /// It could refuse what follows.
-    Interceptor,
-    /// Its workloads may have to let it go.
-    Resource,
-    Workload,
-    Data,
-    Definition,
-    Space,
-}
-
-impl Departure {
-    pub(crate) fn of(object: &Entry) -> Self {
-        match object.stage {
-            _ if intercepts(&object.reference()) => Self::Interceptor,
-            Stage::Resource => Self::Resource,
-            Stage::Workload => Self::Workload,
-            Stage::Data => Self::Data,
-            Stage::Definition => Self::Definition,
-            Stage::Space => Self::Space,
-        }
     }
 }
 
@@ -315,99 +265,20 @@ fn is_converted(definition: &Object) -> bool {
     definition.as_value()["spec"]["conversion"]["strategy"] == "Webhook"
 }
 
-/// Why an object stays, if that is known before anything goes.
-pub(crate) fn stays(object: &Entry, live: &Object) -> Option<String> {
-    let what = live.reference();
-    match object.stage {
-        Stage::Space if !live.annotations().contains_key(v::CREATED) => {
-            Some(format!("{what} was there before, and stays"))
-        }
-        Stage::Data if object.kind == "PersistentVolumeClaim" => {
-            Some(format!("{what} stays, with its data"))
-        }
-        _ => None,
+/// Says why an object stays.
+pub(crate) fn note((entry, why): &(Entry, Stays)) -> String {
+    let what = entry.reference();
+    match why {
+        Stays::WasThere => format!("{what} was there before, and stays"),
+        Stays::HoldsData => format!("{what} stays, with its data"),
     }
-}
-
-/// A namespace as it stays behind: what was there before loses all of our marks. One that was made here keeps those by
-/// which the same Solution knows it again, but no longer says that it is an environment's.
-pub(crate) fn without_marks(live: &Object) -> Value {
-    let mut metadata = json!({ "name": live.name() });
-    if live.annotations().contains_key(v::CREATED) {
-        metadata["annotations"] = json!({ v::CREATED: "true" });
-        let labels = live.labels().into_iter();
-        let known = labels.filter(|(name, _)| [v::SOLUTION, v::NAMESPACE].contains(name));
-        metadata["labels"] = json!(known.collect::<BTreeMap<_, _>>());
-    }
-    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-
-    fn recorded(stage: Stage, api_version: &str, kind: &str, name: &str) -> Entry {
-        Entry {
-            part: Some("main".parse().unwrap()),
-            stage,
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-            resource: String::new(),
-            namespace: Some("own".to_owned()),
-            name: name.to_owned(),
-            inputs: None,
-            uid: None,
-        }
-    }
-
-    #[test]
-    fn what_could_refuse_goes_first_and_namespaces_last() {
-        let webhook = "admissionregistration.k8s.io/v1";
-        let mut objects = [
-            recorded(Stage::Space, "v1", "Namespace", "a"),
-            recorded(
-                Stage::Definition,
-                "apiextensions.k8s.io/v1",
-                "CustomResourceDefinition",
-                "b",
-            ),
-            recorded(Stage::Data, "v1", "Service", "c"),
-            recorded(Stage::Workload, "apps/v1", "Deployment", "d"),
-            recorded(
-                Stage::Workload,
-                webhook,
-                "ValidatingWebhookConfiguration",
-                "e",
-            ),
-            recorded(Stage::Resource, "shop.test/v1", "Cart", "f"),
-        ];
-        objects.sort_by_key(Departure::of);
-        let names: Vec<&str> = objects.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(names, ["e", "f", "d", "c", "b", "a"]);
-    }
-
-    #[test]
-    fn a_namespace_that_stays_says_no_more_that_it_is_an_environments() {
-        let live = |annotations: Value| {
-            Object::new(
-                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": {
-                "name": "own", "annotations": annotations, "labels": {
-                    v::SOLUTION: "shop", v::NAMESPACE: "prod", v::ENVIRONMENT: "prod", "a": "b",
-                },
-            } }),
-            )
-            .unwrap()
-        };
-        let there_before = without_marks(&live(json!({})));
-        assert_eq!(there_before["metadata"], json!({ "name": "own" }));
-        let made = without_marks(&live(json!({ v::CREATED: "true" })));
-        let labels = json!({ v::SOLUTION: "shop", v::NAMESPACE: "prod" });
-        assert_eq!(made["metadata"]["labels"], labels);
-        assert_eq!(
-            made["metadata"]["annotations"],
-            json!({ v::CREATED: "true" })
-        );
-    }
 
     #[test]
     fn what_belongs_to_what_goes_goes_with_it() {
@@ -424,36 +295,5 @@ mod tests {
         assert!(belongs(&owned_by(&["a", "b"]), &going));
         assert!(!belongs(&owned_by(&["a", "c"]), &going), "it stays for c");
         assert!(!belongs(&owned_by(&[]), &going));
-    }
-
-    #[test]
-    fn whoever_made_it_what_calls_a_service_that_goes_is_found() {
-        let withdrawal = Withdrawal {
-            recorded: Inventory {
-                entries: vec![recorded(Stage::Data, "v1", "Service", "web")],
-                ..Inventory::default()
-            },
-            ..Withdrawal::default()
-        };
-        let called = |value: serde_json::Value| {
-            let mut object =
-                json!({ "apiVersion": "v1", "kind": "K", "metadata": { "name": "x" } });
-            object
-                .as_object_mut()
-                .unwrap()
-                .extend(value.as_object().unwrap().clone());
-            withdrawal.is_called_by(&Object::new(object).unwrap())
-        };
-        let webhook = |namespace: &str, name: &str| {
-            let service = json!({ "namespace": namespace, "name": name });
-            json!({ "webhooks": [{}, { "clientConfig": { "service": service } }] })
-        };
-        assert!(called(webhook("own", "web")));
-        assert!(called(
-            json!({ "spec": { "service": { "namespace": "own", "name": "web" } } })
-        ));
-        assert!(!called(webhook("own", "other")));
-        assert!(!called(webhook("other", "web")));
-        assert!(!called(json!({ "spec": { "service": null } })));
     }
 }

@@ -1,0 +1,296 @@
+//! What goes of what is recorded, and when: what could refuse the rest first, then what its workloads have to let go, then
+//! the workloads, then what they read.
+
+use std::collections::BTreeMap;
+
+use deployer::{Object, ObjectRef};
+use schemas::SolutionName;
+use serde_json::{Value, json};
+
+use crate::inventory::{Entry, Inventory};
+use crate::live::Live;
+use crate::stage::{Stage, intercepts};
+use crate::vocabulary as v;
+
+/// What becomes of what is recorded when it is taken back.
+#[derive(Clone, Debug, Default)]
+pub struct Removal {
+    /// What goes, in its order. What this user may not look at is among it.
+    pub going: Vec<Entry>,
+    /// What is there of it.
+    pub live: Vec<Object>,
+    /// What stays, and why.
+    pub staying: Vec<(Entry, Stays)>,
+    /// What has the name of something recorded, and is not what was applied.
+    pub left: Vec<ObjectRef>,
+}
+
+/// Why an object stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// It is a namespace that was there before.
+    WasThere,
+    /// It holds data.
+    HoldsData,
+}
+
+impl Inventory {
+    /// Returns what becomes of the entries when those are taken back that are there, and of which `goes` says so.
+    #[must_use]
+    pub fn removal(
+        &self,
+        live: &Live,
+        solution: &SolutionName,
+        goes: impl Fn(&Entry, &Object) -> bool,
+    ) -> Removal {
+        let mut removal = Removal::default();
+        for entry in &self.entries {
+            let reference = entry.reference();
+            if live.is_hidden(&reference) {
+                removal.going.push(entry.clone());
+                continue;
+            }
+            let Some(live) = live.get(&reference).filter(|live| goes(entry, live)) else {
+                continue;
+            };
+            if entry.check(live, solution).is_err() {
+                removal.left.push(reference);
+            } else if let Some(why) = entry.stays(live) {
+                removal.staying.push((entry.clone(), why));
+            } else {
+                removal.going.push(entry.clone());
+                removal.live.push(live.clone());
+            }
+        }
+        removal.going.sort_by_key(Departure::of);
+        removal
+    }
+
+    /// Whether an object calls one of the recorded Services.
+    #[must_use]
+    pub fn is_called_by(&self, live: &Object) -> bool {
+        let value = live.as_value();
+        let webhooks = value["webhooks"].as_array().into_iter().flatten();
+        let services = webhooks.map(|webhook| &webhook["clientConfig"]["service"]);
+        let mut called = services.chain([&value["spec"]["service"]]);
+        called.any(|service| {
+            self.entries.iter().any(|entry| {
+                entry.is_service()
+                    && service["name"] == entry.name.as_str()
+                    && entry.namespace.as_deref() == service["namespace"].as_str()
+            })
+        })
+    }
+}
+
+impl Entry {
+    /// Returns why an object stays, if that is known before anything goes.
+    #[must_use]
+    pub fn stays(&self, live: &Object) -> Option<Stays> {
+        match self.stage {
+            Stage::Space if !live.annotations().contains_key(v::CREATED) => Some(Stays::WasThere),
+            Stage::Data if self.kind == "PersistentVolumeClaim" => Some(Stays::HoldsData),
+            _ => None,
+        }
+    }
+}
+
+/// When an object is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Departure {
+    /// It could refuse what follows.
+    Interceptor,
+    /// Its workloads may have to let it go.
+    Resource,
+    /// It runs.
+    Workload,
+    /// What runs reads it.
+    Data,
+    /// It defines resources.
+    Definition,
+    /// Others lie in it.
+    Space,
+}
+
+impl Departure {
+    /// Returns when the object of an entry is taken back.
+    #[must_use]
+    pub fn of(entry: &Entry) -> Self {
+        match entry.stage {
+            _ if intercepts(&entry.reference()) => Self::Interceptor,
+            Stage::Resource => Self::Resource,
+            Stage::Workload => Self::Workload,
+            Stage::Data => Self::Data,
+            Stage::Definition => Self::Definition,
+            Stage::Space => Self::Space,
+        }
+    }
+}
+
+/// A namespace as it stays behind: what was there before loses all of our marks. One that was made here keeps those by
+/// which the same Solution knows it again, but no longer says that it is an environment's.
+#[must_use]
+pub fn without_marks(live: &Object) -> Value {
+    let mut metadata = json!({ "name": live.name() });
+    if live.annotations().contains_key(v::CREATED) {
+        metadata["annotations"] = json!({ v::CREATED: "true" });
+        let labels = live.labels().into_iter();
+        let known = labels.filter(|(name, _)| [v::SOLUTION, v::NAMESPACE].contains(name));
+        metadata["labels"] = json!(known.collect::<BTreeMap<_, _>>());
+    }
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(stage: Stage, api_version: &str, kind: &str, name: &str) -> Entry {
+        Entry {
+            part: Some("main".parse().unwrap()),
+            stage,
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            resource: String::new(),
+            namespace: Some("own".to_owned()),
+            name: name.to_owned(),
+            inputs: None,
+            uid: None,
+        }
+    }
+
+    #[test]
+    fn what_could_refuse_goes_first_and_namespaces_last() {
+        let webhook = "admissionregistration.k8s.io/v1";
+        let mut objects = [
+            recorded(Stage::Space, "v1", "Namespace", "a"),
+            recorded(
+                Stage::Definition,
+                "apiextensions.k8s.io/v1",
+                "CustomResourceDefinition",
+                "b",
+            ),
+            recorded(Stage::Data, "v1", "Service", "c"),
+            recorded(Stage::Workload, "apps/v1", "Deployment", "d"),
+            recorded(
+                Stage::Workload,
+                webhook,
+                "ValidatingWebhookConfiguration",
+                "e",
+            ),
+            recorded(Stage::Resource, "shop.test/v1", "Cart", "f"),
+        ];
+        objects.sort_by_key(Departure::of);
+        let names: Vec<&str> = objects.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["e", "f", "d", "c", "b", "a"]);
+    }
+
+    #[test]
+    fn only_what_was_applied_goes_but_for_data_and_what_was_there_before() {
+        use crate::live::Seen;
+        let shop = "shop".parse().unwrap();
+        let entry = |stage, kind: &str, name: &str| Entry {
+            uid: Some("1".to_owned()),
+            ..recorded(stage, "v1", kind, name)
+        };
+        let inventory = Inventory {
+            entries: vec![
+                entry(Stage::Space, "Namespace", "there-before"),
+                entry(Stage::Data, "PersistentVolumeClaim", "data"),
+                entry(Stage::Data, "Secret", "hidden"),
+                entry(Stage::Data, "Service", "gone"),
+                entry(Stage::Data, "Service", "anew"),
+                entry(Stage::Data, "Service", "kept-by-the-caller"),
+                entry(Stage::Data, "Service", "web"),
+                entry(Stage::Workload, "Pod", "web"),
+            ],
+            ..Inventory::default()
+        };
+        let references: Vec<ObjectRef> = inventory.entries.iter().map(Entry::reference).collect();
+        let seen = references.iter().map(|it| {
+            let uid = if it.name == "anew" { "2" } else { "1" };
+            let metadata = json!({
+                "name": it.name, "namespace": it.namespace, "uid": uid,
+                "labels": { v::SOLUTION: "shop" },
+            });
+            let live = json!({ "apiVersion": "v1", "kind": it.gvk.kind, "metadata": metadata });
+            let seen = match it.name.as_str() {
+                "gone" => Seen::Absent,
+                "hidden" => Seen::Hidden,
+                _ => Seen::There(Object::new(live).unwrap()),
+            };
+            (it, seen)
+        });
+        let live: Live = seen.collect();
+        let removal = inventory.removal(&live, &shop, |it, _| it.name != "kept-by-the-caller");
+        let names: Vec<&str> = removal.going.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["web", "hidden", "web"],
+            "pods before what they read"
+        );
+        let staying: Vec<_> = removal
+            .staying
+            .iter()
+            .map(|(it, why)| (&*it.name, *why))
+            .collect();
+        let expected = [
+            ("there-before", Stays::WasThere),
+            ("data", Stays::HoldsData),
+        ];
+        assert_eq!(staying, expected);
+        let left: Vec<&str> = removal.left.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(left, ["anew"]);
+    }
+
+    #[test]
+    fn a_namespace_that_stays_says_no_more_that_it_is_an_environments() {
+        let live = |annotations: Value| {
+            Object::new(
+                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": {
+                "name": "own", "annotations": annotations, "labels": {
+                    v::SOLUTION: "shop", v::NAMESPACE: "prod", v::ENVIRONMENT: "prod", "a": "b",
+                },
+            } }),
+            )
+            .unwrap()
+        };
+        let there_before = without_marks(&live(json!({})));
+        assert_eq!(there_before["metadata"], json!({ "name": "own" }));
+        let made = without_marks(&live(json!({ v::CREATED: "true" })));
+        let labels = json!({ v::SOLUTION: "shop", v::NAMESPACE: "prod" });
+        assert_eq!(made["metadata"]["labels"], labels);
+        assert_eq!(
+            made["metadata"]["annotations"],
+            json!({ v::CREATED: "true" })
+        );
+    }
+
+    #[test]
+    fn whoever_made_it_what_calls_a_service_that_goes_is_found() {
+        let inventory = Inventory {
+            entries: vec![recorded(Stage::Data, "v1", "Service", "web")],
+            ..Inventory::default()
+        };
+        let called = |value: serde_json::Value| {
+            let mut object =
+                json!({ "apiVersion": "v1", "kind": "K", "metadata": { "name": "x" } });
+            object
+                .as_object_mut()
+                .unwrap()
+                .extend(value.as_object().unwrap().clone());
+            inventory.is_called_by(&Object::new(object).unwrap())
+        };
+        let webhook = |namespace: &str, name: &str| {
+            let service = json!({ "namespace": namespace, "name": name });
+            json!({ "webhooks": [{}, { "clientConfig": { "service": service } }] })
+        };
+        assert!(called(webhook("own", "web")));
+        assert!(called(
+            json!({ "spec": { "service": { "namespace": "own", "name": "web" } } })
+        ));
+        assert!(!called(webhook("own", "other")));
+        assert!(!called(webhook("other", "web")));
+        assert!(!called(json!({ "spec": { "service": null } })));
+    }
+}
