@@ -366,6 +366,38 @@ fn definitions_lie_below_their_users() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Packages of which some files still depend on each other in a circle.
+const CIRCLES: &[&str] = &["solution", "sources", "validator"];
+
+#[test]
+fn files_lie_below_their_users() {
+    let metadata = metadata();
+    let ours = array(&metadata["packages"]).filter(|package| package["source"].is_null());
+    for package in ours {
+        let name = text(&package["name"]);
+        let directory = Path::new(text(&package["manifest_path"])).parent().unwrap();
+        let found = circle(file_arrows(&directory.join("src")));
+        assert_eq!(
+            found.is_some(),
+            CIRCLES.contains(&name),
+            "{name}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn paths_are_read_as_they_are_written() {
+    let text = "use crate :: a :: { b , c :: { D , self } } ; super :: e :: F ; self :: g ;";
+    let text = text.replace("::", ": :");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let paths = used_paths(&words, "x::y").into_iter();
+    let paths: Vec<String> = paths.map(|path| path.join("::")).collect();
+    assert_eq!(
+        paths,
+        ["a::b", "a::c::D", "a::c::self", "x::e::F", "x::y::g"]
+    );
+}
+
 #[test]
 fn a_change_is_decided_without_asking_a_cluster() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/change/src");
@@ -427,6 +459,90 @@ fn arrows(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
         used.retain(|name| modules.contains(name));
     }
     arrows
+}
+
+/// Which files of a package use which others, but for those that they lie in and those that lie in them.
+fn file_arrows(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let roots = [source.join("lib"), source.join("main")];
+    let root = roots.iter().find(|root| root.with_extension("rs").exists());
+    let root = read(root.expect("a package has a root"));
+    let root: Vec<&str> = root.split_whitespace().collect();
+    let mut open: Vec<String> = declared(&root).map(str::to_owned).collect();
+    let mut files = BTreeMap::new();
+    while let Some(module) = open.pop() {
+        let text = read(&source.join(module.replace("::", "/")));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        open.extend(declared(&words).map(|child| format!("{module}::{child}")));
+        files.insert(module, text);
+    }
+    let lies_in = |one: &str, other: &str| format!("{one}::").starts_with(&format!("{other}::"));
+    let mut arrows = BTreeMap::new();
+    for (module, text) in &files {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let paths = used_paths(&words, module).into_iter();
+        let used = paths.filter_map(|path| {
+            let longest = (1..=path.len())
+                .rev()
+                .map(|length| path[..length].join("::"));
+            longest.into_iter().find(|it| files.contains_key(it))
+        });
+        let used = used.filter(|it| !lies_in(it, module) && !lies_in(module, it));
+        arrows.insert(module.clone(), used.collect());
+    }
+    arrows
+}
+
+/// The paths below the root of the package that a module names.
+fn used_paths<'a>(words: &[&'a str], module: &'a str) -> Vec<Vec<&'a str>> {
+    let mut found = Vec::new();
+    for at in 0..words.len() {
+        let begins = (at == 0 || words[at - 1] != ":") && words.get(at + 1) == Some(&":");
+        let mut base: Vec<&str> = module.split("::").collect();
+        let mut rest = &words[at..];
+        match rest[0] {
+            "crate" if begins => base.clear(),
+            "self" if begins => {}
+            "super" if begins => {
+                base.pop();
+                while rest.starts_with(&["super", ":", ":", "super"]) {
+                    base.pop();
+                    rest = &rest[3..];
+                }
+            }
+            _ => continue,
+        }
+        expand(base, &rest[1..], &mut found);
+    }
+    found
+}
+
+/// Adds each path that begins with `base` and goes on with `words`, which may branch. Returns the words behind it.
+fn expand<'w, 'a>(
+    mut base: Vec<&'a str>,
+    mut words: &'w [&'a str],
+    found: &mut Vec<Vec<&'a str>>,
+) -> &'w [&'a str] {
+    while let [":", ":", rest @ ..] = words {
+        words = rest;
+        if let ["{", rest @ ..] = words {
+            words = rest;
+            while let [first, rest @ ..] = words {
+                words = match *first {
+                    "}" => return rest,
+                    "," => rest,
+                    name => expand([&base[..], &[name]].concat(), rest, found),
+                };
+            }
+            return words;
+        }
+        let [name, rest @ ..] = words else {
+            return words;
+        };
+        base.push(name);
+        words = rest;
+    }
+    found.push(base);
+    words
 }
 
 /// A module's words and marks, with a space between any two, without comments and what is only for tests.

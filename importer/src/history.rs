@@ -8,7 +8,8 @@ use crate::model::evidence::{Gap, Sealed};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::parameters::{ParameterValues, SecretNumber};
-use crate::model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Receipts, Revision};
+use crate::model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Revision};
+use crate::model::receipts::Receipts;
 use crate::model::state::ClusterState;
 
 /// What was changed in a cluster.

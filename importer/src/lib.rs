@@ -48,7 +48,7 @@ pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
 pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
 pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber};
 pub use model::pushed::{Count, Pushed};
-pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
+pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal, HelmFrom,
@@ -58,6 +58,7 @@ pub use model::request::{
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};
 pub use model::uses::{EvenIfUsed, Hindered, Use};
+pub use model::verb::Verb;
 pub use model::writer::{HolderName, Seal, Turn, Writer};
 pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};

@@ -92,3 +92,6 @@ pub const LOOKUPS: usize = 1000;
 
 /// Refusals that one run of Helm is remembered by: the first says what is wrong.
 pub const REFUSALS: usize = 20;
+
+/// How often an object is decided about when others keep changing it.
+pub const DECISIONS: u32 = 5;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use deployer::{Cluster, ObjectRef};
 use watch::Tell;
 
-use crate::apply::leased::{Done, Leased};
+use crate::apply::done::Done;
+use crate::apply::leased::Leased;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
@@ -15,7 +16,8 @@ use crate::model::receipt::ChangeSubject;
 use crate::model::request::HelmProgram;
 use crate::model::state::ClusterState;
 use crate::model::writer::Writer;
-use crate::plan::rights::{self, Needs};
+use crate::plan::rights;
+use crate::plan::rights::needs::Needs;
 
 /// How to change a cluster: who does it, who is told, and how long objects may take to go.
 #[derive(Clone)]

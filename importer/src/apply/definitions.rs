@@ -14,7 +14,7 @@ use crate::model::labelled::{self, custom_resources};
 use crate::model::obstacle::Obstacle;
 use crate::model::uses::Use;
 use crate::plan::crd;
-use crate::plan::rights::check_resources;
+use crate::plan::rights::ask::check_resources;
 
 /// The CRDs of a Solution.
 #[derive(Debug)]

@@ -15,9 +15,10 @@ use crate::model::error::Error;
 use crate::model::labelled::{self, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{ChangeSubject, Revision, Verb};
+use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::state::ClusterState;
 use crate::model::uses::{Use, check_free};
+use crate::model::verb::Verb;
 use crate::plan::rights::{check_ending, of_change};
 
 /// Whether custom resources and workloads are deleted with their namespace.

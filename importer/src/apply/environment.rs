@@ -12,8 +12,9 @@ use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{ChangeSubject, Verb};
+use crate::model::receipt::ChangeSubject;
 use crate::model::state::ClusterState;
+use crate::model::verb::Verb;
 use crate::plan::place;
 use crate::plan::rights::of_change;
 

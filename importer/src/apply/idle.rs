@@ -8,7 +8,7 @@ use crate::apply::environment;
 use crate::model::authority::Authority;
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::receipt::Receipts;
+use crate::model::receipts::Receipts;
 use crate::model::record;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;

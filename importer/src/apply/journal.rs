@@ -9,10 +9,11 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::apply::announce::announce;
-use crate::apply::leased::{DECISIONS, Done};
+use crate::apply::done::Done;
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Receipts, Revision};
+use crate::model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Revision};
+use crate::model::receipts::Receipts;
 use crate::model::writer::Writer;
 
 /// The receipt of a change that goes on under the Lease.
@@ -135,7 +136,7 @@ impl<'a> Journal<'a> {
             object = ChangeReceipt::as_signed(object, live.as_ref())?;
             let written = self.cluster.put(&object, live.as_ref(), &manager, force);
             match written.await {
-                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+                Err(deployer::Error::Changed { .. }) if decision < limits::DECISIONS => {}
                 written => return Ok(written.map(|_| ())?),
             }
         }

@@ -11,14 +11,16 @@ use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
 use watch::{Cancel, Tell};
 
+use crate::apply::done::Done;
 use crate::apply::journal::Journal;
 use crate::apply::lock::Lock;
 use crate::apply::several::side_by_side;
+use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{ChangeSubject, Revision};
+use crate::model::receipt::ChangeSubject;
 use crate::model::record::{self, Record};
 use crate::model::release::RecordedRelease;
 use crate::model::state::{ClusterState, active, maps};
@@ -26,9 +28,6 @@ use crate::model::writer::Writer;
 use crate::plan::login;
 use crate::plan::summary::fields_owned;
 use crate::plan::trial::Unchanged;
-
-/// How often an object is decided about when others keep changing it.
-pub(crate) const DECISIONS: u32 = 5;
 
 /// A cluster that is written under the Lease, and what was written.
 pub(crate) struct Leased<'a> {
@@ -41,21 +40,6 @@ pub(crate) struct Leased<'a> {
     /// None of what is changed in one namespace alone: receipts lie with the records.
     journal: Option<Journal<'a>>,
     done: Done,
-}
-
-/// What was written.
-#[derive(Debug, Default)]
-pub(crate) struct Done {
-    /// Every object that was created or changed.
-    pub(crate) objects: Vec<String>,
-    /// Every object that was removed.
-    pub(crate) removed: Vec<String>,
-    /// Which objects those are that are there as they were written.
-    pub(crate) uids: BTreeMap<ObjectRef, String>,
-    /// Releases of charts that were changed, as they are now.
-    pub(crate) releases: Vec<RecordedRelease>,
-    /// The number of the receipt; none where nothing was changed.
-    pub(crate) revision: Option<Revision>,
 }
 
 impl Leased<'_> {
@@ -369,36 +353,6 @@ impl Leased<'_> {
     }
 }
 
-impl Done {
-    /// Notes and tells what became of an object; nothing where nothing was to be made of it.
-    fn written(
-        &mut self,
-        tell: Tell<'_, Event>,
-        object: &ObjectRef,
-        applied: Option<Applied>,
-        after: Option<&Object>,
-    ) {
-        let Some(applied) = applied else {
-            return;
-        };
-        if let Some(uid) = after.and_then(Object::uid) {
-            self.uids.insert(object.clone(), uid.to_owned());
-        }
-        tell(Event::Object {
-            object: object.clone(),
-            applied,
-        });
-        if applied != Applied::Unchanged {
-            self.objects.push(object.to_string());
-        }
-    }
-
-    fn gone(&mut self, tell: Tell<'_, Event>, object: ObjectRef) {
-        self.removed.push(object.to_string());
-        tell(Event::Removed(object));
-    }
-}
-
 /// What writes single objects; several can be under way.
 #[derive(Clone, Copy)]
 struct Hand<'a> {
@@ -424,7 +378,8 @@ impl Hand<'_> {
             };
             match self.write(&wanted, live, conflicts).await {
                 Ok((applied, after)) => return Ok((Some(applied), Some(after))),
-                Err(Error::Cluster(deployer::Error::Changed { .. })) if decision < DECISIONS => {}
+                Err(Error::Cluster(deployer::Error::Changed { .. }))
+                    if decision < limits::DECISIONS => {}
                 Err(Error::Cluster(deployer::Error::Conflict { conflicts, .. })) => {
                     return Err(fields_owned(&wanted, &conflicts).into());
                 }
@@ -486,7 +441,7 @@ impl Hand<'_> {
                 .delete(reference, propagation, Some(&seen))
                 .await;
             match deleted {
-                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+                Err(deployer::Error::Changed { .. }) if decision < limits::DECISIONS => {}
                 deleted => return Ok(deleted?),
             }
             live = self.cluster.get(reference).await?;

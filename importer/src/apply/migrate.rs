@@ -6,12 +6,13 @@ use std::time::Duration;
 use deployer::{Conflicts, Object, ObjectRef};
 use serde_json::json;
 
-use crate::apply::leased::{DECISIONS, Leased};
+use crate::apply::leased::Leased;
+use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::labelled::served_kind;
 use crate::model::obstacle::Obstacle;
-use crate::plan::decision::PlannedCrd;
+use crate::plan::crd::PlannedCrd;
 
 /// Objects that are rewritten between two looks at the Lease.
 const BATCH: usize = 100;
@@ -80,7 +81,7 @@ async fn trim(leased: &Leased<'_>, crd: &ObjectRef, storage: &str) -> Result<(),
         };
         let status = json!({ "storedVersions": stored });
         match leased.cluster.put_status(&live, &status).await {
-            Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+            Err(deployer::Error::Changed { .. }) if decision < limits::DECISIONS => {}
             put => return Ok(put?),
         }
     }

@@ -6,9 +6,10 @@ use crate::apply::change::Change;
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{ChangeSubject, Verb};
+use crate::model::receipt::ChangeSubject;
 use crate::model::site::SiteFile;
 use crate::model::state::ClusterState;
+use crate::model::verb::Verb;
 use crate::plan::rights::of_change;
 use crate::status::site::problems;
 

@@ -9,17 +9,19 @@ use schemas::{SolutionId, SolutionName, Version};
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
-use crate::apply::leased::{Done, Leased};
+use crate::apply::done::Done;
+use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{Undone, deployed, forget_versions};
 use crate::kept::free::Pushed;
 use crate::kept::prune;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{ChangeSubject, Verb};
+use crate::model::receipt::ChangeSubject;
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
+use crate::model::verb::Verb;
 use crate::plan::rights::{check_removing, of_change};
 use crate::plan::uses::{self, workloads};
 

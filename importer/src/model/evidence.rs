@@ -9,11 +9,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::limits;
-use crate::model::receipt::{ChangeReceipt, KEY, Revision};
-use crate::model::writer::Seal;
-
-/// The key of the envelope in the receipt's ConfigMap.
-pub(crate) const ENVELOPE: &str = "receipt.dsse.json";
+use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, Revision};
 
 /// What stands beside a receipt. Whose signature it is, and whether it is good, is for others to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +29,6 @@ pub struct Gap {
     pub first: Revision,
     /// The last.
     pub last: Revision,
-}
-
-/// The envelope of a receipt, as text. A receipt that is too large for one has none.
-pub(crate) fn envelope(text: &str, seal: &Seal) -> Option<String> {
-    let mut envelope = Envelope::of(PayloadType::Receipt, text.as_bytes().to_vec()).ok()?;
-    envelope.add(seal(text.as_bytes())).ok()?;
-    String::from_utf8(envelope.to_bytes()).ok()
 }
 
 /// The receipts as they were written, by their numbers.
@@ -134,8 +123,10 @@ mod tests {
     use schemas::{EnvelopeSignature, KeyId};
 
     use super::*;
+    use crate::model::receipt::Outcome;
     use crate::model::receipt::tests::{ran, receipt};
-    use crate::model::receipt::{Outcome, Receipts};
+    use crate::model::receipts::Receipts;
+    use crate::model::writer::Seal;
 
     fn seal() -> Seal {
         Arc::new(|text| EnvelopeSignature {

@@ -17,6 +17,7 @@ use validator::rules::{Right, Subject};
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::labelled::cluster_kinds;
+use crate::model::obstacle::Unfit;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::release::RecordedRelease;
 use crate::model::space::{self, Labels};
@@ -195,6 +196,19 @@ impl NamespaceRecord {
         let version =
             |(name, deployed): (&SolutionName, &Deployed)| (name.clone(), deployed.version.clone());
         self.solutions.iter().map(version).collect()
+    }
+
+    /// Returns what keeps a Solution from giving the namespace these labels, which may be there.
+    pub(crate) fn check_labels(
+        &self,
+        solution: &SolutionName,
+        labels: &Labels,
+        live: Option<&Object>,
+    ) -> Vec<Unfit> {
+        let all = self.solutions.iter().map(|(name, it)| (name, &it.labels));
+        let others: Vec<_> = all.filter(|(name, _)| *name != solution).collect();
+        let given = space::joined(self.solutions.values().map(|it| &it.labels));
+        space::check(labels, &others, &given, live, &self.namespace)
     }
 
     /// The namespace as it is applied.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use change::{NotOurs, Recreate, named};
+use change::{NotOurs, Recreate};
 use deployer::{Gvk, ObjectRef};
 use registry::Refusal;
 use schemas::{
@@ -12,7 +12,6 @@ use schemas::{
 use validator::rules::ValueProblem;
 
 use crate::limits;
-use crate::model::uses::Use;
 
 /// Something in the way: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -468,13 +467,6 @@ pub enum Above {
 }
 
 impl Obstacle {
-    /// That something is used by these objects; nothing if there are none.
-    pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
-        let names = uses.iter().map(ToString::to_string).collect();
-        let obstacle = || Self::Used(name.to_owned(), uses.len(), named(names));
-        (!uses.is_empty()).then(obstacle)
-    }
-
     /// Whether it is only that something is used: a person can say that it goes all the same.
     #[must_use]
     pub fn is_use(&self) -> bool {

@@ -5,13 +5,12 @@
 //! nothing is decided by a receipt but what to go back to.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::mem::{Discriminant, discriminant};
 
 use change::vocabulary as v;
-use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use deployer::Object;
 use schemas::{
-    Digest, EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version,
+    Digest, Envelope, EnvironmentName, KubernetesName, Namespace, PayloadType, SolutionName,
+    StatementTime, Version,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,12 +18,14 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::evidence::{self, ENVELOPE, Evidence, Gap, Sealed};
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::state::ClusterState;
+use crate::model::verb::Verb;
 use crate::model::writer::Seal;
 
+/// The key of the envelope in the receipt's ConfigMap.
+pub(crate) const ENVELOPE: &str = "receipt.dsse.json";
 /// The key of a receipt in its ConfigMap.
 pub(crate) const KEY: &str = "receipt.json";
 /// What the names of their ConfigMaps begin with. No record has such a name: theirs begin with other words.
@@ -81,52 +82,6 @@ pub struct ChangeSubject {
     pub archive_id: Option<Digest>,
     /// The namespaces that it is about.
     pub places: Vec<Passage>,
-}
-
-/// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Verb {
-    /// A version was imported, perhaps activated and deployed.
-    Import,
-    /// The CRDs of an imported version.
-    Activate,
-    /// An imported version was deployed.
-    Deploy,
-    /// A version that ran before was deployed again.
-    Rollback,
-    /// An operator was removed.
-    Undeploy,
-    /// CRDs were removed.
-    Deactivate,
-    /// A version was forgotten.
-    Unimport,
-    /// All of a Solution was removed.
-    Delete,
-    /// An environment got a namespace.
-    CreateEnvironment,
-    /// An environment was removed.
-    DeleteEnvironment,
-    /// A site's file was kept.
-    SetSite,
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Import => "import",
-            Self::Activate => "activate",
-            Self::Deploy => "deploy",
-            Self::Rollback => "rollback",
-            Self::Undeploy => "undeploy",
-            Self::Deactivate => "deactivate",
-            Self::Unimport => "unimport",
-            Self::Delete => "delete",
-            Self::CreateEnvironment => "environment create",
-            Self::DeleteEnvironment => "environment delete",
-            Self::SetSite => "site set",
-        })
-    }
 }
 
 /// What a change is to do in a namespace.
@@ -387,7 +342,7 @@ impl ChangeReceipt {
     pub(crate) fn to_settled_object(&self, seal: Option<&Seal>) -> Value {
         let labels = json!({ v::RECEIPT: self.subject.verb });
         let text = self.text();
-        let envelope = seal.and_then(|seal| evidence::envelope(&text, seal));
+        let envelope = seal.and_then(|seal| envelope(&text, seal));
         let mut data = json!({ KEY: text });
         if let Some(envelope) = envelope {
             data[ENVELOPE] = json!(envelope);
@@ -423,123 +378,21 @@ fn first_names(names: &[String]) -> (Vec<String>, usize) {
     (once, more)
 }
 
+/// The envelope of a receipt, as text. A receipt that is too large for one has none.
+pub(crate) fn envelope(text: &str, seal: &Seal) -> Option<String> {
+    let mut envelope = Envelope::of(PayloadType::Receipt, text.as_bytes().to_vec()).ok()?;
+    envelope.add(seal(text.as_bytes())).ok()?;
+    String::from_utf8(envelope.to_bytes()).ok()
+}
+
 /// With zeros, so that `kubectl get` sorts them.
-fn config_map_name(revision: Revision) -> String {
+pub(crate) fn config_map_name(revision: Revision) -> String {
     format!("{PREFIX}{revision:06}")
 }
 
-fn numbered(object: &Object) -> Option<Revision> {
+pub(crate) fn numbered(object: &Object) -> Option<Revision> {
     let revision = object.name().strip_prefix(PREFIX)?.parse().ok()?;
     (config_map_name(revision) == object.name()).then_some(revision)
-}
-
-/// The receipts of a cluster.
-#[derive(Debug, Default)]
-pub(crate) struct Receipts {
-    /// Those that can be read, the oldest first.
-    pub(crate) all: Vec<ChangeReceipt>,
-    /// Those that cannot, by name. They keep nobody from changing the cluster.
-    pub(crate) unreadable: Vec<String>,
-    last: Revision,
-    evidence: Evidence,
-}
-
-impl Receipts {
-    pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
-        let maps = Gvk::new("v1", "ConfigMap");
-        let ours = Selector::has(v::RECEIPT);
-        let maps = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&ours));
-        Ok(Self::of(&maps.await?))
-    }
-
-    /// Those of changes of which a part may be there: they go on, were interrupted, or failed.
-    pub(crate) async fn incomplete(cluster: &Cluster) -> Result<Self, Error> {
-        let maps = Gvk::new("v1", "ConfigMap");
-        let marked = Selector::has(v::INCOMPLETE);
-        let maps = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&marked));
-        Ok(Self::of(&maps.await?))
-    }
-
-    pub(crate) fn of(maps: &[Object]) -> Self {
-        let mut receipts = Self::default();
-        for map in maps {
-            if let Some(number) = numbered(map) {
-                receipts.last = receipts.last.max(number);
-                receipts.evidence.add(number, map);
-            }
-            match ChangeReceipt::from_object(map) {
-                Some(receipt) => receipts.all.push(receipt),
-                None => receipts.unreadable.push(map.reference().to_string()),
-            }
-        }
-        receipts.all.sort_by_key(|receipt| receipt.revision);
-        receipts
-    }
-
-    /// Those of changes that had begun and not ended, as the next change leaves them.
-    pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
-        let open = self.all.iter();
-        let open = open.filter(|receipt| receipt.outcome == Outcome::Begun);
-        open.cloned().map(ChangeReceipt::interrupted)
-    }
-
-    /// What stands beside a receipt.
-    pub(crate) fn sealed(&self, revision: Revision) -> Sealed {
-        self.evidence.sealed(revision)
-    }
-
-    /// The digest by which the next change names the newest one.
-    pub(crate) fn newest(&self) -> Option<Digest> {
-        let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
-        self.evidence.newest(&interrupted)
-    }
-
-    /// Those that are not any more as the next one names them.
-    pub(crate) fn changed(&self) -> Vec<Revision> {
-        let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
-        self.evidence.changed(&self.all, &interrupted)
-    }
-
-    /// Those that somebody removed.
-    pub(crate) fn missing(&self) -> Vec<Gap> {
-        self.evidence.missing()
-    }
-
-    /// The number of the next change.
-    pub(crate) fn next(&self) -> Revision {
-        self.last.saturating_add(1)
-    }
-
-    /// The oldest of those that are more than are kept, when there is one more. What a rollback of a Solution in a
-    /// namespace may need stays: the newest change there of what runs. One that failed or was interrupted may have come
-    /// to that or not, so that the newest of each outcome stays.
-    pub(crate) fn surplus(&self) -> Vec<ObjectRef> {
-        let mut needed: BTreeMap<_, Vec<(Discriminant<Outcome>, Revision)>> = BTreeMap::new();
-        for receipt in self.all.iter().rev() {
-            let ends = receipt
-                .subject
-                .places
-                .iter()
-                .filter(|it| it.ends().is_some());
-            for place in ends {
-                let kind = discriminant(&receipt.outcome);
-                let here = needed.entry((&receipt.subject.solution, &place.namespace));
-                let here = here.or_default();
-                if !here.iter().any(|(known, _)| *known == kind) {
-                    here.push((kind, receipt.revision));
-                }
-            }
-        }
-        let needed = needed.into_values().flatten();
-        let needed: BTreeSet<Revision> = needed.map(|(_, revision)| revision).collect();
-        let count = (self.all.len() + 1).saturating_sub(limits::RECEIPTS);
-        let oldest = self.all.iter().map(|receipt| receipt.revision);
-        let oldest = oldest.filter(|revision| !needed.contains(revision));
-        oldest
-            .take(count)
-            .map(|revision| config_map::reference(&config_map_name(revision)))
-            .collect()
-    }
 }
 
 #[cfg(test)]
@@ -549,6 +402,7 @@ pub(crate) mod tests {
     use schemas::{EnvelopeSignature, KeyId};
 
     use super::*;
+    use crate::model::receipts::Receipts;
 
     pub(crate) fn ran(version: &str) -> Ran {
         Ran {

@@ -17,9 +17,9 @@ use validator::Accepted;
 use crate::model::authority::Authority;
 use crate::model::obstacle::Obstacle;
 use crate::model::parameters::{AskedParameters, ParameterValues};
-use crate::model::receipt::Verb;
 use crate::model::record::Record;
 use crate::model::renderings::Renderings;
+use crate::model::verb::Verb;
 use crate::model::writer::Writer;
 
 /// An import.

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use change::vocabulary as v;
 use deployer::Object;
-use schemas::SolutionName;
+use schemas::{Namespace, SolutionName};
 
-use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::obstacle::Unfit;
 
 pub(crate) type Labels = BTreeMap<String, String>;
@@ -46,24 +45,25 @@ pub(crate) fn joined<'a>(all: impl IntoIterator<Item = &'a Labels>) -> Labels {
     joined
 }
 
-/// What keeps a Solution from giving a namespace these labels: another one gives other values, or somebody else has set
-/// them. What is somebody else's is never overwritten, so that taking the labels back leaves it as it was.
+/// What keeps a Solution from giving a namespace these labels beside those that are `given` to it: another one gives other
+/// values, or somebody else has set them. What is somebody else's is never overwritten, so that taking the labels back leaves it as it was.
 pub(crate) fn check(
-    place: &NamespaceRecord,
+    labels: &Labels,
+    of_others: &[(&SolutionName, &Labels)],
+    given: &Labels,
     live: Option<&Object>,
-    (solution, labels): (&SolutionName, &Labels),
+    namespace: &Namespace,
 ) -> Vec<Unfit> {
     let mut unfit = Vec::new();
     let there = live.map(Object::labels).unwrap_or_default();
-    let given = joined(place.solutions.values().map(|it: &Deployed| &it.labels));
     for (key, value) in labels {
         let label = format!("{key}={value}");
-        let others = place.solutions.iter().filter(|(name, _)| *name != solution);
-        let other = others
-            .filter_map(|(name, it)| Some((name, it.labels.get(key)?)))
+        let other = of_others
+            .iter()
+            .filter_map(|(name, theirs)| Some((*name, theirs.get(key)?)))
             .find(|(_, theirs)| *theirs != value && !LEVELS.contains(&key.as_str()));
         if let Some((name, theirs)) = other {
-            let (namespace, name) = (place.namespace.clone(), name.clone());
+            let (namespace, name) = (namespace.clone(), name.clone());
             unfit.push(Unfit::LabelGiven(namespace, label, name, theirs.clone()));
             continue;
         }
@@ -72,7 +72,7 @@ pub(crate) fn check(
             foreign.filter(|it| *it != value && Some(*it) != given.get(key).map(String::as_str));
         if let Some(foreign) = foreign {
             unfit.push(Unfit::LabelSet(
-                place.namespace.clone(),
+                namespace.clone(),
                 label,
                 foreign.to_owned(),
             ));
@@ -86,6 +86,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::namespace_record::Deployed;
     use crate::model::namespace_record::tests::namespace_record;
 
     fn labels(labels: &[(&str, &str)]) -> Labels {
@@ -127,7 +128,7 @@ mod tests {
         let live = Object::new(live).unwrap();
         let shop = "shop".parse().unwrap();
         let check = |key: &str, value: &str| {
-            let unfit = super::check(&place, Some(&live), (&shop, &labels(&[(key, value)])));
+            let unfit = place.check_labels(&shop, &labels(&[(key, value)]), Some(&live));
             unfit.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(check(ENFORCE, "privileged"), [""; 0]);

@@ -84,3 +84,12 @@ pub(crate) fn check_free(obstacles: Vec<Obstacle>, uses: &[Use]) -> Result<(), E
     let uses = uses.to_vec();
     Err(Error::Hindered(Box::new(Hindered { obstacles, uses })))
 }
+
+impl Obstacle {
+    /// That something is used by these objects; nothing if there are none.
+    pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
+        let names = uses.iter().map(ToString::to_string).collect();
+        let obstacle = || Self::Used(name.to_owned(), uses.len(), change::named(names));
+        (!uses.is_empty()).then(obstacle)
+    }
+}

@@ -8,10 +8,10 @@ use change::{
     Tenure,
 };
 use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
-use manifests::{Address, Expansion};
+use manifests::Expansion;
 use schemas::{
-    ApiName, Condition, ImagePlace, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch,
-    Phase, ReleaseName, SetName, Strategy, Version,
+    ApiName, Condition, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch, Phase,
+    ReleaseName, SetName, Strategy, Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -19,14 +19,13 @@ use validator::{CarriedChart, CarriedSet};
 use crate::model::authority::Authority;
 use crate::model::cleanup::{Cleanup, Step};
 use crate::model::error::Error;
-use crate::model::image_place::image_place;
+use crate::model::image_place::addresses;
 use crate::model::labelled::Place;
 use crate::model::look::{live, look};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own;
 use crate::model::parameters::{ParameterValues, SecretNumber};
-use crate::model::record::{Record, RecordedImage};
 use crate::model::release::namespace_of;
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
@@ -522,25 +521,6 @@ impl Carrying<'_> {
     fn secret_number(&self, object: &ObjectRef) -> Option<SecretNumber> {
         number_of(object, self.asked.id.name(), &self.place.namespace)
     }
-}
-
-/// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only pods
-/// whose image is another one.
-pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>, Error> {
-    let registry = record.pull_registry()?;
-    let address = |image: &RecordedImage| {
-        let RecordedImage { image, digest, .. } = image;
-        let of = (&record.name, &record.version);
-        let (repository, _) = image_place(&registry, of, (image, *digest))?;
-        let address = Address {
-            registry: registry.host().to_owned(),
-            path: repository.to_string(),
-            tag: image.tag.to_string(),
-            digest: *digest,
-        };
-        Ok((image.clone(), address))
-    };
-    record.images.iter().map(address).collect()
 }
 
 /// What a release has in a namespace of its own besides what Helm brings.

@@ -1,14 +1,84 @@
 //! What becomes of the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
 //! never takes away what another one that runs may need.
 
+use std::collections::BTreeSet;
+
 use change::{Adopt, vocabulary as v};
-use deployer::{Object, ObjectRef};
+use deployer::{Conflicts, Object, ObjectRef};
 use schemas::{SolutionName, Version};
 use serde_json::{Value, json};
 use validator::rules::{self, SortedMetadata};
 
 use crate::model::obstacle::Obstacle;
-use crate::plan::migration::Migration;
+use crate::model::request::Asked;
+use crate::plan::narrowing::Narrowing;
+
+/// What a CRD gives up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Migration {
+    /// The API versions that go.
+    pub(crate) gone: BTreeSet<String>,
+    /// The one that objects are stored in then.
+    pub(crate) storage: String,
+}
+
+/// A CRD, and what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlannedCrd {
+    /// As it stands in the archive.
+    pub(crate) definition: Value,
+    /// As it is applied.
+    pub(crate) object: Object,
+    pub(crate) change: CrdChange,
+    /// What it takes away of the one that is there.
+    pub(crate) narrowings: Vec<Narrowing>,
+    /// As it was asked for in the cluster, where it is migrated.
+    pub(crate) active: Option<Object>,
+    /// As it is applied while it is migrated, if it must be.
+    pub(crate) between: Option<Object>,
+}
+
+impl PlannedCrd {
+    /// What is written of it; nothing where a newer version's stays.
+    pub(crate) fn written(&self) -> Option<&Object> {
+        (!matches!(self.change, CrdChange::KeepNewer(_))).then_some(&self.object)
+    }
+
+    /// What becomes of fields of it that others own. Whoever has it taken over has said so of all of it.
+    pub(crate) fn conflicts(&self, asked: &Asked<'_>) -> Conflicts {
+        match self.change {
+            CrdChange::Adopt => Conflicts::Force,
+            CrdChange::Create
+            | CrdChange::Update
+            | CrdChange::Migrate(_)
+            | CrdChange::KeepNewer(_) => asked.request.allowed.conflicts,
+        }
+    }
+
+    /// What the server can try of it: what is migrated can only take its first step before its objects have moved.
+    pub(crate) fn tried(&self) -> Option<&Object> {
+        match self.change {
+            CrdChange::Migrate(_) => self.between.as_ref(),
+            _ => self.written(),
+        }
+    }
+
+    /// Whether this is what is left to do of it: what was migrated may no longer be a matter of what is stored.
+    pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
+        match self.migration() {
+            Some(_) => self.change == next.change || next.change == CrdChange::Update,
+            None => (&self.change, &self.narrowings) == (&next.change, &next.narrowings),
+        }
+    }
+
+    /// What it gives up, if its objects must be stored anew.
+    pub(crate) fn migration(&self) -> Option<&Migration> {
+        match &self.change {
+            CrdChange::Migrate(migration) => Some(migration),
+            _ => None,
+        }
+    }
+}
 
 /// What is to be done with one CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]

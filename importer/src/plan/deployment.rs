@@ -18,7 +18,6 @@ use crate::model::space::{self, Labels};
 use crate::plan::consent::Beyond;
 use crate::plan::parameters::Parameters;
 use crate::plan::patches::Patched;
-use crate::plan::proof::images_of;
 use crate::plan::releases::Releases;
 use crate::plan::withdrawal::Withdrawal;
 
@@ -160,4 +159,11 @@ fn images_run_by(object: &Object) -> Vec<String> {
     let pods = pod_specs(object.as_value()).into_iter();
     let pods = pods.filter_map(|pod| object.as_value().pointer(&pod));
     pods.flat_map(images_of).map(str::to_owned).collect()
+}
+
+/// The images of a pod's containers, in the order in which they start.
+pub(crate) fn images_of(pod: &Value) -> impl Iterator<Item = &str> {
+    let containers = |kind: &str| pod[kind].as_array().into_iter().flatten();
+    let all = containers("initContainers").chain(containers("containers"));
+    all.filter_map(|container| container["image"].as_str())
 }

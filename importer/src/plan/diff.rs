@@ -1,11 +1,12 @@
-//! What differs between two states of an object, as a unified diff of their YAML.
+//! What differs between two states of an object, as a unified diff of their YAML; and by what a state is known again.
 
 use std::time::Duration;
 
 use change::without_server_fields;
 use deployer::Object;
-use schemas::yaml;
+use schemas::{Digest, yaml};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
 use crate::plan::hidden::Hidden;
@@ -44,6 +45,22 @@ pub(crate) fn unified(before: Option<&Object>, after: Option<&Object>, hidden: &
         .timeout(PATIENCE)
         .diff_lines(&old, &new);
     diff.unified_diff().context_radius(CONTEXT).to_string()
+}
+
+/// The digest of an object as it is, without what the server and its controllers keep in it, and without the number of pods,
+/// which others may change at any time.
+pub(crate) fn live_digest(object: &Object, hidden: &Hidden) -> Digest {
+    let mut object = without_server_fields(object.as_value().clone());
+    hidden.mask(&mut object, None);
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("replicas");
+    }
+    digest(&object)
+}
+
+/// Of canonical JSON: in `serde_json`'s values, keys are sorted.
+pub(crate) fn digest(value: &Value) -> Digest {
+    Digest::new(Sha256::digest(value.to_string()).into())
 }
 
 /// Removes what the server gives a new object by chance: at the next try it is something else.

@@ -9,11 +9,12 @@ use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
+use crate::model::image_place::addresses;
 use crate::model::record::Record;
-use crate::plan::carrying::addresses;
 use crate::plan::login;
-use crate::plan::releases::HOOK;
 
+/// Where an object says at which events Helm makes it.
+pub(crate) const HOOK: &str = "helm.sh/hook";
 /// What Helm keeps when a release goes.
 pub(crate) const POLICY: &str = "helm.sh/resource-policy";
 

@@ -16,18 +16,9 @@ use crate::model::error::Error;
 use crate::model::labelled::served_kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
-use crate::plan::crd::{served, versions, written_by};
-use crate::plan::decision::PlannedCrd;
-use crate::plan::rights::{Needs, deny};
-
-/// What a CRD gives up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Migration {
-    /// The API versions that go.
-    pub(crate) gone: BTreeSet<String>,
-    /// The one that objects are stored in then.
-    pub(crate) storage: String,
-}
+use crate::plan::crd::{Migration, PlannedCrd, served, versions, written_by};
+use crate::plan::rights::ask::deny;
+use crate::plan::rights::needs::Needs;
 
 /// A CRD whose objects are stored anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -39,6 +39,7 @@ pub(crate) mod remaining;
 pub(crate) mod rights;
 mod schema;
 pub(crate) mod standing;
+mod summarize;
 pub(crate) mod summary;
 mod template;
 pub(crate) mod trial;
@@ -73,9 +74,8 @@ use crate::plan::notes::{
     asked_about_everything, later_pods, missing_logins, notes, of_changes, of_network, uncollected,
 };
 use crate::plan::proof::Proof;
-use crate::plan::summary::{
-    PlanSummary, PlannedDefault, kept, newer, planned_beyond, planned_target, replaced, summary,
-};
+use crate::plan::summarize::{newer, planned_beyond, planned_target, replaced};
+use crate::plan::summary::{PlanSummary, PlannedDefault, kept, summary};
 use crate::plan::trial::{Tried, Unchanged};
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).

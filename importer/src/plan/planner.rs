@@ -22,7 +22,6 @@ use crate::model::own::OwnRecord;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
 use crate::model::site::{HeldSite, OPERATOR};
-use crate::model::space::{self};
 use crate::model::state::ClusterState;
 use crate::plan::carried;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere};
@@ -335,8 +334,8 @@ impl Planner<'_> {
             (deployed.sensitive, deployed.secret) = kept.unwrap_or_default();
         }
         deployed.labels = std::mem::take(&mut planned.labels);
-        let labels = (solution, &deployed.labels);
-        let unfit = space::check(&setting.place, setting.space.as_ref(), labels);
+        let (place, space) = (&setting.place, setting.space.as_ref());
+        let unfit = place.check_labels(solution, &deployed.labels, space);
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
     }
 

@@ -12,11 +12,10 @@ use serde_json::{Map, Value, json};
 
 use crate::model::error::Error;
 use crate::model::request::{Asked, Nodes, Unproved};
-use crate::plan::deployment::{Deployment, image_of};
+use crate::plan::deployment::{Deployment, image_of, images_of};
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::operator::operator_name;
 use crate::plan::releases::is_hook;
-use crate::plan::summary::PlannedProof;
 
 /// What stands for the architecture where any node counts.
 pub(crate) const ANY: &str = "any";
@@ -156,14 +155,6 @@ impl Proof {
             ..Inventory::default()
         }
     }
-
-    /// The same in words.
-    pub(crate) fn planned(&self) -> PlannedProof {
-        PlannedProof {
-            image: self.image.clone(),
-            architectures: self.architectures.iter().cloned().collect(),
-        }
-    }
 }
 
 /// The operator's image, if it is another one than before.
@@ -233,13 +224,6 @@ fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unprove
 fn taken(pod: &Value, fields: &[&str]) -> Map<String, Value> {
     let field = |name: &&str| Some(((*name).to_owned(), pod.get(*name)?.clone()));
     fields.iter().filter_map(field).collect()
-}
-
-/// The images of a pod's containers, in the order in which they start.
-pub(crate) fn images_of(pod: &Value) -> impl Iterator<Item = &str> {
-    let containers = |kind: &str| pod[kind].as_array().into_iter().flatten();
-    let all = containers("initContainers").chain(containers("containers"));
-    all.filter_map(|container| container["image"].as_str())
 }
 
 /// The packed image that a pod asks for.

@@ -2,8 +2,9 @@
 //! each object, and to grant each rule that the operator gets. What takes which stands in `needs`, and is printed as
 //! roles by `manifests`.
 
+pub(crate) mod ask;
 pub(crate) mod manifests;
-mod needs;
+pub(crate) mod needs;
 
 use std::collections::BTreeSet;
 
@@ -23,10 +24,11 @@ use crate::model::record;
 use crate::model::request::{CreateEnvironment, Request, Unproved};
 use crate::model::state::ClusterState;
 use crate::model::uses::check_free;
-use crate::plan::decision::PlannedCrd;
+use crate::plan::crd::PlannedCrd;
 use crate::plan::deployment::Deployment;
+use crate::plan::rights::ask::deny;
 use crate::plan::rights::manifests::Wanted;
-pub(crate) use crate::plan::rights::needs::Needs;
+use crate::plan::rights::needs::Needs;
 use crate::plan::withdrawal::Withdrawal;
 
 /// What the plan itself reads. Who may not read that much gets no plan; then everything else that is missing is named
@@ -329,43 +331,6 @@ async fn left_over(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Obj
         Err(deployer::Error::Forbidden { .. }) => Ok(Vec::new()),
         found => Ok(found?),
     }
-}
-
-/// Whether looking for custom resources of these CRDs is denied.
-pub(crate) async fn check_resources<'a>(
-    cluster: &Cluster,
-    definitions: impl Iterator<Item = &'a Object>,
-    obstacles: &mut Vec<Obstacle>,
-) -> Result<bool, Error> {
-    let mut needs = Needs::default();
-    needs.resources(definitions.map(Object::as_value));
-    let before = obstacles.len();
-    deny(cluster, &needs, obstacles).await?;
-    Ok(obstacles.len() > before)
-}
-
-/// Whether looking for what runs is denied.
-pub(crate) async fn check_looking(
-    cluster: &Cluster,
-    obstacles: &mut Vec<Obstacle>,
-) -> Result<bool, Error> {
-    let mut needs = Needs::default();
-    needs.running();
-    let before = obstacles.len();
-    deny(cluster, &needs, obstacles).await?;
-    Ok(obstacles.len() > before)
-}
-
-pub(crate) async fn deny(
-    cluster: &Cluster,
-    needs: &Needs,
-    obstacles: &mut Vec<Obstacle>,
-) -> Result<(), Error> {
-    let wanted: Vec<Access> = needs.wanted().cloned().collect();
-    let denied = cluster.denied(&wanted).await?;
-    let denied = denied.iter().map(ToString::to_string);
-    obstacles.extend(denied.map(Obstacle::Denied));
-    Ok(())
 }
 
 /// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` to write it and `bind` to give it away.

@@ -7,28 +7,21 @@ use deployer::{
     Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, ObjectRef, Trial,
 };
 use helm::Helm;
-use schemas::{Digest, ParameterName, Version};
+use schemas::{Digest, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use validator::Finding;
-use validator::rules::{Right, When};
 
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::record::Record;
 use crate::model::request::{LeftOpen, Request};
 use crate::model::sight::Unseen;
-use crate::model::site::{OPERATOR, SiteValue};
-use crate::plan::consent::{self, Line};
-use crate::plan::deployment::Deployment;
+use crate::model::site::SiteValue;
 use crate::plan::diff;
-use crate::plan::file::live_digest;
-use crate::plan::hidden::{self, Hidden};
+use crate::plan::hidden::Hidden;
 use crate::plan::images::PlannedImages;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
-use crate::plan::parameters::Resolved;
-use crate::plan::patches::Patched;
-use crate::plan::proof::Proof;
 
 /// What an import would do, for people and for programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -417,7 +410,9 @@ pub(crate) fn planned(
                 return Err(fields_owned(object, &taken));
             }
             let diff = diff::unified(before.as_ref(), Some(&after), hidden);
-            let live = before.as_ref().map(|before| live_digest(before, hidden));
+            let live = before
+                .as_ref()
+                .map(|before| diff::live_digest(before, hidden));
             (applied, changes, diff, taken, live)
         }
         Trial::Later { .. } => (
@@ -472,18 +467,12 @@ pub(crate) fn kept(crd: &ObjectRef, newer: &Version) -> PlannedObject {
     }
 }
 
-/// The definitions of a deployment that stay as newer versions wrote them.
-pub(crate) fn newer(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
-    let newer = deployment.change.newer.iter();
-    newer.map(|it| kept(it.live.reference(), &it.version))
-}
-
 pub(crate) fn removed(object: &Object, hidden: &Hidden) -> PlannedObject {
     PlannedObject {
         object: object.reference().to_string(),
         action: "remove".to_owned(),
         diff: diff::unified(Some(object), None, hidden),
-        live: Some(live_digest(object, hidden)),
+        live: Some(diff::live_digest(object, hidden)),
         ..PlannedObject::default()
     }
 }
@@ -515,155 +504,11 @@ fn refused(object: &Object, error: &deployer::Error, hidden: &Hidden) -> Obstacl
     }
 }
 
-/// What is removed and made anew.
-pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
-    let hidden = &deployment.parameters.hidden;
-    deployment.change.changes().filter_map(move |change| {
-        let live = change.replaced()?;
-        Some(PlannedObject {
-            action: "replace".to_owned(),
-            diff: diff::unified(Some(live), Some(change.object()), hidden),
-            ..removed(live, hidden)
-        })
-    })
-}
-
-/// The values that the site's file chooses for the operator; nothing else gets them.
-fn site_values(deployment: &Deployment) -> Vec<SiteValue> {
-    match deployment.operator() {
-        Some(_) => deployment.site.values(&deployment.solution, OPERATOR),
-        None => Vec::new(),
-    }
-}
-
-pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> PlannedTarget {
-    let rights = |rights: &[Right]| {
-        let planned = |right: &Right| PlannedRight {
-            right: right.to_string(),
-            danger: danger(right, deployment.is_shared()).map(Cow::Borrowed),
-        };
-        rights.iter().map(planned).collect()
-    };
-    let running = deployment.standing.as_ref();
-    let written = deployment.change.objects();
-    let dangers = consent::dangers(written.chain(deployment.releases.objects()));
-    let (stale, parameters) = (deployment.stale(), &deployment.parameters);
-    PlannedTarget {
-        environment: deployment.place.environment.to_string(),
-        namespace: deployment.namespace().to_string(),
-        running: running.map(|standing| standing.version.clone()),
-        rights_gained: rights(&deployment.rights.gained),
-        rights_lost: rights(&deployment.rights.lost),
-        dangers: dangers.into_iter().collect(),
-        beyond: planned_beyond(deployment),
-        pull_proof: proof.map(Proof::planned),
-        site: site_values(deployment),
-        later_pods: None,
-        helm: deployment.releases.helm.as_ref().map(PlannedHelm::from),
-        releases: planned_charts(deployment),
-        objects: Vec::new(),
-        removed: stale
-            .map(|object| removed(object, &parameters.hidden))
-            .collect(),
-        parameters: parameters.all.iter().map(planned_parameter).collect(),
-        patches: deployment.patched.iter().map(planned_patch).collect(),
-        cleanup: deployment.cleanup.names(),
-    }
-}
-
-fn planned_charts(deployment: &Deployment) -> Vec<PlannedChart> {
-    let releases = &deployment.releases;
-    let hidden = &deployment.parameters.hidden;
-    let all = releases.all.iter().map(|it| it.planned(hidden));
-    let going = releases.going.iter().map(|it| PlannedChart {
-        release: it.to_string(),
-        chart: format!("{} {}", it.chart, it.version),
-        action: "uninstall".to_owned(),
-        revision: it.revision,
-        found: None,
-        objects: Vec::new(),
-        random: Vec::new(),
-    });
-    all.chain(going).collect()
-}
-
-fn planned_patch(Patched { object, from }: &Patched) -> PlannedPatch {
-    let (object, from) = (object.clone(), from.clone());
-    PlannedPatch { object, from }
-}
-
-fn planned_parameter((name, resolved): (&ParameterName, &Resolved)) -> PlannedParameter {
-    let Resolved {
-        value,
-        source,
-        sensitive,
-    } = resolved;
-    PlannedParameter {
-        name: name.to_string(),
-        value: if *sensitive {
-            Value::from(hidden::SHOWN)
-        } else {
-            value.clone()
-        },
-        from: source.to_string(),
-    }
-}
-
-/// What a right makes possible: some only where another Solution runs in the same namespace.
-fn danger(right: &Right, shared: bool) -> Option<&'static str> {
-    let danger = right.danger()?;
-    (danger.when == When::Always || shared).then_some(danger.words)
-}
-
-pub(crate) fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
-    let beyond = &deployment.beyond;
-    if beyond.lines.is_empty() {
-        return None;
-    }
-    let before = deployment.accepted_before();
-    let new = beyond.new_lines(before);
-    let line = |line: &Line| PlannedLine {
-        text: line.text.clone(),
-        new: new.contains(line),
-        danger: line.danger,
-    };
-    let accepted = deployment.refused.is_none();
-    Some(PlannedBeyond {
-        id: beyond.id.clone(),
-        accepted,
-        again: !accepted && before.is_some_and(|before| before.grants.is_none()),
-        lines: beyond.lines.iter().map(line).collect(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use validator::rules::{self, Reach};
 
     use super::*;
-
-    fn right(group: &str, resource: &str, verb: &str) -> Right {
-        let role = json!({ "kind": "Role", "rules": [
-            { "apiGroups": [group], "resources": [resource], "verbs": [verb] },
-        ] });
-        let reach = Reach::Namespace("prod".to_owned());
-        rules::rights(&role, &reach).unwrap().remove(0)
-    }
-
-    #[test]
-    fn making_pods_is_dangerous_where_others_run() {
-        let deployments = right("apps", "deployments", "create");
-        assert_eq!(danger(&deployments, false), None);
-        assert!(
-            danger(&deployments, true)
-                .unwrap()
-                .contains("ServiceAccount")
-        );
-        let secrets = right("", "secrets", "get");
-        assert_eq!(danger(&secrets, false), danger(&secrets, true));
-        assert!(danger(&secrets, false).unwrap().contains("password"));
-    }
 
     #[test]
     fn fields_of_others_are_in_the_way_unless_they_are_taken_over() {

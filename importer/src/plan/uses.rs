@@ -11,37 +11,8 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::uses::Use;
-use crate::plan::rights::check_looking;
-
-/// What runs images, whoever keeps others first: API, kind, resource, and where its pods are described.
-const WORKLOADS: [(&str, &str, &str, &str); 8] = [
-    ("apps/v1", "Deployment", "deployments", TEMPLATE),
-    ("apps/v1", "StatefulSet", "statefulsets", TEMPLATE),
-    ("apps/v1", "DaemonSet", "daemonsets", TEMPLATE),
-    (
-        "batch/v1",
-        "CronJob",
-        "cronjobs",
-        "/spec/jobTemplate/spec/template/spec",
-    ),
-    ("apps/v1", "ReplicaSet", "replicasets", TEMPLATE),
-    (
-        "v1",
-        "ReplicationController",
-        "replicationcontrollers",
-        TEMPLATE,
-    ),
-    ("batch/v1", "Job", "jobs", TEMPLATE),
-    ("v1", "Pod", "pods", "/spec"),
-];
-const TEMPLATE: &str = "/spec/template/spec";
-
-/// The groups and resources of what runs images.
-pub(crate) fn running() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let group = |api: &'static str| api.split_once('/').map_or("", |(group, _)| group);
-    let workloads = WORKLOADS.into_iter();
-    workloads.map(move |(api, _, resource, _)| (group(api), resource))
-}
+use crate::model::workloads::WORKLOADS;
+use crate::plan::rights::ask::check_looking;
 
 /// Where a pod names images, and where its node says what it has of them.
 const CONTAINERS: [(&str, &str); 3] = [
@@ -217,6 +188,7 @@ mod tests {
 
     use super::*;
     use crate::model::record::tests::record;
+    use crate::model::workloads::TEMPLATE;
 
     fn images() -> Images {
         let mut other = record("1.1.0");

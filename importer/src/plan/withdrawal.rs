@@ -16,7 +16,7 @@ use crate::model::look::{live, look};
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::state::ClusterState;
 use crate::plan::finish::is_definition;
-use crate::plan::rights::check_resources;
+use crate::plan::rights::ask::check_resources;
 
 /// What a deployment carries, as it is taken back.
 #[derive(Clone, Debug, Default)]

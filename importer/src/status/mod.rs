@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::{Deployed, EnvironmentNamespace, NamespaceRecord};
-use crate::model::receipt::{ChangeReceipt, Receipts};
+use crate::model::receipt::ChangeReceipt;
+use crate::model::receipts::Receipts;
 use crate::model::record::Record;
 use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};

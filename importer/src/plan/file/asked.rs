@@ -13,10 +13,10 @@ use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::parameters::AskedParameters;
-use crate::model::receipt::Verb;
 use crate::model::request::{
     Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Missing, Nodes, PullLogin, Request, Target,
 };
+use crate::model::verb::Verb;
 use crate::model::writer::Writer;
 
 /// A request.

@@ -1,12 +1,11 @@
 //! What was decided, as digests: of what would be written, and of the records that it depends on. What a plan shows
 //! names objects and fields; this holds every byte of them. Secrets are in none of it.
 
-use change::{vocabulary as v, without_server_fields};
+use change::vocabulary as v;
 use deployer::Object;
 use schemas::{Digest, StatementTime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::model::error::Error;
 use crate::model::record::Record;
@@ -39,8 +38,8 @@ impl Decided {
         let crds: Vec<&Value> = crds.collect();
         let deployment = deployment.map(written).transpose()?;
         Ok(Self {
-            records: digest(&json!({ "record": record, "before": before })),
-            objects: digest(&json!({ "crds": crds, "deployment": deployment })),
+            records: diff::digest(&json!({ "record": record, "before": before })),
+            objects: diff::digest(&json!({ "crds": crds, "deployment": deployment })),
         })
     }
 }
@@ -77,22 +76,6 @@ fn masked(object: &Object, hidden: &Hidden) -> Value {
         annotations.remove(v::INPUTS);
     }
     value
-}
-
-/// The digest of an object as it is, without what the server and its controllers keep in it, and without the number of pods,
-/// which others may change at any time.
-pub(crate) fn live_digest(object: &Object, hidden: &Hidden) -> Digest {
-    let mut object = without_server_fields(object.as_value().clone());
-    hidden.mask(&mut object, None);
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.remove("replicas");
-    }
-    digest(&object)
-}
-
-/// Of canonical JSON: in `serde_json`'s values, keys are sorted.
-fn digest(value: &Value) -> Digest {
-    Digest::new(Sha256::digest(value.to_string()).into())
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ use sha2::{Digest as _, Sha256};
 
 use self::asked::FiledRequest;
 use self::decided::Decided;
-pub(crate) use self::decided::live_digest;
 use self::shown::{as_shown, told_otherwise};
 use crate::model::error::Error;
 use crate::model::parameters::ValueSource;

@@ -10,11 +10,12 @@ use watch::Cancel;
 use super::*;
 use crate::model::authority::Authority;
 use crate::model::parameters::AskedParameters;
-use crate::model::receipt::Verb;
 use crate::model::request::{
     Allowed, Goal, HelmFrom, LeftOpen, Login, Missing, Nodes, PullLogin, Target,
 };
+use crate::model::verb::Verb;
 use crate::model::writer::Turn;
+use crate::plan::diff::live_digest;
 use crate::plan::hidden::Hidden;
 use crate::plan::summary::{PlannedBeyond, PlannedChart, PlannedTarget};
 

@@ -9,11 +9,8 @@ use serde_json::json;
 use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::release::RecordedRelease;
-use crate::plan::finish::POLICY;
+use crate::plan::finish::{HOOK, POLICY};
 use crate::plan::standing::StandingRelease;
-
-/// Where an object says at which events Helm makes it.
-pub(crate) const HOOK: &str = "helm.sh/hook";
 
 /// Where a hook says when Helm removes it.
 const HOOK_DELETED: &str = "helm.sh/hook-delete-policy";

@@ -8,7 +8,7 @@ use schemas::KubernetesName;
 use serde_json::Value;
 
 use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
-use crate::plan::uses;
+use crate::model::workloads;
 
 /// What writing an object takes.
 const PUT: [&str; 3] = ["get", "create", "patch"];
@@ -380,7 +380,7 @@ impl Needs {
 
     /// Looking for what runs, in the whole cluster.
     pub(crate) fn running(&mut self) {
-        for (group, resource) in uses::running() {
+        for (group, resource) in workloads::running() {
             self.everywhere(&["list"], group, resource, None);
         }
     }

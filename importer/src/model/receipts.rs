@@ -1,0 +1,123 @@
+//! All receipts of a cluster, and what is missing among them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{Discriminant, discriminant};
+
+use change::vocabulary as v;
+use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemas::Digest;
+
+use crate::limits;
+use crate::model::config_map;
+use crate::model::error::Error;
+use crate::model::evidence::{Evidence, Gap, Sealed};
+use crate::model::receipt::{ChangeReceipt, Outcome, Revision, config_map_name, numbered};
+
+/// The receipts of a cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Receipts {
+    /// Those that can be read, the oldest first.
+    pub(crate) all: Vec<ChangeReceipt>,
+    /// Those that cannot, by name. They keep nobody from changing the cluster.
+    pub(crate) unreadable: Vec<String>,
+    last: Revision,
+    evidence: Evidence,
+}
+
+impl Receipts {
+    pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
+        let maps = Gvk::new("v1", "ConfigMap");
+        let ours = Selector::has(v::RECEIPT);
+        let maps = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&ours));
+        Ok(Self::of(&maps.await?))
+    }
+
+    /// Those of changes of which a part may be there: they go on, were interrupted, or failed.
+    pub(crate) async fn incomplete(cluster: &Cluster) -> Result<Self, Error> {
+        let maps = Gvk::new("v1", "ConfigMap");
+        let marked = Selector::has(v::INCOMPLETE);
+        let maps = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&marked));
+        Ok(Self::of(&maps.await?))
+    }
+
+    pub(crate) fn of(maps: &[Object]) -> Self {
+        let mut receipts = Self::default();
+        for map in maps {
+            if let Some(number) = numbered(map) {
+                receipts.last = receipts.last.max(number);
+                receipts.evidence.add(number, map);
+            }
+            match ChangeReceipt::from_object(map) {
+                Some(receipt) => receipts.all.push(receipt),
+                None => receipts.unreadable.push(map.reference().to_string()),
+            }
+        }
+        receipts.all.sort_by_key(|receipt| receipt.revision);
+        receipts
+    }
+
+    /// Those of changes that had begun and not ended, as the next change leaves them.
+    pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
+        let open = self.all.iter();
+        let open = open.filter(|receipt| receipt.outcome == Outcome::Begun);
+        open.cloned().map(ChangeReceipt::interrupted)
+    }
+
+    /// What stands beside a receipt.
+    pub(crate) fn sealed(&self, revision: Revision) -> Sealed {
+        self.evidence.sealed(revision)
+    }
+
+    /// The digest by which the next change names the newest one.
+    pub(crate) fn newest(&self) -> Option<Digest> {
+        let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
+        self.evidence.newest(&interrupted)
+    }
+
+    /// Those that are not any more as the next one names them.
+    pub(crate) fn changed(&self) -> Vec<Revision> {
+        let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
+        self.evidence.changed(&self.all, &interrupted)
+    }
+
+    /// Those that somebody removed.
+    pub(crate) fn missing(&self) -> Vec<Gap> {
+        self.evidence.missing()
+    }
+
+    /// The number of the next change.
+    pub(crate) fn next(&self) -> Revision {
+        self.last.saturating_add(1)
+    }
+
+    /// The oldest of those that are more than are kept, when there is one more. What a rollback of a Solution in a
+    /// namespace may need stays: the newest change there of what runs. One that failed or was interrupted may have come
+    /// to that or not, so that the newest of each outcome stays.
+    pub(crate) fn surplus(&self) -> Vec<ObjectRef> {
+        let mut needed: BTreeMap<_, Vec<(Discriminant<Outcome>, Revision)>> = BTreeMap::new();
+        for receipt in self.all.iter().rev() {
+            let ends = receipt
+                .subject
+                .places
+                .iter()
+                .filter(|it| it.ends().is_some());
+            for place in ends {
+                let kind = discriminant(&receipt.outcome);
+                let here = needed.entry((&receipt.subject.solution, &place.namespace));
+                let here = here.or_default();
+                if !here.iter().any(|(known, _)| *known == kind) {
+                    here.push((kind, receipt.revision));
+                }
+            }
+        }
+        let needed = needed.into_values().flatten();
+        let needed: BTreeSet<Revision> = needed.map(|(_, revision)| revision).collect();
+        let count = (self.all.len() + 1).saturating_sub(limits::RECEIPTS);
+        let oldest = self.all.iter().map(|receipt| receipt.revision);
+        let oldest = oldest.filter(|revision| !needed.contains(revision));
+        oldest
+            .take(count)
+            .map(|revision| config_map::reference(&config_map_name(revision)))
+            .collect()
+    }
+}

@@ -1,0 +1,45 @@
+//! Asking whether a user may do something, before it is begun.
+
+use deployer::{Access, Cluster, Object};
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::plan::rights::needs::Needs;
+
+/// Whether looking for custom resources of these CRDs is denied.
+pub(crate) async fn check_resources<'a>(
+    cluster: &Cluster,
+    definitions: impl Iterator<Item = &'a Object>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<bool, Error> {
+    let mut needs = Needs::default();
+    needs.resources(definitions.map(Object::as_value));
+    let before = obstacles.len();
+    deny(cluster, &needs, obstacles).await?;
+    Ok(obstacles.len() > before)
+}
+
+/// Whether looking for what runs is denied.
+pub(crate) async fn check_looking(
+    cluster: &Cluster,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<bool, Error> {
+    let mut needs = Needs::default();
+    needs.running();
+    let before = obstacles.len();
+    deny(cluster, &needs, obstacles).await?;
+    Ok(obstacles.len() > before)
+}
+
+/// Notes which of what is needed this user may not do.
+pub(crate) async fn deny(
+    cluster: &Cluster,
+    needs: &Needs,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let wanted: Vec<Access> = needs.wanted().cloned().collect();
+    let denied = cluster.denied(&wanted).await?;
+    let denied = denied.iter().map(ToString::to_string);
+    obstacles.extend(denied.map(Obstacle::Denied));
+    Ok(())
+}
