@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
+use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef, is_scaled};
 use manifests::{Address, Expansion, Kinds};
 use schemas::{
     ApiName, Condition, ImagePlace, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch,
@@ -701,14 +701,6 @@ pub(crate) fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, E
         *replicas = live.as_value()["spec"]["replicas"].clone();
     }
     Ok(Object::new(value)?)
-}
-
-/// Whether another field manager than this one has set the number of pods.
-pub(crate) fn is_scaled(live: &Value, manager: &str) -> bool {
-    let entries = live["metadata"]["managedFields"].as_array();
-    let others = entries.into_iter().flatten();
-    let mut others = others.filter(|entry| entry["manager"] != manager);
-    others.any(|entry| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null())
 }
 
 /// Whether an object that runs once has to run.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use deployer::{Cluster, Gvk, Object, ObjectRef};
+use deployer::{Cluster, Gvk, Object, ObjectRef, is_scaled};
 use helm::{Access, Helm, HelmError};
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
@@ -19,7 +19,6 @@ use crate::model::obstacle::{Obstacle, Unfit, named};
 use crate::model::owner::look_all;
 use crate::model::release::RecordedRelease;
 use crate::model::renderings::{Rendered, named_object};
-use crate::plan::carrying::is_scaled;
 use crate::plan::finish::{Finish, is_definition, kinds_of};
 
 /// What a release finds in the cluster when it is installed.
