@@ -124,6 +124,14 @@ fn is_as_installed(site: &Site, archive: &str) {
     assert_eq!(history(site), before);
 }
 
+/// The requests by which an import tries the objects of the chart.
+fn tried(site: &Site, archive: &str) -> Vec<String> {
+    let told = import(site, archive, &["-v"]).stderr;
+    let lines = told.lines().filter(|it| it.ends_with(" ms"));
+    let tried = lines.filter(|it| it.contains("fieldManager=helm") && it.contains("dryRun=All"));
+    tried.map(str::to_owned).collect()
+}
+
 /// The one operator of a status, and the exit code.
 fn status(site: &Site) -> (i32, Value) {
     let answer = solution(site, &["status", "--output=json"]);
@@ -134,6 +142,9 @@ fn status(site: &Site) -> (i32, Value) {
 fn an_object_that_is_gone_is_told_and_made_again() {
     let (site, archive) = installed("drift-gone", &[]);
     is_as_installed(&site, &archive);
+    // However often it is decided, each object that stays as it is applied is tried once.
+    let tried = tried(&site, &archive);
+    assert_eq!(tried.len(), 5, "{tried:#?}");
     // What is done, and what a hook has made, need not be there.
     kubectl(&site, &["delete", "job/web-once", "configmap/web-hook"]);
     is_as_installed(&site, &archive);

@@ -59,6 +59,6 @@ pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use words::{Reword, Words};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::{FieldChange, changes};
-pub use write::drift::{Drift, is_scaled};
+pub use write::drift::{Drift, Undrifted, is_scaled};
 pub use write::gone::{Hold, Leaving, Lingering};
 pub use write::remove::{Deleted, Propagation, Scope};

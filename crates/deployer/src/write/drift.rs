@@ -1,6 +1,9 @@
 //! What others have changed in objects since a field manager applied them: what applying them once more would change, and
 //! where that cannot be tried, what their managed fields tell.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value, json};
@@ -87,17 +90,38 @@ impl Drift {
     }
 }
 
+/// What was tried and has not drifted, by uid and stored version. As long as it has these, it need not be tried again.
+#[derive(Debug, Default)]
+pub struct Undrifted(Mutex<BTreeMap<String, String>>);
+
+impl Undrifted {
+    fn note(&self, live: &Object) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(uid), Some(stored)) = (live.uid(), live.resource_version()) {
+            known.insert(uid.to_owned(), stored.to_owned());
+        }
+    }
+
+    fn has(&self, live: &Object) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tried = live.uid().and_then(|uid| known.get(uid));
+        tried.is_some_and(|stored| live.resource_version() == Some(stored))
+    }
+}
+
 impl Cluster {
     /// What others have done to each of these objects since this manager applied them; none where nothing, and where this
     /// user may not look or the kind is not known any more. Each object is read by its name and tried once, or twice where
-    /// others own fields of it; what cannot be tried is judged as by [`Drift::seen`]. Nothing is kept.
+    /// others own fields of it, and not at all where it is known not to have drifted; what cannot be tried is judged as by
+    /// [`Drift::seen`]. Nothing is kept in the cluster.
     pub async fn drift(
         &self,
         objects: &[Object],
         manager: &FieldManager,
+        known: &Undrifted,
     ) -> Result<Vec<Option<Drift>>, Error> {
         stream::iter(objects)
-            .map(|object| self.drift_of(object, manager))
+            .map(|object| self.drift_of(object, manager, known))
             .buffered(limits::PARALLEL)
             .try_collect()
             .await
@@ -107,6 +131,7 @@ impl Cluster {
         &self,
         object: &Object,
         manager: &FieldManager,
+        known: &Undrifted,
     ) -> Result<Option<Drift>, Error> {
         let live = match self.get(object.reference()).await {
             Ok(Some(live)) => live,
@@ -114,15 +139,22 @@ impl Cluster {
             Err(Error::Forbidden { .. } | Error::NoSuchKind(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
+        if known.has(&live) {
+            return Ok(None);
+        }
         let wanted = as_scaled(object, &live, manager);
         let tried = self.tried(&wanted, Some(&live), manager, Conflicts::Force);
-        Ok(match tried.await {
+        let found = match tried.await {
             Ok(Tried { after, taken, .. }) => {
                 let changes = changes(Some(&live), &after);
                 Drift::of(Some(&live), Some(after), changes, taken)
             }
             Err(_) => Drift::seen(object, &live, manager),
-        })
+        };
+        if found.is_none() {
+            known.note(&live);
+        }
+        Ok(found)
     }
 }
 
@@ -583,10 +615,38 @@ mod tests {
         })
         .await;
         let map = object("v1 ConfigMap", &json!({ "data": { "a": "1" } }), &[]);
-        let found = cluster.drift(&[map], &helm()).await.unwrap().remove(0);
+        let known = Undrifted::default();
+        let found = cluster.drift(&[map], &helm(), &known).await;
+        let found = found.unwrap().remove(0);
         let asked = asked.lock().unwrap();
         let asked = asked.iter().map(|it| it.method.clone()).collect();
         (found, asked)
+    }
+
+    #[tokio::test]
+    async fn what_has_not_drifted_is_tried_again_only_once_it_is_stored_as_another_one() {
+        let map = |stored: &str| {
+            let map = object("v1 ConfigMap", &json!({ "data": { "a": "1" } }), &[]);
+            let mut map = map.into_value();
+            map["metadata"]["uid"] = json!("u");
+            map["metadata"]["resourceVersion"] = json!(stored);
+            map
+        };
+        let stored = std::sync::Arc::new(Mutex::new("1"));
+        let now = stored.clone();
+        let (cluster, asked) =
+            cluster(move |_| Answer::json(200, &map(*now.lock().unwrap()))).await;
+        let known = Undrifted::default();
+        let wanted = [object(
+            "v1 ConfigMap",
+            &json!({ "data": { "a": "1" } }),
+            &[],
+        )];
+        for (version, expected) in [("1", 2), ("1", 3), ("2", 5)] {
+            *stored.lock().unwrap() = version;
+            cluster.drift(&wanted, &helm(), &known).await.unwrap();
+            assert_eq!(asked.lock().unwrap().len(), expected, "{version}");
+        }
     }
 
     #[tokio::test]

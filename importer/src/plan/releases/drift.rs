@@ -132,7 +132,8 @@ impl Releasing<'_> {
             return Ok(Vec::new());
         };
         let applied = applied(sent, release);
-        let found = self.cluster.drift(&applied, &manager()).await?;
+        let known = &self.asked.renderings.undrifted;
+        let found = self.cluster.drift(&applied, &manager(), known).await?;
         let found = applied.iter().zip(found).filter_map(|(object, drift)| {
             Some(Drifted {
                 object: object.reference().clone(),
