@@ -225,6 +225,13 @@ fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
     let shown = import(&site, &archive, &[&force[..], &["--dry-run"]].concat()).success();
     let words = format!("! takes over {field} from mallory");
     assert!(shown.contains(&words), "{shown}");
+    let json = ["--force-conflicts", "--dry-run", "--output=json"];
+    let shown: Value = import(&site, &archive, &json).json();
+    let release = &shown["target"]["releases"][0];
+    assert_eq!(release["action"], "upgrade", "{release:#}");
+    let words = "has drifted: Deployment prod/web was changed by mallory (.spec.template.spec.containers[name=web].image)";
+    assert_eq!(release["found"], words);
+    assert_eq!(release["objects"][0]["takenOver"][0]["manager"], "mallory");
     import(&site, &archive, &force).success();
     assert_eq!(site.field("prod", "deployment/web", IMAGE), image);
     is_as_installed(&site, &archive);
