@@ -155,7 +155,7 @@ impl Judge for PullProblem {
 pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
     match (operator.condition, &operator.awaited) {
         (Condition::Ready | Condition::Unseen, _) => None,
-        (Condition::Gone | Condition::OtherVersion, _) => Some(AGAIN),
+        (Condition::Gone | Condition::OtherVersion | Condition::Changed, _) => Some(AGAIN),
         (Condition::NotReady, None) if operator.is_scaled_to_zero() => Some(SCALED),
         (Condition::NotReady, None) => Some(UNSETTLED),
         (Condition::NotReady, Some(awaited)) => match awaited {

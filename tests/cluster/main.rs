@@ -26,6 +26,7 @@ mod consent;
 mod definitions;
 mod delete;
 mod diff;
+mod drift;
 mod environments;
 mod faults;
 mod flags;

@@ -15,7 +15,7 @@
 //! | what leads back | [`Inverse`] |
 //! | what is taken away, and when | [`Removal`], [`Departure`] |
 //! | what has to stop meanwhile | [`stopped`], [`started`] |
-//! | whose number of pods counts | [`scaled`], [`is_scaled`] |
+//! | whose number of pods counts | [`scaled`] |
 
 mod applied;
 mod desired;
@@ -45,7 +45,7 @@ pub use owner::{
 pub use part::{Part, Parts};
 pub use plan::{DesiredState, Fate, Newer, Plan, Policy, Recreate, marked, plan};
 pub use removal::{Departure, Removal, Stays, without_marks};
-pub use scale::{is_scaled, scaled};
+pub use scale::scaled;
 pub use stage::{Stage, intercepts};
 pub use step::{Action, ObjectChange, Step, batches};
 pub use webhook::{asks_nobody, disarmed};

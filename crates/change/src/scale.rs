@@ -1,7 +1,6 @@
 //! Whose number of pods counts.
 
-use deployer::{Object, ObjectError};
-use serde_json::Value;
+use deployer::{Object, ObjectError, is_scaled};
 
 use crate::vocabulary as v;
 
@@ -16,15 +15,6 @@ pub fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, ObjectEr
         *replicas = live.as_value()["spec"]["replicas"].clone();
     }
     Object::new(value)
-}
-
-/// Whether another field manager than this one has set the number of pods.
-#[must_use]
-pub fn is_scaled(live: &Value, manager: &str) -> bool {
-    let entries = live["metadata"]["managedFields"].as_array();
-    let others = entries.into_iter().flatten();
-    let mut others = others.filter(|entry| entry["manager"] != manager);
-    others.any(|entry| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null())
 }
 
 #[cfg(test)]

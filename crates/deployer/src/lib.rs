@@ -10,6 +10,7 @@
 //! | what is there | [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
+//! | what did others change | [`Cluster::drift`], [`Drift`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`], [`Cluster::clear_behind`] |
 //! | has it come, has it gone | [`Cluster::wait_nodes`], [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_stopped`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
@@ -58,5 +59,6 @@ pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use words::{Reword, Words};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::{FieldChange, changes};
+pub use write::drift::{Drift, Undrifted, is_scaled};
 pub use write::gone::{Hold, Leaving, Lingering};
 pub use write::remove::{Deleted, Propagation, Scope};

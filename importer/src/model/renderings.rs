@@ -1,9 +1,10 @@
 //! What charts come to, kept for as long as one thing is asked for: it is decided more than once, under the Lease again,
-//! and the same inputs need no other run of Helm.
+//! and the same inputs need no other run of Helm, nor the same objects another trial.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use deployer::Undrifted;
 use manifests::RenderedObject;
 use schemas::Digest;
 use serde_json::Value;
@@ -44,19 +45,22 @@ pub(crate) fn named_object(object: &Value) -> String {
     format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
-/// Renderings, each by the digest of what went in.
+/// Renderings, each by the digest of what went in, and the objects of former ones that are as they were applied.
 #[derive(Debug, Default)]
-pub(crate) struct Renderings(Mutex<BTreeMap<Digest, Arc<Rendered>>>);
+pub(crate) struct Renderings {
+    rendered: Mutex<BTreeMap<Digest, Arc<Rendered>>>,
+    pub(crate) undrifted: Undrifted,
+}
 
 impl Renderings {
     pub(crate) fn get(&self, inputs: &Digest) -> Option<Arc<Rendered>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(inputs).cloned()
     }
 
     pub(crate) fn keep(&self, inputs: Digest, rendered: Rendered) -> Arc<Rendered> {
         let rendered = Arc::new(rendered);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(inputs, Arc::clone(&rendered));
         rendered
     }

@@ -1,6 +1,7 @@
-//! How what is carried as it is stands: the workloads of it, by what the site has recorded.
+//! How what is carried as it is stands: the workloads of it, by what the site has recorded, and for charts all objects, by
+//! what Helm has stored of them if that is what the site has recorded. Nothing is tried, since who looks may not write.
 
-use deployer::{Cluster, Object, ObjectRef, Settled, settled};
+use deployer::{Cluster, Drift, Object, ObjectRef, Settled, settled};
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
 use crate::model::error::Error;
@@ -8,7 +9,7 @@ use crate::model::inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::release::RecordedRelease;
 use crate::model::sight::{Hidden, Sight};
-use crate::plan::releases::{is_hook, sent};
+use crate::plan::releases::{Drifted, applied, manager, sent};
 use crate::plan::standing::StandingRelease;
 use crate::status::{Condition, OperatorStatus};
 
@@ -76,19 +77,18 @@ impl Carrying<'_> {
             })
         });
         let mut workloads: Vec<Workload> = workloads.collect();
+        let all: Vec<&ObjectRef> = workloads.iter().map(|it| &it.object).collect();
+        let mut live = cluster.get_all(&all).await?;
         let mut changed = Vec::new();
         for release in &self.deployed.releases {
             let strategy = strategy(self.spec, release.name.as_str());
-            let (found, running) = judged_release(cluster, release, strategy).await?;
-            changed.extend(found);
-            workloads.extend(
-                running
-                    .into_iter()
-                    .map(|object| Workload { object, strategy }),
-            );
+            let judged = judged_release(cluster, release, strategy).await?;
+            changed.extend(judged.found);
+            for (object, found) in judged.running {
+                workloads.push(Workload { object, strategy });
+                live.push(found);
+            }
         }
-        let all: Vec<&ObjectRef> = workloads.iter().map(|it| &it.object).collect();
-        let live = cluster.get_all(&all).await?;
         Ok(summed(changed, &workloads, &live))
     }
 }
@@ -126,16 +126,26 @@ fn strategy(spec: &SolutionSpec, name: &str) -> Strategy {
         .map_or_else(Strategy::default, |it| it.1)
 }
 
-/// Whether a release is what was brought, and the workloads that it has now.
+/// How a release stands.
+#[derive(Default)]
+struct JudgedRelease {
+    /// The first thing by which it is not what was brought.
+    found: Option<Found>,
+    /// The workloads that it has now.
+    running: Vec<(ObjectRef, Option<Object>)>,
+}
+
+/// Whether a release is what was brought, and how its workloads are.
 async fn judged_release(
     cluster: &Cluster,
     release: &RecordedRelease,
     strategy: Strategy,
-) -> Result<(Option<Found>, Vec<ObjectRef>), Error> {
+) -> Result<JudgedRelease, Error> {
+    let mut judged = JudgedRelease::default();
     let standing = StandingRelease::read(cluster, &release.namespace, &release.name).await?;
     let Some(standing) = standing else {
-        let found = (Condition::Gone, format!("{release} is gone"));
-        return Ok((Some(found), Vec::new()));
+        judged.found = Some((Condition::Gone, format!("{release} is gone")));
+        return Ok(judged);
     };
     let known = &release.revisions;
     let content = if known.is_empty() || standing.is_known(known) {
@@ -143,11 +153,45 @@ async fn judged_release(
     } else {
         Content::Other
     };
-    let found = other_revision(release, strategy, standing.revision(), content);
-    let objects = sent(cluster, &standing.newest, release).await?;
-    let runs = |it: &&Object| !is_hook(it) && RUNNING.contains(&it.gvk().kind.as_str());
-    let running = objects.iter().filter(runs);
-    Ok((found, running.map(|it| it.reference().clone()).collect()))
+    judged.found = other_revision(release, strategy, standing.revision(), content);
+    // What is installed once is the site's own from then on, to change as well.
+    let is_kept =
+        strategy == Strategy::Managed && standing.is_known(known) && judged.found.is_none();
+    let runs = |it: &Object| RUNNING.contains(&it.gvk().kind.as_str());
+    let mut looked = applied(&sent(cluster, &standing.newest, release).await?, release);
+    looked.retain(|it| is_kept || runs(it));
+    let references: Vec<&ObjectRef> = looked.iter().map(Object::reference).collect();
+    let live = cluster.get_each(&references).await?;
+    for (object, live) in looked.iter().zip(live) {
+        let live = match live {
+            // Nobody can say what is there of it.
+            Err(deployer::Error::NoSuchKind(_)) => continue,
+            live => live?,
+        };
+        if is_kept && judged.found.is_none() {
+            judged.found = drifted(object, live.as_ref());
+        }
+        if runs(object) {
+            judged.running.push((object.reference().clone(), live));
+        }
+    }
+    Ok(judged)
+}
+
+/// That others have removed or changed an object since it was applied.
+fn drifted(applied: &Object, live: Option<&Object>) -> Option<Found> {
+    let drift = match live {
+        None => Drift::gone(),
+        Some(live) => Drift::seen(applied, live, &manager())?,
+    };
+    let object = applied.reference().clone();
+    let drifted = Drifted { object, drift };
+    let condition = if drifted.is_gone() {
+        Condition::Gone
+    } else {
+        Condition::Changed
+    };
+    Some((condition, drifted.to_string()))
 }
 
 /// What a revision holds, beside what was recorded of it.
@@ -201,6 +245,21 @@ mod tests {
                 "{recorded_at:?} {strategy:?} {revision}"
             );
         }
+    }
+
+    #[test]
+    fn an_object_that_others_changed_is_not_called_as_it_was_installed() {
+        let map = |value: &str| {
+            let metadata = json!({ "name": "web", "namespace": "prod" });
+            let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": { "a": value } });
+            Object::new(map).unwrap()
+        };
+        let found = |live: Option<&Object>| drifted(&map("1"), live);
+        assert_eq!(found(Some(&map("1"))), None);
+        let changed = "ConfigMap prod/web was changed (.data.a)".to_owned();
+        assert_eq!(found(Some(&map("2"))), Some((Condition::Changed, changed)));
+        let gone = "ConfigMap prod/web is gone".to_owned();
+        assert_eq!(found(None), Some((Condition::Gone, gone)));
     }
 
     #[test]

@@ -90,6 +90,8 @@ pub enum Condition {
     NotReady,
     /// The Deployment, or a release of a chart, is of another version.
     OtherVersion,
+    /// An object of a chart is not as it was installed.
+    Changed,
     /// There is no Deployment.
     Gone,
     /// This user may not look.

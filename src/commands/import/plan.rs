@@ -194,6 +194,7 @@ fn release(release: &PlannedChart) {
     let (stamped, others): (Vec<_>, Vec<_>) = release.objects.iter().partition(|it| is_stamped(it));
     for object in others {
         line_of(object, CHART_FIELDS);
+        warnings(object);
     }
     if !stamped.is_empty() {
         let count = render::count(stamped.len(), "object");

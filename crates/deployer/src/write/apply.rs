@@ -100,6 +100,15 @@ pub struct Difference {
     pub taken: Vec<FieldConflict>,
 }
 
+/// What the server said to an object that was tried.
+pub(super) struct Tried {
+    pub(super) applied: Applied,
+    /// What would be there.
+    pub(super) after: Object,
+    /// The fields that would be taken over from other managers.
+    pub(super) taken: Vec<FieldConflict>,
+}
+
 /// Whether the server keeps the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
@@ -167,9 +176,39 @@ impl Cluster {
         manager: &FieldManager,
         conflicts: Conflicts,
     ) -> Result<Difference, Error> {
+        match self
+            .tried(object, before.as_ref(), manager, conflicts)
+            .await
+        {
+            Ok(Tried {
+                applied,
+                after,
+                taken,
+            }) => Ok(Difference {
+                applied,
+                changes: changes(before.as_ref(), &after),
+                before,
+                after,
+                taken,
+            }),
+            Err(Error::Invalid { message, .. }) if message.contains(NO_DRY_RUN) => {
+                Ok(estimate(before, object))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the server says to applying an object that is as it was seen `before`, and keeps nothing of.
+    pub(super) async fn tried(
+        &self,
+        object: &Object,
+        before: Option<&Object>,
+        manager: &FieldManager,
+        conflicts: Conflicts,
+    ) -> Result<Tried, Error> {
         let body = object.as_value();
         let run = async |conflicts| {
-            self.patch(object, body, before.as_ref(), manager, conflicts, Run::Dry)
+            self.patch(object, body, before, manager, conflicts, Run::Dry)
                 .await
         };
         let mut tried = run(Conflicts::Refuse).await;
@@ -188,19 +227,12 @@ impl Cluster {
             }
             tried = run(Conflicts::Force).await;
         }
-        match tried {
-            Ok((applied, after)) => Ok(Difference {
-                applied,
-                changes: changes(before.as_ref(), &after),
-                before,
-                after,
-                taken,
-            }),
-            Err(Error::Invalid { message, .. }) if message.contains(NO_DRY_RUN) => {
-                Ok(estimate(before, object))
-            }
-            Err(error) => Err(error),
-        }
+        let (applied, after) = tried?;
+        Ok(Tried {
+            applied,
+            after,
+            taken,
+        })
     }
 
     /// Tries a whole list, in its order: what the server would say to each object, its admission rules and webhooks

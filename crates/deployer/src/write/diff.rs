@@ -34,7 +34,7 @@ impl fmt::Display for FieldChange {
 }
 
 /// Metadata that the server keeps for itself and that changes with every write, and the status, which nobody applies.
-const IGNORED: [&str; 6] = [
+pub(super) const IGNORED: [&str; 6] = [
     ".metadata.managedFields",
     ".metadata.resourceVersion",
     ".metadata.generation",
@@ -47,10 +47,10 @@ const IGNORED: [&str; 6] = [
 const MASKED: [&str; 2] = [".data", ".stringData"];
 
 /// A pair of values to compare, and where they are.
-struct Pair<'a> {
-    path: String,
-    before: Option<&'a Value>,
-    after: Option<&'a Value>,
+pub(super) struct Pair<'a> {
+    pub(super) path: String,
+    pub(super) before: Option<&'a Value>,
+    pub(super) after: Option<&'a Value>,
 }
 
 /// The changes from one state to another, at most [`limits::MAX_CHANGES`], in the order of the fields.
@@ -132,7 +132,7 @@ fn items<'a>(path: &str, before: &'a [Value], after: &'a [Value]) -> Vec<Pair<'a
 }
 
 /// The names of a list's items, when every one has a name of its own: then order means nothing to a reader.
-fn names(items: &[Value]) -> Option<Vec<&str>> {
+pub(super) fn names(items: &[Value]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items
         .iter()
         .map(|item| item["name"].as_str())
@@ -141,7 +141,7 @@ fn names(items: &[Value]) -> Option<Vec<&str>> {
     (distinct.len() == names.len()).then_some(names)
 }
 
-fn field(key: &str) -> String {
+pub(super) fn field(key: &str) -> String {
     if key.contains(['.', '/', '[']) {
         format!("[{key}]")
     } else {
@@ -149,7 +149,7 @@ fn field(key: &str) -> String {
     }
 }
 
-fn change(pair: &Pair<'_>, secret: bool) -> FieldChange {
+pub(super) fn change(pair: &Pair<'_>, secret: bool) -> FieldChange {
     let masked = secret && MASKED.iter().any(|start| pair.path.starts_with(start));
     let show = |value: &Value| {
         if masked {

@@ -1,6 +1,6 @@
 //! What is in the way of a release before Helm is run.
 
-use deployer::{Conflicts, FieldManager, Object, ObjectRef, Trial};
+use deployer::{Conflicts, Object, ObjectRef, Trial};
 use schemas::Namespace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use super::hooks::{self, may_run};
 use super::planned::by_identity;
 use super::rendering::served_by;
 use super::sent::{is_hook, is_test};
-use super::{MANAGER, PlannedRelease, Releasing};
+use super::{PlannedRelease, Releasing, manager};
 use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
@@ -76,7 +76,7 @@ impl Releasing<'_> {
         planned: &PlannedRelease,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let manager = FieldManager::new(MANAGER).expect("the constant is a field manager's name");
+        let manager = manager();
         let applied = planned.objects.iter().filter(|it| !is_hook(it));
         let applied: Vec<Object> = applied.cloned().collect();
         let conflicts = self.asked.request.allowed.conflicts;
@@ -185,7 +185,9 @@ impl Releasing<'_> {
         let known = by_identity(&planned.before);
         let revision = planned.coming();
         let is_asked = |it: &&Object| {
-            let is_new = !known.contains_key(&it.reference().identity());
+            // Somebody may have made one anew that was gone, or have taken Helm's marks away.
+            let is_new = !known.contains_key(&it.reference().identity())
+                || planned.drifted(it.reference()).is_some();
             if is_hook(it) {
                 may_run(it, revision)
             } else {

@@ -1,10 +1,11 @@
 //! The releases of charts that a deployment has: what Helm is to do about each, and what it would send. Nothing is run but a
 //! rendering.
 //!
-//! Whether anything is to be done is judged by what goes in, never by a rendering: charts make passwords and certificates
-//! anew each time.
+//! Whether anything is to be done is judged by what goes in and by what others have done to the objects since, never by a
+//! rendering: charts make passwords and certificates anew each time.
 
 mod checks;
+mod drift;
 mod hooks;
 mod planned;
 mod rendering;
@@ -12,6 +13,7 @@ mod sent;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use deployer::{Cluster, Object};
 use helm::Helm;
@@ -21,6 +23,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 
+pub(crate) use self::drift::{Drifted, applied, manager};
 pub(crate) use self::hooks::{holds, is_test};
 pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
@@ -229,6 +232,16 @@ impl Releasing<'_> {
         all.cloned().collect()
     }
 
+    /// The values of a chart as Helm gets them, in YAML.
+    fn values(&self, chart: &CarriedChart) -> Result<String, Error> {
+        let expansion = Expansion {
+            images: addresses(&self.asked.record)?,
+            ..Expansion::default()
+        };
+        let values = expansion.expand_values(chart.values.clone())?;
+        Ok(yaml::to_string(&values))
+    }
+
     /// What finishes the objects of a release, as far as that is known before it is rendered.
     fn finish(&self, release: &ChartRelease) -> FinishInputs {
         FinishInputs {
@@ -273,11 +286,7 @@ impl Releasing<'_> {
         let release = &chart.release;
         let namespace = namespace_of(release, &self.place.namespace);
         self.check_namespace(namespace, obstacles);
-        let expansion = Expansion {
-            images: addresses(&self.asked.record)?,
-            ..Expansion::default()
-        };
-        let values = yaml::to_string(&expansion.expand_values(chart.values.clone())?);
+        let values = self.values(chart)?;
         let finish = self.finish(release);
         let mut recorded = RecordedRelease {
             name: release.name.clone(),
@@ -307,6 +316,15 @@ impl Releasing<'_> {
                 return Ok(None);
             }
         };
+        let before = match &standing {
+            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
+            None => Vec::new(),
+        };
+        let drift = match step {
+            Step::Keep => self.drift(known, standing.as_ref(), &before).await?,
+            _ => Vec::new(),
+        };
+        let step = step.mending(&drift);
         let revision = standing.as_ref().map(StandingRelease::revision);
         match step {
             Step::Keep => recorded.revision = revision,
@@ -314,23 +332,17 @@ impl Releasing<'_> {
             Step::Change(_) => {}
         }
         let once = known.and_then(|it| it.revision);
-        let before = match &standing {
-            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
-            None => Vec::new(),
-        };
         let back = standing.and_then(|it| it.deployed(&recorded.revisions));
         Ok(Some(PlannedRelease {
             recorded,
-            timeout: release
-                .timeout
-                .as_ref()
-                .map_or(limits::RELEASE_WAIT, schemas::Timeout::duration),
+            timeout: timeout(release),
             values,
             step,
             objects: before.clone(),
             random: Vec::new(),
             lookups: Lookups::new(),
             replaced: Vec::new(),
+            drift,
             before,
             finish,
             revision,
@@ -339,6 +351,12 @@ impl Releasing<'_> {
             offered: release.version.clone(),
         }))
     }
+}
+
+/// How long Helm waits for each step of a release.
+fn timeout(release: &ChartRelease) -> Duration {
+    let timeout = release.timeout.as_ref();
+    timeout.map_or(limits::RELEASE_WAIT, schemas::Timeout::duration)
 }
 
 /// The digest of all that decides what Helm makes of a chart.

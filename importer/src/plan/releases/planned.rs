@@ -4,15 +4,18 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use deployer::{Object, ObjectIdentity};
+use change::named;
+use deployer::{Object, ObjectIdentity, ObjectRef};
 use schemas::{ChartVersion, Namespace};
 use serde_json::{Map, Value};
 
+use super::drift::Drifted;
 use super::hooks::{self, Replaced};
 use super::sent::{is_hook, is_kept, is_test};
 use super::step::{Mend, Step};
 use crate::gate::{Looked, Lookups};
 use crate::model::release::RecordedRelease;
+use crate::model::renderings::named_object;
 use crate::plan::diff;
 use crate::plan::finish::FinishInputs;
 use crate::plan::hidden::Hidden;
@@ -35,6 +38,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) lookups: Lookups,
     /// What Helm deletes before it makes the release's hooks.
     pub(crate) replaced: Vec<Replaced>,
+    /// What others have done to those that it has now, where that is all there is to do.
+    pub(crate) drift: Vec<Drifted>,
     /// Those that it has now, as they were sent.
     pub(crate) before: Vec<Object>,
     pub(crate) finish: FinishInputs,
@@ -118,6 +123,10 @@ impl PlannedRelease {
             (_, Some(known)) if known != revision => Some(format!(
                 "revision {revision} is not from here; revision {known} was"
             )),
+            _ if !self.drift.is_empty() => {
+                let drift = self.drift.iter().map(Drifted::to_string).collect();
+                Some(format!("has drifted: {}", named(drift)))
+            }
             _ => None,
         }
     }
@@ -140,6 +149,21 @@ impl PlannedRelease {
         lines
     }
 
+    /// What others have done to this object.
+    pub(super) fn drifted(&self, object: &ObjectRef) -> Option<&Drifted> {
+        let mut drift = self.drift.iter();
+        drift.find(|it| it.object.is_same_object(object))
+    }
+
+    /// The object as it was sent, where others have only done something to its release and a rendering makes another one
+    /// of it each time: a password is not to change because a Service has gone.
+    pub(super) fn as_sent(&self, object: &Object) -> Option<&Object> {
+        let is_random = self.random.contains(&named_object(object.as_value()));
+        let mut before = self.before.iter();
+        let before = before.find(|it| it.reference().is_same_object(object.reference()));
+        before.filter(|_| is_random && !self.drift.is_empty())
+    }
+
     /// What is deleted before this hook is made.
     fn replaced(&self, hook: &Object) -> Option<&Object> {
         let mut all = self.replaced.iter().map(|it| &it.live);
@@ -152,6 +176,10 @@ impl PlannedRelease {
         let (known, new) = (by_identity(&before), by_identity(&objects));
         let mut all = Vec::new();
         for object in objects.iter().filter(|it| !is_test(it)) {
+            if let Some(drifted) = self.drifted(object.reference()) {
+                all.push(drifted.planned(object, hidden));
+                continue;
+            }
             let before = known.get(&object.reference().identity()).copied();
             let replaced = self.replaced(object);
             let diff = diff::unified(before.or(replaced), Some(object), hidden);
@@ -167,7 +195,8 @@ impl PlannedRelease {
                 ..planned_object(object, action, diff)
             });
         }
-        let goes = |it: &&Object| !is_kept(it) && !is_hook(it);
+        let is_gone = |it: &Object| self.drifted(it.reference()).is_some_and(Drifted::is_gone);
+        let goes = |it: &&Object| !is_kept(it) && !is_hook(it) && !is_gone(it);
         for object in before.iter().filter(goes) {
             if !new.contains_key(&object.reference().identity()) {
                 let diff = diff::unified(Some(object), None, hidden);
@@ -215,9 +244,88 @@ fn planned_object(object: &Object, action: &str, diff: String) -> PlannedObject 
 
 #[cfg(test)]
 mod tests {
+    use deployer::Drift;
     use serde_json::json;
 
     use super::*;
+    use crate::model::record::tests::record;
+    use crate::model::release::tests::recorded;
+
+    fn object(kind: &str, password: &str) -> Object {
+        let metadata = json!({ "name": "web", "namespace": "prod" });
+        let object = json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata, "data": { "p": password } });
+        Object::new(object).unwrap()
+    }
+
+    /// A release in which others have done this, and whose Secret is another one with each rendering.
+    fn planned(drift: Vec<Drifted>) -> PlannedRelease {
+        let recorded = recorded("web", Some(3));
+        PlannedRelease {
+            timeout: Duration::ZERO,
+            values: String::new(),
+            step: Step::Keep.mending(&drift),
+            objects: vec![object("Service", "new"), object("ConfigMap", "new")],
+            random: vec!["Secret web".to_owned()],
+            lookups: Lookups::new(),
+            replaced: Vec::new(),
+            drift,
+            before: ["Service", "ConfigMap", "Secret"]
+                .map(|kind| object(kind, "old"))
+                .into(),
+            finish: FinishInputs {
+                record: record("1.0.0"),
+                logins: BTreeMap::new(),
+                release: recorded.name.clone(),
+                namespace: recorded.namespace.clone(),
+                wide: std::collections::BTreeSet::new(),
+                replicas: BTreeMap::new(),
+            },
+            revision: Some(3),
+            back: Some(3),
+            known: Some(3),
+            offered: recorded.version.clone(),
+            recorded,
+        }
+    }
+
+    fn gone(kind: &str) -> Drifted {
+        Drifted {
+            object: object(kind, "").reference().clone(),
+            drift: Drift::gone(),
+        }
+    }
+
+    #[test]
+    fn what_has_drifted_is_shown_as_it_is_and_not_as_it_was_sent() {
+        let shown = |drift: Vec<Drifted>| {
+            let planned = planned(drift).planned(&Hidden::default());
+            let objects = planned.objects.iter();
+            let objects = objects.map(|it| format!("{} {}", it.action, it.object));
+            (planned.action, planned.found, objects.collect::<Vec<_>>())
+        };
+        let (action, found, objects) = shown(vec![gone("Service"), gone("Secret")]);
+        assert_eq!(action, "upgrade");
+        let words = "has drifted: Service prod/web is gone, Secret prod/web is gone";
+        assert_eq!(found.as_deref(), Some(words));
+        // What is gone and has none in its place needs no removal.
+        let expected = ["create Service prod/web", "change ConfigMap prod/web"];
+        assert_eq!(objects, expected);
+        let (action, found, objects) = shown(Vec::new());
+        assert_eq!((action.as_str(), found), ("keep", None));
+        assert_eq!(objects, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_random_is_sent_as_it_was_only_to_mend_what_others_did() {
+        let sent = |planned: &PlannedRelease, kind: &str| {
+            let sent = planned.as_sent(&object(kind, "new"));
+            sent.map(|it| it.as_value()["data"]["p"].clone())
+        };
+        let mended = planned(vec![gone("Service")]);
+        assert_eq!(sent(&mended, "Secret"), Some(json!("old")));
+        assert_eq!(sent(&mended, "ConfigMap"), None);
+        assert_eq!(sent(&planned(Vec::new()), "Secret"), None);
+    }
 
     #[test]
     fn labels_and_annotations_that_say_nothing_are_no_change() {

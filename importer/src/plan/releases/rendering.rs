@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use change::{is_scaled, named};
-use deployer::{Cluster, Gvk, Object, ObjectRef};
+use change::named;
+use deployer::{Cluster, Gvk, Object, ObjectRef, is_scaled};
 use helm::{Access, Helm, HelmError};
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
@@ -86,7 +86,14 @@ impl Releasing<'_> {
         let mut missing = BTreeSet::new();
         let mut finished = Vec::new();
         for object in objects {
-            finished.push(Object::new(finish.finish(object, &mut missing)?)?);
+            let mut object = Object::new(finish.finish(object, &mut missing)?)?;
+            if let Some(sent) = planned.as_sent(&object) {
+                let sent = sent.as_value().clone();
+                object = Object::new(finish.finish(sent, &mut missing)?)?;
+                let name = named_object(object.as_value());
+                planned.random.retain(|it| *it != name);
+            }
+            finished.push(object);
         }
         planned.objects = finished;
         if !missing.is_empty() {

@@ -4,6 +4,7 @@ use change::Adopt;
 use helm::ReleaseStatus;
 use schemas::Strategy;
 
+use super::drift::Drifted;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::RecordedRelease;
 use crate::plan::standing::Stands;
@@ -11,7 +12,7 @@ use crate::plan::standing::Stands;
 /// What is to be done about a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing: what went in is what would go in.
+    /// Nothing: what went in is what would go in, and its objects are as they were sent.
     Keep,
     /// Nothing: it was installed once, and is left alone.
     Leave,
@@ -31,6 +32,14 @@ pub(crate) enum Mend {
 }
 
 impl Step {
+    /// The same where others have done this to its objects: what was to stay is upgraded to what it was.
+    pub(super) fn mending(self, drift: &[Drifted]) -> Self {
+        match self {
+            Self::Keep if !drift.is_empty() => Self::Change(Mend::Nothing),
+            step => step,
+        }
+    }
+
     /// The revision that a release has then, whose newest one is this.
     pub(crate) fn revision(self, newest: Option<u32>) -> u32 {
         let newest = newest.unwrap_or(0);
@@ -88,6 +97,7 @@ pub(crate) fn step(
 
 #[cfg(test)]
 mod tests {
+    use deployer::{Drift, ObjectRef};
     use schemas::Digest;
 
     use super::*;
@@ -141,6 +151,23 @@ mod tests {
         ] {
             let found = managed(known, standing);
             assert_eq!(found, expected, "{known:?} {standing:?}");
+        }
+    }
+
+    #[test]
+    fn what_others_have_done_is_mended_where_nothing_else_is_to_be_done() {
+        let drift = [Drifted {
+            object: ObjectRef::namespaced("v1", "Service", "prod", "web"),
+            drift: Drift::gone(),
+        }];
+        let (mend, back) = (Mend::Nothing, Mend::RollBack(1));
+        for (step, expected) in [
+            (Step::Keep, Step::Change(mend)),
+            (Step::Leave, Step::Leave),
+            (Step::Change(back), Step::Change(back)),
+        ] {
+            assert_eq!(step.mending(&drift), expected);
+            assert_eq!(step.mending(&[]), step);
         }
     }
 

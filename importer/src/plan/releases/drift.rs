@@ -1,0 +1,243 @@
+//! What others have done to the objects of a release since Helm applied them. What Helm applied is what it has stored,
+//! believed by the digest that we recorded; no rendering tells it, since charts make some things anew each time.
+
+use std::fmt;
+
+use change::RELEASE;
+use deployer::{Drift, FieldManager, Object, ObjectRef};
+use serde_json::{Value, json};
+
+use super::sent::is_hook;
+use super::{MANAGER, Releasing};
+use crate::model::error::Error;
+use crate::model::release::RecordedRelease;
+use crate::plan::diff;
+use crate::plan::diff::live_digest;
+use crate::plan::hidden::Hidden;
+use crate::plan::standing::StandingRelease;
+use crate::plan::summary::{PlannedField, PlannedObject};
+
+/// How Helm marks what it applies.
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
+/// Fields that are named of an object.
+const NAMED: usize = 2;
+
+/// An object of a release that others have changed or removed.
+#[derive(Clone, Debug)]
+pub(crate) struct Drifted {
+    pub(crate) object: ObjectRef,
+    pub(crate) drift: Drift,
+}
+
+impl Drifted {
+    pub(crate) fn is_gone(&self) -> bool {
+        self.drift.before.is_none()
+    }
+
+    /// What becomes of it when it is set back.
+    pub(super) fn planned(&self, object: &Object, hidden: &Hidden) -> PlannedObject {
+        let Drift {
+            before,
+            after,
+            changes,
+            taken,
+        } = &self.drift;
+        let action = if before.is_some() { "change" } else { "create" };
+        let after = after.as_ref().or(before.is_none().then_some(object));
+        PlannedObject {
+            object: self.object.to_string(),
+            action: action.to_owned(),
+            changes: changes.iter().map(|it| it.path.clone()).collect(),
+            taken_over: taken.iter().cloned().map(PlannedField::from).collect(),
+            diff: after.map_or_else(String::new, |after| {
+                diff::unified(before.as_ref(), Some(after), hidden)
+            }),
+            live: before.as_ref().map(|it| live_digest(it, hidden)),
+            ..PlannedObject::default()
+        }
+    }
+}
+
+/// What happened to it, and by whom.
+impl fmt::Display for Drifted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { object, drift } = self;
+        if self.is_gone() {
+            return write!(f, "{object} is gone");
+        }
+        write!(f, "{object} was changed")?;
+        if let Some(by) = drift.taken.first() {
+            write!(f, " by {}", by.manager)?;
+        }
+        let paths = drift.changes.iter().map(|it| it.path.as_str());
+        let paths: Vec<&str> = paths.take(NAMED).collect();
+        let more = drift.changes.len() - paths.len();
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        write!(f, " ({}{more})", paths.join(", "))
+    }
+}
+
+/// The field manager by which Helm applies.
+pub(crate) fn manager() -> FieldManager {
+    FieldManager::new(MANAGER).expect("the constant is a field manager's name")
+}
+
+/// Those of a release's objects that stay as they are applied, as Helm has applied them: with its marks. What hooks and
+/// tests make goes by itself, and so may what runs once.
+pub(crate) fn applied(objects: &[Object], release: &RecordedRelease) -> Vec<Object> {
+    let stays = objects.iter().filter(|it| !is_hook(it) && !runs_once(it));
+    stays.map(|it| marked(it, release)).collect()
+}
+
+/// Whether an object is done at some time: a Job, or a pod that is not started again.
+fn runs_once(object: &Object) -> bool {
+    let restarts = &object.as_value()["spec"]["restartPolicy"];
+    match (object.gvk().group.as_str(), object.gvk().kind.as_str()) {
+        ("batch", "Job") => true,
+        ("", "Pod") => restarts == "Never" || restarts == "OnFailure",
+        _ => false,
+    }
+}
+
+fn marked(object: &Object, release: &RecordedRelease) -> Object {
+    let mut value = object.as_value().clone();
+    let mut mark = |field: &str, name: &str, text: &str| {
+        let marks = &mut value["metadata"][field];
+        if !marks.is_object() {
+            *marks = Value::Object(serde_json::Map::new());
+        }
+        marks[name] = json!(text);
+    };
+    mark("labels", MANAGED_BY.0, MANAGED_BY.1);
+    mark("annotations", RELEASE.0, release.name.as_str());
+    mark("annotations", RELEASE.1, release.namespace.as_str());
+    Object::new(value).unwrap_or_else(|_| object.clone())
+}
+
+impl Releasing<'_> {
+    /// What others have done to the objects of a release, as long as it is as it was recorded: what was accepted as it
+    /// stands is nobody's word but its own.
+    pub(super) async fn drift(
+        &self,
+        known: Option<&RecordedRelease>,
+        standing: Option<&StandingRelease>,
+        sent: &[Object],
+    ) -> Result<Vec<Drifted>, Error> {
+        let recorded = known.zip(standing);
+        let recorded = recorded.filter(|(known, standing)| standing.is_known(&known.revisions));
+        let Some((release, _)) = recorded else {
+            return Ok(Vec::new());
+        };
+        let applied = applied(sent, release);
+        let known = &self.asked.renderings.undrifted;
+        let found = self.cluster.drift(&applied, &manager(), known).await?;
+        let found = applied.iter().zip(found).filter_map(|(object, drift)| {
+            Some(Drifted {
+                object: object.reference().clone(),
+                drift: drift?,
+            })
+        });
+        Ok(found.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::{FieldChange, FieldConflict};
+
+    use super::*;
+    use crate::model::release::tests::recorded;
+
+    fn object(api_version: &str, kind: &str, more: &Value) -> Object {
+        let mut object = json!({
+            "apiVersion": api_version, "kind": kind,
+            "metadata": { "name": "web", "namespace": "prod" },
+        });
+        for (key, value) in more.as_object().unwrap() {
+            object[key] = value.clone();
+        }
+        Object::new(object).unwrap()
+    }
+
+    #[test]
+    fn what_goes_by_itself_has_not_drifted() {
+        let pod =
+            |policy: &str| object("v1", "Pod", &json!({ "spec": { "restartPolicy": policy } }));
+        let annotated = |annotations: Value| {
+            let metadata =
+                json!({ "name": "web", "namespace": "prod", "annotations": annotations });
+            object("v1", "ConfigMap", &json!({ "metadata": metadata }))
+        };
+        for (object, counts) in [
+            (object("v1", "Service", &json!({})), true),
+            (object("batch/v1", "CronJob", &json!({})), true),
+            (object("batch/v1", "Job", &json!({})), false),
+            (pod("Always"), true),
+            (pod("Never"), false),
+            (annotated(json!({ "helm.sh/hook": "test" })), false),
+            (annotated(json!({ "helm.sh/hook": "pre-upgrade" })), false),
+            (
+                annotated(json!({ "helm.sh/resource-policy": "keep" })),
+                true,
+            ),
+        ] {
+            let found = applied(std::slice::from_ref(&object), &recorded("web", Some(1)));
+            assert_eq!(!found.is_empty(), counts, "{:?}", object.as_value());
+        }
+    }
+
+    #[test]
+    fn an_object_is_as_helm_marks_it() {
+        let metadata = json!({ "name": "web", "namespace": "prod", "labels": { "a": "b" }, "annotations": null });
+        let map = object("v1", "ConfigMap", &json!({ "metadata": metadata }));
+        let found = applied(&[map], &recorded("shop", Some(1))).remove(0);
+        let expected = json!({
+            "name": "web", "namespace": "prod",
+            "labels": { "a": "b", "app.kubernetes.io/managed-by": "Helm" },
+            "annotations": {
+                "meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "prod",
+            },
+        });
+        assert_eq!(found.as_value()["metadata"], expected);
+    }
+
+    #[test]
+    fn what_happened_is_said_with_the_first_fields_and_who_set_them() {
+        let drifted = |drift: Drift| Drifted {
+            object: ObjectRef::namespaced("v1", "Service", "prod", "web"),
+            drift,
+        };
+        let gone = drifted(Drift::gone());
+        assert_eq!(gone.to_string(), "Service prod/web is gone");
+        let live = object("v1", "Service", &json!({}));
+        let changed = |paths: &[&str], by: Option<&str>| {
+            let change = |path: &&str| FieldChange {
+                path: (*path).to_owned(),
+                before: None,
+                after: None,
+            };
+            let conflict = |manager: &str| FieldConflict {
+                field: ".spec".to_owned(),
+                manager: manager.to_owned(),
+            };
+            let drift = Drift {
+                before: Some(live.clone()),
+                changes: paths.iter().map(change).collect(),
+                taken: by.into_iter().map(conflict).collect(),
+                ..Drift::gone()
+            };
+            drifted(drift).to_string()
+        };
+        assert_eq!(
+            changed(&[".spec.a"], Some("kubectl")),
+            "Service prod/web was changed by kubectl (.spec.a)"
+        );
+        assert_eq!(
+            changed(&[".a", ".b", ".c"], None),
+            "Service prod/web was changed (.a, .b and 1 more)"
+        );
+    }
+}

@@ -1,0 +1,374 @@
+//! What others do to the objects of a chart after it was installed: told with who did it, and set back by the same version
+//! once more, which then has nothing to do.
+
+use serde_json::{Value, json};
+
+use crate::charts::{SERVER, history, import, packed, site, solution};
+use crate::common::Answer;
+use crate::site::{Site, eventually, variable};
+
+/// A chart with what charts have, among it what is made at random, what is done at some time, and what is to stay.
+const TEMPLATES: [(&str, &str); 7] = [
+    (
+        "web.yaml",
+        "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, annotations: null}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: SERVER
+          env: [{name: EMPTY, value: ''}]
+          ports: [{containerPort: 8080}]
+          resources: {requests: {cpu: 0.001, memory: 1000Ki}, limits: {}}
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+",
+    ),
+    (
+        "service.yaml",
+        "apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+",
+    ),
+    (
+        "map.yaml",
+        "apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data: {greeting: hello, colour: blue}
+",
+    ),
+    (
+        "kept.yaml",
+        "apiVersion: v1
+kind: ConfigMap
+metadata: {name: web-kept, annotations: {helm.sh/resource-policy: keep}}
+",
+    ),
+    (
+        "secret.yaml",
+        "apiVersion: v1
+kind: Secret
+metadata: {name: web}
+stringData: {password: '{{ randAlphaNum 16 }}'}
+",
+    ),
+    (
+        "once.yaml",
+        "apiVersion: batch/v1
+kind: Job
+metadata: {name: web-once}
+spec:
+  backoffLimit: 0
+  template: {spec: {restartPolicy: Never, containers: [{name: once, image: 'SERVER', args: [--version]}]}}
+",
+    ),
+    (
+        "hook.yaml",
+        "apiVersion: v1
+kind: ConfigMap
+metadata: {name: web-hook, annotations: {helm.sh/hook: post-install}}
+",
+    ),
+];
+
+const IMAGE: &str = "{.spec.template.spec.containers[0].image}";
+
+/// A site where the chart is installed, with these templates besides; and its archive.
+fn installed(prefix: &str, more: &[(&str, &str)]) -> (Site, String) {
+    let site = site(prefix);
+    for (name, template) in TEMPLATES.iter().chain(more) {
+        let template = template.replace("SERVER", SERVER);
+        let name = format!("1.0.0/web/templates/{name}");
+        site.desk.write(&name, template);
+    }
+    let metadata = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+    site.desk.write("1.0.0/web/Chart.yaml", metadata);
+    let chart = "  charts: [{name: web, source: 'dir:web', timeout: 60s}]\n";
+    let archive = packed(&site, "1.0.0", chart);
+    import(&site, &archive, &[]).success();
+    (site, archive)
+}
+
+fn diff(site: &Site, more: &[&str]) -> Answer {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let diff = ["diff", "-e", "prod", "--ca-file", &ca];
+    solution(site, &[&diff[..], more].concat())
+}
+
+fn kubectl(site: &Site, arguments: &[&str]) -> String {
+    site.kubectl("prod", arguments).success()
+}
+
+/// Whether nothing is to be done: all verbs say so, and an import does nothing.
+#[track_caller]
+fn is_as_installed(site: &Site, archive: &str) {
+    let before = history(site);
+    let told = eventually("everything runs", || {
+        let answer = solution(site, &["status"]);
+        (answer.code == 0).then_some(answer.stdout)
+    });
+    assert!(!told.contains("changed"), "{told}");
+    let told = diff(site, &[]).success();
+    assert!(told.contains("nothing differs"), "{told}");
+    let shown = import(site, archive, &["--dry-run"]).success();
+    assert!(shown.contains("keep release prod/web"), "{shown}");
+    import(site, archive, &[]).success();
+    assert_eq!(history(site), before);
+}
+
+/// The requests by which an import tries the objects of the chart.
+fn tried(site: &Site, archive: &str) -> Vec<String> {
+    let told = import(site, archive, &["-v"]).stderr;
+    let lines = told.lines().filter(|it| it.ends_with(" ms"));
+    let tried = lines.filter(|it| it.contains("fieldManager=helm") && it.contains("dryRun=All"));
+    tried.map(str::to_owned).collect()
+}
+
+/// The one operator of a status, and the exit code.
+fn status(site: &Site) -> (i32, Value) {
+    let answer = solution(site, &["status", "--output=json"]);
+    (answer.code, answer.json()["operators"][0].take())
+}
+
+#[test]
+fn an_object_that_is_gone_is_told_and_made_again() {
+    let (site, archive) = installed("drift-gone", &[]);
+    is_as_installed(&site, &archive);
+    // However often it is decided, each object that stays as it is applied is tried once.
+    let tried = tried(&site, &archive);
+    assert_eq!(tried.len(), 5, "{tried:#?}");
+    // What is done, and what a hook has made, need not be there.
+    kubectl(&site, &["delete", "job/web-once", "configmap/web-hook"]);
+    is_as_installed(&site, &archive);
+
+    let password = site.field("prod", "secret/web", "{.data.password}");
+    kubectl(&site, &["delete", "service/web", "configmap/web-kept"]);
+    let (code, told) = status(&site);
+    assert_eq!((code, &told["condition"]), (1, &json!("gone")), "{told}");
+    assert_eq!(told["why"], "ConfigMap prod/web-kept is gone");
+    let told = diff(&site, &[]).failure(1);
+    for words in ["create Service prod/web", "create ConfigMap prod/web-kept"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let shown = import(&site, &archive, &["--dry-run"]).success();
+    for words in [
+        "upgrade release prod/web (web 1.0.0, revision 1 now)",
+        "has drifted: ",
+        "Service prod/web is gone",
+        "create Service prod/web",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    // What a rendering makes at random stays as it was installed.
+    assert!(!shown.contains("Secret"), "{shown}");
+    import(&site, &archive, &[]).success();
+    kubectl(&site, &["get", "service/web", "configmap/web-kept"]);
+    let now = site.field("prod", "secret/web", "{.data.password}");
+    assert_eq!(now, password);
+    assert_eq!(history(&site).len(), 2);
+    is_as_installed(&site, &archive);
+
+    // Also if it is that which is gone; and an imported version does it without its medium.
+    kubectl(&site, &["delete", "secret/web"]);
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let deploy = ["deploy", "shop", "-e", "prod", "--ca-file", &ca];
+    solution(&site, &deploy).success();
+    let now = site.field("prod", "secret/web", "{.data.password}");
+    assert_eq!(now, password);
+    is_as_installed(&site, &archive);
+}
+
+#[test]
+fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
+    let (site, archive) = installed("drift-set", &[]);
+    let image = site.field("prod", "deployment/web", IMAGE);
+    let evil = ["set", "image", "deployment/web", "web=evil.example/web:1"];
+    kubectl(&site, &[&evil[..], &["--field-manager=mallory"]].concat());
+    let (code, told) = status(&site);
+    assert_eq!((code, &told["condition"]), (1, &json!("changed")), "{told}");
+    assert_eq!(
+        told["why"],
+        "Deployment prod/web was changed by mallory (.spec.template.spec.containers[name=web].image)"
+    );
+    let answer = diff(&site, &["--output=json"]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let found = answer.json()["comparisons"][0]["objects"].take();
+    let field = ".spec.template.spec.containers[name=\"web\"].image";
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found:#}");
+    assert_eq!(found[0]["object"], "Deployment prod/web");
+    assert_eq!(
+        found[0]["takenOver"],
+        json!([{ "field": field, "manager": "mallory" }])
+    );
+    let lines = found[0]["diff"].as_str().unwrap();
+    assert!(
+        lines.contains("\n-        image: 'evil.example/web:1'\n"),
+        "{lines}"
+    );
+
+    let refused = import(&site, &archive, &[]).failure(1);
+    for words in [
+        format!("Deployment prod/web has fields that other field managers set: {field} (mallory)"),
+        "`--force-conflicts`".to_owned(),
+    ] {
+        assert!(refused.contains(&words), "{words}: {refused}");
+    }
+    let force = ["--force-conflicts"];
+    let shown = import(&site, &archive, &[&force[..], &["--dry-run"]].concat()).success();
+    let words = format!("! takes over {field} from mallory");
+    assert!(shown.contains(&words), "{shown}");
+    let json = ["--force-conflicts", "--dry-run", "--output=json"];
+    let shown: Value = import(&site, &archive, &json).json();
+    let release = &shown["target"]["releases"][0];
+    assert_eq!(release["action"], "upgrade", "{release:#}");
+    let words = "has drifted: Deployment prod/web was changed by mallory (.spec.template.spec.containers[name=web].image)";
+    assert_eq!(release["found"], words);
+    assert_eq!(release["objects"][0]["takenOver"][0]["manager"], "mallory");
+    import(&site, &archive, &force).success();
+    assert_eq!(site.field("prod", "deployment/web", IMAGE), image);
+    is_as_installed(&site, &archive);
+
+    // As kubectl edits it: one field is another, and one is gone, which nobody has then.
+    let edit = r#"{"data": {"greeting": "good day"}}"#;
+    kubectl(&site, &["patch", "configmap/web", "--patch", edit]);
+    let told = diff(&site, &[]).failure(1);
+    let words = "! takes over .data.greeting from kubectl-patch\n";
+    assert!(told.contains(words), "{told}");
+    import(&site, &archive, &[]).failure(1);
+    import(&site, &archive, &force).success();
+    let remove = r#"[{"op": "remove", "path": "/data/colour"}]"#;
+    kubectl(
+        &site,
+        &["patch", "configmap/web", "--type=json", "--patch", remove],
+    );
+    let (_, told) = status(&site);
+    assert_eq!(told["why"], "ConfigMap prod/web was changed (.data.colour)");
+    import(&site, &archive, &[]).success();
+    let data = site.field("prod", "configmap/web", "{.data}");
+    assert_eq!(data, r#"{"colour":"blue","greeting":"hello"}"#);
+    is_as_installed(&site, &archive);
+}
+
+#[test]
+fn what_somebody_made_anew_under_a_name_is_theirs() {
+    let (site, archive) = installed("drift-anew", &[]);
+    kubectl(&site, &["delete", "configmap/web"]);
+    kubectl(&site, &["create", "configmap", "web"]);
+    let (_, told) = status(&site);
+    let why = told["why"].as_str().unwrap();
+    assert!(why.starts_with("ConfigMap prod/web was changed"), "{why}");
+    let refused = import(&site, &archive, &[]).failure(1);
+    let words = "ConfigMap prod/web already exists, and is not of the release prod/web";
+    assert!(refused.contains(words), "{refused}");
+    import(&site, &archive, &["--adopt", "objects"]).success();
+    is_as_installed(&site, &archive);
+}
+
+#[test]
+fn a_number_of_pods_that_a_scaler_or_a_person_set_is_no_drift() {
+    let side = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: side}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: side}}
+  template:
+    metadata: {labels: {app: side}}
+    spec: {containers: [{name: side, image: 'SERVER'}]}
+";
+    let scaler = "apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: side}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: side}
+  minReplicas: 2
+  maxReplicas: 3
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+";
+    let more = [("side.yaml", side), ("scaler.yaml", scaler)];
+    let (site, archive) = installed("drift-scaled", &more);
+    let replicas = |name: &str| site.field("prod", name, "{.spec.replicas}");
+    eventually("the scaler has scaled", || {
+        (replicas("deployment/side") == "2").then_some(())
+    });
+    kubectl(&site, &["scale", "deployment/web", "--replicas=2"]);
+    is_as_installed(&site, &archive);
+    kubectl(&site, &["delete", "service/web"]);
+    import(&site, &archive, &[]).success();
+    is_as_installed(&site, &archive);
+    for name in ["deployment/side", "deployment/web"] {
+        assert_eq!(replicas(name), "2", "{name}");
+    }
+}
+
+/// Managed fields say what their writers like: a trial does not ask them.
+#[test]
+fn what_is_written_under_helms_own_name_is_found_by_a_trial() {
+    let (site, archive) = installed("drift-forged", &[]);
+    let edit = r#"{"data": {"greeting": "good day"}}"#;
+    let patch = ["patch", "configmap/web", "--patch", edit];
+    kubectl(&site, &[&patch[..], &["--field-manager=mallory"]].concat());
+    let forget = r#"[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]"#;
+    let patch = ["patch", "configmap/web", "--type=json", "--patch", forget];
+    kubectl(&site, &patch);
+    let (code, told) = status(&site);
+    assert_eq!(code, 1, "{told}");
+    assert_eq!(
+        told["why"],
+        "ConfigMap prod/web was changed (.data.greeting)"
+    );
+    import(&site, &archive, &["--force-conflicts"]).success();
+    is_as_installed(&site, &archive);
+
+    let forged = "apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web
+  labels: {app.kubernetes.io/managed-by: Helm}
+  annotations: {meta.helm.sh/release-name: web, meta.helm.sh/release-namespace: prod}
+data: {greeting: evil, colour: blue}
+";
+    site.desk.write("forged.yaml", forged);
+    let apply = [
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--field-manager=helm",
+    ];
+    let file = site.desk.path("forged.yaml");
+    let file = ["--filename", file.to_str().unwrap()];
+    kubectl(&site, &[&apply[..], &file].concat());
+    let told = diff(&site, &[]).failure(1);
+    assert!(told.contains("change ConfigMap prod/web"), "{told}");
+    import(&site, &archive, &[]).success();
+    let greeting = site.field("prod", "configmap/web", "{.data.greeting}");
+    assert_eq!(greeting, "hello");
+    is_as_installed(&site, &archive);
+}
+
+/// Who may not write is told the same, by what managed fields say.
+#[test]
+fn who_may_only_read_is_told_what_others_changed() {
+    let (site, _) = installed("drift-reader", &[]);
+    let all = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"] }]);
+    let reader = site.account_that_may("reader", &all);
+    let ask = |arguments: &[&str]| {
+        let kubeconfig = ["--kubeconfig", &reader];
+        solution(&site, &[arguments, &kubeconfig].concat())
+    };
+    eventually("everything runs", || {
+        (ask(&["status"]).code == 0).then_some(())
+    });
+    let evil = ["set", "image", "deployment/web", "web=evil.example/web:1"];
+    kubectl(&site, &[&evil[..], &["--field-manager=mallory"]].concat());
+    let told = ask(&["status"]).failure(1);
+    assert!(told.contains("was changed by mallory"), "{told}");
+}
