@@ -23,6 +23,7 @@ use crate::vocabulary as v;
 
 /// An object that is to be removed and made anew, as `StatefulSet/db`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Recreate {
     /// Its kind.
     pub kind: String,
@@ -49,6 +50,20 @@ impl FromStr for Recreate {
             }),
             _ => Err("is not KIND/NAME, as `StatefulSet/db`".to_owned()),
         }
+    }
+}
+
+impl TryFrom<String> for Recreate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Recreate> for String {
+    fn from(recreate: Recreate) -> Self {
+        recreate.to_string()
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use schemas::{Digest, ImageName, ImageReference, Tag};
+use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
@@ -37,7 +38,8 @@ pub enum AddressError {
 }
 
 /// The address of a registry, `HOST[:PORT][/PREFIX]`: the prefix stands before every repository.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct RegistryAddress {
     host: String,
     prefix: Option<Repository>,
@@ -142,6 +144,20 @@ fn is_dns_name(name: &str) -> bool {
             && !part.ends_with('-')
     };
     name.len() <= 253 && name.split('.').all(part)
+}
+
+impl TryFrom<String> for RegistryAddress {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
+impl From<RegistryAddress> for String {
+    fn from(address: RegistryAddress) -> Self {
+        address.to_string()
+    }
 }
 
 impl fmt::Display for RegistryAddress {

@@ -125,7 +125,8 @@ pub enum LeftOpen {
 }
 
 /// How far an import goes. Each goal includes those before it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Goal {
     /// The version is available: recorded, with its images at the registry. Nothing that runs is changed.
     Available,
@@ -136,7 +137,8 @@ pub enum Goal {
 }
 
 /// Where an operator runs. What is not chosen stays as it stands in the environment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Target {
     /// The environment.
     pub environment: EnvironmentName,
@@ -145,11 +147,13 @@ pub struct Target {
     /// How nodes log in to the registry.
     pub pull_login: PullLogin,
     /// The values of the Solution's parameters.
+    #[serde(default, skip_serializing_if = "AskedParameters::is_keep")]
     pub parameters: AskedParameters,
 }
 
 /// How nodes log in to the registry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum PullLogin {
     /// As they do for the version that runs.
     Keep,
@@ -157,7 +161,8 @@ pub enum PullLogin {
     None,
     /// With a Secret of the namespace.
     Secret(KubernetesName),
-    /// With a Secret that is made of this login.
+    /// With a Secret that is made of this login, which is written nowhere else.
+    #[serde(skip)]
     Made(Login),
 }
 

@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use change::Recreate;
 use registry::RegistryAddress;
-use schemas::{EnvironmentName, KubernetesName, Namespace, StatementTime};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use schemas::StatementTime;
+use serde::{Deserialize, Serialize};
 
 use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
-use crate::model::parameters::AskedParameters;
 use crate::model::request::{
-    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Missing, Nodes, PullLogin, Request, Target,
+    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Missing, Nodes, PullLogin, Request,
 };
 use crate::model::verb::Verb;
 use crate::model::writer::Writer;
@@ -23,78 +22,18 @@ use crate::model::writer::Writer;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FiledRequest {
-    registry: Address,
-    pull_registry: Option<Address>,
+    registry: RegistryAddress,
+    pull_registry: Option<RegistryAddress>,
     #[serde(default, skip_serializing_if = "Missing::is_pushed")]
     missing: Missing,
-    goal: FiledGoal,
+    goal: Goal,
     pub(super) allowed: Allowed,
     accepted: BTreeSet<String>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    recreate: BTreeSet<Anew>,
+    recreate: BTreeSet<Recreate>,
     verb: Verb,
     from_site: BTreeSet<LeftOpen>,
     wait: Seconds,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum FiledGoal {
-    Available,
-    Activated,
-    Deployed(FiledTarget),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct FiledTarget {
-    environment: EnvironmentName,
-    namespace: Option<Namespace>,
-    pull_login: FiledLogin,
-    #[serde(default, skip_serializing_if = "AskedParameters::is_keep")]
-    parameters: AskedParameters,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum FiledLogin {
-    Keep,
-    None,
-    Secret(KubernetesName),
-}
-
-/// A registry's address as a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Address(RegistryAddress);
-
-impl Serialize for Address {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Address {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(de::Error::custom)
-    }
-}
-
-/// What may be made anew as a text.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Anew(Recreate);
-
-impl Serialize for Anew {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Anew {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(de::Error::custom)
-    }
 }
 
 /// How long something is waited for.
@@ -117,29 +56,19 @@ impl TryFrom<u64> for Seconds {
 impl FiledRequest {
     /// A request as it lies in a file; one with a password does not.
     pub(super) fn of(request: &Request) -> Result<Self, Error> {
-        let goal = match &request.goal {
-            Goal::Available => FiledGoal::Available,
-            Goal::Activated => FiledGoal::Activated,
-            Goal::Deployed(target) => FiledGoal::Deployed(FiledTarget {
-                environment: target.environment.clone(),
-                namespace: target.namespace.clone(),
-                pull_login: match &target.pull_login {
-                    PullLogin::Keep => FiledLogin::Keep,
-                    PullLogin::None => FiledLogin::None,
-                    PullLogin::Secret(name) => FiledLogin::Secret(name.clone()),
-                    PullLogin::Made(_) => return Err(Error::Password),
-                },
-                parameters: target.parameters.clone(),
-            }),
-        };
+        if let Goal::Deployed(target) = &request.goal
+            && let PullLogin::Made(_) = target.pull_login
+        {
+            return Err(Error::Password);
+        }
         Ok(Self {
-            registry: Address(request.registry.clone()),
-            pull_registry: request.pull_registry.clone().map(Address),
+            registry: request.registry.clone(),
+            pull_registry: request.pull_registry.clone(),
             missing: request.missing,
-            goal,
+            goal: request.goal.clone(),
             allowed: request.allowed,
             accepted: request.accepted.clone(),
-            recreate: request.recreate.iter().cloned().map(Anew).collect(),
+            recreate: request.recreate.clone(),
             verb: request.verb,
             from_site: request.from_site.clone(),
             wait: Seconds(request.wait.as_secs()),
@@ -165,28 +94,14 @@ impl FiledRequest {
         writer: Writer,
         (scratch, helm): (PathBuf, HelmProgram),
     ) -> Request {
-        let goal = match self.goal {
-            FiledGoal::Available => Goal::Available,
-            FiledGoal::Activated => Goal::Activated,
-            FiledGoal::Deployed(target) => Goal::Deployed(Target {
-                environment: target.environment,
-                namespace: target.namespace,
-                pull_login: match target.pull_login {
-                    FiledLogin::Keep => PullLogin::Keep,
-                    FiledLogin::None => PullLogin::None,
-                    FiledLogin::Secret(name) => PullLogin::Secret(name),
-                },
-                parameters: target.parameters,
-            }),
-        };
         Request {
-            registry: self.registry.0,
-            pull_registry: self.pull_registry.map(|address| address.0),
+            registry: self.registry,
+            pull_registry: self.pull_registry,
             missing: self.missing,
-            goal,
+            goal: self.goal,
             allowed: self.allowed,
             accepted: self.accepted,
-            recreate: self.recreate.into_iter().map(|anew| anew.0).collect(),
+            recreate: self.recreate,
             authority: Authority::Cluster,
             verb: self.verb,
             from_site: self.from_site,
