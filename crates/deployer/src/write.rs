@@ -2,7 +2,6 @@
 
 pub(crate) mod apply;
 pub(crate) mod diff;
-pub(crate) mod gone;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod rewrite;

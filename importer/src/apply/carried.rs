@@ -348,20 +348,14 @@ pub(crate) async fn settle(
     match stage {
         Stage::Space | Stage::Data => Ok(()),
         Stage::Definition => {
-            for object in objects {
-                leased
-                    .cluster
-                    .wait_crd_established(object.name(), wait)
-                    .await?;
-            }
-            Ok(())
+            let crds: Vec<ObjectRef> = objects.iter().map(|it| it.reference().clone()).collect();
+            leased.wait_settled(&crds, wait).await
         }
         Stage::Workload | Stage::Resource => {
             let awaited = objects.iter().filter(|object| asks_nobody(object));
             let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
-            let tell = |standing| (leased.tell)(Event::Standing(standing));
-            let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
-            Ok(Behind::of(&awaited).during(leased, settled).await??)
+            let settled = leased.wait_settled(&awaited, wait);
+            Behind::of(&awaited).during(leased, settled).await?
         }
     }
 }

@@ -244,8 +244,7 @@ async fn remove(
                 same.ok_or_else(|| Obstacle::MadeAnew(reference.to_string()))
             };
             leased.remove(&reference, is_it).await?;
-            let gone = std::slice::from_ref(&reference);
-            leased.cluster.wait_gone(gone, deadline).await?;
+            leased.wait_gone([reference], deadline).await?;
         }
         Left::Released(_) => release(leased, space, &reference).await?,
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Cluster, ObjectRef};
+use deployer::{Cluster, Goal, ObjectRef};
 use schemas::Version;
 
 use crate::apply::behind::Behind;
@@ -252,9 +252,8 @@ impl Ready<'_> {
         } else if before.has_operator() {
             self.come_up(deployment, leased).await?;
         }
-        let tell = |standing| (leased.tell)(Event::Standing(standing));
         let awaited = before.awaited();
-        let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
+        let settled = leased.wait_settled(&awaited, wait);
         let mut behind = Behind::of(&awaited);
         behind.during(leased, settled).await??;
         before.arm(leased, solution).await
@@ -287,14 +286,10 @@ impl Ready<'_> {
         leased.lock.check()?;
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
         leased.restart_unpulled(&[&reference]).await?;
-        let tell = |state| {
-            let deployment = reference.clone();
-            (leased.tell)(Event::Rollout { deployment, state });
-        };
-        Ok(leased
-            .cluster
-            .wait_rollout(namespace, operator, self.asked.request.wait, &tell)
-            .await?)
+        let tell = |standing| (leased.tell)(Event::Rollout(standing));
+        let goal = [Goal::Rollout(reference)];
+        let wait = self.asked.request.wait;
+        Ok(leased.cluster.wait(&goal, wait, &tell).await?)
     }
 }
 
@@ -308,10 +303,9 @@ fn is_for_good(error: &Error) -> bool {
             source: helm::HelmError::Failed { .. } | helm::HelmError::TooLong { .. },
             ..
         } => true,
-        Error::Cluster(error) => matches!(
-            error,
-            E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. } | E::NotEstablished { .. }
-        ),
+        Error::Cluster(error) => {
+            matches!(error, E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. })
+        }
         _ => false,
     }
 }

@@ -1,11 +1,10 @@
 //! Carries the change between an operator and what is carried as it is: stops what ran before what takes its place
 //! starts, and the other way round where that does not come up.
 
-use deployer::{Conflicts, Leaving, Object, ObjectRef};
+use deployer::{Conflicts, Goal, Leaving, Object, ObjectRef};
 
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
-use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::is_that;
 use crate::plan::Ready;
@@ -50,7 +49,7 @@ impl Ready<'_> {
             self.remove_former(object, uid.as_deref(), leased).await?;
         }
         let wait = self.asked.request.wait;
-        leased.cluster.wait_removed(&new, wait, &|_| ()).await?;
+        leased.wait_gone(new, wait).await?;
         self.stop(&deployment.stopped, leased).await
     }
 
@@ -62,9 +61,8 @@ impl Ready<'_> {
     ) -> Result<(), Error> {
         let stopped = deployment.stopped.iter();
         let stopped: Vec<ObjectRef> = stopped.map(|it| it.reference().clone()).collect();
-        let tell = |standing| (leased.tell)(Event::Standing(standing));
         let wait = self.asked.request.wait;
-        Ok(leased.cluster.wait_settled(&stopped, wait, &tell).await?)
+        leased.wait_settled(&stopped, wait).await
     }
 
     async fn stop(&self, workloads: &[Object], leased: &mut Leased<'_>) -> Result<(), Error> {
@@ -92,16 +90,16 @@ impl Ready<'_> {
             leased.put_with(Conflicts::Force, reference, decide).await?;
         }
         let wait = self.asked.request.wait;
-        for leaving in &stopping {
-            leased.lock.check()?;
+        leased.lock.check()?;
+        let goals = stopping.into_iter().map(|leaving| {
             if leaving.object.gvk.kind == "DaemonSet" {
-                let gone = std::slice::from_ref(leaving);
-                leased.cluster.wait_removed(gone, wait, &|_| ()).await?;
+                Goal::Gone(leaving)
             } else {
-                leased.cluster.wait_stopped(&leaving.object, wait).await?;
+                Goal::Empty(leaving.object)
             }
-        }
-        Ok(())
+        });
+        let goals: Vec<Goal> = goals.collect();
+        Ok(leased.cluster.wait(&goals, wait, &|_| ()).await?)
     }
 
     /// Removes an object if it is still the Solution's, and the very one that has this uid.

@@ -1,6 +1,6 @@
 //! An import that finds everything as it is to be writes nothing, and so takes no Lease and decides nothing a second time.
 
-use deployer::{Cluster, ObjectRef, Settled, settled};
+use deployer::{Cluster, Goal, ObjectRef, Settled, settled};
 use serde_json::Value;
 
 use crate::apply::environment;
@@ -75,9 +75,11 @@ impl Ready<'_> {
         let Some((deployment, operator)) = operator else {
             return Ok(());
         };
-        let (namespace, wait) = (deployment.namespace.as_str(), self.asked.request.wait);
+        let namespace = deployment.namespace.as_str();
+        let operator = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
+        let wait = self.asked.request.wait;
         Ok(cluster
-            .wait_rollout(namespace, operator, wait, &|_| ())
+            .wait(&[Goal::Rollout(operator)], wait, &|_| ())
             .await?)
     }
 }

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
+use deployer::{
+    Applied, Cluster, Conflicts, Deleted, Goal, Leaving, Object, ObjectRef, Propagation, Scope,
+};
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
 use watch::{Cancel, Tell};
@@ -270,8 +272,29 @@ impl Leased<'_> {
             _ => Propagation::Foreground,
         };
         self.remove_with(propagation, reference, may).await?;
-        let gone = std::slice::from_ref(reference);
-        Ok(self.cluster.wait_gone(gone, wait).await?)
+        self.wait_gone([reference.clone()], wait).await
+    }
+
+    /// Waits until these are not there any more.
+    pub(crate) async fn wait_gone<T: Into<Leaving>>(
+        &self,
+        objects: impl IntoIterator<Item = T>,
+        wait: Duration,
+    ) -> Result<(), Error> {
+        let goals = objects.into_iter().map(|it| Goal::Gone(it.into()));
+        let goals: Vec<Goal> = goals.collect();
+        Ok(self.cluster.wait(&goals, wait, &|_| ()).await?)
+    }
+
+    /// Waits until these are settled, and tells how they stand.
+    pub(crate) async fn wait_settled(
+        &self,
+        objects: &[ObjectRef],
+        wait: Duration,
+    ) -> Result<(), Error> {
+        let goals: Vec<Goal> = objects.iter().cloned().map(Goal::Settled).collect();
+        let tell = |standing| (self.tell)(Event::Standing(standing));
+        Ok(self.cluster.wait(&goals, wait, &tell).await?)
     }
 
     /// Deletes an object of the records.

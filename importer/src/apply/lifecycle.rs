@@ -493,7 +493,7 @@ async fn remove_operator(
         Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
     };
     own.retain(|object| Some(object) != last.as_ref());
-    leased.cluster.wait_gone(own, deadline).await?;
+    leased.wait_gone(own.iter().cloned(), deadline).await?;
     release_default_account(leased, solution, space).await?;
     if let Some(own) = last {
         return leased.forget(&own).await;
@@ -583,7 +583,7 @@ pub(crate) async fn forget_versions(
     for record in &records {
         leased.forget(record).await?;
     }
-    Ok(leased.cluster.wait_gone(&records, deadline).await?)
+    leased.wait_gone(records, deadline).await
 }
 
 /// Where a Solution is deployed, in any version or in this one.

@@ -29,7 +29,7 @@ pub(crate) mod unimport;
 pub(crate) mod uninstall;
 mod withdraw;
 
-use deployer::{Cluster, Object};
+use deployer::{Cluster, Object, ObjectRef};
 use registry::{Client, PushReport};
 use serde::Serialize;
 use validator::Finding;
@@ -223,13 +223,9 @@ impl Ready<'_> {
             let reference = planned.object.reference();
             leased.put_with(conflicts, reference, decide).await?;
         }
-        for planned in &decided.crds {
-            leased
-                .cluster
-                .wait_crd_established(planned.object.name(), self.asked.request.wait)
-                .await?;
-        }
-        Ok(())
+        let crds = decided.crds.iter();
+        let crds: Vec<ObjectRef> = crds.map(|it| it.object.reference().clone()).collect();
+        leased.wait_settled(&crds, self.asked.request.wait).await
     }
 
     fn receipt(&self, report: &PushReport, done: Done) -> Receipt {

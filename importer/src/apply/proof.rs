@@ -200,8 +200,7 @@ impl Proving<'_> {
         leased
             .remove(reference, |live| owner_of(live, solution))
             .await?;
-        let gone = std::slice::from_ref(reference);
-        leased.cluster.wait_gone(gone, self.wait).await?;
+        leased.wait_gone([reference.clone()], self.wait).await?;
         let made = leased.cluster.probe(pod, &v::manager(), self.leases).await;
         Ok(made?)
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use deployer::{Cluster, Conflicts, Object, ObjectRef, Standing, Unsettled};
+use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
 use schemas::{Namespace, SolutionName};
 use tokio::time::{Instant, sleep};
@@ -543,9 +543,10 @@ impl Watching {
                 (leased.tell)(Event::Standing(standing));
             }
         };
+        let there: Vec<Goal> = there.into_iter().map(Goal::Settled).collect();
         let settled = leased
             .cluster
-            .wait_settled(&there, limits::RELEASE_LOOK, &tell)
+            .wait(&there, limits::RELEASE_LOOK, &tell)
             .await;
         if let Err(deployer::Error::Unsettled(mut found)) = settled
             && (found.cause().is_some() || found.has_failed())
