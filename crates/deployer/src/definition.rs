@@ -1,15 +1,14 @@
 //! What a custom resource definition adds to the kinds that a cluster serves.
 
-use serde_json::Value;
-
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::object::{Gvk, Object};
 
 impl Cluster {
-    /// Whether clients find every version that a definition serves; what was known about them is asked for anew.
-    pub(crate) async fn is_served(&self, definition: &Object) -> Result<bool, Error> {
-        for gvk in served(definition.as_value()) {
+    /// Whether clients find every kind that an object brings, if it is a definition; what was known about them is asked for
+    /// anew.
+    pub(crate) async fn is_served(&self, object: &Object) -> Result<bool, Error> {
+        for gvk in defined_kinds(object) {
             self.kinds.forget(&gvk.api_version());
             match self.resource(&gvk).await {
                 Ok(_) => {}
@@ -21,16 +20,22 @@ impl Cluster {
     }
 }
 
-fn served(definition: &Value) -> Vec<Gvk> {
-    let spec = &definition["spec"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+fn is_definition(object: &Object) -> bool {
+    let gvk = object.gvk();
+    gvk.group == "apiextensions.k8s.io" && gvk.kind == "CustomResourceDefinition"
+}
+
+/// The kinds that an object brings: one for each version that is served, if it is a definition.
+pub(crate) fn defined_kinds(object: &Object) -> Vec<Gvk> {
+    let spec = &object.as_value()["spec"];
+    let (group, kind) = (spec["group"].as_str(), spec["names"]["kind"].as_str());
+    let (true, Some(group), Some(kind)) = (is_definition(object), group, kind) else {
+        return Vec::new();
+    };
     let versions = spec["versions"].as_array().into_iter().flatten();
-    versions
-        .filter(|version| version["served"] == true)
-        .map(|version| Gvk {
-            group: text(&spec["group"]),
-            version: text(&version["name"]),
-            kind: text(&spec["names"]["kind"]),
-        })
+    let served = versions.filter(|version| version["served"] == true);
+    let served = served.filter_map(|version| version["name"].as_str());
+    served
+        .map(|version| Gvk::new(&format!("{group}/{version}"), kind))
         .collect()
 }

@@ -125,17 +125,13 @@ impl Cluster {
 
     /// Whether clients find what an object adds to the server's kinds. What was known about them is asked for anew.
     async fn is_found(&self, live: &Object) -> Result<bool, Error> {
-        match live.gvk().kind.as_str() {
-            "CustomResourceDefinition" => self.is_served(live).await,
-            "APIService" => {
-                let spec = &live.as_value()["spec"];
-                let text = |field: &str| spec[field].as_str().unwrap_or_default();
-                let api_version = format!("{}/{}", text("group"), text("version"));
-                self.kinds.forget(&api_version);
-                Ok(true)
-            }
-            _ => Ok(true),
+        if live.gvk().kind == "APIService" {
+            let spec = &live.as_value()["spec"];
+            let text = |field: &str| spec[field].as_str().unwrap_or_default();
+            let api_version = format!("{}/{}", text("group"), text("version"));
+            self.kinds.forget(&api_version);
         }
+        self.is_served(live).await
     }
 
     /// What is to be thought of an object that is not there, and was seen so before.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use helm::{Access, Helm, HelmError};
+use manifests::Definition;
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -249,19 +250,12 @@ impl OwnedRendering {
 
 /// The API versions that a definition serves, and its kind in each.
 pub(super) fn served_by(definition: &Value) -> Vec<String> {
-    let spec = &definition["spec"];
-    let group = manifests::text(spec, "/group");
-    let kind = manifests::text(spec, "/names/kind");
-    let versions = manifests::list(spec, "/versions").iter();
-    let served = versions.filter(|it| it["served"] == true);
-    served
-        .filter_map(|it| it["name"].as_str())
-        .flat_map(|version| {
-            [
-                format!("{group}/{version}"),
-                format!("{group}/{version}/{kind}"),
-            ]
-        })
+    let definition = Definition(definition);
+    let (group, kind) = (definition.group(), definition.kind());
+    let served = definition.served();
+    let versions = served.map(|version| format!("{group}/{version}"));
+    versions
+        .flat_map(|version| [version.clone(), format!("{version}/{kind}")])
         .collect()
 }
 
