@@ -166,7 +166,7 @@ fn settled(object: &Object) -> Goal {
     Goal::Settled(object.reference().clone())
 }
 
-fn crd(group: &str) -> Object {
+pub(crate) fn crd(group: &str) -> Object {
     object(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("widgets.{group}")},
@@ -181,7 +181,7 @@ fn crd(group: &str) -> Object {
     }))
 }
 
-fn widget(group: &str, namespace: &str, size: &Value) -> Object {
+pub(crate) fn widget(group: &str, namespace: &str, size: &Value) -> Object {
     object(json!({
         "apiVersion": format!("{group}/v1"), "kind": "Widget",
         "metadata": {"name": "a", "namespace": namespace}, "spec": {"size": size},
