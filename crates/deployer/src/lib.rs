@@ -7,7 +7,7 @@
 //! | question | answer |
 //! |---|---|
 //! | which cluster | [`Cluster::connect`], [`Cluster::connect_when_up`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
-//! | what is there | [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
+//! | what is there | [`Cluster::once`], [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`], [`Cluster::clear_behind`] |

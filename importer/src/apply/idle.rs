@@ -22,7 +22,7 @@ impl Ready<'_> {
             return Ok(false);
         }
         // A change that is incomplete may be completed by this one.
-        if !Receipts::incomplete(cluster).await?.all.is_empty() {
+        if !Receipts::read_incomplete(cluster).await?.all.is_empty() {
             return Ok(false);
         }
         match &self.decision.deployment {

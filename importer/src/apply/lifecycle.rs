@@ -219,6 +219,7 @@ pub async fn undeploy_alone(
     };
     let writing = (change.cluster, &authority, change.writer, change.tell);
     let nothing = async || Ok(Vec::new());
+    let decide = async |_: &Cluster| decide().await;
     let (stopping, done) = Leased::run(writing, nothing, decide, act).await?;
     Ok(undeployed(solution, &stopping, Some(done)))
 }

@@ -76,7 +76,7 @@ impl Ready<'_> {
         let (mut account, mut before) = (None, Vec::new());
         for object in deployment.own().iter().filter(|it| is_pulled_with(it)) {
             let reference = object.reference();
-            let live = leased.cluster.get(reference).await?;
+            let live = leased.look(reference).await?;
             let is_account = reference.gvk.kind == "ServiceAccount";
             if is_account
                 && live
