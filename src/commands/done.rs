@@ -98,7 +98,7 @@ impl State {
                 });
             }
             Event::Pushed => Stage::Pushed,
-            Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
+            Event::Rollout(_) if self.stage != Stage::Restoring => Stage::Rollout,
             Event::Standing(_) | Event::Release(..) if self.stage != Stage::Restoring => {
                 Stage::Settling
             }
@@ -119,7 +119,7 @@ impl State {
             | Event::Nodes(_)
             | Event::Behind { .. }
             | Event::Restart { .. }
-            | Event::Rollout { .. }
+            | Event::Rollout(_)
             | Event::Standing(_)
             | Event::Release(..)
             | Event::Refused(..)

@@ -1,6 +1,6 @@
 //! What happens in the cluster, shown while it does.
 
-use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Settled, Standing};
+use deployer::{Applied, Awaited, ObjectRef, Restart, Settled, Standing};
 use importer::{Event, ReleaseChange};
 
 use super::done::Done;
@@ -14,10 +14,9 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
     move |event| {
         done.take(&event);
         match &event {
-            Event::Rollout { deployment, state } => {
-                return waiting.tell(&progress_of(deployment, state));
+            Event::Rollout(standing) | Event::Standing(standing) => {
+                return waiting.tell(&awaited(standing));
             }
-            Event::Standing(standing) => return waiting.tell(&awaited(standing)),
             Event::Migrated { crd, done, total } => {
                 return waiting.tell(&moved(crd, *done, *total));
             }
@@ -52,16 +51,6 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
 /// ` on amd64`, or nothing where nodes cannot be seen.
 fn on(architecture: Option<&str>) -> String {
     architecture.map_or(String::new(), |architecture| format!(" on {architecture}"))
-}
-
-/// `waiting for Deployment prod/app: 0 of 1 pods ready: pulling image r/app:1, pod app-1`
-fn progress_of(deployment: &ObjectRef, state: &RolloutState) -> String {
-    let (ready, wanted) = (state.progress.ready(), state.progress.wanted);
-    let pods = format!("waiting for {deployment}: {ready} of {wanted} pods ready");
-    match &state.awaited {
-        Some(awaited) => format!("{pods}: {awaited}"),
-        None => pods,
-    }
 }
 
 /// `waiting for Job prod/setup: it has not completed`, or that it is there.
@@ -134,7 +123,7 @@ fn lines_of(event: &Event) -> Vec<String> {
         | Event::Pulling { .. }
         | Event::Nodes(_)
         | Event::Waiting(_)
-        | Event::Rollout { .. }
+        | Event::Rollout(_)
         | Event::Standing(_) => Vec::new(),
     }
 }

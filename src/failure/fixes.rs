@@ -262,7 +262,7 @@ fn recreated(recreate: &Recreate) -> String {
 }
 
 fn is_definition(object: &ObjectRef) -> bool {
-    object.gvk.kind == "CustomResourceDefinition"
+    object.gvk.group == "apiextensions.k8s.io" && object.gvk.kind == "CustomResourceDefinition"
 }
 
 /// How an object comes to be made anew that `maker` would only change.

@@ -115,7 +115,7 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
     let words = "Deployment prod/shop-operator stops before what takes its place starts";
     assert!(planned.contains(words), "{planned}");
     let into = ["-e", "prod", "--pull-secret", "login"];
-    let made = "POST /apis/apps/v1/namespaces/prod/deployments?";
+    let made = "PATCH /apis/apps/v1/namespaces/prod/deployments/page?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
     let left = left_before(&site, made, &mut site.import_command(&second, &into));
     assert_eq!(left, [""; 0], "the operator ran beside the release");
     assert_eq!(uids(&site), shared);

@@ -262,7 +262,9 @@ fn a_killed_change_stands_in_the_history_until_the_next_one_says_that_it_was_int
     assert_eq!(newest(&site, 1), json!([begun]));
     // Killed once more when all is done but the end of its receipt: the record says that the new version runs.
     let next = history(&site)[0]["revision"].as_u64().unwrap() + 1;
-    let end = format!("GET /api/v1/namespaces/metalk8s-solutions/configmaps/receipt-{next:06}");
+    let end = format!(
+        "configmaps/receipt-{next:06}?fieldManager=solution&fieldValidation=Strict&force=true HTTP"
+    );
     kill_before(end.leak());
     assert_eq!(newest(&site, 2), json!([begun, interrupted]));
     runs(&site, "1.1.0");

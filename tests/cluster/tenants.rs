@@ -37,7 +37,8 @@ fn an_object_made_while_images_are_pushed_is_not_taken() {
 fn an_object_made_in_the_moment_of_writing_is_not_taken() {
     let site = Site::new("race-write");
     site.environment("tenant");
-    let request = "POST /apis/rbac.authorization.k8s.io/v1/namespaces/tenant/roles?";
+    // Not the trial of it.
+    let request = "PATCH /apis/rbac.authorization.k8s.io/v1/namespaces/tenant/roles/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
     let gate = Gate::before(&site, request);
     let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
         role(&site, "example-operator");
@@ -82,7 +83,7 @@ fn a_default_account_made_while_images_are_pushed_changes_no_plan() {
 fn a_definition_made_in_the_moment_of_writing_is_not_taken() {
     let site = Site::new("race-crd");
     site.environment("tenant");
-    let request = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?";
+    let request = "PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/versionservers.example.metalk8s.test?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
     let gate = Gate::before(&site, request);
     let crd = site.desk.path("1.0.0/operator/deploy/crds");
     let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {

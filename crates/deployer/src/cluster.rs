@@ -3,6 +3,7 @@
 pub(crate) mod connect;
 pub(crate) mod pass;
 pub(crate) mod resource;
+mod seen;
 pub(crate) mod wire;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use resource::Kinds;
+use seen::Seen;
 use tokio::time::Instant;
 use watch::Listener;
 
@@ -44,6 +46,8 @@ pub struct Cluster {
     server: String,
     version: ServerVersion,
     listener: Listener,
+    /// What was read, for who is to read it once.
+    seen: Option<Arc<Seen>>,
 }
 
 impl fmt::Debug for Cluster {

@@ -197,14 +197,6 @@ pub enum Error {
         /// How long was waited.
         after: Duration,
     },
-    /// A custom resource definition cannot be established.
-    #[error("the custom resource definition {name} is not established: {message}")]
-    NotEstablished {
-        /// Its name.
-        name: String,
-        /// The server's words.
-        message: String,
-    },
     /// Somebody else holds the lease.
     #[error("{holder} holds the lease {namespace}/{name}, for {} more unless renewed", show_duration(*expires_in))]
     LeaseHeld {
@@ -269,8 +261,7 @@ impl Error {
             | Self::Conflict { .. }
             | Self::Invalid { .. }
             | Self::Answer { .. }
-            | Self::TooMany { .. }
-            | Self::NotEstablished { .. } => false,
+            | Self::TooMany { .. } => false,
         }
     }
 

@@ -7,12 +7,12 @@
 //! | question | answer |
 //! |---|---|
 //! | which cluster | [`Cluster::connect`], [`Cluster::connect_when_up`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
-//! | what is there | [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
+//! | what is there | [`Cluster::once`], [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | what did others change | [`Cluster::drift`], [`Drift`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`], [`Cluster::clear_behind`] |
-//! | has it come, has it gone | [`Cluster::wait_nodes`], [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_stopped`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
+//! | has it come, has it gone | [`settled`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait`], [`Cluster::wait_nodes`] |
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
 //! | in other words | [`Words`] |
 //! | alone | [`Cluster::acquire_lease`] |
@@ -33,6 +33,7 @@ mod rules;
 mod settle;
 mod start;
 mod stuck;
+mod wait;
 mod words;
 mod write;
 
@@ -51,14 +52,13 @@ pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
 pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
 pub use settle::settled;
-pub use settle::wait::Standing;
 pub use start::Waited;
 pub use stuck::nodes::{UnreadyNode, UnreadyNodes};
 pub use stuck::unsettled::{Cause, Settled, Unready, Unsettled};
 pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
+pub use wait::{Goal, Leaving, Standing};
 pub use words::{Reword, Words};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::{FieldChange, changes};
 pub use write::drift::{Drift, Undrifted, is_scaled};
-pub use write::gone::{Hold, Leaving, Lingering};
 pub use write::remove::{Deleted, Propagation, Scope};

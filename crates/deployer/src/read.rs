@@ -71,13 +71,18 @@ struct PageMetadata {
 impl Cluster {
     /// One object, or `None` when there is none. A kind that the cluster does not have is [`Error::NoSuchKind`].
     pub async fn get(&self, object: &ObjectRef) -> Result<Option<Object>, Error> {
+        if let Some(known) = self.seen(object) {
+            return Ok(known.0);
+        }
         let path = self.object_path(object).await?;
         let doing = format!("read {object}");
-        match self.read_json::<Value>(&path, &doing).await {
-            Ok(value) => Ok(Some(known(value, &doing)?)),
-            Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let live = match self.read_json::<Value>(&path, &doing).await {
+            Ok(value) => Some(known(value, &doing)?),
+            Err(Error::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        self.note_seen(object, live.as_ref());
+        Ok(live)
     }
 
     /// Many objects at once, each as [`Cluster::get`] gives it: several requests at a time, and where there are many of a
@@ -92,12 +97,15 @@ impl Cluster {
         objects: &[&ObjectRef],
     ) -> Result<Vec<Result<Option<Object>, Error>>, Error> {
         let mut groups: BTreeMap<(&Gvk, Option<&str>), Vec<usize>> = BTreeMap::new();
-        for (place, object) in objects.iter().enumerate() {
-            let group = (&object.gvk, object.namespace.as_deref());
-            groups.entry(group).or_default().push(place);
-        }
         let mut found = Vec::new();
-        found.resize_with(objects.len(), || Ok(None));
+        for (place, object) in objects.iter().enumerate() {
+            let seen = self.seen(object);
+            if seen.is_none() {
+                let group = (&object.gvk, object.namespace.as_deref());
+                groups.entry(group).or_default().push(place);
+            }
+            found.push(Ok(seen.and_then(|known| known.0)));
+        }
         let mut single = Vec::new();
         for ((gvk, namespace), places) in groups {
             let mut names: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -108,6 +116,12 @@ impl Cluster {
                 || !self.find(gvk, namespace, &names, &mut found).await?
             {
                 single.extend(places);
+                continue;
+            }
+            for place in places {
+                if let Ok(live) = &found[place] {
+                    self.note_seen(objects[place], live.as_ref());
+                }
             }
         }
         let gets = single
@@ -251,7 +265,11 @@ impl Cluster {
 
     /// The machines of the cluster.
     pub async fn nodes(&self) -> Result<Vec<Node>, Error> {
-        let nodes = self.list(&Gvk::new("v1", "Node"), None, None).await?;
+        let nodes = match self.seen_nodes() {
+            Some(seen) => seen,
+            None => self.list(&Gvk::new("v1", "Node"), None, None).await?,
+        };
+        self.note_nodes(&nodes);
         Ok(nodes.iter().map(node).collect())
     }
 }

@@ -5,21 +5,21 @@ pub(crate) mod behind;
 pub(crate) mod diagnose;
 pub(crate) mod pull;
 pub(crate) mod scene;
-mod stop;
+pub(crate) mod stop;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
-use watch::Tell;
 
 use crate::cluster::Cluster;
-use crate::cluster::wire::{Call, endure, escape};
+use crate::cluster::wire::{Call, escape};
 use crate::error::{Error, cut};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef, condition};
 use crate::read::Selector;
+use crate::stuck::unsettled::Settled;
 use crate::stuck::{Passing, RolloutFailure, Stuck};
 use crate::write::remove::{Deleted, Propagation};
 use awaited::{Awaited, RolloutProgress, RolloutState, awaited};
@@ -72,11 +72,23 @@ impl Suspicion {
 }
 
 /// One look at a Deployment.
-struct Look {
-    deployment: Object,
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) deployment: Object,
     state: RolloutState,
     /// The cause that is seen, if one is.
-    sighting: Option<Sighting>,
+    pub(crate) sighting: Option<Sighting>,
+}
+
+impl Look {
+    /// Whether all that is asked for is there, and else what is.
+    pub(crate) fn settled(&self) -> Settled {
+        let RolloutState { progress, awaited } = &self.state;
+        let (ready, wanted) = (progress.ready(), progress.wanted);
+        awaited.as_ref().map_or(Settled::Ready, |awaited| {
+            Settled::Pending(format!("{ready} of {wanted} pods ready: {awaited}"))
+        })
+    }
 }
 
 impl Cluster {
@@ -103,53 +115,6 @@ impl Cluster {
             states.push((look.deployment, look.state));
         }
         Ok(states)
-    }
-
-    /// Waits until all pods of a Deployment are of its current version and available, and stay so for
-    /// [`limits::SETTLED`] if it has no readiness probe and its pods were not ready for that long already. Ends early
-    /// with [`Error::Rollout`] when the pods' state shows that they will not come. Tells the state whenever it changes.
-    /// Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
-    pub async fn wait_rollout(
-        &self,
-        namespace: &str,
-        deployment: &str,
-        deadline: Duration,
-        tell: Tell<'_, RolloutState>,
-    ) -> Result<(), Error> {
-        let end = Instant::now() + deadline;
-        let (mut shown, mut complete_since) = (None, None);
-        let mut suspicion = Suspicion::default();
-        loop {
-            if let Some(found) = endure(self.look(namespace, deployment).await, end)? {
-                let look = found.ok_or_else(|| Error::NotFound {
-                    doing: format!("wait for Deployment {namespace}/{deployment}"),
-                    message: "it does not exist".to_owned(),
-                })?;
-                if shown.as_ref() != Some(&look.state) {
-                    shown = Some(look.state.clone());
-                    tell(look.state.clone());
-                }
-                let now = Instant::now();
-                if look.state.awaited.is_none() {
-                    let watched = complete_since.map(|since| now.duration_since(since));
-                    let settled = match watched {
-                        Some(watched) => watched >= settling(look.deployment.as_value()),
-                        None => endure(self.is_settled(&look.deployment).await, end)? == Some(true),
-                    };
-                    if settled {
-                        return Ok(());
-                    }
-                    complete_since.get_or_insert(now);
-                } else {
-                    complete_since = None;
-                    if suspicion.is_certain(look.sighting.as_ref()) || now >= end {
-                        let failure = self.failure(look).await;
-                        return Err(Error::Rollout(Box::new(failure)));
-                    }
-                }
-            }
-            tokio::time::sleep(limits::POLL.min(deadline)).await;
-        }
     }
 
     /// Whether a complete workload need not be watched: it has a readiness probe, or all of its pods are ready for
@@ -240,7 +205,7 @@ impl Cluster {
         }
     }
 
-    async fn judge(&self, deployment: Object) -> Result<Look, Error> {
+    pub(crate) async fn judge(&self, deployment: Object) -> Result<Look, Error> {
         let mut progress = progress(deployment.as_value());
         let (awaited, sighting) = if !is_observed(deployment.as_value()) {
             // Whatever can be seen is about a former version.
@@ -264,7 +229,7 @@ impl Cluster {
         })
     }
 
-    async fn failure(&self, look: Look) -> RolloutFailure {
+    pub(crate) async fn failure(&self, look: Look) -> RolloutFailure {
         let sighting = look
             .sighting
             .unwrap_or_else(|| Sighting::nothing(look.state.awaited.as_ref()));
@@ -371,8 +336,17 @@ mod tests {
     use super::*;
     use crate::mock::{Answer, Seen, cluster};
     use crate::stuck::PullProblem;
+    use crate::wait::{Goal, Standing};
 
     const DEADLINE: Duration = Duration::from_mins(10);
+
+    fn app() -> Goal {
+        Goal::Rollout(ObjectRef::namespaced("apps/v1", "Deployment", "n", "app"))
+    }
+
+    async fn wait(cluster: &Cluster) -> Result<(), Error> {
+        cluster.wait(&[app()], DEADLINE, &|_| ()).await
+    }
 
     fn deployment(observed: u64, available: u64) -> Value {
         json!({"apiVersion": "apps/v1", "kind": "Deployment",
@@ -417,7 +391,7 @@ mod tests {
         let sets = vec![set("s1", "old"), set("s2", "new")];
         let cluster = served(|_| deployment(2, 0), sets, pods).await;
         let began = Instant::now();
-        let result = cluster.wait_rollout("n", "app", DEADLINE, &|_| ()).await;
+        let result = wait(&cluster).await;
         (result.unwrap_err(), began.elapsed())
     }
 
@@ -485,10 +459,7 @@ mod tests {
         })
         .await;
         let began = Instant::now();
-        let error = cluster
-            .wait_rollout("n", "app", DEADLINE, &|_| ())
-            .await
-            .unwrap_err();
+        let error = wait(&cluster).await.unwrap_err();
         assert_eq!(stuck(&error), Stuck::NoCause);
         assert!(began.elapsed() >= DEADLINE);
     }
@@ -507,19 +478,15 @@ mod tests {
         let cluster = served(looks, vec![set("s2", "new")], pods).await;
         let began = Instant::now();
         let seen = Mutex::new(Vec::new());
-        let tell = |state: RolloutState| {
-            let mut seen = seen.lock().unwrap();
-            seen.push((state.progress.ready(), state.awaited));
-        };
-        cluster
-            .wait_rollout("n", "app", DEADLINE, &tell)
-            .await
-            .unwrap();
+        let tell = |standing: Standing| seen.lock().unwrap().push(standing.to_string());
+        cluster.wait(&[app()], DEADLINE, &tell).await.unwrap();
         assert!(began.elapsed() >= limits::POLL * 100 + limits::SETTLED);
         assert_eq!(
             seen.into_inner().unwrap(),
-            [(0, Some(Awaited::Notice)), (2, None)],
-            "pods ready, and what was awaited"
+            [
+                "Deployment n/app: 0 of 2 pods ready: the cluster has not observed this version yet",
+                "Deployment n/app: ready"
+            ]
         );
     }
 
@@ -539,7 +506,7 @@ mod tests {
         ] {
             let cluster = served(|_| deployment(2, 2), vec![set("s2", "new")], pods).await;
             let began = Instant::now();
-            let waited = cluster.wait_rollout("n", "app", DEADLINE, &|_| ()).await;
+            let waited = wait(&cluster).await;
             waited.unwrap();
             assert_eq!(began.elapsed() >= limits::SETTLED, watched);
             assert_eq!(began.elapsed() == Duration::ZERO, !watched);
@@ -556,10 +523,7 @@ mod tests {
         ] {
             let pods = vec![owned("p1", "s1", &pulling(BROKEN))];
             let cluster = served(looks, sets, pods).await;
-            cluster
-                .wait_rollout("n", "app", DEADLINE, &|_| ())
-                .await
-                .unwrap();
+            wait(&cluster).await.unwrap();
         }
     }
 
@@ -571,10 +535,7 @@ mod tests {
             late
         };
         let cluster = served(looks, vec![set("s2", "new")], Vec::new()).await;
-        cluster
-            .wait_rollout("n", "app", DEADLINE, &|_| ())
-            .await
-            .unwrap();
+        wait(&cluster).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -654,14 +615,11 @@ mod tests {
                 },
             )
             .await;
-        cluster
-            .wait_rollout("n", "app", DEADLINE, &|_| ())
-            .await
-            .unwrap();
+        wait(&cluster).await.unwrap();
         assert!(seen.lock().unwrap().len() > 20);
         let deadline = Duration::from_millis(1);
         let (cluster, _) = crate::mock::cluster(|_| Answer(503, None, Vec::new())).await;
-        let result = cluster.wait_rollout("n", "app", deadline, &|_| ()).await;
+        let result = cluster.wait(&[app()], deadline, &|_| ()).await;
         assert!(matches!(result, Err(Error::Server { .. })), "{result:?}");
     }
 

@@ -13,21 +13,20 @@
 //!
 //! As in kstatus, no Service waits for the address of a load balancer: many sites have none.
 
-pub(crate) mod wait;
 mod workload;
 
 use serde_json::Value;
 
-use crate::error::bounded;
+use crate::error::{bounded, cut};
+use crate::limits;
 use crate::object::{Object, condition};
 use crate::stuck::unsettled::Settled;
-use crate::write::gone::finalizers;
 
 /// Whether an object is settled, as it was read from the cluster with its status.
 #[must_use]
 pub fn settled(object: &Object) -> Settled {
     if object.is_being_deleted() {
-        return leaving(object.as_value());
+        return leaving(object);
     }
     let value = object.as_value();
     of_every_kind(value).unwrap_or_else(|| of_its_kind(object, value))
@@ -127,18 +126,48 @@ fn api_service(value: &Value) -> Settled {
     }
 }
 
-fn leaving(value: &Value) -> Settled {
-    let holders: Vec<&str> = finalizers(value).collect();
-    match holders.as_slice() {
-        [] => pending("it is being deleted"),
-        holders => {
-            let words = format!("it is being deleted, held by {}", holders.join(", "));
-            Settled::Pending(bounded(&words))
-        }
+/// How an object stands that is on its way out.
+pub(crate) fn leaving(object: &Object) -> Settled {
+    let going = "it is being deleted";
+    match held(object) {
+        Some(held) => Settled::Pending(format!("{going}, {held}")),
+        None => pending(going),
     }
 }
 
-fn pending(why: &str) -> Settled {
+/// What holds an object that is being deleted: finalizers, each of which some controller must remove, or what is left in a
+/// namespace, in the cluster's own words.
+pub(crate) fn held(object: &Object) -> Option<String> {
+    if !object.is_being_deleted() {
+        return None;
+    }
+    let value = object.as_value();
+    let (by, holders) = match (object.gvk().kind.as_str(), content(value)) {
+        ("Namespace", content) if !content.is_empty() => ("by its content: ", content),
+        _ => ("by ", finalizers(value)),
+    };
+    let holders = cut(&holders, limits::MAX_SHOWN_VALUE);
+    (!holders.is_empty()).then(|| format!("held {by}{holders}"))
+}
+
+fn finalizers(value: &Value) -> String {
+    let names = value["metadata"]["finalizers"].as_array();
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// What the conditions of a namespace that is being emptied say is left in it.
+fn content(namespace: &Value) -> String {
+    let conditions = namespace["status"]["conditions"].as_array();
+    let told = conditions
+        .into_iter()
+        .flatten()
+        .filter(|condition| condition["status"] == "True")
+        .filter_map(|condition| condition["message"].as_str());
+    told.collect::<Vec<_>>().join("; ")
+}
+
+pub(crate) fn pending(why: &str) -> Settled {
     Settled::Pending(why.to_owned())
 }
 

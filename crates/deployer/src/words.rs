@@ -2,10 +2,10 @@
 //! quote what was sent, and so what nobody is to read.
 
 use crate::error::Error;
-use crate::rollout::awaited::{Awaited, RolloutState};
-use crate::settle::wait::Standing;
+use crate::rollout::awaited::Awaited;
 use crate::stuck::nodes::UnreadyNodes;
 use crate::stuck::unsettled::{Settled, Unsettled};
+use crate::wait::Standing;
 
 /// What makes other words of some.
 pub type Reword<'a> = &'a dyn Fn(&str) -> String;
@@ -38,7 +38,6 @@ impl Words for Error {
             | Self::Changed { message, .. }
             | Self::Invalid { message, .. }
             | Self::Server { message, .. }
-            | Self::NotEstablished { message, .. }
             | Self::Answer {
                 problem: message, ..
             } => message.reword(reword),
@@ -109,12 +108,6 @@ impl Words for Settled {
 impl Words for Standing {
     fn reword(&mut self, reword: Reword<'_>) {
         self.state.reword(reword);
-        self.awaited.reword(reword);
-    }
-}
-
-impl Words for RolloutState {
-    fn reword(&mut self, reword: Reword<'_>) {
         self.awaited.reword(reword);
     }
 }
@@ -220,10 +213,6 @@ mod tests {
                 doing: doing(),
                 problem: message.clone(),
             },
-            Error::NotEstablished {
-                name: doing(),
-                message,
-            },
             Error::Conflict {
                 doing: doing(),
                 conflicts,
@@ -258,14 +247,9 @@ mod tests {
             state: Settled::Pending(said()),
             awaited: awaited(),
         };
-        let mut state = RolloutState {
-            progress: crate::RolloutProgress::default(),
-            awaited: awaited(),
-        };
         let reword: Reword<'_> = &|words| words.replace(SECRET, "***");
         standing.reword(reword);
-        state.reword(reword);
-        let left = format!("{standing:?} {state:?}");
+        let left = format!("{standing:?}");
         assert!(!left.contains(SECRET), "{left}");
     }
 }

@@ -3,7 +3,6 @@
 pub(crate) mod apply;
 pub(crate) mod diff;
 pub(crate) mod drift;
-pub(crate) mod gone;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod rewrite;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::definition::Definition;
 use crate::document::text;
 
 /// The kinds of some definitions, and Kubernetes' own. Of other kinds only a cluster can tell; they count as belonging to a
@@ -25,15 +26,14 @@ impl Kinds {
     /// With the kinds that these definitions define.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut kinds = Self::default();
-        for definition in definitions {
-            let of = |pointer| text(definition, pointer);
-            let group = kinds.0.entry(of("/spec/group").to_owned()).or_default();
-            let kind = of("/spec/names/kind").to_owned();
+        for definition in definitions.into_iter().map(Definition) {
+            let group = kinds.0.entry(definition.group().to_owned()).or_default();
+            let kind = definition.kind().to_owned();
             let defined = group.entry(kind).or_insert_with(|| Defined {
-                plural: of("/spec/names/plural").to_owned(),
+                plural: definition.plural().to_owned(),
                 of_cluster: false,
             });
-            defined.of_cluster |= of("/spec/scope") == "Cluster";
+            defined.of_cluster |= definition.is_cluster_scoped();
         }
         kinds
     }

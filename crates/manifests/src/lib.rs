@@ -4,6 +4,7 @@
 //! This crate must not know archives, the network, the terminal, the environment or the clock.
 
 mod compile;
+mod definition;
 mod document;
 mod error;
 mod expand;
@@ -19,6 +20,7 @@ mod rendered;
 mod template;
 
 pub use compile::{Compiler, Remark, Unsettled};
+pub use definition::{Definition, is_definition};
 pub use document::{Object, Objects, Repeated, list, parse, text};
 pub use error::{DocumentPlace, ManifestsError};
 pub use expand::{Address, ExpandError, Expansion};

@@ -9,7 +9,7 @@ use crate::limits::RELEASE_IMAGES;
 use crate::notes::{Note, Weight, names};
 use crate::rights;
 use manifests::reference::Hint;
-use manifests::{ManifestsError, Objects, shown};
+use manifests::{ManifestsError, Objects, is_definition, shown};
 
 /// Everything that names images: the operator first, then what the release lists, its other workloads, the defaults of
 /// its definitions, and its other objects.
@@ -31,7 +31,7 @@ pub(crate) fn images(
     }
     for object in &objects.all {
         let title = object.title();
-        if object.kind() == "CustomResourceDefinition" {
+        if is_definition(&object.value) {
             if images.scan_defaults(&object.value["spec"], &title) {
                 notes.push(Note::new(Weight::Decide, title, "has images among its default values, which stay as they are: the site's nodes must find these references, by a mirror or by values in the custom resources"));
             }

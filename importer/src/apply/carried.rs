@@ -11,6 +11,7 @@ use change::{
     disarmed, scaled,
 };
 use deployer::{Object, ObjectRef, Selector};
+use manifests::is_definition;
 use schemas::KubernetesName;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -28,7 +29,6 @@ use crate::plan::Ready;
 use crate::plan::crd::{self, Judged, Users};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::Deployment;
-use crate::plan::finish::is_definition;
 use crate::plan::network::Network;
 
 impl Ready<'_> {
@@ -315,20 +315,14 @@ pub(crate) async fn settle<'o>(
     match stage {
         Stage::Space | Stage::Data => Ok(()),
         Stage::Definition => {
-            for object in objects {
-                leased
-                    .cluster
-                    .wait_crd_established(object.name(), wait)
-                    .await?;
-            }
-            Ok(())
+            let crds: Vec<ObjectRef> = objects.map(|it| it.reference().clone()).collect();
+            leased.wait_settled(&crds, wait).await
         }
         Stage::Workload | Stage::Resource => {
             let awaited = objects.filter(|object| asks_nobody(object));
             let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
-            let tell = |standing| (leased.tell)(Event::Standing(standing));
-            let settled = leased.cluster.wait_settled(&awaited, wait, &tell);
-            Ok(Behind::of(&awaited).during(leased, settled).await??)
+            let settled = leased.wait_settled(&awaited, wait);
+            Behind::of(&awaited).during(leased, settled).await?
         }
     }
 }

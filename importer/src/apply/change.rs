@@ -90,6 +90,7 @@ impl Change<'_> {
         };
         let writing = (self.cluster, &Authority::Cluster, self.writer, self.tell);
         let clear = async || clear(&first).await;
+        let decide = async |_: &Cluster| decide().await;
         let (decided, done) = Leased::run(writing, clear, decide, act).await?;
         Ok((decided, Some(done)))
     }

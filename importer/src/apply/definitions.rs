@@ -127,7 +127,7 @@ impl Definitions {
         for crd in &own {
             leased.remove(crd, |live| owner_of(live, solution)).await?;
         }
-        Ok(leased.cluster.wait_gone(&own, deadline).await?)
+        leased.wait_gone(own, deadline).await
     }
 }
 

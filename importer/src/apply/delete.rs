@@ -246,8 +246,7 @@ async fn remove(
                 same.ok_or(NotOurs::MadeAnew { object })
             };
             leased.remove(&reference, is_it).await?;
-            let gone = std::slice::from_ref(&reference);
-            leased.cluster.wait_gone(gone, deadline).await?;
+            leased.wait_gone([reference], deadline).await?;
         }
         Left::Released(_) => release(leased, space, &reference).await?,
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use change::{Departure, Inventory, Inverse};
-use deployer::ObjectRef;
+use deployer::{Goal, ObjectRef};
 use schemas::Version;
 
 use crate::apply::behind::Behind;
@@ -243,9 +243,8 @@ impl Ready<'_> {
         } else if deployment.change.had_operator() {
             self.come_up(deployment, leased).await?;
         }
-        let tell = |standing| (leased.tell)(Event::Standing(standing));
         let wait = self.asked.request.wait;
-        let settled = leased.cluster.wait_settled(&inverse.awaited, wait, &tell);
+        let settled = leased.wait_settled(&inverse.awaited, wait);
         let mut behind = Behind::of(&inverse.awaited);
         behind.during(leased, settled).await??;
         self.arm_former(inverse, leased).await
@@ -278,14 +277,10 @@ impl Ready<'_> {
         leased.lock.check()?;
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
         leased.restart_unpulled(&[&reference]).await?;
-        let tell = |state| {
-            let deployment = reference.clone();
-            (leased.tell)(Event::Rollout { deployment, state });
-        };
-        Ok(leased
-            .cluster
-            .wait_rollout(namespace, operator, self.asked.request.wait, &tell)
-            .await?)
+        let tell = |standing| (leased.tell)(Event::Rollout(standing));
+        let goal = [Goal::Rollout(reference)];
+        let wait = self.asked.request.wait;
+        Ok(leased.cluster.wait(&goal, wait, &tell).await?)
     }
 }
 
@@ -299,10 +294,9 @@ fn is_for_good(error: &Error) -> bool {
             source: helm::HelmError::Failed { .. } | helm::HelmError::TooLong { .. },
             ..
         } => true,
-        Error::Cluster(error) => matches!(
-            error,
-            E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. } | E::NotEstablished { .. }
-        ),
+        Error::Cluster(error) => {
+            matches!(error, E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. })
+        }
         _ => false,
     }
 }

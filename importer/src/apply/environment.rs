@@ -15,6 +15,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::receipt::ChangeSubject;
 use crate::model::state::ClusterState;
 use crate::model::verb::Verb;
+use crate::plan::default_account::DefaultAccount;
 use crate::plan::place;
 use crate::plan::rights::of_change;
 
@@ -42,6 +43,7 @@ impl NamespaceRecord {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         if self.uid.is_none() {
+            leased.suppose_absent(Self::reference(&self.namespace));
             leased.keep(self.to_object()).await?;
         }
         let wanted = Object::new(space)?;
@@ -54,6 +56,12 @@ impl NamespaceRecord {
             }
         };
         let live = leased.put(wanted.reference(), decide).await?;
+        if seen.is_none() {
+            let config = Object::new(config(&self.namespace, &self.versions()))?;
+            leased.suppose_absent(config.reference().clone());
+            // Kubernetes makes it.
+            leased.look_again(&DefaultAccount::reference(&self.namespace));
+        }
         self.uid = live.as_ref().and_then(Object::uid).map(str::to_owned);
         Ok(())
     }

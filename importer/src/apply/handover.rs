@@ -2,11 +2,10 @@
 //! starts, and the other way round where that does not come up.
 
 use change::{NotOurs, is_that, stopped};
-use deployer::{Conflicts, Leaving, Object, ObjectRef};
+use deployer::{Conflicts, Goal, Leaving, Object, ObjectRef};
 
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
-use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
@@ -46,7 +45,7 @@ impl Ready<'_> {
             self.remove_former(object, uid.as_deref(), leased).await?;
         }
         let wait = self.asked.request.wait;
-        leased.cluster.wait_removed(&new, wait, &|_| ()).await?;
+        leased.wait_gone(new, wait).await?;
         self.stop(deployment.change.stopped(), leased).await
     }
 
@@ -58,9 +57,8 @@ impl Ready<'_> {
     ) -> Result<(), Error> {
         let stopped = deployment.change.stopped().iter();
         let stopped: Vec<ObjectRef> = stopped.map(|it| it.reference().clone()).collect();
-        let tell = |standing| (leased.tell)(Event::Standing(standing));
         let wait = self.asked.request.wait;
-        Ok(leased.cluster.wait_settled(&stopped, wait, &tell).await?)
+        leased.wait_settled(&stopped, wait).await
     }
 
     async fn stop(&self, workloads: &[Object], leased: &mut Leased<'_>) -> Result<(), Error> {
@@ -88,16 +86,16 @@ impl Ready<'_> {
             leased.put_with(Conflicts::Force, reference, decide).await?;
         }
         let wait = self.asked.request.wait;
-        for leaving in &stopping {
-            leased.lock.check()?;
+        leased.lock.check()?;
+        let goals = stopping.into_iter().map(|leaving| {
             if leaving.object.gvk.kind == "DaemonSet" {
-                let gone = std::slice::from_ref(leaving);
-                leased.cluster.wait_removed(gone, wait, &|_| ()).await?;
+                Goal::Gone(leaving)
             } else {
-                leased.cluster.wait_stopped(&leaving.object, wait).await?;
+                Goal::Empty(leaving.object)
             }
-        }
-        Ok(())
+        });
+        let goals: Vec<Goal> = goals.collect();
+        Ok(leased.cluster.wait(&goals, wait, &|_| ()).await?)
     }
 
     /// Removes an object if it is still the Solution's, and the very one that has this uid.

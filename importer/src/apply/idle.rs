@@ -1,7 +1,7 @@
 //! An import that finds everything as it is to be writes nothing, and so takes no Lease and decides nothing a second time.
 
 use change::{Entry, intercepts, vocabulary as v};
-use deployer::{Cluster, ObjectRef, Settled, settled};
+use deployer::{Cluster, Goal, ObjectRef, Settled, settled};
 use serde_json::Value;
 
 use crate::apply::environment;
@@ -20,7 +20,7 @@ impl Ready<'_> {
             return Ok(false);
         }
         // A change that is incomplete may be completed by this one.
-        if !Receipts::incomplete(cluster).await?.all.is_empty() {
+        if !Receipts::read_incomplete(cluster).await?.all.is_empty() {
             return Ok(false);
         }
         match &self.decision.deployment {
@@ -73,9 +73,11 @@ impl Ready<'_> {
         let Some((deployment, operator)) = operator else {
             return Ok(());
         };
-        let (namespace, wait) = (deployment.namespace().as_str(), self.asked.request.wait);
+        let namespace = deployment.namespace().as_str();
+        let operator = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
+        let wait = self.asked.request.wait;
         Ok(cluster
-            .wait_rollout(namespace, operator, wait, &|_| ())
+            .wait(&[Goal::Rollout(operator)], wait, &|_| ())
             .await?)
     }
 }

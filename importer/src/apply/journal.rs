@@ -30,6 +30,8 @@ pub(crate) struct Journal<'a> {
 
 struct Begun {
     receipt: ChangeReceipt,
+    /// As it is stored.
+    live: Object,
     /// Those of the changes before.
     earlier: Receipts,
 }
@@ -60,12 +62,16 @@ impl<'a> Journal<'a> {
         let by = self.writer.person.clone();
         let (subject, previous) = (self.subject.clone(), earlier.newest());
         let receipt = ChangeReceipt::new(earlier.next(), self.now(), by, previous, subject);
-        self.create(&receipt).await?;
+        let live = self.create(&receipt).await?;
         for interrupted in earlier.interrupted() {
-            self.keep(interrupted.to_object(self.writer.seal.as_ref()))
+            self.keep(interrupted.to_object(self.writer.seal.as_ref()), None)
                 .await?;
         }
-        Ok(Begun { receipt, earlier })
+        Ok(Begun {
+            receipt,
+            live,
+            earlier,
+        })
     }
 
     /// Ends the receipt, if there is one, and tells the cluster's users of what it says. Returns its number.
@@ -77,12 +83,17 @@ impl<'a> Journal<'a> {
         if failed.is_none() {
             self.settle().await?;
         }
-        let Some(Begun { receipt, earlier }) = self.begun.get() else {
+        let Some(Begun {
+            receipt,
+            live,
+            earlier,
+        }) = self.begun.get()
+        else {
             return Ok(None);
         };
         let receipt = receipt.clone();
         let receipt = receipt.ended(outcome(failed), &done.objects, &done.removed);
-        self.keep(receipt.to_object(self.writer.seal.as_ref()))
+        self.keep(receipt.to_object(self.writer.seal.as_ref()), Some(live))
             .await?;
         for object in earlier.surplus() {
             // Whoever may not delete them leaves them to the next one.
@@ -98,12 +109,18 @@ impl<'a> Journal<'a> {
     /// Takes the mark from the receipts of earlier changes that were incomplete and are made up for by this one, also if it
     /// found nothing more to change.
     async fn settle(&self) -> Result<(), Error> {
-        let own = self.begun.get().map(|begun| begun.receipt.revision);
-        for earlier in Receipts::incomplete(self.cluster).await?.all {
-            if Some(earlier.revision) != own && earlier.is_settled_by(&self.subject) {
-                let settled = earlier.interrupted();
+        let read;
+        let earlier = if let Some(begun) = self.begun.get() {
+            &begun.earlier
+        } else {
+            read = Receipts::read_incomplete(self.cluster).await?;
+            &read
+        };
+        for earlier in earlier.incomplete() {
+            if earlier.is_settled_by(&self.subject) {
+                let settled = earlier.clone().interrupted();
                 let settled = settled.to_settled_object(self.writer.seal.as_ref());
-                self.keep(settled).await?;
+                self.keep(settled, None).await?;
             }
         }
         Ok(())
@@ -111,28 +128,31 @@ impl<'a> Journal<'a> {
 
     /// Created, never applied: one of the same number is another change's, unless it says the very same. Then the answer
     /// to the creation was lost, and it was sent once more.
-    async fn create(&self, receipt: &ChangeReceipt) -> Result<(), Error> {
+    async fn create(&self, receipt: &ChangeReceipt) -> Result<Object, Error> {
         let object = Object::new(receipt.to_object(self.writer.seal.as_ref()))?;
         let (manager, force) = (v::manager(), Conflicts::Force);
         match self.cluster.put(&object, None, &manager, force).await {
             Err(taken @ deployer::Error::Changed { .. }) => {
                 let live = self.cluster.get(object.reference()).await?;
-                let same = live.as_ref().and_then(ChangeReceipt::from_object);
-                if same.as_ref() == Some(receipt) {
-                    return Ok(());
-                }
-                Err(taken.into())
+                let is_same =
+                    |live: &Object| ChangeReceipt::from_object(live).as_ref() == Some(receipt);
+                live.filter(is_same).ok_or_else(|| taken.into())
             }
-            created => Ok(created.map(|_| ())?),
+            created => Ok(created.map(|(_, live)| live)?),
         }
     }
 
-    /// Writes a receipt that is there, with its marks as they are to be. One that says the same stays as it was signed.
-    async fn keep(&self, receipt: Value) -> Result<(), Error> {
+    /// Writes a receipt that is there, perhaps as is known here, with its marks as they are to be. One that says the same
+    /// stays as it was signed.
+    async fn keep(&self, receipt: Value, known: Option<&Object>) -> Result<(), Error> {
         let mut object = Object::new(receipt)?;
         let (manager, force) = (v::manager(), Conflicts::Force);
+        let mut known = known.cloned();
         for decision in 1.. {
-            let live = self.cluster.get(object.reference()).await?;
+            let live = match known.take() {
+                Some(known) => Some(known),
+                None => self.cluster.get(object.reference()).await?,
+            };
             object = ChangeReceipt::as_signed(object, live.as_ref())?;
             let written = self.cluster.put(&object, live.as_ref(), &manager, force);
             match written.await {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use change::{intercepts, owner_of, vocabulary as v};
-use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
+use deployer::{
+    Applied, Cluster, Conflicts, Deleted, Goal, Leaving, Object, ObjectRef, Propagation, Scope,
+};
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
 use watch::{Cancel, Tell};
@@ -39,6 +41,9 @@ pub(crate) struct Leased<'a> {
     pub(crate) cancel: Cancel<'static>,
     /// None of what is changed in one namespace alone: receipts lie with the records.
     journal: Option<Journal<'a>>,
+    /// Objects as they were when the change was decided under the Lease, or as it has written them. What others have changed
+    /// since is found when it is written, which only what is still so can be.
+    known: BTreeMap<ObjectRef, Option<Object>>,
     done: Done,
 }
 
@@ -49,12 +54,13 @@ impl Leased<'_> {
     pub(crate) async fn run<T>(
         (cluster, authority, writer, tell): (&Cluster, &Authority, &Writer, Tell<'_, Event>),
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
-        decide: impl AsyncFnOnce() -> Result<(T, ChangeSubject), Error>,
+        decide: impl AsyncFnOnce(&Cluster) -> Result<(T, ChangeSubject), Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
         let lock = Lock::acquire(cluster, authority, writer, tell, clear).await?;
         let acted = async {
-            let (mut decided, subject) = decide().await?;
+            let once = cluster.once();
+            let (mut decided, subject) = decide(&once).await?;
             let journal = match authority {
                 Authority::Cluster => Some(Journal::new(cluster, writer, subject)),
                 Authority::Namespace(_) => None,
@@ -66,6 +72,7 @@ impl Leased<'_> {
                 authority,
                 cancel: writer.cancel,
                 journal,
+                known: once.take_seen(),
                 done: Done::default(),
             };
             for object in &lock.cleared {
@@ -109,10 +116,11 @@ impl Leased<'_> {
         reference: &ObjectRef,
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<Option<Object>, Error> {
-        let live = self.cluster.get(reference).await?;
+        let live = self.look(reference).await?;
         let (applied, after) = self.hand().put(conflicts, reference, live, decide).await?;
         self.done
             .written(self.tell, reference, applied, after.as_ref());
+        self.known.insert(reference.clone(), after.clone());
         Ok(after)
     }
 
@@ -126,8 +134,22 @@ impl Leased<'_> {
         decide: impl Fn(&Object, Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<(), Error> {
         let references: Vec<&ObjectRef> = objects.iter().map(|it| it.reference()).collect();
-        let live = self.cluster.get_all(&references).await?;
-        let (hand, done, tell) = self.parts();
+        let live = self.look_at_all(&references).await?;
+        let Leased {
+            cluster,
+            lock,
+            tell,
+            journal,
+            known,
+            done,
+            ..
+        } = self;
+        let (journal, tell) = (journal.as_ref(), *tell);
+        let hand = Hand {
+            cluster,
+            lock,
+            journal,
+        };
         let put = async |(object, live): (&Object, Option<Object>)| {
             let reference = object.reference();
             if live.as_ref().is_some_and(|live| unchanged.has(live))
@@ -142,8 +164,42 @@ impl Leased<'_> {
         let objects = objects.iter().copied().zip(live);
         side_by_side(objects, put, |(object, (applied, after))| {
             done.written(tell, &object, applied, after.as_ref());
+            known.insert(object, after);
         })
         .await
+    }
+
+    /// An object as it is known; else as it is.
+    pub(crate) async fn look(&self, reference: &ObjectRef) -> Result<Option<Object>, Error> {
+        match self.known.get(reference) {
+            Some(known) => Ok(known.clone()),
+            None => Ok(self.cluster.get(reference).await?),
+        }
+    }
+
+    /// Takes an object not to be there of which nothing is known: it is made without a look, and looked at where somebody
+    /// has made it.
+    pub(crate) fn suppose_absent(&mut self, reference: ObjectRef) {
+        self.known.entry(reference).or_default();
+    }
+
+    /// Forgets what is known of an object that others have changed since.
+    pub(crate) fn look_again(&mut self, reference: &ObjectRef) {
+        self.known.remove(reference);
+    }
+
+    /// Several objects as they are known; else as they are.
+    async fn look_at_all(&self, references: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
+        let known = references.iter().map(|it| self.known.get(*it).cloned());
+        let known: Vec<_> = known.collect();
+        let unknown = references.iter().zip(&known);
+        let unknown = unknown.filter(|(_, known)| known.is_none());
+        let unknown: Vec<&ObjectRef> = unknown.map(|(reference, _)| *reference).collect();
+        let mut read = self.cluster.get_all(&unknown).await?.into_iter();
+        let live = known
+            .into_iter()
+            .map(|known| known.or_else(|| read.next()).flatten());
+        Ok(live.collect())
     }
 
     /// Writes an object that is ours alone, whatever is there: one in the namespace of the records, or a projection.
@@ -156,13 +212,14 @@ impl Leased<'_> {
 
     /// Writes what `decide` makes of a record of our own as it is, without a word: more of it follows.
     pub(crate) async fn rewrite(
-        &self,
+        &mut self,
         reference: &ObjectRef,
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<(), Error> {
-        let live = self.cluster.get(reference).await?;
-        let hand = self.hand();
-        hand.put(Conflicts::Force, reference, live, decide).await?;
+        let live = self.look(reference).await?;
+        let put = self.hand().put(Conflicts::Force, reference, live, decide);
+        let (_, after) = put.await?;
+        self.known.insert(reference.clone(), after);
         Ok(())
     }
 
@@ -224,6 +281,9 @@ impl Leased<'_> {
     ) -> Result<(), Error> {
         let references: Vec<&ObjectRef> = objects.iter().collect();
         let live = self.cluster.get_all(&references).await?;
+        for reference in &references {
+            self.known.remove(*reference);
+        }
         let (hand, done, tell) = self.parts();
         let remove = async |(reference, live): (&ObjectRef, Option<Object>)| {
             let may = |live: &Object| may(reference, live);
@@ -252,8 +312,29 @@ impl Leased<'_> {
             _ => Propagation::Foreground,
         };
         self.remove_with(propagation, reference, may).await?;
-        let gone = std::slice::from_ref(reference);
-        Ok(self.cluster.wait_gone(gone, wait).await?)
+        self.wait_gone([reference.clone()], wait).await
+    }
+
+    /// Waits until these are not there any more.
+    pub(crate) async fn wait_gone<T: Into<Leaving>>(
+        &self,
+        objects: impl IntoIterator<Item = T>,
+        wait: Duration,
+    ) -> Result<(), Error> {
+        let goals = objects.into_iter().map(|it| Goal::Gone(it.into()));
+        let goals: Vec<Goal> = goals.collect();
+        Ok(self.cluster.wait(&goals, wait, &|_| ()).await?)
+    }
+
+    /// Waits until these are settled, and tells how they stand.
+    pub(crate) async fn wait_settled(
+        &self,
+        objects: &[ObjectRef],
+        wait: Duration,
+    ) -> Result<(), Error> {
+        let goals: Vec<Goal> = objects.iter().cloned().map(Goal::Settled).collect();
+        let tell = |standing| (self.tell)(Event::Standing(standing));
+        Ok(self.cluster.wait(&goals, wait, &tell).await?)
     }
 
     /// Deletes an object of the records.
@@ -307,6 +388,7 @@ impl Leased<'_> {
     }
 
     fn gone(&mut self, object: ObjectRef) {
+        self.known.remove(&object);
         self.done.gone(self.tell, object);
     }
 

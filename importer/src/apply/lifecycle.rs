@@ -222,6 +222,7 @@ pub async fn undeploy_alone(
     };
     let writing = (change.cluster, &authority, change.writer, change.tell);
     let nothing = async || Ok(Vec::new());
+    let decide = async |_: &Cluster| decide().await;
     let (stopping, done) = Leased::run(writing, nothing, decide, act).await?;
     Ok(undeployed(solution, &stopping, Some(done)))
 }
@@ -496,7 +497,7 @@ async fn remove_operator(
         Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
     };
     own.retain(|object| Some(object) != last.as_ref());
-    leased.cluster.wait_gone(own, deadline).await?;
+    leased.wait_gone(own.iter().cloned(), deadline).await?;
     release_default_account(leased, solution, space).await?;
     if let Some(own) = last {
         return leased.forget(&own).await;
@@ -586,7 +587,7 @@ pub(crate) async fn forget_versions(
     for record in &records {
         leased.forget(record).await?;
     }
-    Ok(leased.cluster.wait_gone(&records, deadline).await?)
+    leased.wait_gone(records, deadline).await
 }
 
 /// Where a Solution is deployed, in any version or in this one.

@@ -36,10 +36,9 @@ pub(crate) async fn migrate(
         Ok(now.between)
     };
     let live = leased.put_with(conflicts, reference, decide).await?;
-    let established = leased
-        .cluster
-        .wait_crd_established(reference.name.as_str(), wait);
-    established.await?;
+    leased
+        .wait_settled(std::slice::from_ref(reference), wait)
+        .await?;
     let nothing = || Obstacle::ServesNothing(reference.to_string());
     let kind = live.as_ref().and_then(served_kind).ok_or_else(nothing)?;
     let mut objects = Vec::new();

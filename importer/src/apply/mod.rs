@@ -30,7 +30,7 @@ pub(crate) mod unimport;
 pub(crate) mod uninstall;
 mod withdraw;
 
-use deployer::{Cluster, Object};
+use deployer::{Cluster, Object, ObjectRef};
 use registry::{Client, PushReport};
 use serde::Serialize;
 use validator::Finding;
@@ -45,6 +45,7 @@ use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::pushed::Pushed;
 use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
+use crate::model::record;
 use crate::model::request::{Asked, ForgetSigners};
 use crate::model::signers::Memory;
 use crate::model::state::ClusterState;
@@ -116,7 +117,7 @@ impl Ready<'_> {
             self.outlast(cluster).await?;
             return Ok(self.receipt(&report, Done::default()));
         }
-        let decide = async || {
+        let decide = async |cluster: &Cluster| {
             let decided = self.decide_again(cluster).await?;
             let subject = self.subject(&decided);
             Ok((decided, subject))
@@ -178,10 +179,16 @@ impl Ready<'_> {
         let record = &self.asked.record;
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = decided.state.record(&record.name, &record.version);
+        if earlier.is_none() {
+            leased.suppose_absent(record.reference());
+        }
         if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
             leased.keep(record.to_object()).await?;
         }
         self.activate(decided, leased).await?;
+        if decided.state.records.is_empty() {
+            leased.suppose_absent(record::projection_reference());
+        }
         // Nothing below changes what is listed.
         leased.project(&decided.state.records_with(record)).await?;
         match &decided.deployment {
@@ -192,10 +199,14 @@ impl Ready<'_> {
 
     /// Remembers who signed, before there is a version that they signed.
     async fn remember(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
-        match self.memory(&decided.state) {
-            Some(memory) => leased.keep(memory.to_object()).await,
-            None => Ok(()),
+        let Some(memory) = self.memory(&decided.state) else {
+            return Ok(());
+        };
+        let memory = Object::new(memory.to_object())?;
+        if decided.state.signers == Memory::default() {
+            leased.suppose_absent(memory.reference().clone());
         }
+        leased.keep(memory.into_value()).await
     }
 
     /// Returns what is to be remembered of signers, if that is something else than now.
@@ -226,13 +237,9 @@ impl Ready<'_> {
             let reference = planned.object.reference();
             leased.put_with(conflicts, reference, decide).await?;
         }
-        for planned in &decided.crds {
-            leased
-                .cluster
-                .wait_crd_established(planned.object.name(), self.asked.request.wait)
-                .await?;
-        }
-        Ok(())
+        let crds = decided.crds.iter();
+        let crds: Vec<ObjectRef> = crds.map(|it| it.object.reference().clone()).collect();
+        leased.wait_settled(&crds, self.asked.request.wait).await
     }
 
     fn receipt(&self, report: &PushReport, done: Done) -> Receipt {

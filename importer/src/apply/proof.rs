@@ -76,7 +76,7 @@ impl Ready<'_> {
         let own = own.filter(|it| it.part.is_none() && is_pulled_with(it));
         for object in own.map(|it| &it.object) {
             let reference = object.reference();
-            let live = leased.cluster.get(reference).await?;
+            let live = leased.look(reference).await?;
             let is_account = reference.gvk.kind == "ServiceAccount";
             if is_account
                 && live
@@ -200,8 +200,7 @@ impl Proving<'_> {
         leased
             .remove(reference, |live| owner_of(live, solution))
             .await?;
-        let gone = std::slice::from_ref(reference);
-        leased.cluster.wait_gone(gone, self.wait).await?;
+        leased.wait_gone([reference.clone()], self.wait).await?;
         let made = leased.cluster.probe(pod, &v::manager(), self.leases).await;
         Ok(made?)
     }

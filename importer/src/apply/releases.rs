@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use change::{Adopt, Holder, holder, intercepts, vocabulary as v};
-use deployer::{Cluster, Conflicts, Object, ObjectRef, Standing, Unsettled};
+use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
+use manifests::is_definition;
 use schemas::{Namespace, SolutionName};
 use tokio::time::{Instant, sleep};
 use watch::Cancel;
@@ -26,7 +27,6 @@ use crate::model::obstacle::Obstacle;
 use crate::model::release::{RecordedRelease, joined};
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
-use crate::plan::finish::is_definition;
 use crate::plan::losses;
 use crate::plan::releases::{Mend, PlannedRelease, Step, is_hook, is_kept, sent};
 use crate::plan::standing::StandingRelease;
@@ -540,9 +540,10 @@ impl Watching {
                 (leased.tell)(Event::Standing(standing));
             }
         };
+        let there: Vec<Goal> = there.into_iter().map(Goal::Settled).collect();
         let settled = leased
             .cluster
-            .wait_settled(&there, limits::RELEASE_LOOK, &tell)
+            .wait(&there, limits::RELEASE_LOOK, &tell)
             .await;
         if let Err(deployer::Error::Unsettled(mut found)) = settled
             && (found.cause().is_some() || found.has_failed())

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use change::{Entry, Inverse, asks_nobody, disarmed, owner_of, vocabulary as v};
 use deployer::{Cluster, Conflicts, Object};
+use manifests::is_definition;
 use schemas::{SolutionName, Version};
 
 use crate::apply::leased::Leased;
@@ -11,7 +12,6 @@ use crate::model::error::Error;
 use crate::plan::Ready;
 use crate::plan::crd::{self, Judged, Users};
 use crate::plan::deployment::Deployment;
-use crate::plan::finish::is_definition;
 use crate::plan::losses;
 use crate::plan::trial::Unchanged;
 use crate::plan::withdrawal::Withdrawal;

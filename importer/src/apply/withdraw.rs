@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use change::{Departure, Entry, Inventory, without_marks};
-use deployer::{Cluster, Deleted, Gvk, Leaving, Object, ObjectRef, Propagation};
+use deployer::{Cluster, Deleted, Goal, Gvk, Leaving, Object, ObjectRef, Propagation};
 use schemas::{Namespace, SolutionName};
 
 use crate::apply::leased::Leased;
@@ -139,8 +139,7 @@ impl Withdrawal {
             let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
             leased.remove_all(&objects, propagation, may).await?;
             let gone = objects.iter().map(|it| recorded[it].leaving());
-            let gone: Vec<Leaving> = gone.collect();
-            leased.cluster.wait_removed(&gone, wait, &|_| ()).await?;
+            leased.wait_gone(gone, wait).await?;
         }
         let there_before = self.released.iter();
         let there_before = there_before.map(|it| (it.reference(), it.clone()));
@@ -216,8 +215,9 @@ impl Withdrawal {
                 self.notes.push(note);
                 continue;
             }
-            let leaving: Vec<Leaving> = leaving.iter().map(of_object).collect();
-            cluster.wait_removed(&leaving, wait, &|_| ()).await?;
+            let leaving = leaving.iter().map(of_object).map(Goal::Gone);
+            let leaving: Vec<Goal> = leaving.collect();
+            cluster.wait(&leaving, wait, &|_| ()).await?;
             unused.push(definition);
         }
         Ok(unused)

@@ -1,6 +1,7 @@
 //! What a server would answer about its kinds once definitions are there that come before a release: its templates are
 //! rendered for a plan before anything is written.
 
+use manifests::Definition;
 use serde_json::{Value, json};
 
 /// Adds to an answer about kinds what these definitions will serve, in the form that the server has chosen.
@@ -33,16 +34,12 @@ struct Coming<'a> {
 
 impl<'a> Coming<'a> {
     fn all(definition: &'a Value) -> impl Iterator<Item = Self> {
-        let spec = &definition["spec"];
-        let versions = spec["versions"].as_array().into_iter().flatten();
-        let served = versions.filter(|it| it["served"] == true);
-        served.filter_map(move |version| {
-            Some(Self {
-                group: spec["group"].as_str()?,
-                version: version["name"].as_str()?,
-                names: &spec["names"],
-                is_namespaced: spec["scope"] != "Cluster",
-            })
+        let definition = Definition(definition);
+        definition.served().map(move |version| Self {
+            group: definition.group(),
+            version,
+            names: definition.names(),
+            is_namespaced: !definition.is_cluster_scoped(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Standing, UnreadyNodes};
+use deployer::{Applied, Awaited, ObjectRef, Restart, Standing, UnreadyNodes};
 use schemas::Version;
 
 /// One step of an import.
@@ -66,12 +66,7 @@ pub enum Event {
         detail: String,
     },
     /// The operator is on its way.
-    Rollout {
-        /// Its Deployment.
-        deployment: ObjectRef,
-        /// How far it is.
-        state: RolloutState,
-    },
+    Rollout(Standing),
     /// How far an object is that is carried as it is.
     Standing(Standing),
     /// Helm begins to change a release.

@@ -2,6 +2,7 @@
 
 use change::{DesiredObject, Entry, Inventory, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
+use manifests::Definition;
 use schemas::{Namespace, SolutionName};
 
 use crate::model::authority::Authority;
@@ -67,16 +68,9 @@ pub(crate) async fn crds(cluster: &Cluster, labels: &Selector) -> Result<Vec<Obj
 
 /// The kind of a CRD's objects, in a version that is served.
 pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
-    let spec = &crd.as_value()["spec"];
-    let group = spec["group"].as_str()?;
-    let kind = spec["names"]["kind"].as_str()?;
-    let versions = spec["versions"].as_array();
-    let served = versions
-        .into_iter()
-        .flatten()
-        .find(|version| version["served"] == true)?;
-    let version = served["name"].as_str()?;
-    Some(Gvk::new(&format!("{group}/{version}"), kind))
+    let definition = Definition(crd.as_value());
+    let (group, version) = (definition.group(), definition.served().next()?);
+    Some(Gvk::new(&format!("{group}/{version}"), definition.kind()))
 }
 
 /// The objects of a CRD, in all namespaces. Refused where none can be listed.

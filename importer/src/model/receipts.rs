@@ -20,6 +20,8 @@ pub(crate) struct Receipts {
     pub(crate) all: Vec<ChangeReceipt>,
     /// Those that cannot, by name. They keep nobody from changing the cluster.
     pub(crate) unreadable: Vec<String>,
+    /// Those of changes of which a part may be there: they go on, were interrupted, or failed.
+    marked: BTreeSet<Revision>,
     last: Revision,
     evidence: Evidence,
 }
@@ -32,8 +34,8 @@ impl Receipts {
         Ok(Self::of(&maps.await?))
     }
 
-    /// Those of changes of which a part may be there: they go on, were interrupted, or failed.
-    pub(crate) async fn incomplete(cluster: &Cluster) -> Result<Self, Error> {
+    /// Reads only those of changes of which a part may be there.
+    pub(crate) async fn read_incomplete(cluster: &Cluster) -> Result<Self, Error> {
         let maps = Gvk::new("v1", "ConfigMap");
         let marked = Selector::has(v::INCOMPLETE);
         let maps = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&marked));
@@ -46,6 +48,9 @@ impl Receipts {
             if let Some(number) = numbered(map) {
                 receipts.last = receipts.last.max(number);
                 receipts.evidence.add(number, map);
+                if map.labels().contains_key(v::INCOMPLETE) {
+                    receipts.marked.insert(number);
+                }
             }
             match ChangeReceipt::from_object(map) {
                 Some(receipt) => receipts.all.push(receipt),
@@ -54,6 +59,12 @@ impl Receipts {
         }
         receipts.all.sort_by_key(|receipt| receipt.revision);
         receipts
+    }
+
+    /// Those of changes of which a part may be there.
+    pub(crate) fn incomplete(&self) -> impl Iterator<Item = &ChangeReceipt> {
+        let all = self.all.iter();
+        all.filter(|receipt| self.marked.contains(&receipt.revision))
     }
 
     /// Those of changes that had begun and not ended, as the next change leaves them.

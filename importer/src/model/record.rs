@@ -177,6 +177,11 @@ pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Ver
     config_map::config_map(v::AVAILABLE, json!({}), &data)
 }
 
+/// Where the projection is.
+pub(crate) fn projection_reference() -> ObjectRef {
+    ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, v::AVAILABLE)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

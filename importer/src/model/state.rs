@@ -155,7 +155,9 @@ pub(crate) async fn maps(cluster: &Cluster) -> Result<Vec<Object>, Error> {
     let maps = Gvk::new("v1", "ConfigMap");
     let ours = Selector::has(v::RECORD);
     let records = Some(v::RECORDS_NAMESPACE);
-    Ok(cluster.list(&maps, records, Some(&ours)).await?)
+    let maps = cluster.list(&maps, records, Some(&ours)).await?;
+    cluster.remember(&maps);
+    Ok(maps)
 }
 
 /// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.

@@ -94,6 +94,7 @@ impl Comparison {
         request: Request,
         since: &Since,
     ) -> Result<Self, Error> {
+        let cluster = &cluster.once();
         let id = accepted.statement().predicate.id.clone();
         let mut comparison = Self {
             solution: id.to_string(),

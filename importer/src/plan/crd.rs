@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use change::{Adopt, vocabulary as v};
 use deployer::{Conflicts, Object, ObjectRef};
+use manifests::Definition;
 use schemas::{SolutionName, Version};
 use serde_json::{Value, json};
 use validator::rules::{self, SortedMetadata};
@@ -263,15 +264,12 @@ fn stored_and_gone(active: &Value, wanted: &Value) -> Option<String> {
 }
 
 pub(crate) fn served(crd: &Value) -> Vec<String> {
-    versions(crd)
-        .filter(|version| version["served"] == true)
-        .filter_map(|version| version["name"].as_str().map(str::to_owned))
-        .collect()
+    Definition(crd).served().map(str::to_owned).collect()
 }
 
 /// The versions that a CRD lists.
 pub(crate) fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
-    crd["spec"]["versions"].as_array().into_iter().flatten()
+    Definition(crd).versions().iter()
 }
 
 /// Whether a CRD was there before any Solution: it is being taken over, or was earlier.

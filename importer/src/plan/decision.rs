@@ -3,6 +3,7 @@
 
 use change::{ObjectChange, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Gvk, Object};
+use manifests::Definition;
 use serde_json::Value;
 
 use crate::model::authority::Authority;
@@ -151,14 +152,14 @@ impl Asked<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         for definition in self.accepted.crds() {
-            let spec = &definition.document["spec"];
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));
-            for version in crd::served(&definition.document) {
-                let served = Gvk::new(&format!("{group}/{version}"), &kind);
+            let document = &definition.document;
+            let definition = Definition(document);
+            let group = definition.group();
+            for version in definition.served() {
+                let served = Gvk::new(&format!("{group}/{version}"), definition.kind());
                 if !cluster.serves(&served).await? {
-                    let crd = text(&definition.document["metadata"]["name"]);
-                    obstacles.push(Above::Inactive(crd, version).into());
+                    let crd = manifests::text(document, "/metadata/name").to_owned();
+                    obstacles.push(Above::Inactive(crd, version.to_owned()).into());
                 }
             }
         }

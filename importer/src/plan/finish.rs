@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use change::{RELEASE, vocabulary as v};
-use manifests::{Address, Compiler, Expansion, KnownImages, Unsettled, pod_specs};
+use manifests::{Address, Compiler, Expansion, KnownImages, Unsettled, is_definition, pod_specs};
 use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
 use serde_json::{Value, json};
 
@@ -167,10 +167,6 @@ fn forms(address: &Address) -> Vec<ImageReference> {
     forms.iter().filter_map(|form| form.parse().ok()).collect()
 }
 
-pub(crate) fn is_definition(object: &Value) -> bool {
-    object["kind"] == "CustomResourceDefinition"
-}
-
 /// A definition goes with everything that was made by it: Helm is told to leave it.
 fn keep(definition: &mut Value) {
     definition["metadata"]["annotations"][POLICY] = json!("keep");
@@ -329,6 +325,11 @@ mod tests {
             "name": "d", "labels": { "a": "b" }, "annotations": { POLICY: "keep" },
         });
         assert_eq!(finished["metadata"], expected);
+        // What is called the same in a group of its own is no definition.
+        let (own, _) = finish(json!({
+            "apiVersion": "shop.test/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "d" },
+        }));
+        assert_eq!(own["metadata"], json!({ "name": "d", "namespace": "prod" }));
         let (space, _) = finish(json!({
             "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "n", "namespace": "x" },
         }));

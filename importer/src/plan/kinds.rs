@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::named;
 use deployer::{Cluster, Gvk, Object};
+use manifests::Definition;
 use serde_json::Value;
 
 use crate::model::error::Error;
@@ -44,11 +45,9 @@ impl Unknown {
 fn defined<'a>(kind: &Gvk, definitions: impl IntoIterator<Item = &'a Value>) -> Vec<String> {
     let of_kind = definitions
         .into_iter()
-        .map(|definition| &definition["spec"])
-        .filter(|spec| spec["group"] == *kind.group && spec["names"]["kind"] == *kind.kind);
-    let versions = of_kind.flat_map(|spec| spec["versions"].as_array().into_iter().flatten());
-    let served = versions.filter(|version| version["served"] == true);
-    let served = served.filter_map(|version| version["name"].as_str());
+        .map(Definition)
+        .filter(|it| it.group() == kind.group && it.kind() == kind.kind);
+    let served = of_kind.flat_map(Definition::served);
     let served: BTreeSet<String> = served.map(|it| format!("{}/{it}", kind.group)).collect();
     served.into_iter().collect()
 }

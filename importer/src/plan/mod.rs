@@ -158,6 +158,7 @@ impl<'a> Plan<'a> {
         cluster: &Cluster,
         request: Request,
     ) -> Result<Self, Error> {
+        let cluster = &cluster.once();
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
         let how = (Layout::Solution, request.allowed.replace, request.missing);

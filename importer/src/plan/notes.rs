@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use deployer::{Access, Cluster, Node, Object};
-use manifests::pod_specs;
+use manifests::{is_definition, pod_specs};
 use registry::Client;
 use schemas::{Image, SolutionId};
 use serde_json::Value;
@@ -85,8 +85,7 @@ pub(crate) fn later_pods(
         Reach::Namespace(namespace) => !listed.contains(namespace.as_str()),
     };
     let mut definitions = objects.iter();
-    let defines = !accepted.crds().is_empty()
-        || definitions.any(|it| it.gvk().kind == "CustomResourceDefinition");
+    let defines = !accepted.crds().is_empty() || definitions.any(|it| is_definition(it.as_value()));
     let rights = held(&objects)?;
     let mut rights = rights.iter().filter(|right| right.makes_pods());
     if !defines && !rights.any(is_elsewhere) {

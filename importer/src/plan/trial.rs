@@ -163,8 +163,11 @@ pub(crate) async fn pod(
         },
         "spec": spec,
     });
+    let pod = Object::new(pod)?;
+    // What would change of it is of no interest.
+    cluster.suppose_absent(pod.reference());
     let tried = cluster
-        .dry_run(&[Object::new(pod)?], &v::manager(), Conflicts::Force)
+        .dry_run(&[pod], &v::manager(), Conflicts::Force)
         .await?;
     Ok(tried.into_iter().find_map(|(_, trial)| match trial {
         // A namespace that is new: it comes with this import, or its account is still being made.

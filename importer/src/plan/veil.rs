@@ -15,8 +15,7 @@ pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
         Event::Waiting(error) => error.reword(reword),
         Event::Pulling { awaited, .. } => awaited.reword(reword),
         Event::Unproved { detail, .. } => detail.reword(reword),
-        Event::Rollout { state, .. } => state.reword(reword),
-        Event::Standing(standing) => standing.reword(reword),
+        Event::Rollout(standing) | Event::Standing(standing) => standing.reword(reword),
         Event::Nodes(nodes) => nodes.reword(reword),
         // A registry is sent nothing of what is chosen.
         Event::Push(_)

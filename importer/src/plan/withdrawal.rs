@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::{Departure, Entry, Inventory, Removal, Stays, named};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
+use manifests::is_definition;
 use schemas::{Namespace, SetName, SolutionName};
 use serde_json::Value;
 
@@ -15,7 +16,6 @@ use crate::model::labelled::{Place, custom_resources};
 use crate::model::look::{live, look};
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::state::ClusterState;
-use crate::plan::finish::is_definition;
 use crate::plan::rights::ask::check_resources;
 
 /// What a deployment carries, as it is taken back.

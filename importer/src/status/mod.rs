@@ -207,7 +207,7 @@ async fn incomplete(
     if sight.hides(&Hidden::Records) || sight.hides(&Hidden::OtherRecords) {
         return Ok(Vec::new());
     }
-    let mut incomplete = Receipts::incomplete(cluster).await?.all;
+    let mut incomplete = Receipts::read_incomplete(cluster).await?.all;
     if let Some(only) = only {
         incomplete.retain(|it| it.subject.places.iter().any(|at| at.namespace == *only));
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use manifests::Definition;
+pub use manifests::is_definition;
 use schemas::{KubernetesName, is_kubernetes_group};
 use serde_json::Value;
 
@@ -10,12 +12,6 @@ use super::{Problem, kind_of, text};
 use crate::limits::WITHHELD;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
-
-/// Whether a document is a definition that clusters take.
-#[must_use]
-pub fn is_definition(document: &Value) -> bool {
-    kind_of(document) == ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-}
 
 /// The name of a definition, as far as it is one.
 pub(crate) fn definition_name(document: &Value) -> Option<&str> {
@@ -32,9 +28,10 @@ pub fn converts_by_webhook(document: &Value) -> bool {
 /// The API group and plural of a definition whose resources are not in a namespace.
 #[must_use]
 pub fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
-    let group = text(definition, "/spec/group")?;
-    let plural = text(definition, "/spec/names/plural")?;
-    (text(definition, "/spec/scope") == Some("Cluster")).then_some((group, plural))
+    let definition = Definition(definition);
+    let (group, plural) = (definition.group(), definition.plural());
+    let is_one = definition.is_cluster_scoped() && !group.is_empty() && !plural.is_empty();
+    is_one.then_some((group, plural))
 }
 
 /// The one document of a definition's file.
@@ -138,7 +135,8 @@ fn shape(document: &Value) -> Vec<Problem> {
             "spec.group is the Kubernetes community's: it needs the annotation {APPROVAL}, with a URL or \"unapproved\""
         )));
     }
-    problems.extend(list(document).iter().filter_map(schema).map(Problem::Shape));
+    let listed = Definition(document).versions().iter();
+    problems.extend(listed.filter_map(schema).map(Problem::Shape));
     problems
 }
 
@@ -180,15 +178,8 @@ fn schema(version: &Value) -> Option<String> {
     }
 }
 
-fn list(document: &Value) -> &[Value] {
-    document
-        .pointer("/spec/versions")
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
 fn versions(document: &Value) -> Vec<String> {
-    let versions = list(document);
+    let versions = Definition(document).versions();
     if versions.is_empty() {
         return vec!["spec.versions is missing or empty".to_owned()];
     }

@@ -110,6 +110,7 @@ impl Cluster {
             server,
             version: unknown,
             listener,
+            seen: None,
         };
         cluster.version = cluster.ask_version().await?;
         Ok(cluster)

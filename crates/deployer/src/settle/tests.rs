@@ -481,3 +481,17 @@ fn what_is_on_its_way_out_is_not_settled() {
         "pending: it is being deleted, held by x.test/a, x.test/b"
     );
 }
+
+#[test]
+fn a_namespace_is_held_by_what_is_left_in_it() {
+    let message =
+        "Some content in the namespace has finalizers remaining: x.test/a in 1 resource instances";
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "n", "deletionTimestamp": "2026-11-22T12:00:00Z"},
+        "status": {"conditions": [
+            {"type": "NamespaceDeletionContentFailure", "status": "False", "message": "All content was deleted"},
+            {"type": "NamespaceFinalizersRemaining", "status": "True", "message": message}]}});
+    let namespace = Object::new(namespace).unwrap();
+    let words = format!("it is being deleted, held by its content: {message}");
+    assert_eq!(settled(&namespace), Settled::Pending(words));
+}

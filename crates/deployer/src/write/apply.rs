@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::diff::{FieldChange, changes};
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
+use crate::definition::defined_kinds;
 use crate::error::{Error, FieldConflict};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
@@ -380,7 +381,7 @@ impl Coming {
         let needed = refs.filter(|object| kinds.contains(&object.gvk.kind.as_str()));
         Self {
             needed: needed.cloned().collect(),
-            kinds: objects.iter().flat_map(defined_kinds).collect(),
+            kinds: objects.iter().flat_map(brought).collect(),
         }
     }
 
@@ -402,6 +403,12 @@ impl Coming {
     }
 }
 
+/// The kinds that an object brings, each with the object.
+fn brought(object: &Object) -> impl Iterator<Item = (Gvk, ObjectRef)> {
+    let kinds = defined_kinds(object).into_iter();
+    kinds.map(|kind| (kind, object.reference().clone()))
+}
+
 fn referred_role(object: &Object) -> Option<ObjectRef> {
     let role = object.as_value().get("roleRef")?;
     let (kind, name) = (role["kind"].as_str()?, role["name"].as_str()?);
@@ -414,25 +421,6 @@ fn referred_role(object: &Object) -> Option<ObjectRef> {
         namespace,
         name: name.to_owned(),
     })
-}
-
-/// The kinds that a definition brings: one for each version that is served.
-fn defined_kinds(object: &Object) -> Vec<(Gvk, ObjectRef)> {
-    if object.gvk().kind != "CustomResourceDefinition" {
-        return Vec::new();
-    }
-    let spec = &object.as_value()["spec"];
-    let (Some(group), Some(kind)) = (spec["group"].as_str(), spec["names"]["kind"].as_str()) else {
-        return Vec::new();
-    };
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    let served = versions.filter(|version| version["served"] == true);
-    let served = served.filter_map(|version| version["name"].as_str());
-    let defined = served.map(|version| {
-        let gvk = Gvk::new(&format!("{group}/{version}"), kind);
-        (gvk, object.reference().clone())
-    });
-    defined.collect()
 }
 
 #[cfg(test)]
@@ -470,6 +458,10 @@ mod tests {
         assert_eq!(brought("v2", "Thing"), None);
         assert_eq!(brought("v3", "Thing"), None);
         assert_eq!(brought("v1", "Other"), None);
+        let mut of_others = definition.into_value();
+        of_others["apiVersion"] = json!("example.test/v1");
+        let coming = Coming::of(&[Object::new(of_others).unwrap()]);
+        assert_eq!(coming.kinds.len(), 0);
     }
 
     #[tokio::test]

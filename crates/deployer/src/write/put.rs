@@ -4,12 +4,15 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::apply::{Applied, Conflicts, FieldManager, NO_DRY_RUN, Run, guarded};
+use super::apply::{Applied, Conflicts, FieldManager, NO_DRY_RUN, Run};
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
 use crate::object::Object;
 use crate::read::object_in;
+
+/// A version that nothing is stored in: the highest that there can be.
+const NEVER: &str = "9223372036854775807";
 
 impl Cluster {
     /// Makes an object be as described if it is still as it was `seen`: created if it was absent, else applied with its
@@ -27,7 +30,7 @@ impl Cluster {
             let created = self.create(object, manager).await?;
             return Ok((Applied::Created, created));
         };
-        // A creation that was cut off before its fields were claimed.
+        // An object that was created otherwise, and of which a field that is left out would stay.
         let claimed = self.claim_fields(seen, manager).await?;
         let seen = claimed.as_ref().unwrap_or(seen);
         let body = conditional(object, seen);
@@ -56,26 +59,26 @@ impl Cluster {
         }
     }
 
-    /// Creates an object, and keeps its fields as if they had been applied.
+    /// Creates an object by applying it to a state that none has ever had, so that its fields count as applied. Where
+    /// nothing is there, the server has nothing to compare that state with; where somebody was quicker, it writes nothing.
     async fn create(&self, object: &Object, manager: &FieldManager) -> Result<Object, Error> {
-        let doing = format!("create {}", object.reference());
-        let path = format!(
-            "{}?fieldManager={}&fieldValidation=Strict",
-            self.collection_path(object.gvk(), object.namespace())
-                .await?,
-            escape(manager.as_str()),
-        );
-        let reply = self
-            .call(&Call::json(Method::POST, path, object.as_value(), &doing)?)
-            .await
-            .map_err(|error| guarded(object, error))?;
-        let created = object_in(&reply, &doing)?;
-        let claimed = self.claim_fields(&created, manager).await?;
-        Ok(claimed.unwrap_or(created))
+        let mut body = object.as_value().clone();
+        body["metadata"]["resourceVersion"] = json!(NEVER);
+        let refuse = Conflicts::Refuse;
+        let created = self.patch(object, &body, None, manager, refuse, Run::Real);
+        match created.await {
+            Ok((_, created)) => Ok(created),
+            // Whose fields those are is of no interest before the object was looked at.
+            Err(Error::Conflict { doing, .. }) => Err(Error::Changed {
+                doing,
+                message: "somebody else has created it".to_owned(),
+            }),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Has the fields that this manager created counted as applied: bookkeeping that a creation was cut off from, or that a
-    /// controller was quicker than. The object as it is then; none if nothing was to be claimed, or somebody was quicker.
+    /// Has the fields that this manager created counted as applied: earlier versions of this program created objects
+    /// otherwise. The object as it is then; none if nothing was to be claimed, or somebody was quicker.
     pub async fn claim_fields(
         &self,
         seen: &Object,
@@ -195,61 +198,59 @@ mod tests {
         assert_eq!(claimed(json!([status])), None);
     }
 
+    /// The requests that writing takes, and the last body.
+    async fn written(seen: Option<Value>) -> (Vec<(String, String)>, Value) {
+        let (cluster, requests) =
+            cluster(|_| Answer::json(200, &map(&json!([entry("us", "Apply")])))).await;
+        let manager = FieldManager::new("us").unwrap();
+        let seen = seen.map(|seen| Object::new(seen).unwrap());
+        cluster
+            .put(&wanted(), seen.as_ref(), &manager, Conflicts::Force)
+            .await
+            .unwrap();
+        let requests = requests.lock().unwrap();
+        let writes = requests.iter().filter(|request| request.method != "GET");
+        let writes = writes.map(|it| (it.method.clone(), it.content_type.clone()));
+        let last = serde_json::from_str(&requests.last().unwrap().body).unwrap();
+        (writes.collect(), last)
+    }
+
     #[tokio::test]
     async fn only_what_was_seen_is_written() {
-        let (cluster, seen) = cluster(|request| match request.method.as_str() {
-            "POST" => Answer::json(201, &map(&json!([entry("us", "Update")]))),
-            _ => Answer::json(200, &map(&json!([]))),
-        })
-        .await;
-        let manager = FieldManager::new("us").unwrap();
-        let (applied, live) = cluster
-            .put(&wanted(), None, &manager, Conflicts::Force)
-            .await
-            .unwrap();
-        assert_eq!(applied, Applied::Created);
-        cluster
-            .put(&wanted(), Some(&live), &manager, Conflicts::Force)
-            .await
-            .unwrap();
-        let seen = seen.lock().unwrap();
-        let requests: Vec<(&str, &str)> = seen
-            .iter()
-            .filter(|request| request.method != "GET")
-            .map(|request| (request.method.as_str(), request.content_type.as_str()))
-            .collect();
-        assert_eq!(
-            requests,
-            [
-                ("POST", "application/json"),
-                ("PATCH", "application/json-patch+json"),
-                ("PATCH", "application/apply-patch+yaml"),
-            ]
-        );
-        let last: Value = serde_json::from_str(&seen.last().unwrap().body).unwrap();
-        assert_eq!(
-            (
-                &last["metadata"]["uid"],
-                &last["metadata"]["resourceVersion"]
-            ),
-            (&json!("u"), &json!("7"))
-        );
+        let patch = |kind: &str| ("PATCH".to_owned(), format!("application/{kind}"));
+        let applied = patch("apply-patch+yaml");
+        let state = |body: &Value| {
+            let field = |name: &str| body["metadata"][name].as_str().map(str::to_owned);
+            (field("uid"), field("resourceVersion"))
+        };
+        let (requests, body) = written(None).await;
+        assert_eq!(requests, std::slice::from_ref(&applied));
+        assert_eq!(state(&body), (None, Some(NEVER.to_owned())));
+
+        let this = (Some("u".to_owned()), Some("7".to_owned()));
+        let (requests, body) = written(Some(map(&json!([entry("us", "Apply")])))).await;
+        assert_eq!(requests, std::slice::from_ref(&applied));
+        assert_eq!(state(&body), this);
+        // Made by an earlier version of this program.
+        let (requests, body) = written(Some(map(&json!([entry("us", "Update")])))).await;
+        assert_eq!(requests, [patch("json-patch+json"), applied]);
+        assert_eq!(state(&body), this);
     }
 
     #[tokio::test]
     async fn somebody_quicker_keeps_his_object() {
-        let (cluster, _) = cluster(|_| {
-            Answer::json(
-                409,
-                &json!({"reason": "AlreadyExists", "message": "already exists"}),
-            )
-        })
-        .await;
-        let manager = FieldManager::new("us").unwrap();
-        let error = cluster
-            .put(&wanted(), None, &manager, Conflicts::Force)
-            .await
-            .unwrap_err();
-        assert!(matches!(error, Error::Changed { .. }), "{error}");
+        let stored = json!({"reason": "Conflict", "message": "the object has been modified"});
+        let mut fields = stored.clone();
+        fields["details"]["causes"] = json!([{
+            "reason": "FieldManagerConflict", "field": ".data.x", "message": "conflict with \"kubectl\""}]);
+        for answer in [stored, fields] {
+            let (cluster, _) = cluster(move |_| Answer::json(409, &answer)).await;
+            let manager = FieldManager::new("us").unwrap();
+            let error = cluster
+                .put(&wanted(), None, &manager, Conflicts::Force)
+                .await
+                .unwrap_err();
+            assert!(matches!(error, Error::Changed { .. }), "{error}");
+        }
     }
 }

@@ -24,7 +24,7 @@ pub enum Propagation {
 /// Whether there was anything to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
-    /// The server has taken the request; the object may stay for a while, see [`Cluster::wait_gone`].
+    /// The server has taken the request; the object may stay for a while, see [`Cluster::wait`].
     Requested,
     /// There was none.
     WasAbsent,

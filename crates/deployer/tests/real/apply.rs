@@ -1,13 +1,14 @@
 //! Applying, trying and comparing.
 
 use deployer::{
-    Applied, Conflicts, Difference, Error, FieldManager, Gvk, Object, ObjectRef, Selector, Trial,
+    Applied, Conflicts, Difference, Error, FieldManager, Goal, Gvk, Object, ObjectRef, Selector,
+    Trial,
 };
 use serde_json::{Value, json};
 
 use crate::setup::{
-    DEADLINE, admin, apply, config_map, config_map_ref, manager, namespace, namespace_with, object,
-    until,
+    DEADLINE, admin, apply, config_map, config_map_ref, gone, manager, namespace, namespace_with,
+    object, until,
 };
 
 #[tokio::test]
@@ -161,7 +162,11 @@ async fn secrets_stay_secret() {
     assert!(!format!("{error:?}").contains("very-secret"), "{error:?}");
 }
 
-fn crd(group: &str) -> Object {
+fn settled(object: &Object) -> Goal {
+    Goal::Settled(object.reference().clone())
+}
+
+pub(crate) fn crd(group: &str) -> Object {
     object(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("widgets.{group}")},
@@ -176,7 +181,7 @@ fn crd(group: &str) -> Object {
     }))
 }
 
-fn widget(group: &str, namespace: &str, size: &Value) -> Object {
+pub(crate) fn widget(group: &str, namespace: &str, size: &Value) -> Object {
     object(json!({
         "apiVersion": format!("{group}/v1"), "kind": "Widget",
         "metadata": {"name": "a", "namespace": namespace}, "spec": {"size": size},
@@ -194,7 +199,7 @@ async fn a_definition_can_be_used_once_it_is_established() {
     );
     apply(&cluster, crd.as_value().clone()).await;
     cluster
-        .wait_crd_established(crd.name(), DEADLINE)
+        .wait(&[settled(&crd)], DEADLINE, &|_| ())
         .await
         .unwrap();
     assert_eq!(
@@ -206,7 +211,7 @@ async fn a_definition_can_be_used_once_it_is_established() {
         .await
         .unwrap();
     cluster
-        .wait_gone(&[crd.reference().clone()], DEADLINE)
+        .wait(&[gone(crd.reference())], DEADLINE, &|_| ())
         .await
         .unwrap();
 }
@@ -218,7 +223,7 @@ async fn a_definition_whose_names_are_taken_is_refused_at_once() {
     let first = crd(&group);
     apply(&cluster, first.as_value().clone()).await;
     cluster
-        .wait_crd_established(first.name(), DEADLINE)
+        .wait(&[settled(&first)], DEADLINE, &|_| ())
         .await
         .unwrap();
     let mut value = first.as_value().clone();
@@ -227,13 +232,14 @@ async fn a_definition_whose_names_are_taken_is_refused_at_once() {
     let second = object(value);
     apply(&cluster, second.as_value().clone()).await;
     let error = cluster
-        .wait_crd_established(second.name(), DEADLINE)
+        .wait(&[settled(&second)], DEADLINE, &|_| ())
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, Error::NotEstablished { message, .. } if message.contains("already in use")),
+        matches!(&error, Error::Unsettled(unsettled) if unsettled.has_failed()),
         "{error:?}"
     );
+    assert!(error.to_string().contains("already in use"), "{error}");
     for crd in [first, second] {
         cluster
             .delete(crd.reference(), deployer::Propagation::Background, None)

@@ -1,9 +1,12 @@
 //! Writing only what is still as it was seen.
 
-use deployer::{Applied, Cluster, Conflicts, Error, Object};
+use deployer::{Applied, Cluster, Conflicts, Error, FieldManager, Goal, Object};
 use serde_json::json;
 
-use crate::setup::{admin, apply, config_map, config_map_ref, manager, namespace, object};
+use crate::apply::{crd, widget};
+use crate::setup::{
+    DEADLINE, admin, apply, config_map, config_map_ref, manager, namespace, object,
+};
 
 async fn put(
     cluster: &Cluster,
@@ -35,6 +38,61 @@ async fn only_what_is_as_it_was_seen_is_written() {
     assert_eq!(second.as_value()["data"], json!({"x": "3"}));
     let (applied, _) = put(&cluster, &less, Some(&second)).await.unwrap();
     assert_eq!(applied, Applied::Unchanged);
+}
+
+/// One request creates, and what is there already is left as it is, whoever made it and whatever it says.
+#[tokio::test]
+async fn what_is_there_already_is_not_created_over() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "put-over").await;
+    let group = format!("over{}.test", std::process::id());
+    let crd = crd(&group);
+    let (_, made) = put(&cluster, &crd, None).await.unwrap();
+    cluster
+        .wait(&[Goal::Settled(crd.reference().clone())], DEADLINE, &|_| ())
+        .await
+        .unwrap();
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": ns},
+        "spec": {"ports": [{"port": 80}]}});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": ns},
+        "data": {"a": "QQ=="}});
+    let all = [
+        widget(&group, &ns, &json!(1)),
+        object(config_map(&ns, "a", &json!({"x": "1"}))),
+        object(service),
+        object(secret),
+    ];
+    let mut live = vec![(crd, made)];
+    for wanted in all {
+        let (applied, made) = put(&cluster, &wanted, None).await.unwrap();
+        assert_eq!(applied, Applied::Created);
+        live.push((wanted, made));
+    }
+    for (wanted, made) in live {
+        assert!(manager().has_claimed(&made), "{made:?}");
+        let before = cluster.get(wanted.reference()).await.unwrap().unwrap();
+        // The very same by the same, by another, and another by another.
+        let mut marked = wanted.as_value().clone();
+        marked["metadata"]["labels"] = json!({"is": "another"});
+        let theirs = FieldManager::new("theirs").unwrap();
+        for (wanted, by) in [
+            (&wanted, &manager()),
+            (&wanted, &theirs),
+            (&object(marked), &theirs),
+        ] {
+            let late = cluster.put(wanted, None, by, Conflicts::Force).await;
+            assert!(matches!(late, Err(Error::Changed { .. })), "{late:?}");
+        }
+        let after = cluster.get(wanted.reference()).await.unwrap().unwrap();
+        assert_eq!(
+            before.as_value()["metadata"]["labels"],
+            after.as_value()["metadata"]["labels"]
+        );
+        assert!(
+            !after.as_value().to_string().contains("theirs"),
+            "{after:?}"
+        );
+    }
 }
 
 /// Somebody deleted it and made another of the same name.

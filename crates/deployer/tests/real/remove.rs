@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use deployer::{Deleted, Error, Gvk, Propagation, Scope, Selector};
+use deployer::{Deleted, Error, Goal, Gvk, Propagation, Scope, Selector};
 use serde_json::json;
 
-use crate::setup::{DEADLINE, admin, apply, config_map, config_map_ref, namespace};
+use crate::setup::{DEADLINE, admin, apply, config_map, config_map_ref, gone, namespace};
 
 #[tokio::test]
 async fn deleting_is_exact_and_can_be_repeated() {
@@ -27,10 +27,7 @@ async fn deleting_is_exact_and_can_be_repeated() {
             .unwrap(),
         Deleted::Requested
     );
-    cluster
-        .wait_gone(std::slice::from_ref(&a), DEADLINE)
-        .await
-        .unwrap();
+    cluster.wait(&[gone(&a)], DEADLINE, &|_| ()).await.unwrap();
     assert_eq!(
         cluster
             .delete(&a, Propagation::Background, None)
@@ -53,7 +50,7 @@ async fn what_holds_an_object_is_named() {
         .await
         .unwrap();
     let error = cluster
-        .wait_gone(std::slice::from_ref(&a), Duration::from_millis(100))
+        .wait(&[gone(&a)], Duration::from_millis(100), &|_| ())
         .await
         .unwrap_err();
     assert!(
@@ -63,7 +60,7 @@ async fn what_holds_an_object_is_named() {
         "{error}"
     );
     apply(&cluster, config_map(&ns, "a", &json!({}))).await;
-    cluster.wait_gone(&[a], DEADLINE).await.unwrap();
+    cluster.wait(&[gone(&a)], DEADLINE, &|_| ()).await.unwrap();
 }
 
 #[tokio::test]
@@ -113,7 +110,8 @@ async fn only_our_own_leftovers_are_pruned() {
         .await
         .unwrap();
     assert_eq!(removed, refs[1..2]);
-    cluster.wait_gone(&removed, DEADLINE).await.unwrap();
+    let gone: Vec<Goal> = removed.iter().map(gone).collect();
+    cluster.wait(&gone, DEADLINE, &|_| ()).await.unwrap();
     assert!(cluster.stale(&scope, keep).await.unwrap().is_empty());
     for (name, there) in [
         ("keep", true),

@@ -1,8 +1,8 @@
 //! Rollouts on a real node: one that comes, and one of each kind that does not.
 
 use deployer::{
-    Awaited, Cluster, Error, Gvk, Object, ObjectRef, PullProblem, Restart, RolloutFailure,
-    RolloutProgress, RolloutState, Stuck,
+    Awaited, Cluster, Error, Goal, Gvk, Object, ObjectRef, PullProblem, Restart, RolloutFailure,
+    Standing, Stuck,
 };
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -45,7 +45,11 @@ pub(crate) fn script(script: &str) -> (Value, Value) {
 }
 
 async fn wait(cluster: &Cluster, ns: &str, name: &str) -> Result<(), Error> {
-    cluster.wait_rollout(ns, name, DEADLINE, &|_| ()).await
+    cluster.wait(&[rollout(ns, name)], DEADLINE, &|_| ()).await
+}
+
+fn rollout(ns: &str, name: &str) -> Goal {
+    Goal::Rollout(ObjectRef::namespaced("apps/v1", "Deployment", ns, name))
 }
 
 async fn failure(cluster: &Cluster, ns: &str, container: Value, pod: Value) -> RolloutFailure {
@@ -68,14 +72,15 @@ async fn a_rollout_comes_and_so_does_its_next_version() {
     let ns = namespace(&cluster, "rollout").await;
     let first = deployment(&ns, "app", &json!({}), &json!({}));
     apply(&cluster, first.clone()).await;
-    let seen: Mutex<Vec<RolloutProgress>> = Mutex::default();
-    let tell = |state: RolloutState| seen.lock().unwrap().push(state.progress);
-    cluster
-        .wait_rollout(&ns, "app", DEADLINE, &tell)
-        .await
-        .unwrap();
+    let seen: Mutex<Vec<String>> = Mutex::default();
+    let tell = |standing: Standing| seen.lock().unwrap().push(standing.to_string());
+    let app = [rollout(&ns, "app")];
+    cluster.wait(&app, DEADLINE, &tell).await.unwrap();
     let seen = seen.into_inner().unwrap();
     let last = seen.last().unwrap();
+    assert_eq!(*last, format!("Deployment {ns}/app: ready"));
+    let (_, state) = cluster.rollout_state(&ns, "app").await.unwrap().unwrap();
+    let last = state.progress;
     assert_eq!(
         (last.wanted, last.updated, last.available, last.existing),
         (1, 1, 1, 1)
@@ -244,7 +249,7 @@ async fn time_runs_out() {
     let probe = json!({"readinessProbe": {"tcpSocket": {"port": 1}, "periodSeconds": 1}});
     apply(&cluster, deployment(&ns, "app", &probe, &json!({}))).await;
     let result = cluster
-        .wait_rollout(&ns, "app", Duration::from_secs(5), &|_| ())
+        .wait(&[rollout(&ns, "app")], Duration::from_secs(5), &|_| ())
         .await;
     let Err(Error::Rollout(failure)) = result else {
         panic!("{result:?}")

@@ -4,13 +4,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use deployer::{
-    Cluster, Error, Gvk, Leaving, Lingering, ObjectRef, Propagation, PullProblem, Settled,
-    Standing, Stuck, Unsettled,
+    Cluster, Error, Goal, Gvk, Leaving, ObjectRef, Propagation, PullProblem, Settled, Standing,
+    Stuck, Unsettled,
 };
 use serde_json::{Value, json};
 
 use crate::rollout::{IMAGE, script};
-use crate::setup::{DEADLINE, admin, apply, config_map, config_map_ref, namespace, variable};
+use crate::setup::{DEADLINE, admin, apply, config_map, config_map_ref, gone, namespace, variable};
 
 /// An object that makes pods of this container.
 fn workload(kind: &str, namespace: &str, name: &str, spec: Value, container: &Value) -> Value {
@@ -54,7 +54,8 @@ async fn settle(
     }
     let told = Mutex::new(Vec::new());
     let tell = |standing: Standing| told.lock().unwrap().push(standing.to_string());
-    let result = cluster.wait_settled(&references, deadline, &tell).await;
+    let goals: Vec<Goal> = references.into_iter().map(Goal::Settled).collect();
+    let result = cluster.wait(&goals, deadline, &tell).await;
     (result, told.into_inner().unwrap())
 }
 
@@ -151,10 +152,10 @@ async fn a_job_that_has_failed_and_was_cleaned_up_has_failed() {
     apply(&cluster, job).await;
     let job = ObjectRef::namespaced("batch/v1", "Job", &ns, "job");
     cluster
-        .wait_gone(std::slice::from_ref(&job), DEADLINE)
+        .wait(&[gone(&job)], DEADLINE, &|_| ())
         .await
         .unwrap();
-    let result = cluster.wait_settled(&[job], DEADLINE, &|_| ()).await;
+    let result = cluster.wait(&[Goal::Settled(job)], DEADLINE, &|_| ()).await;
     let unsettled = unsettled(result);
     assert!(unsettled.has_failed(), "{unsettled}");
 }
@@ -237,7 +238,8 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
         .delete(&references[0], Propagation::Background, None)
         .await
         .unwrap();
-    let waited = cluster.wait_settled(&references, Duration::from_secs(1), &|_| ());
+    let goals = references.clone().map(Goal::Settled);
+    let waited = cluster.wait(&goals, Duration::from_secs(1), &|_| ());
     let unsettled = unsettled(waited.await);
     let states: Vec<_> = unsettled.objects.iter().map(|one| &one.state).collect();
     let pending = |why: &str| Settled::Pending(why.to_owned());
@@ -251,16 +253,13 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
     // The object that somebody makes under the name of one that is gone is not waited for.
     let uid = Some("00000000-0000-0000-0000-000000000000".to_owned());
     let object = references[0].clone();
-    let told: Mutex<Vec<Lingering>> = Mutex::default();
+    let told: Mutex<Vec<Standing>> = Mutex::default();
     let tell = |one| told.lock().unwrap().push(one);
-    let another = [Leaving {
+    let another = [Goal::Gone(Leaving {
         object: object.clone(),
         uid,
-    }];
-    cluster
-        .wait_removed(&another, DEADLINE, &tell)
-        .await
-        .unwrap();
+    })];
+    cluster.wait(&another, DEADLINE, &tell).await.unwrap();
     assert!(told.lock().unwrap().is_empty());
 
     let whole = ObjectRef::cluster_scoped("v1", "Namespace", &ns);
@@ -268,10 +267,10 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
         .delete(&whole, Propagation::Background, None)
         .await
         .unwrap();
-    let both = [Leaving::from(&object), Leaving::from(&whole)];
+    let both = [gone(&object), gone(&whole)];
     let deadline = Duration::from_secs(10);
     let words = cluster
-        .wait_removed(&both, deadline, &tell)
+        .wait(&both, deadline, &tell)
         .await
         .unwrap_err()
         .to_string();
@@ -284,5 +283,5 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
         "{words}"
     );
     apply(&cluster, config_map(&ns, "held", &json!({}))).await;
-    cluster.wait_removed(&both, DEADLINE, &tell).await.unwrap();
+    cluster.wait(&both, DEADLINE, &tell).await.unwrap();
 }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use deployer::{Account, Applied, Cluster, Conflicts, Connect, FieldManager, Object, ObjectRef};
+use deployer::{
+    Account, Applied, Cluster, Conflicts, Connect, FieldManager, Goal, Leaving, Object, ObjectRef,
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use watch::Listener;
@@ -144,4 +146,9 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut condition: i
         assert!(Instant::now() < end, "did not happen: {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// That an object is not there any more, whichever it is.
+pub(crate) fn gone(object: &ObjectRef) -> Goal {
+    Goal::Gone(Leaving::from(object.clone()))
 }

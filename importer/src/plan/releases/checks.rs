@@ -1,6 +1,7 @@
 //! What is in the way of a release before Helm is run.
 
 use deployer::{Conflicts, Object, ObjectRef, Trial};
+use manifests::is_definition;
 use schemas::Namespace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,6 @@ use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::plan::crd::{self, Users};
-use crate::plan::finish::is_definition;
 use crate::plan::hidden::Hidden;
 use crate::plan::kinds::Unknown;
 use crate::plan::losses;

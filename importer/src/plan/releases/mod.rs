@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use deployer::{Cluster, Object};
 use helm::Helm;
-use manifests::{Expansion, pod_specs};
+use manifests::{Expansion, is_definition, pod_specs};
 use schemas::{ChartRelease, Digest, KubernetesName, Namespace, SetName, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -41,7 +41,7 @@ use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::carried;
 use crate::plan::carrying::PodsElsewhere;
-use crate::plan::finish::{FinishInputs, is_definition};
+use crate::plan::finish::FinishInputs;
 use crate::plan::program;
 use crate::plan::standing::StandingRelease;
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use change::named;
 use deployer::{Cluster, Gvk, Object, ObjectRef, is_scaled};
 use helm::{Access, Helm, HelmError};
+use manifests::{Definition, is_definition};
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -20,7 +21,7 @@ use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::release::RecordedRelease;
 use crate::model::renderings::{Rendered, named_object};
-use crate::plan::finish::{Finish, is_definition, kinds_of};
+use crate::plan::finish::{Finish, kinds_of};
 
 /// What a release finds in the cluster when it is installed.
 pub(super) struct Capabilities {
@@ -256,19 +257,12 @@ impl OwnedRendering {
 
 /// The API versions that a definition serves, and its kind in each.
 pub(super) fn served_by(definition: &Value) -> Vec<String> {
-    let spec = &definition["spec"];
-    let group = manifests::text(spec, "/group");
-    let kind = manifests::text(spec, "/names/kind");
-    let versions = manifests::list(spec, "/versions").iter();
-    let served = versions.filter(|it| it["served"] == true);
-    served
-        .filter_map(|it| it["name"].as_str())
-        .flat_map(|version| {
-            [
-                format!("{group}/{version}"),
-                format!("{group}/{version}/{kind}"),
-            ]
-        })
+    let definition = Definition(definition);
+    let (group, kind) = (definition.group(), definition.kind());
+    let served = definition.served();
+    let versions = served.map(|version| format!("{group}/{version}"));
+    versions
+        .flat_map(|version| [version.clone(), format!("{version}/{kind}")])
         .collect()
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use change::{Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, ServedKind};
+use manifests::Definition;
 use schemas::KubernetesName;
 use serde_json::Value;
 
@@ -509,6 +510,7 @@ fn resource(kind: &str) -> (&'static str, &'static str) {
 
 /// The group and resource that a CRD defines.
 fn defined(definition: &Value) -> Option<(&str, &str)> {
-    let spec = &definition["spec"];
-    Some((spec["group"].as_str()?, spec["names"]["plural"].as_str()?))
+    let definition = Definition(definition);
+    let (group, plural) = (definition.group(), definition.plural());
+    (!group.is_empty() && !plural.is_empty()).then_some((group, plural))
 }

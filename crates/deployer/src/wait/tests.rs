@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
@@ -68,9 +69,9 @@ fn unpullable(message: &str) -> Value {
     json!({"waiting": {"reason": "ErrImagePull", "message": message}})
 }
 
-fn refs(objects: &[(&str, &str, &str)]) -> Vec<ObjectRef> {
+fn goals(objects: &[(&str, &str, &str)]) -> Vec<Goal> {
     let reference = |(api_version, kind, name): &(&str, &str, &str)| {
-        ObjectRef::namespaced(api_version, kind, "n", name)
+        Goal::Settled(ObjectRef::namespaced(api_version, kind, "n", name))
     };
     objects.iter().map(reference).collect()
 }
@@ -87,7 +88,7 @@ async fn wait(
     let told = Mutex::new(Vec::new());
     let tell = |standing: Standing| told.lock().unwrap().push(standing.to_string());
     let begun = Instant::now();
-    let result = cluster.wait_settled(&refs(objects), deadline, &tell).await;
+    let result = cluster.wait(&goals(objects), deadline, &tell).await;
     (result, begun.elapsed(), told.into_inner().unwrap())
 }
 
@@ -328,7 +329,7 @@ async fn a_definition_is_ready_when_clients_find_what_it_defines() {
     let reference = ObjectRef::cluster_scoped("apiextensions.k8s.io/v1", kind, "things.x.test");
     let begun = Instant::now();
     cluster
-        .wait_settled(&[reference], DEADLINE, &|_| ())
+        .wait(&[Goal::Settled(reference)], DEADLINE, &|_| ())
         .await
         .unwrap();
     assert_eq!(begun.elapsed(), limits::POLL * 2);
@@ -354,7 +355,9 @@ async fn kinds_of_an_aggregated_api_are_looked_up_anew_once_it_answers() {
     assert!(!cluster.serves(&thing).await.unwrap());
     let api = "apiregistration.k8s.io/v1";
     let reference = ObjectRef::cluster_scoped(api, "APIService", "v1.x.test");
-    let waited = cluster.wait_settled(&[reference], DEADLINE, &|_| ()).await;
+    let waited = cluster
+        .wait(&[Goal::Settled(reference)], DEADLINE, &|_| ())
+        .await;
     waited.unwrap();
     assert!(cluster.serves(&thing).await.unwrap());
 }
@@ -405,4 +408,129 @@ async fn a_message_names_the_first_of_very_many() {
     };
     assert!(!words(limits::MAX_NAMED).contains("more"));
     assert!(words(limits::MAX_NAMED + 2).ends_with("; and 2 more"));
+}
+
+fn leaving(uid: Option<&str>) -> Goal {
+    Goal::Gone(Leaving {
+        object: ObjectRef::namespaced("v1", "ConfigMap", "n", "a"),
+        uid: uid.map(str::to_owned),
+    })
+}
+
+fn map(uid: &str, finalizers: &[&str]) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n", "uid": uid,
+        "deletionTimestamp": "2026-11-22T12:00:00Z", "finalizers": finalizers}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_holds_an_object_is_told_when_it_changes_and_named_at_the_end() {
+    let looks = AtomicU64::new(0);
+    let (cluster, _) = cluster(move |_| {
+        let two = looks.fetch_add(1, Ordering::SeqCst) < 3;
+        let finalizers = if two {
+            &["x.test/a", "x.test/b"][..]
+        } else {
+            &["x.test/b"]
+        };
+        Answer::json(200, &map("u", finalizers))
+    })
+    .await;
+    let told = Mutex::new(Vec::new());
+    let tell = |one: Standing| told.lock().unwrap().push(one.to_string());
+    let deadline = Duration::from_secs(10);
+    let result = cluster.wait(&[leaving(None)], deadline, &tell).await;
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        "still there after 10 s: ConfigMap n/a (held by x.test/b)"
+    );
+    assert_eq!(
+        told.into_inner().unwrap(),
+        [
+            "ConfigMap n/a: it is being deleted, held by x.test/a, x.test/b",
+            "ConfigMap n/a: it is being deleted, held by x.test/b"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_object_of_the_name_is_not_waited_for() {
+    for (uid, gone) in [(Some("old"), true), (Some("new"), false), (None, false)] {
+        let (cluster, _) = cluster(|_| Answer::json(200, &map("new", &[]))).await;
+        let waited = cluster.wait(&[leaving(uid)], limits::POLL, &|_| ()).await;
+        assert_eq!(waited.is_ok(), gone, "{uid:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_is_stopped_once_its_last_pod_is_gone() {
+    let looks = Mutex::new(0);
+    let owned = |kind: &str, name: &str, owner: &str| {
+        json!({
+            "apiVersion": "v1", "kind": kind,
+            "metadata": { "name": name, "namespace": "n", "uid": name, "ownerReferences": [{ "uid": owner }] },
+        })
+    };
+    let (cluster, seen) = cluster(move |request| {
+        let mut looks = looks.lock().unwrap();
+        let path = request.path.as_str();
+        let answer = if path.contains("/deployments/") {
+            *looks += 1;
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": { "name": "app", "namespace": "n", "uid": "d", "generation": 2 },
+                "spec": { "replicas": 0, "selector": { "matchLabels": { "app": "x" } } },
+                "status": { "observedGeneration": if *looks > 1 { 2 } else { 1 } },
+            })
+        } else if path.contains("/replicasets") {
+            json!({ "items": [owned("ReplicaSet", "old", "d"), owned("ReplicaSet", "other", "e")] })
+        } else if path.ends_with("/pods/ours") {
+            *looks += 1;
+            if *looks > 4 {
+                return Answer::json(404, &json!({}));
+            }
+            owned("Pod", "ours", "old")
+        } else if path.contains("/pods?") {
+            json!({ "items": [owned("Pod", "ours", "old"), owned("Pod", "theirs", "other")] })
+        } else {
+            panic!("{path}");
+        };
+        Answer::json(200, &answer)
+    })
+    .await;
+    let app = ObjectRef::namespaced("apps/v1", "Deployment", "n", "app");
+    let minute = Duration::from_mins(1);
+    cluster
+        .wait(&[Goal::Empty(app)], minute, &|_| ())
+        .await
+        .unwrap();
+    let seen = seen.lock().unwrap();
+    let pods = seen.iter().filter(|it| it.path.ends_with("/pods/ours"));
+    assert_eq!(pods.count(), 3, "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_will_not_be_established_is_told_at_once() {
+    let definition = |reason: &str| {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "things.x.test"},
+            "status": {"conditions": [
+                {"type": "Established", "status": "False", "reason": reason, "message": "in words"}]}})
+    };
+    let kind = "CustomResourceDefinition";
+    let reference = ObjectRef::cluster_scoped("apiextensions.k8s.io/v1", kind, "things.x.test");
+    for (reason, words, early) in [
+        ("NotAccepted", "NotAccepted: in words", true),
+        ("Installing", "it is not established yet", false),
+    ] {
+        let (cluster, _) = served(move |_, _| Some(definition(reason))).await;
+        let begun = Instant::now();
+        let goal = [Goal::Settled(reference.clone())];
+        let unsettled = unsettled(cluster.wait(&goal, DEADLINE, &|_| ()).await);
+        assert_eq!(
+            unsettled.to_string(),
+            format!("CustomResourceDefinition things.x.test: {words}")
+        );
+        assert_eq!(begun.elapsed() < limits::POLL, early);
+        assert_eq!(unsettled.has_failed(), early);
+    }
 }

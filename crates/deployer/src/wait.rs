@@ -1,0 +1,322 @@
+//! Waiting until objects are as they are to be, many at a time, and saying in words what keeps those that are not.
+
+mod look;
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use watch::Tell;
+
+use crate::cluster::Cluster;
+use crate::cluster::wire::endure;
+use crate::error::Error;
+use crate::limits;
+use crate::object::{Object, ObjectRef};
+use crate::rollout::awaited::Awaited;
+use crate::rollout::diagnose::diagnose_at_the_end;
+use crate::rollout::scene::Workload;
+use crate::rollout::{self, Suspicion, settling};
+use crate::settle::held;
+use crate::stuck::unsettled::{Cause, Settled, Unready, Unsettled};
+use look::Look;
+
+/// What is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Goal {
+    /// The object is [`settled`](crate::settled), one without a readiness probe for [`limits::SETTLED`]. Clients find every
+    /// version that a definition serves; of these, and of an aggregated API, kinds are looked up anew. A Job that is not
+    /// there any more has been cleaned up after its end, as far as events do not say otherwise.
+    ///
+    /// What another object of the same release may still bring (a crash for want of a database, a Secret that a Job makes,
+    /// a node) is waited for to the end.
+    Settled(ObjectRef),
+    /// All pods of this Deployment are of its current version and available, and stay so for [`limits::SETTLED`] if it has
+    /// no readiness probe and its pods were not ready for that long already. Nothing else will bring what they lack, nor
+    /// the Deployment.
+    Rollout(ObjectRef),
+    /// This object is not there any more.
+    Gone(Leaving),
+    /// This Deployment, `ReplicaSet` or `StatefulSet`, which was given no replicas, has no pods, not even on their way
+    /// out. One that is gone itself has none.
+    Empty(ObjectRef),
+}
+
+impl Goal {
+    fn object(&self) -> &ObjectRef {
+        match self {
+            Self::Settled(object) | Self::Rollout(object) | Self::Empty(object) => object,
+            Self::Gone(leaving) => &leaving.object,
+        }
+    }
+
+    /// Whether an object, or its pods, are to go.
+    fn is_to_end(&self) -> bool {
+        matches!(self, Self::Gone(_) | Self::Empty(_))
+    }
+}
+
+/// An object that is to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaving {
+    /// The object.
+    pub object: ObjectRef,
+    /// Its unique id: another object that somebody makes under the same name is not waited for. Without it, any is.
+    pub uid: Option<String>,
+}
+
+impl From<ObjectRef> for Leaving {
+    fn from(object: ObjectRef) -> Self {
+        Self { object, uid: None }
+    }
+}
+
+/// How an object stands that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The object.
+    pub object: ObjectRef,
+    /// Whether it is as it is to be.
+    pub state: Settled,
+    /// What its pods wait for, where it has some and it can be seen.
+    pub awaited: Option<Awaited>,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.state)?;
+        match &self.awaited {
+            Some(awaited) => write!(f, ", {awaited}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One object that is waited for, and what is known of it from the looks before.
+#[derive(Debug)]
+struct Waiting {
+    goal: Goal,
+    /// As it was last seen.
+    live: Option<Object>,
+    /// What was last seen of a rollout.
+    rollout: Option<rollout::Look>,
+    /// As it was last told.
+    told: Option<Standing>,
+    suspicion: Suspicion,
+    failed_since: Option<Instant>,
+    ready_since: Option<Instant>,
+}
+
+/// What a look comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Done,
+    /// Ready, and not for long enough to be believed.
+    Watch,
+    Wait,
+    GiveUp,
+}
+
+impl Cluster {
+    /// Waits until all of these goals are reached. Tells how an object stands whenever that changes.
+    ///
+    /// Ends early when an object has failed or its pods are seen not to come: with [`Error::Rollout`] of a
+    /// [`Goal::Rollout`], else with [`Error::Unsettled`], which names all that are not settled. What should go and is still
+    /// there at the end is [`Error::StillThere`]. Reads the objects; and `ReplicaSet`s, Pods, their log and Events as far
+    /// as we may.
+    pub async fn wait(
+        &self,
+        goals: &[Goal],
+        deadline: Duration,
+        tell: Tell<'_, Standing>,
+    ) -> Result<(), Error> {
+        let begun = Instant::now();
+        let end = begun + deadline;
+        let mut waiting: Vec<Waiting> = goals.iter().cloned().map(Waiting::new).collect();
+        while !waiting.is_empty() {
+            let mut pause = limits::POLL;
+            if let Some(mut looks) = endure(self.look_at_all(&waiting).await, end)? {
+                let workloads = looks.iter().filter(|look| look.awaited.is_some()).count();
+                pause =
+                    pause.max(limits::PER_WORKLOAD * u32::try_from(workloads).unwrap_or(u32::MAX));
+                let further = looks.iter_mut().flat_map(|look| look.further.drain(..));
+                let further: Vec<Waiting> = further.map(Waiting::new).collect();
+                let mut left = Vec::new();
+                for (mut one, look) in waiting.into_iter().zip(looks) {
+                    match one.judge(look, tell) {
+                        Verdict::Done => {}
+                        verdict => left.push((verdict, one)),
+                    }
+                }
+                let any = |wanted| left.iter().any(|(verdict, _)| *verdict == wanted);
+                if any(Verdict::GiveUp) || (any(Verdict::Wait) && Instant::now() >= end) {
+                    return Err(self.missed(left, deadline, begun.elapsed()).await);
+                }
+                waiting = left
+                    .into_iter()
+                    .map(|(_, one)| one)
+                    .chain(further)
+                    .collect();
+            }
+            if !waiting.is_empty() {
+                tokio::time::sleep(pause.min(deadline)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The error about those that are not as they are to be, in the words of the first kind of goal among them.
+    async fn missed(
+        &self,
+        mut left: Vec<(Verdict, Waiting)>,
+        deadline: Duration,
+        after: Duration,
+    ) -> Error {
+        left.retain(|(verdict, _)| *verdict != Verdict::Watch);
+        // Those first that ended the wait; the sort keeps the order of others.
+        left.sort_by_key(|(verdict, _)| *verdict != Verdict::GiveUp);
+        let mut left: Vec<Waiting> = left.into_iter().map(|(_, one)| one).collect();
+        let first = left.first_mut().map(|one| (&one.goal, one.rollout.take()));
+        match first {
+            Some((Goal::Rollout(_), Some(look))) => {
+                Error::Rollout(Box::new(self.failure(look).await))
+            }
+            Some((Goal::Empty(workload), _)) => Error::Timeout {
+                doing: format!("stop {workload}"),
+                after: deadline,
+            },
+            Some((Goal::Gone(_), _)) => Error::StillThere {
+                objects: left.iter().filter_map(Waiting::still_there).collect(),
+                after: deadline,
+            },
+            _ => self.unsettled(left, after).await,
+        }
+    }
+
+    /// The error that names all of them, with a diagnosis of the first.
+    async fn unsettled(&self, left: Vec<Waiting>, after: Duration) -> Error {
+        let mut objects = Vec::new();
+        let mut explained = 0;
+        for one in left {
+            // Each was told when it was judged.
+            let Some(standing) = one.told else { continue };
+            let mut cause = None;
+            if let Some(live) = &one.live
+                && Workload::of(live).is_some()
+                && explained < limits::MAX_EXPLAINED
+            {
+                explained += 1;
+                cause = self.cause(live).await;
+            }
+            objects.push(Unready {
+                object: standing.object,
+                state: standing.state,
+                awaited: standing.awaited.map(|awaited| awaited.to_string()),
+                cause,
+            });
+        }
+        Error::Unsettled(Box::new(Unsettled { objects, after }))
+    }
+
+    /// What keeps a workload's pods. A diagnosis is a help, not a need: whatever keeps it away, what is not settled is to
+    /// be reported.
+    async fn cause(&self, live: &Object) -> Option<Cause> {
+        let scene = self.scene_of(live).await.ok()??;
+        let sighting = diagnose_at_the_end(&scene)?;
+        let namespace = live.namespace().unwrap_or_default();
+        Some(Cause {
+            log: self.log_of(namespace, &sighting).await,
+            stuck: sighting.stuck,
+            pod: sighting.pod,
+            detail: sighting.detail,
+        })
+    }
+}
+
+impl Waiting {
+    fn new(goal: Goal) -> Self {
+        Self {
+            goal,
+            live: None,
+            rollout: None,
+            told: None,
+            suspicion: Suspicion::default(),
+            failed_since: None,
+            ready_since: None,
+        }
+    }
+
+    fn judge(&mut self, look: Look, tell: Tell<'_, Standing>) -> Verdict {
+        let seen = look.seen.as_ref().map(|(stuck, passing)| (stuck, *passing));
+        let suspected = self.suspicion.grows(seen);
+        self.live = look.live.or(self.live.take());
+        self.rollout = look.rollout;
+        let verdict = match &look.state {
+            Settled::Ready => self.ready(look.is_old),
+            Settled::Pending(_) if suspected => Verdict::GiveUp,
+            Settled::Pending(_) => Verdict::Wait,
+            Settled::Failed(_) => self.failed(),
+        };
+        if look.state != Settled::Ready {
+            self.ready_since = None;
+        }
+        if !matches!(look.state, Settled::Failed(_)) {
+            self.failed_since = None;
+        }
+        // Of what should go there is nothing to be told once it is gone.
+        let has_gone = look.state == Settled::Ready && self.goal.is_to_end();
+        let standing = Standing {
+            object: self.goal.object().clone(),
+            state: look.state,
+            awaited: look.awaited,
+        };
+        if !has_gone && self.told.as_ref() != Some(&standing) {
+            self.told = Some(standing.clone());
+            tell(standing);
+        }
+        verdict
+    }
+
+    fn ready(&mut self, is_old: bool) -> Verdict {
+        let since = *self.ready_since.get_or_insert_with(Instant::now);
+        let enough = self
+            .live
+            .as_ref()
+            .map_or(Duration::ZERO, |live| settling(live.as_value()));
+        if is_old || since.elapsed() >= enough {
+            Verdict::Done
+        } else {
+            Verdict::Watch
+        }
+    }
+
+    /// What has ended stays so. What others say of themselves they may have said of a version before.
+    fn failed(&mut self) -> Verdict {
+        let since = *self.failed_since.get_or_insert_with(Instant::now);
+        let gvk = &self.goal.object().gvk;
+        let for_good = matches!(
+            (gvk.group.as_str(), gvk.kind.as_str()),
+            ("batch", "Job") | ("", "Pod") | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        );
+        if for_good || since.elapsed() >= limits::PATIENCE {
+            Verdict::GiveUp
+        } else {
+            Verdict::Wait
+        }
+    }
+
+    /// An object that should go, with what holds it.
+    fn still_there(&self) -> Option<String> {
+        let (Goal::Gone(leaving), Some(live)) = (&self.goal, &self.live) else {
+            return None;
+        };
+        Some(match held(live) {
+            Some(hold) => format!("{} ({hold})", leaving.object),
+            None if live.is_being_deleted() => leaving.object.to_string(),
+            None => format!("{} (not being deleted)", leaving.object),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
