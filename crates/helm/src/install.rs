@@ -159,6 +159,7 @@ fn change<'a>(
 ) -> Run<'a> {
     let mut run = Run::new(home, verb);
     run.time = limits::REQUESTS.saturating_add(timeout.saturating_mul(limits::WAITS));
+    run.farewell = limits::FAREWELL;
     run.heard = false;
     run.environment.clone_from(&access.environment);
     run.arguments([release.name.as_str().into()]);

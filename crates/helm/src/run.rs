@@ -30,7 +30,8 @@ pub struct Run<'a> {
     pub home: &'a Home,
     /// How long it may take.
     pub time: Duration,
-    /// How long it has to end by itself once it is asked to, before it is killed.
+    /// How long it has to end by itself once it is asked to, before it is killed. None for what leaves nothing half done: it
+    /// is killed at once, and was cancelled.
     pub farewell: Duration,
     /// What its environment has besides: nothing of this program's own comes by itself. What stands here goes before where
     /// its files lie, and a later entry before an earlier one.
@@ -42,13 +43,13 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// A verb that has an hour, nothing in its environment, and is heard.
+    /// A verb that changes nothing, has an hour, nothing in its environment, and is heard.
     #[must_use]
     pub fn new(home: &'a Home, verb: &'static str) -> Self {
         Self {
             home,
             time: Duration::from_hours(1),
-            farewell: limits::FAREWELL,
+            farewell: Duration::ZERO,
             environment: Vec::new(),
             heard: true,
             verb,
@@ -166,8 +167,8 @@ fn attend(
     loop {
         if let Err(cancelled) = cancel.go_on() {
             return Err(match take_leave(child, run.farewell, cancel) {
-                Ended::Itself => cancelled.into(),
-                Ended::Killed => HelmError::Killed { verb },
+                Ended::Killed if !run.farewell.is_zero() => HelmError::Killed { verb },
+                Ended::Itself | Ended::Killed => cancelled.into(),
             });
         }
         if started.elapsed() >= run.time {
