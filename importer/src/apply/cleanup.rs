@@ -45,7 +45,7 @@ async fn apply(
     wait: Duration,
 ) -> Result<(), Error> {
     let reference: &ObjectRef = object.reference();
-    let may = |live: &Object| check_step(object, Some(live), solution, (recorded, None));
+    let may = |live: &Object| check_step(object, Some(live), solution, recorded, None);
     let live = leased.cluster.get(reference).await?;
     if live.is_some_and(|live| must_run_anew(object, &live)) {
         leased.make_room(reference, wait, may).await?;

@@ -210,8 +210,14 @@ pub(crate) fn referred_to<'a>(
             )?);
         }
         if version.carries {
-            let of = (&version.name, &version.version);
-            add(image_place(registry, of, (&image.image, digest))?);
+            let (solution, version) = (&version.name, &version.version);
+            add(image_place(
+                registry,
+                solution,
+                version,
+                &image.image,
+                digest,
+            )?);
         }
     }
     Ok(all)

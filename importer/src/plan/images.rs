@@ -99,7 +99,7 @@ impl<'a> Named<'a> {
             if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
                 let (repository, reference) =
-                    image_place(registry, (id.name(), id.version()), (&image.place, digest))?;
+                    image_place(registry, id.name(), id.version(), &image.place, digest)?;
                 all.push(Self {
                     image,
                     repository,

@@ -396,8 +396,10 @@ impl Request {
         match &self.authority {
             Authority::Cluster => ClusterState::read(cluster).await,
             Authority::Namespace(namespace) => {
-                let version = (id.name(), id.version());
-                sight.of_administrator(cluster, namespace, version).await
+                let (solution, version) = (id.name(), id.version());
+                sight
+                    .of_administrator(cluster, namespace, solution, version)
+                    .await
             }
         }
     }

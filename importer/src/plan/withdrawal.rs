@@ -192,8 +192,8 @@ impl Withdrawal {
                 Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => None,
                 other => other?,
             };
-            let records = (&self.recorded, Some(state));
-            let checked = check_step(&object, live.as_ref(), solution, records);
+            let (live, recorded) = (live.as_ref(), &self.recorded);
+            let checked = check_step(&object, live, solution, recorded, Some(state));
             self.obstacles.extend(checked.err());
         }
         self.cleanup = cleanup;
