@@ -146,7 +146,7 @@ pub async fn undeploy(
             let (solution, environment) = (solution.clone(), environment.clone());
             return Err(Obstacle::NotDeployed(solution, environment).into());
         }
-        check_leaving(place, solution, &spaces).await?;
+        check_leaving(change.cluster, &Authority::Cluster, solution, &spaces).await?;
         let is_active = state.active.contains_key(solution);
         let hand = hand_for((solution, &spaces), change).await?;
         Ok(Stopping {
@@ -194,7 +194,8 @@ pub async fn undeploy_alone(
         if spaces.is_empty() {
             let mut obstacles = Vec::new();
             check_removing(
-                place,
+                change.cluster,
+                &authority,
                 [namespace].into_iter(),
                 iter::empty(),
                 &mut obstacles,
@@ -203,7 +204,7 @@ pub async fn undeploy_alone(
             obstacles.push(Above::NotOwn(solution.clone(), namespace.clone()).into());
             check_free(obstacles, &[])?;
         }
-        check_leaving(place, solution, &spaces).await?;
+        check_leaving(change.cluster, &authority, solution, &spaces).await?;
         // Who may not look for definitions is told nothing of them.
         let stopping = Stopping {
             spaces,
@@ -251,7 +252,8 @@ pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
 
 /// Refuses where an operator may not leave these namespaces, or this user may not take it away.
 async fn check_leaving(
-    place: (&Cluster, &Authority),
+    cluster: &Cluster,
+    authority: &Authority,
     solution: &SolutionName,
     spaces: &Spaces,
 ) -> Result<(), Error> {
@@ -260,8 +262,8 @@ async fn check_leaving(
     let mut obstacles: Vec<Obstacle> = shared.collect();
     let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
     let objects = spaces.iter().flat_map(|leave| &leave.own);
-    check_removing(place, namespaces, objects, &mut obstacles).await?;
-    check_carried(place.0, solution, spaces, &mut obstacles).await?;
+    check_removing(cluster, authority, namespaces, objects, &mut obstacles).await?;
+    check_carried(cluster, solution, spaces, &mut obstacles).await?;
     check_free(obstacles, &[])
 }
 
@@ -286,7 +288,7 @@ pub(crate) async fn check_carried(
     check_labels(cluster, labelled.map(|it| &it.namespace), obstacles).await?;
     for leave in spaces.iter().filter(|it| it.carried.cleans_up()) {
         let (namespace, cleanup) = (&leave.space.namespace, &leave.carried.cleanup);
-        check_cleaning(cluster, (solution, namespace), cleanup, obstacles).await?;
+        check_cleaning(cluster, solution, namespace, cleanup, obstacles).await?;
     }
     Ok(())
 }
@@ -553,8 +555,8 @@ pub async fn deactivate(
         let running = workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?;
         obstacles.extend(Obstacle::used(solution.as_str(), &running));
         uses.extend(running);
-        let place = (cluster, &Authority::Cluster);
-        check_removing(place, iter::empty(), definitions.own(), &mut obstacles).await?;
+        let (authority, own) = (&Authority::Cluster, definitions.own());
+        check_removing(cluster, authority, iter::empty(), own, &mut obstacles).await?;
         check_free(even_if_used.without(obstacles), &uses)?;
         Ok((definitions, uses))
     };

@@ -115,9 +115,9 @@ impl Deletion {
         let state = rights::state(cluster, &needs).await?;
         let going = Going::of(cluster, &state, solution, sets).await?;
         let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
-        let place = (cluster, &Authority::Cluster);
+        let (authority, own) = (&Authority::Cluster, going.own());
         let namespaces = going.spaces.iter().map(|leave| &leave.space.namespace);
-        check_removing(place, namespaces, going.own(), &mut obstacles).await?;
+        check_removing(cluster, authority, namespaces, own, &mut obstacles).await?;
         check_carried(cluster, solution, &going.spaces, &mut obstacles).await?;
         let versions = going.records.iter().map(|record| record.version.clone());
         let leaving = |leave: &Leave| {

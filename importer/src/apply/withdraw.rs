@@ -69,7 +69,7 @@ impl Withdrawal {
             if object.keeps_data() {
                 let live = leased.cluster.get(&object.reference()).await?;
                 if let Some(why) = live.and_then(|live| object.stays(&live)) {
-                    self.notes.push(note(&(object, why)));
+                    self.notes.push(note(&object, why));
                     continue;
                 }
             }
