@@ -40,7 +40,8 @@ pub enum Images<'a> {
 /// doing it again completes what was begun.
 pub async fn unimport(
     change: &Change<'_>,
-    (solution, version): (&SolutionName, &Version),
+    solution: &SolutionName,
+    version: &Version,
     even_if_used: EvenIfUsed,
     images: Images<'_>,
 ) -> Result<Undone, Error> {

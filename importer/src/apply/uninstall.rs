@@ -105,7 +105,8 @@ impl Deletion {
     pub async fn plan(
         cluster: &Cluster,
         solution: &SolutionName,
-        (even_if_used, sets): (EvenIfUsed, RemoveSets),
+        even_if_used: EvenIfUsed,
+        sets: RemoveSets,
         registries: Registries,
     ) -> Result<Self, Error> {
         let mut needs = of_change();
@@ -172,7 +173,7 @@ impl Deletion {
                 return Err(obstacle.into());
             }
             Ok(Decided {
-                hand: hand_for((solution, &going.spaces), change).await?,
+                hand: hand_for(solution, &going.spaces, change).await?,
                 pushed: going.pushed(state, &self.registries).await?,
                 going,
                 uses,
@@ -182,7 +183,7 @@ impl Deletion {
         let act = async |leased: &mut Leased<'_>, decided: &mut Decided<'_>| {
             let (going, hand) = (&mut decided.going, decided.hand.as_ref());
             let spaces = &mut going.spaces;
-            remove_operators((leased, hand), solution, spaces, change.deadline).await?;
+            remove_operators(leased, hand, solution, spaces, change.deadline).await?;
             // Operators took their time to go, and somebody may have asked for something meanwhile.
             going.definitions.check_unused(cluster).await?;
             let definitions = &going.definitions;
@@ -255,13 +256,7 @@ impl Going {
         let records = state.records.iter();
         let records: Vec<Record> = records.filter(|it| own(it)).cloned().collect();
         let going = Self {
-            spaces: leaving(
-                (cluster, &Authority::Cluster),
-                solution,
-                (state, spaces),
-                sets,
-            )
-            .await?,
+            spaces: leaving(cluster, &Authority::Cluster, solution, state, spaces, sets).await?,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(Record::reference).collect(),
             images: Images::of(&state.records, own),
