@@ -1,6 +1,6 @@
 //! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees; what may be depended
-//! on at all; the direction inside each package; and what libraries must not know though no arrow shows it: the command
-//! line. A new arrow needs a line here, and so a reason in review.
+//! on at all; the direction inside each package; what libraries must not know though no arrow shows it: the command
+//! line; and in which packages no function takes a tuple. A new arrow needs a line here, and so a reason in review.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -411,6 +411,49 @@ fn a_change_is_decided_without_asking_a_cluster() {
     }
 }
 
+/// Packages in which every argument stands for itself. Those of tests are not looked at.
+const ONE_BY_ONE: &[&str] = &["crates/change", "importer"];
+
+#[test]
+fn no_argument_is_a_tuple() {
+    let mut wrong = Vec::new();
+    for package in ONE_BY_ONE {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(package)
+            .join("src");
+        let mut files = modules(&source);
+        files.insert("lib".to_owned(), root(&source));
+        for (file, text) in &files {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let found = taking_tuples(&words).into_iter();
+            wrong.extend(found.map(|name| format!("{package}: {name} in {file}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn arguments_are_read_as_they_are_written() {
+    for (parameters, found) in [
+        ("", false),
+        ("(a, b): (A, B)", true),
+        ("&self, (a, b): &Pair, c: C", true),
+        ("place: &'a mut (A, B)", true),
+        ("tell: &(dyn Fn(A, B) + 'a), done: ()", false),
+        ("all: &[(A, B)], made: impl Fn(A, B) -> (A, B)", false),
+        ("Pair { a, b }: model::Pair<A, B>", false),
+    ] {
+        for generics in ["", "<T: Into<A>, F: Fn() -> B>"] {
+            let text = spaced(&format!(
+                "pub fn one{generics}({parameters}) -> (A, B) {{}}"
+            ));
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let expected: &[&str] = if found { &["one"] } else { &[] };
+            assert_eq!(taking_tuples(&words), expected, "{text}");
+        }
+    }
+}
+
 /// A circle among modules, as `a → b → a`.
 fn circle(mut arrows: BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     // What uses nothing that is left is in no circle.
@@ -434,9 +477,7 @@ fn circle(mut arrows: BTreeMap<String, BTreeSet<String>>) -> Option<String> {
 
 /// Which top-level modules of a package use which others, as its own source says.
 fn arrows(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let roots = [source.join("lib"), source.join("main")];
-    let root = roots.iter().find(|root| root.with_extension("rs").exists());
-    let root = read(root.expect("a package has a root"));
+    let root = root(source);
     let root: Vec<&str> = root.split_whitespace().collect();
     let exported = exported(&root);
     let mut arrows = BTreeMap::new();
@@ -463,18 +504,7 @@ fn arrows(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
 
 /// Which files of a package use which others, but for those that they lie in and those that lie in them.
 fn file_arrows(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let roots = [source.join("lib"), source.join("main")];
-    let root = roots.iter().find(|root| root.with_extension("rs").exists());
-    let root = read(root.expect("a package has a root"));
-    let root: Vec<&str> = root.split_whitespace().collect();
-    let mut open: Vec<String> = declared(&root).map(str::to_owned).collect();
-    let mut files = BTreeMap::new();
-    while let Some(module) = open.pop() {
-        let text = read(&source.join(module.replace("::", "/")));
-        let words: Vec<&str> = text.split_whitespace().collect();
-        open.extend(declared(&words).map(|child| format!("{module}::{child}")));
-        files.insert(module, text);
-    }
+    let files = modules(source);
     let lies_in = |one: &str, other: &str| format!("{one}::").starts_with(&format!("{other}::"));
     let mut arrows = BTreeMap::new();
     for (module, text) in &files {
@@ -545,6 +575,81 @@ fn expand<'w, 'a>(
     words
 }
 
+/// The functions of a file that take a tuple.
+fn taking_tuples<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let begins = (0..words.len()).filter(|at| words[*at] == "fn");
+    let functions = begins.filter_map(|at| {
+        let (name, mut rest) = words[at + 1..].split_first()?;
+        if rest.starts_with(&["<"]) {
+            rest = parts(rest).1;
+        }
+        // What has no name is a type.
+        let is_declared = *name != "(" && rest.starts_with(&["("]);
+        let taken = is_declared.then(|| parts(rest).0)?;
+        taken.into_iter().any(takes_tuple).then_some(*name)
+    });
+    functions.collect()
+}
+
+/// Whether the pattern of a parameter is a tuple, or its type.
+fn takes_tuple(parameter: &[&str]) -> bool {
+    let mut words = parameter.windows(3);
+    let colon = words.position(|it| it[0] != ":" && it[1] == ":" && it[2] != ":");
+    is_tuple(parameter) || colon.is_some_and(|before| is_tuple(&parameter[before + 2..]))
+}
+
+fn is_tuple(mut words: &[&str]) -> bool {
+    while let ["&" | "mut", rest @ ..] | ["'", _, rest @ ..] = words {
+        words = rest;
+    }
+    words.starts_with(&["("]) && parts(words).0.len() > 1
+}
+
+/// What stands between the commas of the brackets that open here, and the words behind them.
+fn parts<'w, 'a>(words: &'w [&'a str]) -> (Vec<&'w [&'a str]>, &'w [&'a str]) {
+    let (mut depth, mut begin, mut parts) = (0, 1, Vec::new());
+    for (at, word) in words.iter().enumerate() {
+        match *word {
+            "(" | "[" | "{" | "<" => depth += 1,
+            // An arrow closes nothing.
+            ">" if words[at - 1] == "-" => {}
+            ")" | "]" | "}" | ">" => depth -= 1,
+            "," if depth == 1 => {
+                parts.push(&words[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            parts.push(&words[begin..at]);
+            return (parts, &words[at + 1..]);
+        }
+    }
+    (parts, &[])
+}
+
+/// What the root of a package says.
+fn root(source: &Path) -> String {
+    let roots = [source.join("lib"), source.join("main")];
+    let root = roots.iter().find(|root| root.with_extension("rs").exists());
+    read(root.expect("a package has a root"))
+}
+
+/// Every module of a package below its root, and what it says.
+fn modules(source: &Path) -> BTreeMap<String, String> {
+    let root = root(source);
+    let root: Vec<&str> = root.split_whitespace().collect();
+    let mut open: Vec<String> = declared(&root).map(str::to_owned).collect();
+    let mut modules = BTreeMap::new();
+    while let Some(module) = open.pop() {
+        let text = read(&source.join(module.replace("::", "/")));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        open.extend(declared(&words).map(|child| format!("{module}::{child}")));
+        modules.insert(module, text);
+    }
+    modules
+}
+
 /// A module's words and marks, with a space between any two, without comments and what is only for tests.
 fn read(module: &Path) -> String {
     let text = fs::read_to_string(module.with_extension("rs"));
@@ -563,13 +668,17 @@ fn read(module: &Path) -> String {
     let code = shipped
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default());
+    let code: Vec<&str> = code.collect();
+    spaced(&code.join("\n"))
+}
+
+/// A text with a space between any two of its words and marks.
+fn spaced(text: &str) -> String {
     let apart = |c: char| match c {
         '_' | 'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_string(),
         mark => format!(" {mark} "),
     };
-    code.flat_map(|line| line.chars().chain(['\n']))
-        .map(apart)
-        .collect()
+    text.chars().map(apart).collect()
 }
 
 /// The modules that a file declares.

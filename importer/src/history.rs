@@ -111,7 +111,8 @@ pub enum Known {
 pub async fn way_back(
     cluster: &Cluster,
     solution: &SolutionName,
-    (environment, namespace): (&EnvironmentName, Option<&Namespace>),
+    environment: &EnvironmentName,
+    namespace: Option<&Namespace>,
     to: Option<Revision>,
 ) -> Result<WayBack, Error> {
     let state = ClusterState::read(cluster).await?;

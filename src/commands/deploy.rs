@@ -80,8 +80,8 @@ async fn alone(
             "a plan for `--namespace` alone is applied at once, and not written to a file",
         ));
     }
-    let version = (&arguments.solution, version);
-    let found = free(importer::imported_for(cluster, namespace, version).await)?;
+    let solution = &arguments.solution;
+    let found = free(importer::imported_for(cluster, namespace, solution, version).await)?;
     let (record, environment, site) = match found {
         Ok(found) => found,
         Err(it) => return Ok(hindered(output, &it, "")),

@@ -56,8 +56,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let (solution, environment) = (&arguments.solution, &arguments.environment);
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.kept.cluster).await?;
-        let place = (environment, arguments.namespace.as_ref());
-        let back = importer::way_back(&cluster, solution, place, arguments.to).await?;
+        let (namespace, to) = (arguments.namespace.as_ref(), arguments.to);
+        let back = importer::way_back(&cluster, solution, environment, namespace, to).await?;
         if output == Output::Human {
             show(solution, &back);
         }

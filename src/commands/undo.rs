@@ -122,10 +122,9 @@ impl Undeploy {
         undo(&self.removal, output, (&done, ""), async |change| {
             free(match place {
                 (Some(environment), namespace) => {
-                    let namespace = namespace.as_ref();
-                    let place = (environment, namespace);
-                    let change = self.sets.accepting(change);
-                    importer::undeploy(&change, &self.solution, place, self.sets.choice()).await
+                    let (solution, namespace) = (&self.solution, namespace.as_ref());
+                    let (change, sets) = (self.sets.accepting(change), self.sets.choice());
+                    importer::undeploy(&change, solution, environment, namespace, sets).await
                 }
                 (None, Some(namespace)) => {
                     importer::undeploy_alone(change, &self.solution, namespace).await

@@ -74,21 +74,22 @@ impl Arguments {
         change: &Change<'_>,
         even_if_used: EvenIfUsed,
     ) -> Result<Result<Undone, Box<Hindered>>, Failure> {
-        let version = (&self.solution, &self.version);
+        let (solution, version) = (&self.solution, &self.version);
         if self.images {
-            let record = importer::imported(change.cluster, version.0, Some(version.1)).await?;
+            let record = importer::imported(change.cluster, solution, Some(version)).await?;
             let site = importer::site(change.cluster).await?;
             let client = import::client(&record.registry()?, &self.reach, &site)?;
             let scratch = environment::scratch();
             let images = Images::Free(&client, &scratch);
-            let mut undone = free(importer::unimport(change, version, even_if_used, images).await)?;
+            let undone = importer::unimport(change, solution, version, even_if_used, images);
+            let mut undone = free(undone.await)?;
             if let Ok(undone) = &mut undone {
                 undone.notes.push(COLLECT.to_owned());
             }
             return Ok(undone);
         }
-        let undone = importer::unimport(change, version, even_if_used, Images::Keep).await;
-        let mut undone = free(undone)?;
+        let undone = importer::unimport(change, solution, version, even_if_used, Images::Keep);
+        let mut undone = free(undone.await)?;
         if let Ok(undone) = &mut undone {
             undone.notes.push(NOT_FREED.to_owned());
         }

@@ -9,6 +9,7 @@ use watch::Tell;
 
 use crate::apply::done::Done;
 use crate::apply::leased::Leased;
+use crate::apply::lock::LeaseCandidate;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
@@ -88,10 +89,15 @@ impl Change<'_> {
             let decided = decide(&state).await?;
             Ok((decided, about(&state)))
         };
-        let writing = (self.cluster, &Authority::Cluster, self.writer, self.tell);
+        let candidate = LeaseCandidate {
+            cluster: self.cluster,
+            authority: &Authority::Cluster,
+            writer: self.writer,
+            tell: self.tell,
+        };
         let clear = async || clear(&first).await;
         let decide = async |_: &Cluster| decide().await;
-        let (decided, done) = Leased::run(writing, clear, decide, act).await?;
+        let (decided, done) = Leased::run(candidate, clear, decide, act).await?;
         Ok((decided, Some(done)))
     }
 }

@@ -15,14 +15,15 @@ impl Cleanup {
     pub(crate) async fn carry_out(
         &self,
         leased: &mut Leased<'_>,
-        (solution, recorded): (&SolutionName, &Inventory),
+        solution: &SolutionName,
+        recorded: &Inventory,
         wait: Duration,
     ) -> Result<(), Error> {
         for wave in self.steps.chunk_by(Step::is_in_one_wave) {
             let mut objects = Vec::new();
             for step in wave {
                 let object = step.object()?;
-                apply(&object, leased, (solution, recorded), wait).await?;
+                apply(&object, leased, solution, recorded, wait).await?;
                 objects.push(object);
             }
             let settled = settle(leased, wave[0].recorded.stage, objects.iter(), wait);
@@ -41,11 +42,12 @@ impl Cleanup {
 async fn apply(
     object: &Object,
     leased: &mut Leased<'_>,
-    (solution, recorded): (&SolutionName, &Inventory),
+    solution: &SolutionName,
+    recorded: &Inventory,
     wait: Duration,
 ) -> Result<(), Error> {
     let reference: &ObjectRef = object.reference();
-    let may = |live: &Object| check_step(object, Some(live), solution, (recorded, None));
+    let may = |live: &Object| check_step(object, Some(live), solution, recorded, None);
     let live = leased.cluster.get(reference).await?;
     if live.is_some_and(|live| must_run_anew(object, &live)) {
         leased.make_room(reference, wait, may).await?;

@@ -15,7 +15,7 @@ use watch::{Cancel, Tell};
 
 use crate::apply::done::Done;
 use crate::apply::journal::Journal;
-use crate::apply::lock::Lock;
+use crate::apply::lock::{LeaseCandidate, Lock};
 use crate::apply::several::side_by_side;
 use crate::limits;
 use crate::model::authority::Authority;
@@ -26,7 +26,6 @@ use crate::model::receipt::ChangeSubject;
 use crate::model::record::{self, Record};
 use crate::model::release::RecordedRelease;
 use crate::model::state::{ClusterState, active, maps};
-use crate::model::writer::Writer;
 use crate::plan::login;
 use crate::plan::summary::fields_owned;
 use crate::plan::trial::Unchanged;
@@ -52,12 +51,18 @@ impl Leased<'_> {
     /// back. What goes anyway and keeps the Lease from being taken, `clear` removes. Returns what was decided, and what
     /// was written.
     pub(crate) async fn run<T>(
-        (cluster, authority, writer, tell): (&Cluster, &Authority, &Writer, Tell<'_, Event>),
+        candidate: LeaseCandidate<'_>,
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
         decide: impl AsyncFnOnce(&Cluster) -> Result<(T, ChangeSubject), Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
-        let lock = Lock::acquire(cluster, authority, writer, tell, clear).await?;
+        let lock = Lock::acquire(candidate, clear).await?;
+        let LeaseCandidate {
+            cluster,
+            authority,
+            writer,
+            tell,
+        } = candidate;
         let acted = async {
             let once = cluster.once();
             let (mut decided, subject) = decide(&once).await?;

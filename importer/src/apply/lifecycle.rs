@@ -13,6 +13,7 @@ use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::done::Done;
 use crate::apply::leased::Leased;
+use crate::apply::lock::LeaseCandidate;
 use crate::apply::releases::{self, Hand};
 use crate::apply::withdraw;
 use crate::model::authority::Authority;
@@ -127,7 +128,8 @@ struct Stopping {
 pub async fn undeploy(
     change: &Change<'_>,
     solution: &SolutionName,
-    (environment, namespace): (&EnvironmentName, Option<&Namespace>),
+    environment: &EnvironmentName,
+    namespace: Option<&Namespace>,
     sets: RemoveSets,
 ) -> Result<Undone, Error> {
     let wanted = |space: &&NamespaceRecord| {
@@ -140,15 +142,15 @@ pub async fn undeploy(
     };
     let decide = async |state: &ClusterState| {
         let spaces = state.environment(environment).filter(wanted);
-        let place = (change.cluster, &Authority::Cluster);
-        let spaces = leaving(place, solution, (state, spaces), sets).await?;
+        let (cluster, authority) = (change.cluster, &Authority::Cluster);
+        let spaces = leaving(cluster, authority, solution, state, spaces, sets).await?;
         if spaces.is_empty() {
             let (solution, environment) = (solution.clone(), environment.clone());
             return Err(Obstacle::NotDeployed(solution, environment).into());
         }
-        check_leaving(place, solution, &spaces).await?;
+        check_leaving(cluster, authority, solution, &spaces).await?;
         let is_active = state.active.contains_key(solution);
-        let hand = hand_for((solution, &spaces), change).await?;
+        let hand = hand_for(solution, &spaces, change).await?;
         Ok(Stopping {
             spaces,
             hand,
@@ -158,7 +160,8 @@ pub async fn undeploy(
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
         let hand = stopping.hand.as_ref();
         remove_operators(
-            (leased, hand),
+            leased,
+            hand,
             solution,
             &mut stopping.spaces,
             change.deadline,
@@ -180,21 +183,22 @@ pub async fn undeploy_alone(
     solution: &SolutionName,
     namespace: &Namespace,
 ) -> Result<Undone, Error> {
-    let authority = Authority::Namespace(namespace.clone());
-    let place = (change.cluster, &authority);
+    let (cluster, authority) = (change.cluster, &Authority::Namespace(namespace.clone()));
     let decide = async || -> Result<(Stopping, ChangeSubject), Error> {
         let mut sight = Sight::default();
-        let mut state = sight.state(change.cluster, Some(namespace)).await?;
-        sight.own(change.cluster, namespace, &mut state).await?;
+        let mut state = sight.state(cluster, Some(namespace)).await?;
+        sight.own(cluster, namespace, &mut state).await?;
         let own = |_: &&NamespaceRecord| state.own.contains(solution);
         let spaces = state.namespaces.iter().filter(own);
         let about = ChangeSubject::leaving(Verb::Undeploy, solution, &state, spaces.clone());
         // They are none of who administers only a namespace.
-        let spaces = leaving(place, solution, (&state, spaces), RemoveSets::Apply).await?;
+        let sets = RemoveSets::Apply;
+        let spaces = leaving(cluster, authority, solution, &state, spaces, sets).await?;
         if spaces.is_empty() {
             let mut obstacles = Vec::new();
             check_removing(
-                place,
+                cluster,
+                authority,
                 [namespace].into_iter(),
                 iter::empty(),
                 &mut obstacles,
@@ -203,7 +207,7 @@ pub async fn undeploy_alone(
             obstacles.push(Above::NotOwn(solution.clone(), namespace.clone()).into());
             check_free(obstacles, &[])?;
         }
-        check_leaving(place, solution, &spaces).await?;
+        check_leaving(cluster, authority, solution, &spaces).await?;
         // Who may not look for definitions is told nothing of them.
         let stopping = Stopping {
             spaces,
@@ -218,12 +222,17 @@ pub async fn undeploy_alone(
     }
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
         let spaces = &mut stopping.spaces;
-        remove_operators((leased, None), solution, spaces, change.deadline).await
+        remove_operators(leased, None, solution, spaces, change.deadline).await
     };
-    let writing = (change.cluster, &authority, change.writer, change.tell);
+    let candidate = LeaseCandidate {
+        cluster,
+        authority,
+        writer: change.writer,
+        tell: change.tell,
+    };
     let nothing = async || Ok(Vec::new());
     let decide = async |_: &Cluster| decide().await;
-    let (stopping, done) = Leased::run(writing, nothing, decide, act).await?;
+    let (stopping, done) = Leased::run(candidate, nothing, decide, act).await?;
     Ok(undeployed(solution, &stopping, Some(done)))
 }
 
@@ -251,7 +260,8 @@ pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
 
 /// Refuses where an operator may not leave these namespaces, or this user may not take it away.
 async fn check_leaving(
-    place: (&Cluster, &Authority),
+    cluster: &Cluster,
+    authority: &Authority,
     solution: &SolutionName,
     spaces: &Spaces,
 ) -> Result<(), Error> {
@@ -260,8 +270,8 @@ async fn check_leaving(
     let mut obstacles: Vec<Obstacle> = shared.collect();
     let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
     let objects = spaces.iter().flat_map(|leave| &leave.own);
-    check_removing(place, namespaces, objects, &mut obstacles).await?;
-    check_carried(place.0, solution, spaces, &mut obstacles).await?;
+    check_removing(cluster, authority, namespaces, objects, &mut obstacles).await?;
+    check_carried(cluster, solution, spaces, &mut obstacles).await?;
     check_free(obstacles, &[])
 }
 
@@ -286,16 +296,18 @@ pub(crate) async fn check_carried(
     check_labels(cluster, labelled.map(|it| &it.namespace), obstacles).await?;
     for leave in spaces.iter().filter(|it| it.carried.cleans_up()) {
         let (namespace, cleanup) = (&leave.space.namespace, &leave.carried.cleanup);
-        check_cleaning(cluster, (solution, namespace), cleanup, obstacles).await?;
+        check_cleaning(cluster, solution, namespace, cleanup, obstacles).await?;
     }
     Ok(())
 }
 
 /// What an operator leaves in these namespaces.
 pub(crate) async fn leaving<'a>(
-    (cluster, authority): (&Cluster, &Authority),
+    cluster: &Cluster,
+    authority: &Authority,
     solution: &SolutionName,
-    (state, spaces): (&ClusterState, impl IntoIterator<Item = &'a NamespaceRecord>),
+    state: &ClusterState,
+    spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
     sets: RemoveSets,
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
@@ -376,7 +388,8 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
 /// What the releases in these namespaces are uninstalled by; that there is no such program is in the way, and that a release
 /// is not as it was stored from here.
 pub(crate) async fn hand_for(
-    (solution, spaces): (&SolutionName, &Spaces),
+    solution: &SolutionName,
+    spaces: &Spaces,
     change: &Change<'_>,
 ) -> Result<Option<Hand>, Error> {
     if spaces.iter().all(|leave| leave.releases.is_empty()) {
@@ -416,18 +429,25 @@ pub(crate) async fn clear(
 /// Removes what an operator has in these namespaces, one after the other: everywhere first what could refuse the rest.
 /// Releases that something else needs go last.
 pub(crate) async fn remove_operators(
-    (leased, hand): (&mut Leased<'_>, Option<&Hand>),
+    leased: &mut Leased<'_>,
+    hand: Option<&Hand>,
     solution: &SolutionName,
     spaces: &mut Spaces,
     deadline: Duration,
 ) -> Result<(), Error> {
     for leave in spaces.iter_mut() {
-        let place = (solution, &leave.space.namespace);
-        match leave.carried.clean_up(leased, place, deadline).await {
+        let namespace = &leave.space.namespace;
+        let cleaned = leave
+            .carried
+            .clean_up(leased, solution, namespace, deadline);
+        match cleaned.await {
             // Nothing is removed before it is cleaned up, but for what keeps that from being done.
             Err(Error::Cluster(error)) if error.is_unanswered_webhook() => {
                 disarm(leave, leased, solution).await?;
-                leave.carried.clean_up(leased, place, deadline).await?;
+                leave
+                    .carried
+                    .clean_up(leased, solution, namespace, deadline)
+                    .await?;
             }
             cleaned => cleaned?,
         }
@@ -439,12 +459,12 @@ pub(crate) async fn remove_operators(
         let namespace = leave.space.namespace.clone();
         let releases = leave.releases.iter().rev();
         let (last, first): (Vec<_>, Vec<_>) = releases.cloned().partition(|it| it.needed);
-        uninstall(hand, &first, (&namespace, &mut *leased)).await?;
+        uninstall(hand, &first, &namespace, leased).await?;
         leave
             .carried
             .carry_out(leased, solution, &namespace, deadline)
             .await?;
-        uninstall(hand, &last, (&namespace, &mut *leased)).await?;
+        uninstall(hand, &last, &namespace, leased).await?;
         remove_operator(leased, solution, leave, deadline).await?;
     }
     Ok(())
@@ -466,7 +486,8 @@ async fn disarm(
 async fn uninstall(
     hand: Option<&Hand>,
     releases: &[RecordedRelease],
-    (home, leased): (&Namespace, &mut Leased<'_>),
+    home: &Namespace,
+    leased: &mut Leased<'_>,
 ) -> Result<(), Error> {
     for release in releases {
         if let Some(hand) = hand {
@@ -553,8 +574,8 @@ pub async fn deactivate(
         let running = workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?;
         obstacles.extend(Obstacle::used(solution.as_str(), &running));
         uses.extend(running);
-        let place = (cluster, &Authority::Cluster);
-        check_removing(place, iter::empty(), definitions.own(), &mut obstacles).await?;
+        let (authority, own) = (&Authority::Cluster, definitions.own());
+        check_removing(cluster, authority, iter::empty(), own, &mut obstacles).await?;
         check_free(even_if_used.without(obstacles), &uses)?;
         Ok((definitions, uses))
     };

@@ -17,6 +17,15 @@ use crate::model::writer::{Turn, Writer};
 /// How long a writer that is gone keeps others out. Renewed long before.
 const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 
+/// Who is to hold the Lease: of which cluster, where their rights lie, who they are, and who is told what happens.
+#[derive(Clone, Copy)]
+pub(crate) struct LeaseCandidate<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) authority: &'a Authority,
+    pub(crate) writer: &'a Writer,
+    pub(crate) tell: Tell<'a, Event>,
+}
+
 /// The right to write, until released.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -32,12 +41,15 @@ impl Lock {
     /// As long as a webhook does not answer that is asked about Leases, nobody can take one, and nobody else writes: then
     /// `clear` removes what was to go and asks such webhooks, and says what that was.
     pub(crate) async fn acquire(
-        cluster: &Cluster,
-        authority: &Authority,
-        writer: &Writer,
-        tell: Tell<'_, Event>,
+        candidate: LeaseCandidate<'_>,
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
     ) -> Result<Self, Error> {
+        let LeaseCandidate {
+            cluster,
+            authority,
+            writer,
+            tell,
+        } = candidate;
         if let Authority::Cluster = authority {
             make_home(cluster).await?;
         }

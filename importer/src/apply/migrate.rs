@@ -21,7 +21,9 @@ const BATCH: usize = 100;
 /// is, which is waited for until it is served.
 pub(crate) async fn migrate(
     leased: &mut Leased<'_>,
-    (planned, conflicts, wait): (&PlannedCrd, Conflicts, Duration),
+    planned: &PlannedCrd,
+    conflicts: Conflicts,
+    wait: Duration,
     plan: impl Fn(Option<&Object>) -> Result<PlannedCrd, Error>,
 ) -> Result<(), Error> {
     let Some(migration) = planned.migration() else {

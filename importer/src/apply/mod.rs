@@ -38,6 +38,7 @@ use watch::Tell;
 
 use crate::apply::done::Done;
 use crate::apply::leased::Leased;
+use crate::apply::lock::LeaseCandidate;
 use crate::apply::migrate::migrate;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
@@ -101,7 +102,7 @@ impl Ready<'_> {
         let hidden = &hidden.unwrap_or_default();
         let tell: Tell<'_, Event> = &|event| tell(veil::event(event, hidden));
         // On the heap: it is large, and others wait for it.
-        let applied = Box::pin(self.carry_out(client, cluster, (hidden, tell))).await;
+        let applied = Box::pin(self.carry_out(client, cluster, hidden, tell)).await;
         applied.map_err(|error| veil::error(error, hidden))
     }
 
@@ -109,7 +110,8 @@ impl Ready<'_> {
         self,
         client: &Client,
         cluster: &Cluster,
-        (hidden, tell): (&Hidden, Tell<'_, Event>),
+        hidden: &Hidden,
+        tell: Tell<'_, Event>,
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
@@ -134,9 +136,14 @@ impl Ready<'_> {
             written.map_err(|error| veil::error(error, hidden))
         };
         let request = &self.asked.request;
-        let writing = (cluster, &request.authority, &request.writer, tell);
+        let candidate = LeaseCandidate {
+            cluster,
+            authority: &request.authority,
+            writer: &request.writer,
+            tell,
+        };
         let nothing = async || Ok(Vec::new());
-        let (_, done) = Leased::run(writing, nothing, decide, write).await?;
+        let (_, done) = Leased::run(candidate, nothing, decide, write).await?;
         Ok(self.receipt(&report, done))
     }
 
@@ -225,8 +232,8 @@ impl Ready<'_> {
         for planned in &decided.crds {
             let plan = |live: Option<&Object>| self.asked.crd(&planned.definition, live);
             let conflicts = planned.conflicts(&self.asked);
-            let migrating = (planned, conflicts, self.asked.request.wait);
-            migrate(leased, migrating, plan).await?;
+            let wait = self.asked.request.wait;
+            migrate(leased, planned, conflicts, wait, plan).await?;
             let decide = |live: Option<&Object>| {
                 let crd = plan(live)?;
                 if !planned.is_followed_by(&crd) {

@@ -64,8 +64,13 @@ impl Readback {
         let is_meant = |it: &&ManifestPush| (&it.repository, &it.reference) == key(faulty);
         match (faulty.fault, all.find(is_meant)) {
             (Fault::Other(_), Some(ours)) => {
-                let at = (&ours.repository, &ours.reference);
-                Ok(images::lists(client, at, &ours.bytes).await? == Lists::More)
+                let ManifestPush {
+                    repository,
+                    reference,
+                    ..
+                } = ours;
+                let lists = images::lists(client, repository, reference, &ours.bytes);
+                Ok(lists.await? == Lists::More)
             }
             _ => Ok(false),
         }

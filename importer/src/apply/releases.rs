@@ -213,7 +213,7 @@ impl Ready<'_> {
             Mend::Uninstall => hand.uninstall(before, home, leased).await?,
             Mend::RollBack(revision) => hand.roll_back(before, home, revision, leased).await?,
         }
-        self.upgrade(&hand, (deployment, planned), leased).await?;
+        self.upgrade(&hand, deployment, planned, leased).await?;
         leased.changed(release.to_string());
         self.know_revision(release, leased).await?;
         self.progress(deployment, leased).write(leased).await
@@ -270,7 +270,8 @@ impl Ready<'_> {
     async fn upgrade(
         &self,
         hand: &Hand,
-        (deployment, planned): (&Deployment, &PlannedRelease),
+        deployment: &Deployment,
+        planned: &PlannedRelease,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let release = &planned.recorded;

@@ -60,7 +60,7 @@ pub(crate) async fn run(
     mut look: impl AsyncFnMut(&Leased<'_>) -> Result<(), Error>,
 ) -> Result<Result<(), HelmError>, Error> {
     let known = revisions(release.recorded, leased);
-    let mut passage = passage(leased.cluster, (release, &known), sending.as_ref()).await?;
+    let mut passage = passage(leased.cluster, release, &known, sending.as_ref()).await?;
     let (notes, mut coming) = mpsc::channel(1);
     let holds = leased.lock.holds();
     let writing = Writing { holds, notes };
@@ -215,7 +215,8 @@ async fn write_down(
 /// What may pass for a release: what its revisions sent that are recorded, and what is sent now.
 async fn passage(
     cluster: &Cluster,
-    (release, known): (&Release<'_>, &[RecordedRevision]),
+    release: &Release<'_>,
+    known: &[RecordedRevision],
     sending: Option<&Sending<'_>>,
 ) -> Result<Passage, Error> {
     let recorded = release.recorded;
@@ -244,7 +245,7 @@ async fn passage(
             continue;
         };
         let is_replaced = live.uid().is_some_and(|it| replaced.contains(&it));
-        if is_replaced || is_own((object, &live), recorded) {
+        if is_replaced || is_own(object, &live, recorded) {
             passage.may_delete(place, live.uid());
         }
     }
@@ -253,7 +254,7 @@ async fn passage(
 
 /// Whether what stands in the place of an object is the release's, so that Helm may delete it. Helm itself marks no hooks, and
 /// what holds data or other objects goes with none.
-fn is_own((object, live): (&Object, &Object), release: &RecordedRelease) -> bool {
+fn is_own(object: &Object, live: &Object, release: &RecordedRelease) -> bool {
     let own = Holder::Release(release.namespace.as_str(), release.name.as_str());
     if is_hook(object) {
         let is_free = holder(live) == Holder::Nobody && is_hook(live);

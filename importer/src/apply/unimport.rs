@@ -40,7 +40,8 @@ pub enum Images<'a> {
 /// doing it again completes what was begun.
 pub async fn unimport(
     change: &Change<'_>,
-    (solution, version): (&SolutionName, &Version),
+    solution: &SolutionName,
+    version: &Version,
     even_if_used: EvenIfUsed,
     images: Images<'_>,
 ) -> Result<Undone, Error> {
@@ -130,9 +131,15 @@ async fn check(
     let images = uses::Images::of(&state.records, |known| known.id() == record.id());
     uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?);
     obstacles.extend(Obstacle::used(&record.id(), &uses));
-    let place = (cluster, &Authority::Cluster);
     let going = record.reference();
-    check_removing(place, iter::empty(), iter::once(&going), &mut obstacles).await?;
+    check_removing(
+        cluster,
+        &Authority::Cluster,
+        iter::empty(),
+        iter::once(&going),
+        &mut obstacles,
+    )
+    .await?;
     check_free(even_if_used.without(obstacles), &uses)?;
     Ok(uses)
 }

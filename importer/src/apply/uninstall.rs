@@ -105,7 +105,8 @@ impl Deletion {
     pub async fn plan(
         cluster: &Cluster,
         solution: &SolutionName,
-        (even_if_used, sets): (EvenIfUsed, RemoveSets),
+        even_if_used: EvenIfUsed,
+        sets: RemoveSets,
         registries: Registries,
     ) -> Result<Self, Error> {
         let mut needs = of_change();
@@ -115,9 +116,9 @@ impl Deletion {
         let state = rights::state(cluster, &needs).await?;
         let going = Going::of(cluster, &state, solution, sets).await?;
         let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
-        let place = (cluster, &Authority::Cluster);
+        let (authority, own) = (&Authority::Cluster, going.own());
         let namespaces = going.spaces.iter().map(|leave| &leave.space.namespace);
-        check_removing(place, namespaces, going.own(), &mut obstacles).await?;
+        check_removing(cluster, authority, namespaces, own, &mut obstacles).await?;
         check_carried(cluster, solution, &going.spaces, &mut obstacles).await?;
         let versions = going.records.iter().map(|record| record.version.clone());
         let leaving = |leave: &Leave| {
@@ -172,7 +173,7 @@ impl Deletion {
                 return Err(obstacle.into());
             }
             Ok(Decided {
-                hand: hand_for((solution, &going.spaces), change).await?,
+                hand: hand_for(solution, &going.spaces, change).await?,
                 pushed: going.pushed(state, &self.registries).await?,
                 going,
                 uses,
@@ -182,7 +183,7 @@ impl Deletion {
         let act = async |leased: &mut Leased<'_>, decided: &mut Decided<'_>| {
             let (going, hand) = (&mut decided.going, decided.hand.as_ref());
             let spaces = &mut going.spaces;
-            remove_operators((leased, hand), solution, spaces, change.deadline).await?;
+            remove_operators(leased, hand, solution, spaces, change.deadline).await?;
             // Operators took their time to go, and somebody may have asked for something meanwhile.
             going.definitions.check_unused(cluster).await?;
             let definitions = &going.definitions;
@@ -255,13 +256,7 @@ impl Going {
         let records = state.records.iter();
         let records: Vec<Record> = records.filter(|it| own(it)).cloned().collect();
         let going = Self {
-            spaces: leaving(
-                (cluster, &Authority::Cluster),
-                solution,
-                (state, spaces),
-                sets,
-            )
-            .await?,
+            spaces: leaving(cluster, &Authority::Cluster, solution, state, spaces, sets).await?,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(Record::reference).collect(),
             images: Images::of(&state.records, own),

@@ -22,7 +22,8 @@ impl Withdrawal {
     pub(crate) async fn clean_up(
         &mut self,
         leased: &mut Leased<'_>,
-        (solution, namespace): (&SolutionName, &Namespace),
+        solution: &SolutionName,
+        namespace: &Namespace,
         wait: Duration,
     ) -> Result<(), Error> {
         if let Some(obstacle) = self.obstacles.first() {
@@ -48,7 +49,7 @@ impl Withdrawal {
             .await?;
         let cleaned = self
             .cleanup
-            .carry_out(leased, (solution, &before), wait)
+            .carry_out(leased, solution, &before, wait)
             .await;
         *recorded = recorded.seen(leased.uids());
         if let Err(error) = cleaned {
@@ -69,7 +70,7 @@ impl Withdrawal {
             if object.keeps_data() {
                 let live = leased.cluster.get(&object.reference()).await?;
                 if let Some(why) = live.and_then(|live| object.stays(&live)) {
-                    self.notes.push(note(&(object, why)));
+                    self.notes.push(note(&object, why));
                     continue;
                 }
             }
@@ -133,7 +134,7 @@ impl Withdrawal {
             if departure == Departure::Space {
                 let empty = self.unoccupied(&objects, leased.cluster).await?;
                 let stay = objects.iter().filter(|it| !empty.contains(it));
-                release(stay, &recorded, (leased, solution)).await?;
+                release(stay, &recorded, leased, solution).await?;
                 objects = empty;
             }
             let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
@@ -144,7 +145,7 @@ impl Withdrawal {
         let there_before = self.released.iter();
         let there_before = there_before.map(|it| (it.reference(), it.clone()));
         let there_before: BTreeMap<ObjectRef, Entry> = there_before.collect();
-        release(there_before.keys(), &there_before, (leased, solution)).await?;
+        release(there_before.keys(), &there_before, leased, solution).await?;
         // What ran may have made them anew before it went.
         self.silence(leased).await
     }
@@ -272,7 +273,8 @@ pub(crate) async fn clear(cluster: &Cluster, seen: &[Object]) -> Result<Vec<Obje
 async fn release<'o>(
     spaces: impl Iterator<Item = &'o ObjectRef>,
     recorded: &BTreeMap<ObjectRef, Entry>,
-    (leased, solution): (&mut Leased<'_>, &SolutionName),
+    leased: &mut Leased<'_>,
+    solution: &SolutionName,
 ) -> Result<(), Error> {
     for space in spaces {
         let is_ours = |live: &&Object| recorded[space].check(live, solution).is_ok();

@@ -8,20 +8,19 @@ use serde_json::{Value, json};
 pub(super) fn with(
     definitions: &[Value],
     path: &str,
-    (status, body): (u16, Value),
+    mut status: u16,
+    mut body: Value,
 ) -> (u16, Value) {
-    let coming = definitions.iter().flat_map(Coming::all);
-    let mut answer = (status, body);
-    for coming in coming {
+    for coming in definitions.iter().flat_map(Coming::all) {
         let of_version = format!("/apis/{}/{}", coming.group, coming.version);
-        match answer.1["kind"].as_str() {
-            Some("APIGroupDiscoveryList") if path == "/apis" => coming.aggregated(&mut answer.1),
-            Some("APIGroupList") if path == "/apis" => coming.listed(&mut answer.1),
-            _ if path == of_version => coming.alone(&mut answer),
+        match body["kind"].as_str() {
+            Some("APIGroupDiscoveryList") if path == "/apis" => coming.aggregated(&mut body),
+            Some("APIGroupList") if path == "/apis" => coming.listed(&mut body),
+            _ if path == of_version => coming.alone(&mut status, &mut body),
             _ => {}
         }
     }
-    answer
+    (status, body)
 }
 
 /// A kind in a version that will be served.
@@ -105,7 +104,7 @@ impl<'a> Coming<'a> {
     }
 
     /// Among the kinds of its version, which the server may not know yet.
-    fn alone(&self, (status, body): &mut (u16, Value)) {
+    fn alone(&self, status: &mut u16, body: &mut Value) {
         if *status != 200 {
             *status = 200;
             *body = json!({
@@ -157,7 +156,7 @@ mod tests {
     }
 
     fn answer(path: &str, status: u16, body: &Value) -> (u16, Value) {
-        with(&[definition()], path, (status, body.clone()))
+        with(&[definition()], path, status, body.clone())
     }
 
     #[test]

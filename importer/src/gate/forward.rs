@@ -154,7 +154,7 @@ impl Desk {
         let answer = match verdict {
             Verdict::Pass => return self.pass(request, to).await,
             Verdict::Show(Shown::Changes(group, plural)) => {
-                return self.changes((&group, &plural), request, to).await;
+                return self.changes(&group, &plural, request, to).await;
             }
             Verdict::Look => self.look(request).await,
             Verdict::Discover => self.discover(request).await,
@@ -198,7 +198,8 @@ impl Desk {
     /// The same of a stream of changes, of which only some are shown.
     async fn changes(
         &self,
-        (group, plural): (&str, &str),
+        group: &str,
+        plural: &str,
         request: Request,
         to: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
@@ -211,7 +212,7 @@ impl Desk {
             while let Some(end) = line.iter().position(|it| *it == b'\n') {
                 let behind = line.split_off(end + 1);
                 let change = std::mem::replace(&mut line, behind);
-                if self.shows_change((group, plural), &change) {
+                if self.shows_change(group, plural, &change) {
                     wire::piece(to, &change).await?;
                 }
             }
@@ -226,7 +227,7 @@ impl Desk {
         wire::end(to).await
     }
 
-    fn shows_change(&self, (group, plural): (&str, &str), change: &[u8]) -> bool {
+    fn shows_change(&self, group: &str, plural: &str, change: &[u8]) -> bool {
         let Ok(change) = serde_json::from_slice::<Value>(change) else {
             return false;
         };
@@ -269,7 +270,7 @@ impl Desk {
             problem,
         })?;
         let (status, body) = match serde_json::from_slice(&bytes) {
-            Ok(body) => discovery::with(&self.passage().coming, &path, (passed.status, body)),
+            Ok(body) => discovery::with(&self.passage().coming, &path, passed.status, body),
             // Nothing is added to a form that is not known.
             Err(_) => (passed.status, Value::Null),
         };

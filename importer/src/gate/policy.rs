@@ -155,7 +155,7 @@ impl Passage {
                     namespace,
                     query,
                 },
-            ) => self.list(phase, (group, plural, namespace), &query, asked),
+            ) => self.list(phase, group, plural, namespace.as_deref(), &query, asked),
             _ if phase != Phase::Sending => refuse(asked),
             (
                 "POST",
@@ -217,12 +217,14 @@ impl Passage {
     fn list(
         &self,
         phase: Phase,
-        (group, plural, namespace): (String, String, Option<String>),
+        group: String,
+        plural: String,
+        namespace: Option<&str>,
         query: &Query,
         asked: &Asked<'_>,
     ) -> Verdict {
         let mut labels = query.labels.split(',');
-        if self.is_ours(&group, &plural, namespace.as_deref())
+        if self.is_ours(&group, &plural, namespace)
             && labels.any(|it| it.trim() == REVISIONS)
             && !query.watch
         {
@@ -235,7 +237,7 @@ impl Passage {
                 Some(lookup) => Verdict::Answer(lookup.clone()),
                 None => Verdict::Absent,
             },
-            Phase::Sending if !self.awaits(&group, &plural, namespace.as_deref()) => refuse(asked),
+            Phase::Sending if !self.awaits(&group, &plural, namespace) => refuse(asked),
             Phase::Sending if query.watch => Verdict::Show(Shown::Changes(group, plural)),
             Phase::Sending => Verdict::Show(Shown::Objects(group, plural)),
         }

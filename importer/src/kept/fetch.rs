@@ -22,24 +22,26 @@ use crate::model::record::Record;
 /// Opens the archive of an imported version without its medium. What is fetched lies in files without a name in
 /// `scratch` as long as the medium is open.
 pub async fn open(client: &Client, record: &Record, scratch: &Path) -> Result<Medium, Error> {
-    open_by(client, (&record.id(), &record.archive_id), scratch).await
+    open_by(client, &record.id(), &record.archive_id, scratch).await
 }
 
 /// The same of the version with an id, by the archive's.
 pub async fn open_archive(
     client: &Client,
-    (id, archive_id): (&SolutionId, &Digest),
+    id: &SolutionId,
+    archive_id: &Digest,
     scratch: &Path,
 ) -> Result<Medium, Error> {
-    open_by(client, (&id.to_string(), archive_id), scratch).await
+    open_by(client, &id.to_string(), archive_id, scratch).await
 }
 
 async fn open_by(
     client: &Client,
-    (id, archive_id): (&str, &Digest),
+    id: &str,
+    archive_id: &Digest,
     scratch: &Path,
 ) -> Result<Medium, Error> {
-    let (head, name) = head(client, (id, archive_id), scratch).await?;
+    let (head, name) = head(client, id, archive_id, scratch).await?;
     let second = head.try_clone().map_err(|error| failed(scratch, error))?;
     let alone = Medium::of_head(second, name.clone(), Arc::new(Fetched::default()))?;
     // The list says which documents there are, once it is known to be that of the archive.
@@ -70,18 +72,19 @@ struct Fetching<'a> {
 /// anything.
 pub async fn open_head(
     client: &Client,
-    kept: (&SolutionId, &Digest),
+    id: &SolutionId,
+    archive_id: &Digest,
     scratch: &Path,
 ) -> Result<Medium, Error> {
-    let id = kept.0.to_string();
-    let (head, name) = head(client, (&id, kept.1), scratch).await?;
+    let (head, name) = head(client, &id.to_string(), archive_id, scratch).await?;
     Ok(Medium::of_head(head, name, Arc::new(Fetched::default()))?)
 }
 
 /// The head, and what messages call it.
 async fn head(
     client: &Client,
-    (id, archive_id): (&str, &Digest),
+    id: &str,
+    archive_id: &Digest,
     scratch: &Path,
 ) -> Result<(File, PathBuf), Error> {
     let address = client.address();
@@ -94,7 +97,7 @@ async fn head(
     };
     let failed = |error| failed(scratch, error);
     let file = Arc::new(tempfile::tempfile_in(scratch).map_err(failed)?);
-    let wanted = pull_of((repository, &layer), &file, 0);
+    let wanted = pull_of(repository, &layer, &file, 0);
     pull(client, id, vec![wanted]).await?;
     let file = file.try_clone().map_err(failed)?;
     Ok((file, name.into()))
@@ -183,7 +186,7 @@ impl Fetching<'_> {
         let mut pulls = Vec::new();
         let mut end = 0;
         for (digest, (repository, config)) in wanted {
-            pulls.push(pull_of((repository, &config), &file, end));
+            pulls.push(pull_of(repository, &config, &file, end));
             fetched.configurations.insert(digest, (end, config.size));
             end += config.size;
         }
@@ -214,7 +217,7 @@ pub(super) fn only_layer(manifest: &Manifest) -> Option<Descriptor> {
     }
 }
 
-fn pull_of((repository, blob): (Repository, &Descriptor), file: &Arc<File>, from: u64) -> BlobPull {
+fn pull_of(repository: Repository, blob: &Descriptor, file: &Arc<File>, from: u64) -> BlobPull {
     let (digest, file) = (blob.digest, Arc::clone(file));
     BlobPull {
         repository,

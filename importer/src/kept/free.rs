@@ -101,7 +101,8 @@ impl Pushed {
     /// Finds out what the versions that go have there, beside those that stay. Reading only.
     pub(crate) async fn among(
         client: &Client,
-        (going, staying): (&[Brought], &[Brought]),
+        going: &[Brought],
+        staying: &[Brought],
     ) -> Result<Self, Error> {
         let mut finding = Finding {
             needed: tagged_by_others(client, going).await?,
@@ -135,7 +136,7 @@ impl Pushed {
 
     /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
     pub(crate) fn names(&self, client: &Client) -> Vec<String> {
-        let name = |place: &Place| name(client, place);
+        let name = |(repository, digest): &Place| name(client, repository, *digest);
         self.own.iter().map(name).collect()
     }
 
@@ -152,8 +153,9 @@ impl Pushed {
             let before = freed.len();
             for place in left {
                 check()?;
-                match client.delete_manifest(&place.0, place.1).await {
-                    Ok(Deletion::Done) => freed.push(name(client, place)),
+                let (repository, digest) = place;
+                match client.delete_manifest(repository, *digest).await {
+                    Ok(Deletion::Done) => freed.push(name(client, repository, *digest)),
                     Ok(Deletion::WasAbsent) => {}
                     Err(error) if error.is_everywhere() => return Err(error.into()),
                     Err(error) => {
@@ -167,7 +169,8 @@ impl Pushed {
             };
             // Some registries delete nothing that an index names; once the index is gone, they do.
             if freed.len() == before {
-                let left = refused.into_iter().map(|place| name(client, place));
+                let left = refused.into_iter();
+                let left = left.map(|(repository, digest)| name(client, repository, *digest));
                 let mut left: Vec<String> = left.collect();
                 left.sort();
                 let source = Box::new(source);
@@ -178,7 +181,7 @@ impl Pushed {
     }
 }
 
-fn name(client: &Client, (repository, digest): &Place) -> String {
+fn name(client: &Client, repository: &Repository, digest: Digest) -> String {
     format!("{}/{repository}@{digest}", client.address().host())
 }
 
@@ -210,8 +213,14 @@ pub(crate) fn referred_to<'a>(
             )?);
         }
         if version.carries {
-            let of = (&version.name, &version.version);
-            add(image_place(registry, of, (&image.image, digest))?);
+            let (solution, version) = (&version.name, &version.version);
+            add(image_place(
+                registry,
+                solution,
+                version,
+                &image.image,
+                digest,
+            )?);
         }
     }
     Ok(all)

@@ -211,7 +211,7 @@ impl Stock {
         Ok(Ok(Pruning {
             versions: going.iter().map(|version| version.id.clone()).collect(),
             bytes: own.map(|(_, size)| size).sum(),
-            pushed: Pushed::among(client, (&goes, &stays)).await?,
+            pushed: Pushed::among(client, &goes, &stays).await?,
         }))
     }
 
@@ -273,7 +273,7 @@ pub(crate) async fn pushed(
         }
         stays.extend(version.kept().map(|kept| kept.brought.clone()));
     }
-    Pushed::among(client, (&going, &stays)).await
+    Pushed::among(client, &going, &stays).await
 }
 
 impl Pruning {
@@ -337,7 +337,7 @@ async fn read_all(
 ) -> Result<Result<Vec<Kept>, Unread>, Error> {
     let mut all = Vec::new();
     for archive_id in archives {
-        match read(client, (id, archive_id), scratch).await {
+        match read(client, id, archive_id, scratch).await {
             Ok(kept) => all.push(kept),
             Err(Unread::Head(error)) if !is_damage(&error) => return Err(*error),
             Err(unread) => return Ok(Err(unread)),
@@ -360,11 +360,12 @@ fn is_damage(error: &Error) -> bool {
 /// The head of an archive, as far as it is about images.
 async fn read(
     client: &Client,
-    (id, archive_id): (&SolutionId, &Digest),
+    id: &SolutionId,
+    archive_id: &Digest,
     scratch: &Path,
 ) -> Result<Kept, Unread> {
     let head = |error: Error| Unread::Head(Box::new(error));
-    let medium = open_head(client, (id, archive_id), scratch).await;
+    let medium = open_head(client, id, archive_id, scratch).await;
     let medium = medium.map_err(head)?;
     let archive_id = *archive_id;
     let listed = tokio::task::spawn_blocking(move || {

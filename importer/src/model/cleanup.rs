@@ -131,7 +131,8 @@ pub(crate) fn check_step(
     object: &Object,
     live: Option<&Object>,
     solution: &SolutionName,
-    (recorded, records): (&Inventory, Option<&ClusterState>),
+    recorded: &Inventory,
+    records: Option<&ClusterState>,
 ) -> Result<(), Obstacle> {
     let nobodys = |object| {
         let owner = None;
@@ -200,7 +201,7 @@ mod tests {
             ..ClusterState::default()
         };
         let check = |live: &Object, uid, records: &ClusterState| {
-            check_step(&wanted, Some(live), &shop, (&attempt(uid), Some(records)))
+            check_step(&wanted, Some(live), &shop, &attempt(uid), Some(records))
         };
         assert_eq!(check(&job("1", "prod"), None, &records), Ok(()));
         assert_eq!(check(&job("1", "prod"), Some("1"), &records), Ok(()));

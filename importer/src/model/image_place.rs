@@ -17,9 +17,12 @@ const HELD: usize = 12;
 /// image has the tag there that clients look for.
 pub(crate) fn image_place(
     registry: &RegistryAddress,
-    (solution, version): (&SolutionName, &Version),
-    (ImagePlace { name, tag }, digest): (&ImagePlace, Digest),
+    solution: &SolutionName,
+    version: &Version,
+    image: &ImagePlace,
+    digest: Digest,
 ) -> Result<(Repository, Reference), Error> {
+    let ImagePlace { name, tag } = image;
     let repository = registry.repository(&format!("{solution}/{name}"))?;
     if tag.subject().is_some() {
         return Ok((repository, Reference::Tag(tag.clone())));
@@ -38,8 +41,8 @@ pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>
     let registry = record.pull_registry()?;
     let address = |image: &RecordedImage| {
         let RecordedImage { image, digest, .. } = image;
-        let of = (&record.name, &record.version);
-        let (repository, _) = image_place(&registry, of, (image, *digest))?;
+        let (repository, _) =
+            image_place(&registry, &record.name, &record.version, image, *digest)?;
         let address = Address {
             registry: registry.host().to_owned(),
             path: repository.to_string(),

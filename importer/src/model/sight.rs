@@ -225,7 +225,8 @@ impl Sight {
     async fn add_version(
         &mut self,
         cluster: &Cluster,
-        (solution, version): (&SolutionName, &Version),
+        solution: &SolutionName,
+        version: &Version,
         state: &mut ClusterState,
     ) -> Result<(), Error> {
         if state.record(solution, version).is_none() && self.hides(&Hidden::OtherRecords) {
@@ -267,8 +268,7 @@ impl Sight {
             }
         }
         for (solution, version) in &versions {
-            self.add_version(cluster, (solution, version), state)
-                .await?;
+            self.add_version(cluster, solution, version, state).await?;
         }
         // Whether what is theirs runs can be said without the record.
         let hidden = Hidden::Deployed(namespace.clone());
@@ -303,12 +303,13 @@ impl Sight {
         &mut self,
         cluster: &Cluster,
         namespace: &Namespace,
-        (solution, version): (&SolutionName, &Version),
+        solution: &SolutionName,
+        version: &Version,
     ) -> Result<ClusterState, Error> {
         let mut state = self.state(cluster, Some(namespace)).await?;
         self.own(cluster, namespace, &mut state).await?;
         self.describe(cluster, namespace, &mut state).await?;
-        self.add_version(cluster, (solution, version), &mut state)
+        self.add_version(cluster, solution, version, &mut state)
             .await?;
         if self.hides(&Hidden::OtherRecords) {
             let environment = state

@@ -16,22 +16,24 @@ use crate::plan::rights::missing_alone;
 pub async fn imported_for(
     cluster: &Cluster,
     namespace: &Namespace,
-    version: (&SolutionName, &Version),
+    solution: &SolutionName,
+    version: &Version,
 ) -> Result<(Record, EnvironmentName, HeldSite), Error> {
     let mut sight = Sight::default();
-    let state = sight.of_administrator(cluster, namespace, version).await?;
-    let (name, version) = version;
+    let state = sight
+        .of_administrator(cluster, namespace, solution, version)
+        .await?;
     let place = state.namespaces.first();
     let mut obstacles = Vec::new();
     if place.is_none() {
         obstacles.push(Above::NoEnvironment(namespace.clone()).into());
     }
-    let record = state.record(name, version);
-    if sight.hides(&Hidden::Version(name.clone(), version.clone())) {
-        let record = record::reference(name, version);
+    let record = state.record(solution, version);
+    if sight.hides(&Hidden::Version(solution.clone(), version.clone())) {
+        let record = record::reference(solution, version);
         obstacles.extend(missing_alone(cluster, namespace, &record).await?);
     } else if record.is_none() {
-        obstacles.push(Obstacle::NotImported(name.clone(), version.clone()));
+        obstacles.push(Obstacle::NotImported(solution.clone(), version.clone()));
     }
     match (record, place) {
         (Some(record), Some(place)) => {

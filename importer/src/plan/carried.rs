@@ -366,16 +366,15 @@ pub(crate) fn of_any_site(
         sensitive: declared
             .values()
             .any(|parameter| parameter.sensitive)
-            .then(|| parameters::secret((id.name(), 1), namespace, &ParameterValues::new())),
+            .then(|| parameters::secret(id.name(), 1, namespace, &ParameterValues::new())),
     };
     let mut objects = rendering.objects(&mut Patches::new(&[]))?;
     let number = |it: &DesiredObject| number_of(it.object.reference(), id.name(), namespace);
     if let Some(first) = objects.iter().find(|it| number(it) == Some(1)).cloned() {
         // Rights to Secrets are given by name.
         for number in 2..=limits::SECRET_NUMBERS {
-            let secret = (id.name(), number);
-            let secret = parameters::secret(secret, namespace, &ParameterValues::new());
-            let object = Object::new(secret)?;
+            let values = ParameterValues::new();
+            let object = Object::new(parameters::secret(id.name(), number, namespace, &values))?;
             objects.push(DesiredObject {
                 object,
                 ..first.clone()
@@ -444,7 +443,7 @@ mod tests {
         let all: Vec<Patch> = yaml::from_slice(patch.as_bytes()).unwrap();
         let all: Vec<(String, Patch)> = all.into_iter().map(|it| (String::new(), it)).collect();
         let mut patches = Patches::new(&all);
-        let objects = with(sets, (login, sensitive), |rendering| {
+        let objects = with(sets, login, sensitive, |rendering| {
             rendering.objects(&mut patches).unwrap()
         });
         let (_, unfit) = patches.end(&[]);
@@ -455,7 +454,8 @@ mod tests {
     /// Whatever is made of the sets there.
     fn with<T>(
         sets: &[CarriedSet],
-        (login, sensitive): (Option<PullSecret>, Option<Value>),
+        login: Option<PullSecret>,
+        sensitive: Option<Value>,
         make: impl FnOnce(&Rendering<'_>) -> T,
     ) -> T {
         let sets: Vec<&CarriedSet> = sets.iter().collect();
@@ -578,7 +578,7 @@ mod tests {
             json!({ "name": "main", "namespaces": [{ "name": "rel" }, { "name": "other", "fixed": true }] }),
             &[rel, other],
         )];
-        let labels = with(&sets, (None, None), |rendering| {
+        let labels = with(&sets, None, None, |rendering| {
             rendering.space_labels(rendering.sets, &mut Patches::new(&[]))
         });
         let expected = ("a".to_owned(), "n3".to_owned());
@@ -716,7 +716,7 @@ mod tests {
         ];
         let (shop, prod) = ("shop".parse().unwrap(), "shop-prod".parse().unwrap());
         let values = [("password".parse().unwrap(), json!("$(param:none)"))];
-        let secret = parameters::secret((&shop, 2), &prod, &values.into());
+        let secret = parameters::secret(&shop, 2, &prod, &values.into());
         let objects = by_site(&sets, None, "[]", Some(secret));
         let names: Vec<String> = objects
             .iter()

@@ -434,7 +434,7 @@ impl Carrying<'_> {
         let (values, solution) = (&self.parameters.secret, self.asked.id.name());
         let number = self.parameters.number.filter(|_| !values.is_empty())?;
         let namespace = &self.place.namespace;
-        Some(parameters::secret((solution, number), namespace, values))
+        Some(parameters::secret(solution, number, namespace, values))
     }
 
     /// What nodes log in with: what is made, else what the environment's namespace has.

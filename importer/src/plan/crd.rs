@@ -150,7 +150,8 @@ pub(crate) fn decide(
     version: &Version,
     wanted: &Value,
     active: Option<&Object>,
-    (adopt, newer): (Adopt, Newer),
+    adopt: Adopt,
+    newer: Newer,
 ) -> Result<CrdChange, Obstacle> {
     let Some(active) = active else {
         return Ok(CrdChange::Create);
@@ -412,7 +413,8 @@ mod tests {
             &"1.1.0".parse().unwrap(),
             &wanted,
             active.as_ref(),
-            (adopt, newer),
+            adopt,
+            newer,
         )
         .map_err(|obstacle| obstacle.to_string())
     }
@@ -468,8 +470,8 @@ mod tests {
         let decided = |before: &Value, after: &Value| {
             let (solution, version) = ("example".parse().unwrap(), "1.1.0".parse().unwrap());
             let active = Object::new(with(before)).unwrap();
-            let choices = (Adopt::Refuse, Newer::Keep);
-            let decided = decide(&solution, &version, &with(after), Some(&active), choices);
+            let (wanted, adopt, newer) = (with(after), Adopt::Refuse, Newer::Keep);
+            let decided = decide(&solution, &version, &wanted, Some(&active), adopt, newer);
             decided.map_err(|obstacle| obstacle.to_string())
         };
         let names = |kind: &str, short: &str| json!({ "scope": "Cluster", "names": { "kind": kind, "shortNames": [short] } });

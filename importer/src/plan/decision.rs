@@ -64,9 +64,7 @@ impl Decision {
                 }
                 decision.crds = asked.crds(cluster, obstacles).await?;
                 back::check(asked, cluster, state, obstacles).await?;
-                let (name, version) = (asked.id.name(), asked.id.version());
-                let crds = &decision.crds;
-                migration::check(crds, (name, version), cluster, state, obstacles).await?;
+                migration::check(&decision.crds, &asked.id, cluster, state, obstacles).await?;
             }
             Goal::Deployed(target) => {
                 match &request.authority {
@@ -204,7 +202,7 @@ impl Asked<'_> {
             Goal::Activated => Newer::Replace,
             Goal::Available | Goal::Deployed(_) => Newer::Keep,
         };
-        let decided = crd::decide(name, version, definition, live, (adopt, newer));
+        let decided = crd::decide(name, version, definition, live, adopt, newer);
         let change = match (decided, live, self.request.allowed.migrate) {
             (
                 Err(refused @ (Obstacle::CrdStored(..) | Obstacle::CrdDrops(..))),

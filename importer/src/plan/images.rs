@@ -99,7 +99,7 @@ impl<'a> Named<'a> {
             if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
                 let (repository, reference) =
-                    image_place(registry, (id.name(), id.version()), (&image.place, digest))?;
+                    image_place(registry, id.name(), id.version(), &image.place, digest)?;
                 all.push(Self {
                     image,
                     repository,
@@ -220,7 +220,9 @@ pub fn recorded(accepted: &Accepted) -> Vec<RecordedImage> {
 pub(crate) async fn plan(
     accepted: &Accepted,
     client: &Client,
-    (layout, replace, missing): (Layout, Replace, Missing),
+    layout: Layout,
+    replace: Replace,
+    missing: Missing,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<PlannedImages, Error> {
     client.ping().await?;
@@ -240,8 +242,8 @@ pub(crate) async fn plan(
         let digest = named.image.root.digest;
         match known.manifest(&named.repository, &named.reference) {
             Some(other) if other != digest && replace == Replace::Refuse => {
-                let at = (&named.repository, &named.reference);
-                match lists(client, at, &named.image.root.bytes).await? {
+                let ours = &named.image.root.bytes;
+                match lists(client, &named.repository, &named.reference, ours).await? {
                     Lists::Fewer => lacking.push(named),
                     Lists::More if is_whole(&known, &named) => {}
                     Lists::More | Lists::Others => {
@@ -341,7 +343,8 @@ fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
 /// What a registry has under a reference, compared with what is to be there.
 pub(crate) async fn lists(
     client: &Client,
-    (repository, reference): (&Repository, &Reference),
+    repository: &Repository,
+    reference: &Reference,
     ours: &[u8],
 ) -> Result<Lists, Error> {
     let is_list = |tag: &Tag| tag.subject().is_some();

@@ -7,7 +7,7 @@ use std::path::Path;
 use change::vocabulary as v;
 use deployer::{Cluster, Object};
 use registry::Client;
-use schemas::{EnvironmentName, SolutionName, Version};
+use schemas::{EnvironmentName, SolutionId, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -90,11 +90,12 @@ fn storage(crd: &Value) -> Option<String> {
 /// What keeps the objects from being stored anew: operators that may need what goes, and missing rights.
 pub(crate) async fn check(
     crds: &[PlannedCrd],
-    (solution, version): (&SolutionName, &Version),
+    id: &SolutionId,
     cluster: &Cluster,
     state: &ClusterState,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
+    let (solution, version) = (id.name(), id.version());
     let mut needs = Needs::default();
     for (crd, active, migration) in migrating(crds) {
         needs.migration([&crd.definition].into_iter());
@@ -137,8 +138,10 @@ pub(crate) fn migrating(
 /// What migrating comes to.
 pub(crate) async fn planned(
     crds: &[PlannedCrd],
-    (solution, version): (&SolutionName, &Version),
-    (client, cluster, scratch): (&Client, &Cluster, &Path),
+    id: &SolutionId,
+    client: &Client,
+    cluster: &Cluster,
+    scratch: &Path,
     state: &ClusterState,
 ) -> Result<Vec<PlannedMigration>, Error> {
     let mut planned = Vec::new();
@@ -147,7 +150,7 @@ pub(crate) async fn planned(
     }
     let mut older: Vec<Older> = Vec::new();
     let records = state.records.iter();
-    for record in records.filter(|it| it.name == *solution && it.version < *version) {
+    for record in records.filter(|it| it.name == *id.name() && it.version < *id.version()) {
         let crds = kept::crds(client, record, scratch).await;
         older.push((record.version.clone(), crds));
     }

@@ -161,8 +161,10 @@ impl<'a> Plan<'a> {
         let cluster = &cluster.once();
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
-        let how = (Layout::Solution, request.allowed.replace, request.missing);
-        let images = images::plan(accepted, client, how, &mut obstacles).await?;
+        let (layout, replace) = (Layout::Solution, request.allowed.replace);
+        let missing = request.missing;
+        let images =
+            images::plan(accepted, client, layout, replace, missing, &mut obstacles).await?;
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;
@@ -198,7 +200,7 @@ impl<'a> Plan<'a> {
         };
         if let Some(state) = state {
             // On the heap: it holds everything that is decided while the server tries it.
-            Box::pin(plan.decide(state, client, (cluster, &mut sight))).await?;
+            Box::pin(plan.decide(state, client, cluster, &mut sight)).await?;
         }
         plan.summary.unseen = sight.unseen();
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
@@ -211,7 +213,8 @@ impl<'a> Plan<'a> {
         &mut self,
         state: ClusterState,
         client: &Client,
-        (cluster, sight): (&Cluster, &mut Sight),
+        cluster: &Cluster,
+        sight: &mut Sight,
     ) -> Result<(), Error> {
         let decision = Decision::make(&self.asked, state, cluster).await?;
         let Asked {
@@ -245,7 +248,7 @@ impl<'a> Plan<'a> {
             rights::check_proving(cluster, proof.namespace.as_str(), obstacles).await?;
         }
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
-        self.summary.notes = notes(accepted, client, (cluster, sight), state, id).await?;
+        self.summary.notes = notes(accepted, client, cluster, sight, state, id).await?;
         let about = deployment.iter().flat_map(|it| asked_about_everything(it));
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
@@ -259,9 +262,9 @@ impl<'a> Plan<'a> {
         self.summary.notes.extend(beside);
         let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
         self.summary.notes.extend(unknown.cloned());
-        let version = (id.name(), id.version());
-        let reached = (client, cluster, request.scratch.as_path());
-        self.summary.migrations = migration::planned(crds, version, reached, state).await?;
+        let scratch = request.scratch.as_path();
+        self.summary.migrations =
+            migration::planned(crds, id, client, cluster, scratch, state).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(|it| planned_target(it, proof.as_ref()));
         if let (Some(target), Some(deployment)) = (&mut self.summary.target, deployment) {
@@ -396,8 +399,10 @@ impl Request {
         match &self.authority {
             Authority::Cluster => ClusterState::read(cluster).await,
             Authority::Namespace(namespace) => {
-                let version = (id.name(), id.version());
-                sight.of_administrator(cluster, namespace, version).await
+                let (solution, version) = (id.name(), id.version());
+                sight
+                    .of_administrator(cluster, namespace, solution, version)
+                    .await
             }
         }
     }

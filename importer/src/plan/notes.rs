@@ -24,7 +24,8 @@ use crate::plan::summary::PlannedLaterPods;
 pub(crate) async fn notes(
     accepted: &Accepted,
     client: &Client,
-    (cluster, sight): (&Cluster, &mut Sight),
+    cluster: &Cluster,
+    sight: &mut Sight,
     state: &ClusterState,
     id: &SolutionId,
 ) -> Result<Vec<String>, Error> {

@@ -372,7 +372,8 @@ pub(crate) fn number_of(
 
 /// The Secret, as an object of the release; each value as JSON.
 pub(crate) fn secret(
-    (solution, number): (&SolutionName, SecretNumber),
+    solution: &SolutionName,
+    number: SecretNumber,
     namespace: &Namespace,
     values: &ParameterValues,
 ) -> Value {
@@ -592,7 +593,8 @@ token: {type: string, sensitive: true}
         assert_eq!(parameters.hidden.say("t0ken chance"), "*** ***");
 
         let document = super::secret(
-            (&"shop".parse().unwrap(), 7),
+            &"shop".parse().unwrap(),
+            7,
             &"prod".parse().unwrap(),
             &parameters.secret,
         );

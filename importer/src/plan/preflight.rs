@@ -51,8 +51,9 @@ impl Preflight {
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let planned = if let Some((accepted, layout)) = archive {
-            let how = (layout, Replace::Refuse, Missing::Push);
-            Some(images::plan(accepted, client, how, &mut obstacles).await?)
+            let (replace, missing) = (Replace::Refuse, Missing::Push);
+            let plan = images::plan(accepted, client, layout, replace, missing, &mut obstacles);
+            Some(plan.await?)
         } else {
             client.ping().await?;
             None

@@ -83,8 +83,14 @@ impl PushPlan {
         request: &PushRequest,
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
-        let how = (request.layout, request.replace, request.missing);
-        let images = images::plan(accepted, client, how, &mut obstacles).await?;
+        let PushRequest {
+            layout,
+            replace,
+            missing,
+            ..
+        } = *request;
+        let images =
+            images::plan(accepted, client, layout, replace, missing, &mut obstacles).await?;
         let id = &accepted.statement().predicate.id;
         let registry = client.address();
         let pull_registry = request.pull_registry.as_ref().unwrap_or(registry);

@@ -199,7 +199,8 @@ pub(crate) async fn missing_alone(
 
 /// What it takes that operators leave these namespaces, that these objects are removed, and that it is noted.
 pub(crate) async fn check_removing<'a>(
-    (cluster, authority): (&Cluster, &Authority),
+    cluster: &Cluster,
+    authority: &Authority,
     namespaces: impl Iterator<Item = &'a Namespace>,
     objects: impl Iterator<Item = &'a ObjectRef>,
     obstacles: &mut Vec<Obstacle>,
@@ -265,7 +266,8 @@ pub(crate) async fn check_labels<'a>(
 /// What it takes that a Solution has something applied before it is removed, and the rules that this grants.
 pub(crate) async fn check_cleaning(
     cluster: &Cluster,
-    (solution, namespace): (&SolutionName, &Namespace),
+    solution: &SolutionName,
+    namespace: &Namespace,
     kept: &Cleanup,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {

@@ -75,7 +75,11 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         removed: stale
             .map(|object| removed(object, &parameters.hidden))
             .collect(),
-        parameters: parameters.all.iter().map(planned_parameter).collect(),
+        parameters: parameters
+            .all
+            .iter()
+            .map(|(name, resolved)| planned_parameter(name, resolved))
+            .collect(),
         patches: deployment.patched.iter().map(planned_patch).collect(),
         cleanup: deployment.cleanup.names(),
     }
@@ -109,7 +113,7 @@ fn planned_patch(Patched { object, from }: &Patched) -> PlannedPatch {
     PlannedPatch { object, from }
 }
 
-fn planned_parameter((name, resolved): (&ParameterName, &Resolved)) -> PlannedParameter {
+fn planned_parameter(name: &ParameterName, resolved: &Resolved) -> PlannedParameter {
     let Resolved {
         value,
         source,

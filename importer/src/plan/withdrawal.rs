@@ -59,7 +59,7 @@ impl Withdrawal {
         let recorded = place.inventory(true).await?;
         let mut withdrawal = Self::of(cluster, solution, recorded, |_, _| true).await?;
         withdrawal
-            .find_cleanup((cluster, state), solution, namespace, sets)
+            .find_cleanup(cluster, state, solution, namespace, sets)
             .await?;
         Ok(withdrawal)
     }
@@ -93,7 +93,11 @@ impl Withdrawal {
             recorded,
             uids: uids.map(str::to_owned).collect(),
             released: released.map(|(entry, _)| entry.clone()).collect(),
-            notes: removal.staying.iter().map(note).collect(),
+            notes: removal
+                .staying
+                .iter()
+                .map(|(entry, why)| note(entry, *why))
+                .collect(),
             objects: removal.going,
             left: removal.left,
             ..Self::default()
@@ -166,7 +170,8 @@ impl Withdrawal {
     /// What is to be applied before anything goes.
     async fn find_cleanup(
         &mut self,
-        (cluster, state): (&Cluster, &ClusterState),
+        cluster: &Cluster,
+        state: &ClusterState,
         solution: &SolutionName,
         namespace: &Namespace,
         sets: RemoveSets,
@@ -192,8 +197,8 @@ impl Withdrawal {
                 Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => None,
                 other => other?,
             };
-            let records = (&self.recorded, Some(state));
-            let checked = check_step(&object, live.as_ref(), solution, records);
+            let (live, recorded) = (live.as_ref(), &self.recorded);
+            let checked = check_step(&object, live, solution, recorded, Some(state));
             self.obstacles.extend(checked.err());
         }
         self.cleanup = cleanup;
@@ -266,7 +271,7 @@ fn is_converted(definition: &Object) -> bool {
 }
 
 /// Says why an object stays.
-pub(crate) fn note((entry, why): &(Entry, Stays)) -> String {
+pub(crate) fn note(entry: &Entry, why: Stays) -> String {
     let what = entry.reference();
     match why {
         Stays::WasThere => format!("{what} was there before, and stays"),

@@ -72,7 +72,8 @@ impl About<'_> {
 pub(crate) async fn claims(
     cluster: &Cluster,
     state: &ClusterState,
-    (about, spaces): (About<'_>, &[Object]),
+    about: About<'_>,
+    spaces: &[Object],
 ) -> Result<Vec<String>, Error> {
     let mut told = Vec::new();
     for space in spaces {

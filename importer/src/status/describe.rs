@@ -129,7 +129,7 @@ pub async fn describe(
     Ok(Description {
         environment: environment.clone(),
         namespaces,
-        notes: claims(cluster, &state, (about, &labelled)).await?,
+        notes: claims(cluster, &state, about, &labelled).await?,
     })
 }
 
@@ -150,14 +150,7 @@ async fn of_namespace(
             ..
         } = deployed.clone();
         operators.push(DeployedOperator {
-            operator: standing(
-                cluster,
-                (state, space),
-                (solution, deployed),
-                None,
-                &mut sight,
-            )
-            .await?,
+            operator: standing(cluster, state, space, solution, deployed, None, &mut sight).await?,
             pull_secret,
             parameters,
             accepted,

@@ -156,11 +156,13 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
         Some(_) => Found::new(),
     };
     for space in &state.namespaces {
-        for deployed in &space.solutions {
-            let name = operator_name(deployed.0.as_str());
+        for (solution, deployed) in &space.solutions {
+            let name = operator_name(solution.as_str());
             let found = found.remove(&(space.namespace.to_string(), name));
-            let place = (&state, space);
-            operators.push(standing(cluster, place, deployed, found, &mut sight).await?);
+            let operator = standing(
+                cluster, &state, space, solution, deployed, found, &mut sight,
+            );
+            operators.push(operator.await?);
         }
     }
     let versions = state
@@ -231,7 +233,7 @@ async fn said(
     let labelled = sight.of(about.labelled(cluster).await, Hidden::Labels, &right)?;
     let mut notes = Vec::new();
     if let Some(labelled) = &labelled {
-        let claimed = claims(cluster, state, (about, labelled)).await;
+        let claimed = claims(cluster, state, about, labelled).await;
         let claimed = sight.of(claimed, Hidden::Labels, &right)?;
         notes.extend(claimed.into_iter().flatten());
     }
@@ -244,12 +246,13 @@ async fn said(
 /// Whether what is deployed runs as the record of its namespace says: its operator, and what it carries as it is.
 async fn standing(
     cluster: &Cluster,
-    (state, space): (&ClusterState, &NamespaceRecord),
-    deployed: (&SolutionName, &Deployed),
+    state: &ClusterState,
+    space: &NamespaceRecord,
+    solution: &SolutionName,
+    deployed: &Deployed,
     found: Option<(Object, RolloutState)>,
     sight: &mut Sight,
 ) -> Result<OperatorStatus, Error> {
-    let (solution, deployed) = deployed;
     let record = state.record(solution, &deployed.version);
     let spec = record.map(|record| &record.manifest.spec);
     let carried = spec.filter(|spec| spec.carries()).map(|spec| Carrying {
@@ -261,7 +264,7 @@ async fn standing(
     if let (Some(carried), Some(None)) = (&carried, spec.map(|spec| &spec.operator)) {
         return carried.status(cluster, sight).await;
     }
-    let operator = operator(cluster, state, space, (solution, deployed), found, sight).await?;
+    let operator = operator(cluster, state, space, solution, deployed, found, sight).await?;
     match carried {
         // An operator that is not ready says more than what it serves.
         Some(carried) if operator.is_ready() => {
@@ -277,7 +280,8 @@ async fn operator(
     cluster: &Cluster,
     state: &ClusterState,
     space: &NamespaceRecord,
-    (solution, deployed): (&SolutionName, &Deployed),
+    solution: &SolutionName,
+    deployed: &Deployed,
     found: Option<(Object, RolloutState)>,
     sight: &mut Sight,
 ) -> Result<OperatorStatus, Error> {
@@ -459,8 +463,13 @@ mod tests {
     }
 
     #[track_caller]
-    fn judged(found: &(Object, RolloutState)) -> (Condition, Option<[u64; 2]>, String) {
-        let judged = operator().judged(Some(found), Some(&recorded()));
+    fn judged(
+        label: &str,
+        image: &str,
+        state: RolloutState,
+    ) -> (Condition, Option<[u64; 2]>, String) {
+        let found = found(label, image, state);
+        let judged = operator().judged(Some(&found), Some(&recorded()));
         (
             judged.condition,
             judged.ready,
@@ -470,15 +479,14 @@ mod tests {
 
     #[test]
     fn only_the_version_that_should_run_is_ready() {
-        let ready = found("1.1.0", &image(3), complete(1));
         assert_eq!(
-            judged(&ready),
+            judged("1.1.0", &image(3), complete(1)),
             (Condition::Ready, Some([1, 1]), String::new())
         );
-        let (condition, ready, why) = judged(&found("1.0.0", &image(3), complete(1)));
+        let (condition, ready, why) = judged("1.0.0", &image(3), complete(1));
         assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
         assert_eq!(why, "its Deployment belongs to version 1.0.0");
-        let (condition, ready, why) = judged(&found("1.1.0", &image(9), complete(1)));
+        let (condition, ready, why) = judged("1.1.0", &image(9), complete(1));
         assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
         assert!(
             why.contains("which is not the image of version 1.1.0"),
@@ -513,10 +521,10 @@ mod tests {
             awaited: Some(Awaited::Pods),
             ..complete(1)
         };
-        let (condition, _, why) = judged(&found("1.1.0", &image(3), state));
+        let (condition, _, why) = judged("1.1.0", &image(3), state);
         assert_eq!(condition, Condition::NotReady);
         assert_eq!(why, "no pod of this version has been created yet");
-        let (condition, ready, why) = judged(&found("1.1.0", &image(3), complete(0)));
+        let (condition, ready, why) = judged("1.1.0", &image(3), complete(0));
         assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
         assert!(why.contains("scaled to zero pods"), "{why}");
         let stopped = found("1.1.0", &image(3), complete(0));

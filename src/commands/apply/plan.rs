@@ -37,8 +37,8 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
     let now = environment::now().map_err(Failure::unknown)?;
     let writer = cluster::writer(&arguments.turn)?;
     let helm = helm::installer(arguments.turn.helm.as_deref());
-    let place = (environment::scratch(), helm);
-    let mut request = plan.file.request(environment::person(), now, writer, place);
+    let (by, scratch) = (environment::person(), environment::scratch());
+    let mut request = plan.file.request(by, now, writer, scratch, helm);
     request.helm_from = arguments.included.helm_from();
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;

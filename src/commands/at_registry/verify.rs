@@ -135,13 +135,13 @@ async fn kept(
 ) -> Result<Judged, Failure> {
     let kept = vouched::find(&arguments.judging, client.clone(), id, output).await?;
     let scratch = environment::scratch();
-    let place = (id, &kept.archive_id);
-    let head = importer::open_head(client, place, &scratch).await?;
+    let archive_id = &kept.archive_id;
+    let head = importer::open_head(client, id, archive_id, &scratch).await?;
     let Head { signed_by, .. } = match vouched::judge(head, &kept)? {
         Ok(head) => head,
         Err(report) => return Ok(Err(report)),
     };
-    let medium = importer::open_archive(client, place, &scratch).await?;
+    let medium = importer::open_archive(client, id, archive_id, &scratch).await?;
     let before = AcceptedBefore {
         archive_id: kept.archive_id,
         signers: signed_by,

@@ -84,8 +84,9 @@ async fn delete(
         clients: clients(arguments, change.cluster).await?,
         scratch: environment::scratch(),
     };
-    let choices = (even_if_used, arguments.sets.choice());
-    let mut plan = Deletion::plan(change.cluster, solution, choices, registries).await?;
+    let (cluster, sets) = (change.cluster, arguments.sets.choice());
+    let plan = Deletion::plan(cluster, solution, even_if_used, sets, registries);
+    let mut plan = plan.await?;
     if !plan.freed.is_empty() {
         plan.notes.push(COLLECT.to_owned());
     }

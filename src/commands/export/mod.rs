@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             None => recorded(arguments, &id).await?,
         };
         let scratch = environment::scratch();
-        let medium = importer::open_head(&kept.client, (&id, &kept.archive_id), &scratch).await?;
+        let medium = importer::open_head(&kept.client, &id, &kept.archive_id, &scratch).await?;
         let Head { listed, signed_by } = match vouched::judge(medium, &kept)? {
             Ok(head) => head,
             Err(report) => return Ok(refuse(&report, "nothing was written", output)),

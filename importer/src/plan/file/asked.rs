@@ -92,7 +92,8 @@ impl FiledRequest {
         by: String,
         now: StatementTime,
         writer: Writer,
-        (scratch, helm): (PathBuf, HelmProgram),
+        scratch: PathBuf,
+        helm: HelmProgram,
     ) -> Request {
         Request {
             registry: self.registry,

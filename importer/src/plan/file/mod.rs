@@ -229,17 +229,18 @@ impl PlanFile {
         self.request.allowed
     }
 
-    /// What was asked for then, as asked by somebody else now, in this `place`: where files without a name lie, and what
-    /// charts are installed by.
+    /// What was asked for then, as asked by somebody else now: where files without a name lie, and what charts are
+    /// installed by.
     #[must_use]
     pub fn request(
         &self,
         by: String,
         now: StatementTime,
         writer: Writer,
-        place: (PathBuf, HelmProgram),
+        scratch: PathBuf,
+        helm: HelmProgram,
     ) -> Request {
-        self.request.clone().by(by, now, writer, place)
+        self.request.clone().by(by, now, writer, scratch, helm)
     }
 
     /// What makes it a plan for something else than this archive in this cluster.

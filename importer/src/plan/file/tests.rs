@@ -151,7 +151,8 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
         "bob@desk".to_owned(),
         StatementTime::DEFAULT,
         writer(),
-        (PathBuf::new(), helm()),
+        PathBuf::new(),
+        helm(),
     );
     assert_eq!(bob.by, "bob@desk");
     let Goal::Deployed(target) = &bob.goal else {

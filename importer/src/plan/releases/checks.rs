@@ -205,11 +205,11 @@ impl Releasing<'_> {
             let before = known.get(&object.reference().identity());
             let was_hook = before.is_some_and(|it| is_hook(it));
             if is_hook(object) {
-                match hooks::replaced((&live, was_hook), release, adopt) {
+                match hooks::replaced(&live, was_hook, release, adopt) {
                     Ok(goes) => replaced.push(goes),
                     Err(unfit) => obstacles.push(unfit),
                 }
-            } else if let Err(unfit) = hooks::whose((&live, was_hook), release, adopt) {
+            } else if let Err(unfit) = hooks::whose(&live, was_hook, release, adopt) {
                 obstacles.push(unfit);
             }
         }

@@ -58,7 +58,8 @@ pub(crate) fn is_test(object: &Object) -> bool {
 /// Whose an object is that is there where a release has one of its name, or why it is in the way. `was_hook` says that the
 /// release's last revision has a hook of this name.
 pub(super) fn whose(
-    (live, was_hook): (&Object, bool),
+    live: &Object,
+    was_hook: bool,
     release: &RecordedRelease,
     adopt: Adopt,
 ) -> Result<Whose, Obstacle> {
@@ -93,7 +94,8 @@ pub(crate) fn holds(object: &Object) -> bool {
 
 /// The same of what a hook would replace.
 pub(super) fn replaced(
-    (live, was_hook): (&Object, bool),
+    live: &Object,
+    was_hook: bool,
     release: &RecordedRelease,
     adopt: Adopt,
 ) -> Result<Replaced, Obstacle> {
@@ -103,7 +105,7 @@ pub(super) fn replaced(
     }
     Ok(Replaced {
         live: live.clone(),
-        whose: whose((live, was_hook), release, adopt)?,
+        whose: whose(live, was_hook, release, adopt)?,
     })
 }
 
@@ -132,7 +134,7 @@ mod tests {
     ];
     const HOOK: [(&str, &str); 1] = [("helm.sh/hook", "pre-install")];
 
-    fn live((api_version, kind): (&str, &str), annotations: &[(&str, &str)]) -> Object {
+    fn live(api_version: &str, kind: &str, annotations: &[(&str, &str)]) -> Object {
         let annotations: Value = annotations
             .iter()
             .map(|(key, value)| ((*key).to_owned(), json!(value)))
@@ -152,20 +154,20 @@ mod tests {
             ("test-success", true),
             ("test,pre-install", false),
         ] {
-            let hook = live(("v1", "Pod"), &[("helm.sh/hook", events)]);
+            let hook = live("v1", "Pod", &[("helm.sh/hook", events)]);
             assert_eq!(is_test(&hook), test, "{events}");
         }
-        assert!(!is_test(&live(("v1", "Pod"), &[])));
+        assert!(!is_test(&live("v1", "Pod", &[])));
     }
 
     fn found(live: &Object, was_hook: bool, adopt: Adopt) -> Result<Whose, String> {
-        let found = replaced((live, was_hook), &recorded("web", None), adopt);
+        let found = replaced(live, was_hook, &recorded("web", None), adopt);
         found.map(|it| it.whose).map_err(|it| it.to_string())
     }
 
     #[test]
     fn a_hook_replaces_only_what_is_the_releases_own_or_taken_over() {
-        let job = |annotations| live(("batch/v1", "Job"), annotations);
+        let job = |annotations| live("batch/v1", "Job", annotations);
         let theirs = [OWN[0], ("meta.helm.sh/release-namespace", "other")];
         let not_ours = "Job prod/a already exists, and is not of the release prod/web";
         let of_helm = "Job prod/a already exists and belongs to the Helm release `web`";
@@ -187,27 +189,28 @@ mod tests {
 
     #[test]
     fn what_holds_data_or_objects_is_never_replaced() {
-        for kind in [
+        for (version, kind) in [
             ("v1", "Namespace"),
             ("v1", "PersistentVolume"),
             ("v1", "PersistentVolumeClaim"),
             ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         ] {
             for annotations in [&OWN[..], &HOOK, &[]] {
-                let found = found(&live(kind, annotations), true, Adopt::Allow).unwrap_err();
+                let live = live(version, kind, annotations);
+                let found = found(&live, true, Adopt::Allow).unwrap_err();
                 let words =
                     "exists, and a hook of the release prod/web has its name: Helm would delete it";
-                assert!(found.contains(words), "{kind:?}: {found}");
+                assert!(found.contains(words), "{kind}: {found}");
             }
         }
-        let other = live(("a.test/v1", "Namespace"), &OWN);
+        let other = live("a.test/v1", "Namespace", &OWN);
         assert_eq!(found(&other, false, Adopt::Refuse), Ok(Whose::Own));
     }
 
     #[test]
     fn only_what_is_taken_over_is_to_be_accepted() {
         let of = |whose| Replaced {
-            live: live(("batch/v1", "Job"), &HOOK),
+            live: live("batch/v1", "Job", &HOOK),
             whose,
         };
         let lines = lines(
@@ -229,7 +232,7 @@ mod tests {
             ("test", true, true),
             ("unknown", true, true),
         ] {
-            let hook = live(("batch/v1", "Job"), &[("helm.sh/hook", events)]);
+            let hook = live("batch/v1", "Job", &[("helm.sh/hook", events)]);
             assert_eq!(
                 [may_run(&hook, 1), may_run(&hook, 2)],
                 [first, later],

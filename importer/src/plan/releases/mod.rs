@@ -205,7 +205,7 @@ impl Releasing<'_> {
                 if let Some(chart) = chart.filter(|_| planned.changes()) {
                     let definitions = self.definitions_before(chart, earlier);
                     let there = Capabilities::new(self.cluster, &served, definitions);
-                    self.render(&helm, planned, (chart, &there), obstacles)
+                    self.render(&helm, planned, chart, &there, obstacles)
                         .await?;
                 }
             }
@@ -309,7 +309,7 @@ impl Releasing<'_> {
         let stands = standing.as_ref();
         let stands = stands.map(|it| it.stands(self.asked.id.name(), revisions));
         let adopt = self.asked.request.allowed.adopt.objects;
-        let step = match step::step((release.strategy, adopt), &recorded, (known, stands)) {
+        let step = match step::step(release.strategy, adopt, &recorded, known, stands) {
             Ok(step) => step,
             Err(obstacle) => {
                 obstacles.push(obstacle);

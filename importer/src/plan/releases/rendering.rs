@@ -50,7 +50,8 @@ impl Releasing<'_> {
         &self,
         helm: &Helm,
         planned: &mut PlannedRelease,
-        (chart, there): (&CarriedChart, &Capabilities),
+        chart: &CarriedChart,
+        there: &Capabilities,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let release = &planned.recorded;
@@ -68,11 +69,10 @@ impl Releasing<'_> {
             revision: planned.coming(),
             access: gate.access(),
         });
-        let asked = (&rendering, &gate);
-        let rendered = match self.rendered(asked, chart, &planned.recorded).await? {
+        let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
             Ok(rendered) => rendered,
             Err(error) => {
-                let (release, why) = (planned.recorded.to_string(), error.to_string());
+                let (release, why) = (release.to_string(), error.to_string());
                 obstacles.push(Unfit::Rendering(release, why).into());
                 return Ok(());
             }
@@ -114,7 +114,8 @@ impl Releasing<'_> {
     /// anew; as long as it comes to the same, what was shown is what is sent, with all that is random in it.
     async fn rendered(
         &self,
-        (rendering, gate): (&Arc<OwnedRendering>, &Gate),
+        rendering: &Arc<OwnedRendering>,
+        gate: &Gate,
         chart: &CarriedChart,
         release: &RecordedRelease,
     ) -> Result<Result<Arc<Rendered>, HelmError>, Error> {

@@ -56,9 +56,11 @@ impl Step {
 
 /// What is to be done about a release that would be recorded like this, is recorded like that, and stands so.
 pub(crate) fn step(
-    (strategy, adopt): (Strategy, Adopt),
+    strategy: Strategy,
+    adopt: Adopt,
     new: &RecordedRelease,
-    (known, stands): (Option<&RecordedRelease>, Option<Stands>),
+    known: Option<&RecordedRelease>,
+    stands: Option<Stands>,
 ) -> Result<Step, Obstacle> {
     let Some(stands) = stands else {
         return Ok(Step::Change(Mend::Nothing));
@@ -117,8 +119,8 @@ mod tests {
         known: Option<&RecordedRelease>,
         stands: Option<Stands>,
     ) -> Option<Step> {
-        let asked = (strategy, Adopt::Refuse);
-        step(asked, &recorded("web", None), (known, stands)).ok()
+        let new = recorded("web", None);
+        step(strategy, Adopt::Refuse, &new, known, stands).ok()
     }
 
     #[test]
@@ -198,8 +200,8 @@ mod tests {
             let found = step_of(Strategy::Managed, Some(&known), Some(standing));
             assert_eq!(found, Some(Step::Change(mend)), "{standing:?}");
             // Others may be at work on what is not recorded.
-            let asked = (Strategy::Managed, Adopt::Allow);
-            let found = step(asked, &known, (None, Some(standing)));
+            let (strategy, adopt) = (Strategy::Managed, Adopt::Allow);
+            let found = step(strategy, adopt, &known, None, Some(standing));
             assert_eq!(found.is_ok(), !standing.status.is_pending());
         }
     }

@@ -44,7 +44,7 @@ async fn remove(step: Step, change: &Change<'_>) -> Step {
     };
     let used = EvenIfUsed::Refuse;
     let removed = match &step.version {
-        Some(version) => importer::unimport(change, (solution, version), used, Images::Keep).await,
+        Some(version) => importer::unimport(change, solution, version, used, Images::Keep).await,
         None => importer::deactivate(change, solution, used).await,
     };
     match removed {

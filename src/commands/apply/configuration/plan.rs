@@ -234,9 +234,9 @@ impl Planner<'_> {
                 "see why it could not be read, and run the same command again",
             ));
         }
-        let (version, used) = ((solution, version), EvenIfUsed::Refuse);
-        let mut obstacles = match importer::unimport(&self.dry(), version, used, Images::Keep).await
-        {
+        let (change, used) = (self.dry(), EvenIfUsed::Refuse);
+        let undone = importer::unimport(&change, solution, version, used, Images::Keep);
+        let mut obstacles = match undone.await {
             Ok(_) => Vec::new(),
             Err(importer::Error::Refused(obstacle)) => vec![obstacle],
             Err(importer::Error::Hindered(by)) => by.obstacles,
