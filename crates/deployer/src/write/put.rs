@@ -4,7 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::apply::{Applied, Conflicts, FieldManager, NO_DRY_RUN, Run};
+use super::apply::{Applied, Conflicts, FieldManager, NO_DRY_RUN, Run, guarded};
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
@@ -68,13 +68,30 @@ impl Cluster {
         let created = self.patch(object, &body, None, manager, refuse, Run::Real);
         match created.await {
             Ok((_, created)) => Ok(created),
-            // Whose fields those are is of no interest before the object was looked at.
-            Err(Error::Conflict { doing, .. }) => Err(Error::Changed {
-                doing,
-                message: "somebody else has created it".to_owned(),
-            }),
+            // Somebody was quicker. Or a server compares the state even where nothing is there: Kubernetes promises neither.
+            Err(Error::Conflict { .. } | Error::Changed { .. }) => {
+                self.create_only(object, manager).await
+            }
             Err(error) => Err(error),
         }
+    }
+
+    /// Creates an object by the request that does nothing else, and then has its fields count as applied.
+    async fn create_only(&self, object: &Object, manager: &FieldManager) -> Result<Object, Error> {
+        let doing = format!("create {}", object.reference());
+        let path = format!(
+            "{}?fieldManager={}&fieldValidation=Strict",
+            self.collection_path(object.gvk(), object.namespace())
+                .await?,
+            escape(manager.as_str()),
+        );
+        let reply = self
+            .call(&Call::json(Method::POST, path, object.as_value(), &doing)?)
+            .await
+            .map_err(|error| guarded(object, error))?;
+        let created = object_in(&reply, &doing)?;
+        let claimed = self.claim_fields(&created, manager).await?;
+        Ok(claimed.unwrap_or(created))
     }
 
     /// Has the fields that this manager created counted as applied: earlier versions of this program created objects
@@ -237,20 +254,52 @@ mod tests {
         assert_eq!(state(&body), this);
     }
 
-    #[tokio::test]
-    async fn somebody_quicker_keeps_his_object() {
+    /// Answers of a server that finds fault with the state of what is to be created.
+    fn conflicts() -> [Value; 2] {
         let stored = json!({"reason": "Conflict", "message": "the object has been modified"});
         let mut fields = stored.clone();
         fields["details"]["causes"] = json!([{
             "reason": "FieldManagerConflict", "field": ".data.x", "message": "conflict with \"kubectl\""}]);
-        for answer in [stored, fields] {
-            let (cluster, _) = cluster(move |_| Answer::json(409, &answer)).await;
+        [stored, fields]
+    }
+
+    #[tokio::test]
+    async fn somebody_quicker_keeps_his_object() {
+        for answer in conflicts() {
+            let (cluster, _) = cluster(move |request| match request.method.as_str() {
+                "POST" => Answer::json(409, &json!({"reason": "AlreadyExists", "message": ""})),
+                _ => Answer::json(409, &answer),
+            })
+            .await;
             let manager = FieldManager::new("us").unwrap();
             let error = cluster
                 .put(&wanted(), None, &manager, Conflicts::Force)
                 .await
                 .unwrap_err();
             assert!(matches!(error, Error::Changed { .. }), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_compares_with_nothing_creates_it_all_the_same() {
+        for answer in conflicts() {
+            let (cluster, requests) = cluster(move |request| {
+                match (request.method.as_str(), request.content_type.as_str()) {
+                    ("PATCH", "application/apply-patch+yaml") => Answer::json(409, &answer),
+                    ("POST", _) => Answer::json(201, &map(&json!([entry("us", "Update")]))),
+                    _ => Answer::json(200, &map(&json!([entry("us", "Apply")]))),
+                }
+            })
+            .await;
+            let manager = FieldManager::new("us").unwrap();
+            let wanted = wanted();
+            let put = cluster.put(&wanted, None, &manager, Conflicts::Force);
+            let (applied, _) = put.await.unwrap();
+            assert_eq!(applied, Applied::Created);
+            let requests = requests.lock().unwrap();
+            let writes = requests.iter().filter(|it| it.method != "GET");
+            let writes: Vec<&str> = writes.map(|it| it.method.as_str()).collect();
+            assert_eq!(writes, ["PATCH", "POST", "PATCH"]);
         }
     }
 }
