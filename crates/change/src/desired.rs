@@ -82,8 +82,14 @@ impl DesiredObject {
             Tenure::Shared => self.part.is_some(),
             Tenure::Named => false,
         };
+        is_entry.then(|| self.to_entry())
+    }
+
+    /// Returns it as an entry, whether or not an inventory names it.
+    #[must_use]
+    pub fn to_entry(&self) -> Entry {
         let object = &self.object;
-        is_entry.then(|| Entry {
+        Entry {
             part: self.part.clone(),
             stage: self.stage,
             api_version: object.gvk().api_version(),
@@ -93,7 +99,7 @@ impl DesiredObject {
             name: object.name().to_owned(),
             inputs: object.annotations().get(v::INPUTS).map(ToString::to_string),
             uid: None,
-        })
+        }
     }
 
     /// Whether it is the namespace's account that pods have by default, to which the operator adds what they pull with. What

@@ -107,7 +107,7 @@ impl Place<'_> {
         let mut inventory = inventory::parse(live.as_ref())?;
         if is_deployed && live.as_ref().is_none_or(config_map::is_former) {
             let found = self.labelled().await?;
-            let own: Vec<Entry> = found.iter().filter_map(entry).collect();
+            let own: Vec<Entry> = found.iter().map(entry).collect();
             inventory.keep(&own);
         }
         Ok(inventory)
@@ -160,11 +160,11 @@ impl Place<'_> {
     }
 }
 
-/// Returns what an inventory says of an object of an operator that is there.
-fn entry(live: &Object) -> Option<Entry> {
-    let desired = DesiredObject::of_operator(live.clone());
-    Some(Entry {
+/// Returns an object of an operator as an inventory names it: also the record of who administers only the namespace, which
+/// goes when the cluster's administrator takes the place.
+fn entry(live: &Object) -> Entry {
+    Entry {
         uid: live.uid().map(str::to_owned),
-        ..desired.entry()?
-    })
+        ..DesiredObject::of_operator(live.clone()).to_entry()
+    }
 }
