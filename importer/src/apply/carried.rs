@@ -1,4 +1,4 @@
-//! Applies the objects that a deployment carries as they are, wave by wave; and waits for each wave before the next.
+//! Carries out the steps of a plan: applies the objects of each, and waits for what the next one needs of them.
 //!
 //! What sends requests to a Service of the release (webhooks) is made so that it cannot refuse anything until it is
 //! served: else the release would keep its own pods from starting.
