@@ -268,6 +268,11 @@ fn why(error: &importer::Error) -> (Answer, Option<String>) {
     match error {
         E::Cluster(cause) => (cause.answer(), log_of(cause)),
         E::Unready { source, .. } => (source.answer(), log_of(source)),
+        // It was asked to end: the signal says how the program ends.
+        E::Helm {
+            source: helm::HelmError::Cancelled(_) | helm::HelmError::Killed { .. },
+            ..
+        } => (unknown(HELM), None),
         E::Helm { .. } | E::Refused(_) => (no(HELM), None),
         E::Release { .. } => (unknown(STORED), None),
         _ => (unknown(NEVER_SERVED), None),
