@@ -454,7 +454,7 @@ impl Plan {
     /// changes away, and it is read again when it is written.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let steps: Vec<Value> = self.steps.iter().map(Step::shown).collect();
+        let steps: Vec<Value> = self.steps.iter().filter_map(Step::shown).collect();
         let newer = self.newer.iter();
         let newer: Vec<Value> = newer
             .map(|it| json!([it.live.reference().to_string(), it.live.uid(), it.version]))

@@ -68,8 +68,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns what a step is equal to another one in.
-    pub(crate) fn shown(&self) -> Value {
+    /// Returns what a step is equal to another one in; nothing of one that only changes what is the namespace's, since
+    /// whoever may change that could keep all else away.
+    pub(crate) fn shown(&self) -> Option<Value> {
         let references = |objects: &[Object]| -> Vec<String> {
             objects
                 .iter()
@@ -77,8 +78,8 @@ impl Step {
                 .collect()
         };
         match self {
-            Self::Stop(stopped) => json!({ "stop": references(stopped) }),
-            Self::Release(name) => json!({ "release": name }),
+            Self::Stop(stopped) => Some(json!({ "stop": references(stopped) })),
+            Self::Release(name) => Some(json!({ "release": name })),
             Self::Bring(stage, changes) => {
                 let own = changes.iter().filter(|it| !it.desired.is_the_namespaces());
                 let changes: Vec<Value> = own
@@ -91,11 +92,7 @@ impl Step {
                         })
                     })
                     .collect();
-                if changes.is_empty() {
-                    Value::Null
-                } else {
-                    json!({ "stage": stage, "changes": changes })
-                }
+                (!changes.is_empty()).then(|| json!({ "stage": stage, "changes": changes }))
             }
         }
     }

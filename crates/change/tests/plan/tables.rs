@@ -1,6 +1,7 @@
 //! What a plan says, table by table.
 
 use change::{Action, DesiredObject, Plan, Stage, Step, vocabulary as v};
+use deployer::Object;
 use serde_json::json;
 
 use crate::model::{Site, desired, in_order, object};
@@ -178,11 +179,15 @@ fn the_way_back_puts_back_what_was_there_and_removes_what_was_not() {
     ]);
     let mut site = deployed(&before);
     site.objects.retain(|it, _| it.name != "gone");
+    // Of the whole cluster, and so ours by its labels; it was there before.
+    let taken_over = desired((WEBHOOK, "there"), Some("one"), 0);
+    site.put(&taken_over.object);
     let after = in_order(vec![
         desired((CONFIG, "a"), Some("two"), 1),
         desired((JOB, "j"), Some("one"), 1),
         desired((SERVICE, "new"), Some("one"), 0),
         desired((CLAIM, "new"), Some("one"), 0),
+        taken_over,
     ]);
     let inverse = site.plan(&after).inverse(&"shop".parse().unwrap()).unwrap();
     let names = |all: Vec<String>| all.join(", ");
@@ -232,6 +237,13 @@ fn a_plan_is_another_one_where_it_would_write_another_thing_or_over_another_obje
     let mut other = site.clone();
     other.put(&object((SERVICE, "b"), &json!({}), 0));
     assert_eq!(other.plan(&of(1)).digest(), digest, "it is none of ours");
+    let account = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": { "name": "default", "namespace": "prod" },
+    });
+    let account = DesiredObject::of_operator(Object::new(account).unwrap());
+    let shared = [vec![account], of(1)].concat();
+    assert_eq!(site.plan(&shared).digest(), digest, "it is the namespace's");
     let more = [of(1), vec![desired((SERVICE, "a"), Some("one"), 0)]].concat();
     assert_ne!(site.plan(&more).digest(), digest);
 }
