@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::common::Answer;
@@ -169,6 +170,7 @@ fn ready_and_nothing_else(site: &Site) {
 pub(crate) struct Running {
     child: Child,
     said: Arc<Mutex<String>>,
+    hearing: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -180,7 +182,7 @@ impl Running {
             .unwrap();
         let said = Arc::new(Mutex::new(String::new()));
         let (mut stderr, all) = (child.stderr.take().unwrap(), Arc::clone(&said));
-        std::thread::spawn(move || {
+        let hearing = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(read @ 1..) = stderr.read(&mut bytes) {
                 all.lock()
@@ -188,7 +190,11 @@ impl Running {
                     .push_str(&String::from_utf8_lossy(&bytes[..read]));
             }
         });
-        Self { child, said }
+        Self {
+            child,
+            said,
+            hearing: Some(hearing),
+        }
     }
 
     pub(crate) fn said(&self) -> String {
@@ -215,11 +221,14 @@ impl Running {
         Answer::of(Command::new("kill").args(kill)).success();
     }
 
-    /// Its exit code, and how long it took to end.
+    /// Its exit code, and how long it took to end. All that it said has been heard then.
     pub(crate) fn end(&mut self) -> (Option<i32>, Duration) {
         let began = Instant::now();
         let code = self.child.wait().unwrap().code();
-        (code, began.elapsed())
+        let took = began.elapsed();
+        let hearing = self.hearing.take();
+        hearing.map_or(Ok(()), JoinHandle::join).unwrap();
+        (code, took)
     }
 }
 
