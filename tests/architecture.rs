@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("serve", &["schemas"]),
     ("deployer", &["watch"]),
     // It decides from what others have read: no function of it waits for anything.
-    ("change", &["deployer", "manifests", "schemas"]),
+    ("change", &["deployer", "helm", "manifests", "schemas"]),
     ("charts", &["schemas"]),
     ("helm", &["schemas", "watch"]),
     ("manifests", &["files", "schemas"]),

@@ -134,6 +134,12 @@ pub struct ChartRelease {
 }
 
 impl ChartRelease {
+    /// The namespace that it is installed in, where this one is the environment's.
+    #[must_use]
+    pub fn namespace_in<'a>(&'a self, environments: &'a Namespace) -> &'a Namespace {
+        self.namespace.as_ref().unwrap_or(environments)
+    }
+
     /// The place among the images of the artifact that registries have of the chart.
     ///
     /// # Panics

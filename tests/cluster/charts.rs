@@ -335,12 +335,12 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     site.kubectl("prod", &crd).success();
 
     // What proved that nodes can pull is gone, and nothing is recorded of sets that are not there.
-    let records = site.kubectl(
-        "metalk8s-solutions",
-        &["get", "configmaps", "--output=name"],
-    );
-    let records = records.success();
-    assert!(!records.contains("carried"), "{records}");
+    let (records, inventory) = ("metalk8s-solutions", "configmap/carried.prod.shop");
+    let content = site.field(records, inventory, "{.data.content\\.json}");
+    let recorded: Value = serde_json::from_str(&content).unwrap();
+    assert_eq!(recorded["entries"], serde_json::json!([]), "{content}");
+    assert_eq!(recorded["releases"][0]["name"], "web", "{content}");
+    assert_eq!(recorded["releases"][0]["revision"], 1, "{content}");
     // The same once more changes nothing.
     let again = import(&site, &first, &[]);
     let changed = again.stderr.clone();

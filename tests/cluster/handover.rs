@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::carried::{import, pack};
+use crate::charts;
 use crate::gate::Gate;
 use crate::site::{Site, difference, eventually};
 
@@ -198,4 +199,39 @@ fn what_somebody_made_anew_stays_and_is_named() {
     let name = site.field("prod", "serviceaccount/shop-operator", "{.metadata.name}");
     assert_eq!(name, "shop-operator");
     assert_eq!(deployments(&site), [""; 0]);
+}
+
+/// The same as a chart.
+const CHARTED: &str = "  charts: [{name: web, source: 'dir:web'}]\n";
+
+#[test]
+fn what_an_operator_has_becomes_a_sets_and_a_charts_and_stays_the_object_that_it_is() {
+    let site = charts::site("handover-chart");
+    let packed = |version: &str, spec: &str| {
+        site.desk.write("1.0.0/release.yaml", RELEASE);
+        let templates = RELEASE.replace(", namespace: shop-system", "");
+        site.desk.write("1.0.0/web/templates/all.yaml", templates);
+        let metadata = format!("apiVersion: v2\nname: web\nversion: {version}\n");
+        site.desk.write("1.0.0/web/Chart.yaml", metadata);
+        charts::packed(&site, version, spec)
+    };
+    charts::import(&site, &packed("1.0.0", OPERATOR), &[]).success();
+    let shared = uids(&site);
+    charts::import(&site, &packed("2.0.0", OWN), &[]).success();
+    assert_eq!(uids(&site), shared);
+
+    let third = packed("3.0.0", CHARTED);
+    let refused = charts::import(&site, &third, &[]).failure(1);
+    let words = "ServiceAccount prod/shop-operator";
+    assert!(refused.contains(words), "{refused}");
+    let taking = ["--adopt", "objects", "--force-conflicts"];
+    let planned = charts::import(&site, &third, &[&taking[..], &["--dry-run"]].concat());
+    let planned = planned.success();
+    assert!(!planned.contains("remove Deployment"), "{planned}");
+    charts::import(&site, &third, &taking).success();
+    assert_eq!(uids(&site), shared);
+    assert_eq!(deployments(&site), ["page 1", "shop-operator 1"]);
+    assert_eq!(charts::statuses(&site), ["deployed"]);
+    let again = charts::import(&site, &third, &[]).success();
+    assert!(again.contains("0 objects changed"), "{again}");
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::charts;
 use crate::site::{Site, difference, eventually};
 
 const RECORDS: &str = "metalk8s-solutions";
@@ -90,8 +91,8 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
 
     site.import("1.1.0.iso", &INTO).success();
     let format = |map: &str| site.field(RECORDS, map, "{.data.format}");
-    assert_eq!(format("configmap/namespace-tenant"), "2");
-    assert_eq!(format(INVENTORY), "2");
+    assert_eq!(format("configmap/namespace-tenant"), "3");
+    assert_eq!(format(INVENTORY), "3");
     let same = |kind: &str| {
         let find = |all: &[(String, String)]| all.iter().find(|it| it.0 == kind).cloned();
         assert_eq!(find(&entries(&site)), find(&before), "{kind}");
@@ -106,4 +107,45 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
             .is_empty()
             .then_some(())
     });
+}
+
+/// Names the release of a chart in the record of the namespace again, as programs did until format 3.
+fn name_releases_in_namespace(site: &Site) {
+    let (inventory, namespace) = ("configmap/carried.prod.shop", "configmap/namespace-prod");
+    let content = |map: &str| -> Value {
+        let content = site.field(RECORDS, map, "{.data.content\\.json}");
+        serde_json::from_str(&content).unwrap()
+    };
+    let mut record = content(namespace);
+    record["solutions"]["shop"]["releases"] = content(inventory)["releases"].take();
+    let data = json!({ "format": "2", "content.json": record.to_string() });
+    let patch = format!("--patch={}", json!({ "data": data }));
+    site.kubectl(RECORDS, &["patch", namespace, "--type=merge", &patch])
+        .success();
+    site.kubectl(RECORDS, &["delete", inventory]).success();
+}
+
+#[test]
+fn releases_that_the_record_of_the_namespace_names_are_read_and_recorded_anew() {
+    let site = charts::site("former-releases");
+    let first = charts::pack(&site, "1.0.0", charts::VALUES);
+    charts::import(&site, &first, &[]).success();
+    name_releases_in_namespace(&site);
+    charts::solution(&site, &["status"]).success();
+    let again = charts::import(&site, &first, &[]).success();
+    assert!(again.contains("0 objects changed"), "{again}");
+
+    let values = charts::VALUES.replace("hello", "good day");
+    let second = charts::pack(&site, "1.1.0", &values);
+    charts::import(&site, &second, &[]).success();
+    assert_eq!(charts::statuses(&site), ["superseded", "deployed"]);
+    let record = |map: &str| site.field(RECORDS, map, "{.data}");
+    assert!(!record("configmap/namespace-prod").contains("releases"));
+    assert!(record("configmap/carried.prod.shop").contains("releases"));
+
+    // The first change may be the last one.
+    name_releases_in_namespace(&site);
+    charts::solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    let listed = charts::helm(&site, &["list", "--short"]).success();
+    assert_eq!(listed, "");
 }

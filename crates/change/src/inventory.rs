@@ -4,19 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Gvk, Leaving, Object, ObjectIdentity, ObjectRef};
-use schemas::{SetName, SolutionName};
+use schemas::{Namespace, ReleaseName, SetName, SolutionName};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::{NotOurs, Recorded, is_that};
+use crate::release::ReleaseEntry;
 use crate::stage::{Stage, intercepts};
 
-/// The objects of a deployment, in the order in which they are applied.
+/// The objects of a deployment and its releases of charts, each in the order in which they are brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inventory {
     #[serde(alias = "objects")]
     /// One for each object.
     pub entries: Vec<Entry>,
+    /// One for each release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<ReleaseEntry>,
     /// The sets that are applied before it is removed, which the site keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleanup: Vec<SetName>,
@@ -141,7 +145,7 @@ impl<'a> From<Option<&'a Entry>> for Recorded<'a> {
 }
 
 impl Inventory {
-    /// Both, what is older last: whatever an interruption leaves is among them. What runs once counts as made of what it
+    /// Returns both: whatever an interruption leaves is among them. What runs once, and a release, counts as made of what it
     /// was made of before.
     #[must_use]
     pub fn with(&self, older: &Self) -> Self {
@@ -154,8 +158,11 @@ impl Inventory {
                 ..new.clone()
             }
         });
+        let is_new = |it: &&ReleaseEntry| older.release(&it.namespace, &it.name).is_none();
+        let new_releases = self.releases.iter().filter(is_new);
         Self {
             entries: unmade.chain(older.beyond(self).cloned()).collect(),
+            releases: older.releases.iter().chain(new_releases).cloned().collect(),
             // It changes with the last write.
             cleanup: older.cleanup.clone(),
             cleaned: older.cleaned,
@@ -165,13 +172,35 @@ impl Inventory {
     /// Whether there is nothing to record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.cleanup.is_empty()
+        self.entries.is_empty() && self.releases.is_empty() && self.cleanup.is_empty()
     }
 
     /// Whether sets or charts brought any of it.
     #[must_use]
     pub fn has_parts(&self) -> bool {
-        self.entries.iter().any(|it| it.part.is_some()) || !self.cleanup.is_empty()
+        let mut entries = self.entries.iter();
+        entries.any(|it| it.part.is_some()) || !self.releases.is_empty() || !self.cleanup.is_empty()
+    }
+
+    /// Returns the release of a name in a namespace.
+    #[must_use]
+    pub fn release(&self, namespace: &Namespace, name: &ReleaseName) -> Option<&ReleaseEntry> {
+        let mut releases = self.releases.iter();
+        releases.find(|it| it.is(namespace, name))
+    }
+
+    /// Returns the same, where these releases are what they are now.
+    #[must_use]
+    pub fn released(mut self, now: &[ReleaseEntry]) -> Self {
+        for release in &mut self.releases {
+            if let Some(now) = now
+                .iter()
+                .find(|it| it.is(&release.namespace, &release.name))
+            {
+                release.clone_from(now);
+            }
+        }
+        self
     }
 
     /// The same, where so much is known of which objects they are.
@@ -284,6 +313,19 @@ mod tests {
         }
     }
 
+    fn release(name: &str, revision: u32) -> ReleaseEntry {
+        ReleaseEntry {
+            name: name.parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            chart: "web".parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+            revision: Some(revision),
+            inputs: schemas::Digest::new([1; 32]),
+            revisions: Vec::new(),
+            needed: false,
+        }
+    }
+
     #[test]
     fn only_the_very_object_that_was_applied_is_ours() {
         let shop = "shop".parse().unwrap();
@@ -360,6 +402,18 @@ mod tests {
         };
         assert_eq!(made_of("new").with(&made_of("old")), made_of("old"));
         assert_eq!(made_of("new").with(&of(&[])), of(&["job"]));
+    }
+
+    #[test]
+    fn a_release_counts_as_it_was_until_it_is_another_one() {
+        let of = |releases: &[(&str, u32)]| Inventory {
+            releases: releases.iter().map(|it| release(it.0, it.1)).collect(),
+            ..Inventory::default()
+        };
+        let both = of(&[("a", 4), ("b", 1)]).with(&of(&[("c", 2), ("a", 3)]));
+        assert_eq!(both, of(&[("c", 2), ("a", 3), ("b", 1)]));
+        let now = [release("a", 4), release("of-others", 1)];
+        assert_eq!(both.released(&now), of(&[("c", 2), ("a", 4), ("b", 1)]));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | question | answer |
 //! |---|---|
 //! | what is to be there | [`DesiredObject`], and in which order: [`Parts`], [`Stage`] |
-//! | what is recorded | [`Inventory`], [`Entry`] |
+//! | what is recorded | [`Inventory`], [`Entry`], [`ReleaseEntry`] |
 //! | what is there | [`Live`], [`Seen`] |
 //! | whose is it | [`Claim`], [`Recorded`], [`NotOurs`] |
 //! | what is to be done | [`plan`], [`Plan`], [`Step`], [`ObjectChange`] |
@@ -26,6 +26,7 @@ mod live;
 mod owner;
 mod part;
 mod plan;
+mod release;
 mod removal;
 mod scale;
 mod stage;
@@ -44,6 +45,7 @@ pub use owner::{
 };
 pub use part::{Part, Parts};
 pub use plan::{DesiredState, Fate, Newer, Plan, Policy, Recreate, marked, plan};
+pub use release::{ReleaseEntry, RevisionEntry};
 pub use removal::{Departure, Removal, Stays, without_marks};
 pub use scale::scaled;
 pub use stage::{Stage, intercepts};

@@ -146,6 +146,8 @@ pub struct Plan {
     /// What goes once all else works, as it was seen. Only what a plan showed is removed: whoever may write in the
     /// namespace can make more that looks like ours at any time.
     pub stale: Vec<Object>,
+    /// What a release brings from now on, as it was seen: it stays the object that it is.
+    pub handed: Vec<Object>,
     /// What has the name of something that would go, and is not what was applied.
     pub left: Vec<ObjectRef>,
     /// What is in the way.
@@ -358,6 +360,15 @@ impl Plan {
         self.inventory = self.inventory.seen(&uids);
     }
 
+    /// Hands those of the objects that would go to Helm that a release brings from now on.
+    pub fn hand_over<'o>(&mut self, brought: impl IntoIterator<Item = &'o Object>) {
+        let brought = brought.into_iter().map(|it| it.reference().identity());
+        let brought: BTreeSet<_> = brought.collect();
+        let stale = std::mem::take(&mut self.stale).into_iter();
+        let is_brought = |it: &Object| brought.contains(&it.reference().identity());
+        (self.handed, self.stale) = stale.partition(is_brought);
+    }
+
     /// Returns all changes, in the order of the steps.
     pub fn changes(&self) -> impl Iterator<Item = &ObjectChange> {
         self.steps.iter().flat_map(|step| match step {
@@ -389,6 +400,7 @@ impl Plan {
         self.changes()
             .filter_map(ObjectChange::live)
             .chain(newer)
+            .chain(&self.handed)
             .chain(&self.stale)
     }
 

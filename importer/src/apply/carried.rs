@@ -54,6 +54,26 @@ impl Ready<'_> {
         leased.forget(&reference).await
     }
 
+    /// Returns what there may be of a deployment while it comes, with the pods of its proof: of this version and of the one
+    /// before, as far as is known by now.
+    pub(crate) fn so_far(&self, deployment: &Deployment, leased: &Leased<'_>) -> Inventory {
+        let (new, before) = (&deployment.change.inventory, &deployment.change.before);
+        let proof = self.proof.as_ref();
+        let proving = proof.map(|proof| proof.recorded(&deployment.solution));
+        let known = proving.unwrap_or_default().with(before);
+        leased.as_written(&new.with(&known))
+    }
+
+    /// Writes that down.
+    pub(crate) async fn record_progress(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let so_far = self.so_far(deployment, leased);
+        self.record_carried(deployment, &so_far, leased).await
+    }
+
     /// Keeps what is applied before a removal: first what is kept, then the record that says so; and forgets it the other
     /// way round.
     pub(crate) async fn record_applied(
@@ -62,7 +82,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (&deployment.solution, deployment.namespace());
-        let applied = deployment.change.inventory.seen(leased.uids());
+        let applied = leased.as_written(&deployment.change.inventory);
         if !applied.cleanup.is_empty() {
             let kept = deployment.cleanup.to_object(solution, namespace);
             leased.keep(kept).await?;
@@ -185,15 +205,14 @@ impl Ready<'_> {
         changes: &[&ObjectChange],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (new, before) = (&deployment.change.inventory, &deployment.change.before);
         let mut desired = changes.iter().map(|it| &it.desired);
         let secret = desired.find(|it| it.tenure == Tenure::Sensitive);
-        let recorded = secret.and_then(|secret| new.find(secret.object.reference()));
+        let planned = &deployment.change.inventory;
+        let recorded = secret.and_then(|secret| planned.find(secret.object.reference()));
         if recorded.is_none_or(|recorded| recorded.uid.is_some()) {
             return Ok(());
         }
-        let both = new.with(before).seen(leased.uids());
-        self.record_carried(deployment, &both, leased).await
+        self.record_progress(deployment, leased).await
     }
 
     /// Removes an object that is to be made anew.

@@ -12,7 +12,6 @@ use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::release::updated;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::withdrawal::Withdrawal;
@@ -45,14 +44,15 @@ impl Ready<'_> {
                 self.progress(deployment, leased).write(leased).await?;
                 None
             }
-            Some(standing) if *standing == deployment.deployed => None,
+            Some(standing)
+                if *standing == deployment.deployed && !deployment.releases.changes() =>
+            {
+                None
+            }
             Some(_) => Some(self.progress(deployment, leased)),
         };
         let (new, before) = (&deployment.change.inventory, &deployment.change.before);
-        let proving = self.proof.as_ref().map(|proof| proof.recorded(solution));
-        let known = proving.unwrap_or_default().with(before);
-        self.record_carried(deployment, &new.with(&known), leased)
-            .await?;
+        self.record_progress(deployment, leased).await?;
         if let Err(error) = self.replace(deployment, begun.as_ref(), leased).await {
             let place = &mut deployment.place.clone().seen(leased.uids());
             match &error {
@@ -63,17 +63,14 @@ impl Ready<'_> {
                     place.write(leased).await?;
                 }
                 Error::RolledBack { .. } => {
-                    if let Some(standing) = place.solutions.get_mut(solution) {
-                        standing.releases = updated(&standing.releases, leased.releases());
-                    }
                     place.write_space(leased).await?;
-                    let restored = before.after(new).seen(leased.uids());
+                    let restored = leased.as_written(&before.after(new));
                     self.record_carried(deployment, &restored, leased).await?;
                     place.write(leased).await?;
                 }
                 _ => {
                     // Which objects those are that are there already. What went wrong first is what counts.
-                    let mut so_far = new.with(&known).seen(leased.uids());
+                    let mut so_far = self.so_far(deployment, leased);
                     if self.former(deployment).is_none() {
                         self.silence_unfinished(deployment, &mut so_far, leased)
                             .await
@@ -86,9 +83,6 @@ impl Ready<'_> {
         }
         self.record_applied(deployment, leased).await?;
         note(&mut place);
-        if let Some(deployed) = place.solutions.get_mut(solution) {
-            deployed.releases = updated(&deployed.releases, leased.releases());
-        }
         if place.space() != deployment.space() {
             // What only the version before needed of it.
             place.write_space(leased).await?;

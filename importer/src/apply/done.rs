@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use change::ReleaseEntry;
 use deployer::{Applied, Object, ObjectRef};
 use watch::Tell;
 
 use crate::model::event::Event;
 use crate::model::receipt::Revision;
-use crate::model::release::RecordedRelease;
 
 /// What was written.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Done {
     /// Which objects those are that are there as they were written.
     pub(crate) uids: BTreeMap<ObjectRef, String>,
     /// Releases of charts that were changed, as they are now.
-    pub(crate) releases: Vec<RecordedRelease>,
+    pub(crate) releases: Vec<ReleaseEntry>,
     /// The number of the receipt; none where nothing was changed.
     pub(crate) revision: Option<Revision>,
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use change::{intercepts, owner_of, vocabulary as v};
+use change::{Inventory, ReleaseEntry, intercepts, owner_of, vocabulary as v};
 use deployer::{
     Applied, Cluster, Conflicts, Deleted, Goal, Leaving, Object, ObjectRef, Propagation, Scope,
 };
@@ -24,7 +24,6 @@ use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::ChangeSubject;
 use crate::model::record::{self, Record};
-use crate::model::release::RecordedRelease;
 use crate::model::state::{ClusterState, active, maps};
 use crate::plan::login;
 use crate::plan::summary::fields_owned;
@@ -381,15 +380,20 @@ impl Leased<'_> {
     }
 
     /// Notes a release as it is now.
-    pub(crate) fn released(&mut self, release: RecordedRelease) {
+    pub(crate) fn released(&mut self, release: ReleaseEntry) {
         let others = &mut self.done.releases;
         others.retain(|it| !it.is(&release.namespace, &release.name));
         others.push(release);
     }
 
     /// The releases that this change has brought or taken back, as they are now.
-    pub(crate) fn releases(&self) -> &[RecordedRelease] {
+    pub(crate) fn releases(&self) -> &[ReleaseEntry] {
         &self.done.releases
+    }
+
+    /// Returns an inventory with what this change knows by now of which objects and revisions there are.
+    pub(crate) fn as_written(&self, inventory: &Inventory) -> Inventory {
+        inventory.seen(self.uids()).released(self.releases())
     }
 
     fn gone(&mut self, object: ObjectRef) {

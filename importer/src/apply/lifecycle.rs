@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::time::Duration;
 
-use change::owner_of;
+use change::{ReleaseEntry, owner_of};
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
@@ -27,7 +27,6 @@ use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own;
 use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::record::Record;
-use crate::model::release::RecordedRelease;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
@@ -99,8 +98,6 @@ pub(crate) struct Leave {
     pub(crate) own: Vec<ObjectRef>,
     /// Its objects.
     pub(crate) carried: Withdrawal,
-    /// The releases of its charts, in the order in which they were installed.
-    pub(crate) releases: Vec<RecordedRelease>,
     /// Everything that goes, in its order.
     pub(crate) objects: Vec<ObjectRef>,
     /// That other things stay, which are not among what is carried.
@@ -108,6 +105,11 @@ pub(crate) struct Leave {
 }
 
 impl Leave {
+    /// The releases of its charts, in the order in which they were installed.
+    fn releases(&self) -> impl DoubleEndedIterator<Item = &ReleaseEntry> {
+        self.carried.recorded.releases.iter()
+    }
+
     /// Everything that stays, as far as it is known.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &String> {
         self.carried.notes.iter().chain(&self.stays)
@@ -316,31 +318,29 @@ pub(crate) async fn leaving<'a>(
             cluster,
             authority,
             solution,
-            namespace: &space.namespace,
+            space,
         };
         let carried = Withdrawal::plan(place, state, sets).await?;
         let own = beside(place, space).await?;
         let mut objects: Vec<ObjectRef> = carried.references().chain(own.clone()).collect();
-        if *authority == Authority::Cluster && !carried.recorded.is_empty() {
-            objects.push(inventory::reference(solution, &space.namespace));
-        }
-        let releases = space.solutions.get(solution).map(|it| it.releases.clone());
-        let releases = releases.unwrap_or_default();
         let mut stays = Vec::new();
-        for release in &releases {
+        for release in &carried.recorded.releases {
             let uninstalled = uninstalled(cluster, solution, release).await?;
             objects.extend(uninstalled.goes);
             stays.extend(uninstalled.stays);
         }
-        if !releases.is_empty() || carried.recorded.has_parts() {
-            stays.extend(remaining(cluster, space, &objects, &releases).await?);
+        if *authority == Authority::Cluster && !carried.recorded.is_empty() {
+            objects.push(inventory::reference(solution, &space.namespace));
+        }
+        if carried.recorded.has_parts() {
+            let releases = &carried.recorded.releases;
+            stays.extend(remaining(cluster, space, &objects, releases).await?);
         }
         let space = space.clone();
         leaving.push(Leave {
             space,
             own,
             carried,
-            releases,
             objects,
             stays,
         });
@@ -351,19 +351,19 @@ pub(crate) async fn leaving<'a>(
 /// Returns what a Solution has here besides what its inventory names: the login that was made for it, and the record of who
 /// administers only the namespace.
 async fn beside(place: Place<'_>, space: &NamespaceRecord) -> Result<Vec<ObjectRef>, Error> {
-    let solution = place.solution;
+    let (solution, namespace) = (place.solution, &space.namespace);
     let deployed = space.solutions.get(solution);
     let secret = deployed.and_then(|deployed| deployed.pull_secret.as_ref());
     let secret = secret.filter(|secret| **secret == login::secret_name(solution));
     let mut beside = Vec::new();
     if let Some(secret) = secret {
-        let reference = login::reference(place.namespace, secret);
+        let reference = login::reference(namespace, secret);
         let live = look(place.cluster, &reference).await?;
         let ours = live.filter(|live| owner_of(live, solution).is_ok());
         beside.extend(ours.map(|_| reference));
     }
     if let Authority::Namespace(_) = place.authority {
-        beside.push(own::reference(place.namespace, solution));
+        beside.push(own::reference(namespace, solution));
     }
     Ok(beside)
 }
@@ -392,13 +392,13 @@ pub(crate) async fn hand_for(
     spaces: &Spaces,
     change: &Change<'_>,
 ) -> Result<Option<Hand>, Error> {
-    if spaces.iter().all(|leave| leave.releases.is_empty()) {
+    let releases = || spaces.iter().flat_map(Leave::releases);
+    if releases().next().is_none() {
         return Ok(None);
     }
     let mut obstacles = Vec::new();
     let helm = program(change.helm, &mut obstacles).await?;
-    let releases = spaces.iter().flat_map(|leave| &leave.releases);
-    for release in releases {
+    for release in releases() {
         let (name, known) = (&release.name, &release.revisions);
         let standing = StandingRelease::look(change.cluster, &release.namespace, name).await?;
         let standing = standing.filter(|it| it.is_of(solution, known) && !it.is_known(known));
@@ -418,7 +418,7 @@ pub(crate) async fn clear(
     let mut cleared = Vec::new();
     for leave in spaces {
         cleared.extend(leave.carried.clear(change.cluster, solution).await?);
-        for release in &leave.releases {
+        for release in leave.releases() {
             let going = releases::interceptors(change.cluster, solution, release).await?;
             cleared.extend(withdraw::clear(change.cluster, &going).await?);
         }
@@ -437,6 +437,11 @@ pub(crate) async fn remove_operators(
 ) -> Result<(), Error> {
     for leave in spaces.iter_mut() {
         let namespace = &leave.space.namespace;
+        if leave.releases().next().is_some() {
+            // What is about to be stored of them is noted there, which a record of before does not name.
+            let recorded = inventory::to_object(&leave.carried.recorded, solution, namespace);
+            leased.keep(recorded).await?;
+        }
         let cleaned = leave
             .carried
             .clean_up(leased, solution, namespace, deadline);
@@ -457,14 +462,13 @@ pub(crate) async fn remove_operators(
     }
     for leave in spaces {
         let namespace = leave.space.namespace.clone();
-        let releases = leave.releases.iter().rev();
+        let releases = leave.releases().rev();
         let (last, first): (Vec<_>, Vec<_>) = releases.cloned().partition(|it| it.needed);
         uninstall(hand, &first, &namespace, leased).await?;
-        leave
-            .carried
-            .carry_out(leased, solution, &namespace, deadline)
-            .await?;
+        let carried = &mut leave.carried;
+        carried.take_disarmed(leased, solution, deadline).await?;
         uninstall(hand, &last, &namespace, leased).await?;
+        leave.carried.forget(leased, solution, &namespace).await?;
         remove_operator(leased, solution, leave, deadline).await?;
     }
     Ok(())
@@ -477,7 +481,7 @@ async fn disarm(
     solution: &SolutionName,
 ) -> Result<(), Error> {
     leave.carried.disarm(leased, solution).await?;
-    for release in &leave.releases {
+    for release in leave.releases() {
         releases::disarm(leased, solution, release).await?;
     }
     Ok(())
@@ -485,7 +489,7 @@ async fn disarm(
 
 async fn uninstall(
     hand: Option<&Hand>,
-    releases: &[RecordedRelease],
+    releases: &[ReleaseEntry],
     home: &Namespace,
     leased: &mut Leased<'_>,
 ) -> Result<(), Error> {
@@ -664,7 +668,7 @@ mod tests {
                     sensitive: [].into(),
                     secret: None,
                     labels: [].into(),
-                    releases: Vec::new(),
+                    former_releases: Vec::new(),
                     accepted: None,
                 };
                 space.solutions.insert(solution.parse().unwrap(), deployed);

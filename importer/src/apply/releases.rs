@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use change::{Adopt, Holder, holder, intercepts, vocabulary as v};
+use change::{Adopt, Holder, ReleaseEntry, holder, intercepts, vocabulary as v};
 use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
 use manifests::is_definition;
@@ -24,7 +24,6 @@ use crate::model::event::{Event, ReleaseChange};
 use crate::model::look::look_all;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::release::{RecordedRelease, joined};
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::losses;
@@ -60,11 +59,7 @@ impl Hand {
         Self { accepted, ..self }
     }
 
-    fn at<'a>(
-        &'a self,
-        home: &'a Namespace,
-        recorded: &'a RecordedRelease,
-    ) -> through::Release<'a> {
+    fn at<'a>(&'a self, home: &'a Namespace, recorded: &'a ReleaseEntry) -> through::Release<'a> {
         through::Release {
             recorded,
             home,
@@ -76,7 +71,7 @@ impl Hand {
     /// others, and one that they have made anew stays.
     pub(crate) async fn uninstall(
         &self,
-        release: &RecordedRelease,
+        release: &ReleaseEntry,
         home: &Namespace,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
@@ -120,7 +115,7 @@ impl Hand {
 
     async fn roll_back(
         &self,
-        release: &RecordedRelease,
+        release: &ReleaseEntry,
         home: &Namespace,
         revision: u32,
         leased: &mut Leased<'_>,
@@ -199,7 +194,7 @@ impl Ready<'_> {
         leased.begin().await?;
         if release.revisions != before.revisions {
             // It was accepted as it stands.
-            leased.released(RecordedRelease {
+            leased.released(ReleaseEntry {
                 revisions: release.revisions.clone(),
                 ..before.clone()
             });
@@ -216,7 +211,7 @@ impl Ready<'_> {
         self.upgrade(&hand, deployment, planned, leased).await?;
         leased.changed(release.to_string());
         self.know_revision(release, leased).await?;
-        self.progress(deployment, leased).write(leased).await
+        self.record_progress(deployment, leased).await
     }
 
     fn hand(&self, helm: &Helm) -> Hand {
@@ -226,13 +221,13 @@ impl Ready<'_> {
     /// Notes the revision that a release has now.
     async fn know_revision(
         &self,
-        release: &RecordedRelease,
+        release: &ReleaseEntry,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (cluster, name) = (leased.cluster, &release.name);
         let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
         let revision = standing.as_ref().map(StandingRelease::revision);
-        leased.released(RecordedRelease {
+        leased.released(ReleaseEntry {
             revision,
             revisions: revisions(release, leased),
             ..release.clone()
@@ -244,22 +239,9 @@ impl Ready<'_> {
     pub(crate) fn progress(&self, deployment: &Deployment, leased: &Leased<'_>) -> NamespaceRecord {
         let solution = self.asked.id.name();
         let mut place = deployment.place.clone().seen(leased.uids());
-        let new = joined(leased.releases(), &deployment.deployed.releases);
-        let coming = match &deployment.standing {
-            None => {
-                let mut deployed = deployment.deployed.clone();
-                deployed.releases = new;
-                deployed
-            }
-            Some(standing) => {
-                let mut deployed = standing.clone();
-                deployed.labels = deployment.labels();
-                // What was there is known by what it was made of until it is another one.
-                let known = joined(leased.releases(), &standing.releases);
-                deployed.releases = joined(&known, &new);
-                deployed
-            }
-        };
+        let standing = deployment.standing.as_ref();
+        let mut coming = standing.unwrap_or(&deployment.deployed).clone();
+        coming.labels = deployment.labels();
         place.solutions.insert(solution.clone(), coming);
         let version = self.asked.id.version().clone();
         place.coming.insert(solution.clone(), version);
@@ -372,8 +354,8 @@ impl Ready<'_> {
                 check_definitions(&planned.before, deployment, cluster).await?;
                 hand.roll_back(release, home, back, leased).await?;
             }
-            let mut before = deployment.releases.before.iter();
-            if let Some(before) = before.find(|it| it.is(&release.namespace, name)) {
+            let before = &deployment.change.before;
+            if let Some(before) = before.release(&release.namespace, name) {
                 self.know_revision(before, leased).await?;
             }
         }
@@ -403,7 +385,7 @@ impl Ready<'_> {
 pub(crate) async fn interceptors(
     cluster: &Cluster,
     solution: &SolutionName,
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
 ) -> Result<Vec<Object>, Error> {
     let (namespace, name, known) = (&release.namespace, &release.name, &release.revisions);
     let standing = StandingRelease::look(cluster, namespace, name).await?;
@@ -424,7 +406,7 @@ pub(crate) async fn interceptors(
 pub(crate) async fn disarm(
     leased: &mut Leased<'_>,
     solution: &SolutionName,
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
 ) -> Result<(), Error> {
     for seen in interceptors(leased.cluster, solution, release).await? {
         let is_same = |live: &Object| live.uid() == seen.uid();
@@ -454,7 +436,7 @@ async fn check_definitions(
 
 /// What an upgrade is made of, as it goes to another thread.
 struct UpgradeRun {
-    release: RecordedRelease,
+    release: ReleaseEntry,
     chart: Vec<u8>,
     values: String,
     timeout: Duration,
@@ -486,14 +468,14 @@ impl UpgradeRun {
     }
 }
 
-fn of_helm(release: &RecordedRelease) -> Release<'_> {
+fn of_helm(release: &ReleaseEntry) -> Release<'_> {
     Release {
         name: &release.name,
         namespace: &release.namespace,
     }
 }
 
-fn failed(release: &RecordedRelease, source: HelmError) -> Error {
+fn failed(release: &ReleaseEntry, source: HelmError) -> Error {
     Error::Helm {
         release: release.to_string(),
         source,
@@ -501,9 +483,9 @@ fn failed(release: &RecordedRelease, source: HelmError) -> Error {
 }
 
 /// A release as it was recorded before this change, if it was.
-fn before<'a>(deployment: &'a Deployment, release: &'a RecordedRelease) -> &'a RecordedRelease {
-    let mut before = deployment.releases.before.iter();
-    let before = before.find(|it| it.is(&release.namespace, &release.name));
+fn before<'a>(deployment: &'a Deployment, release: &'a ReleaseEntry) -> &'a ReleaseEntry {
+    let before = &deployment.change.before;
+    let before = before.release(&release.namespace, &release.name);
     before.unwrap_or(release)
 }
 

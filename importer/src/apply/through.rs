@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use change::{Holder, holder};
+use change::{Holder, ReleaseEntry, RevisionEntry, holder};
 use deployer::{Cluster, Object, ObjectRef};
 use helm::{Access, Helm, HelmError};
 use schemas::{Namespace, SolutionName};
@@ -19,9 +19,8 @@ use crate::gate::{Course, Gate, Lookups, Note, Passage, Place, Writing};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, HelmEnd};
+use crate::model::inventory;
 use crate::model::look::look_all;
-use crate::model::namespace_record::NamespaceRecord;
-use crate::model::release::{RecordedRelease, RecordedRevision};
 use crate::plan::releases::{holds, is_hook, sent};
 use crate::plan::standing::StandingRelease;
 
@@ -29,7 +28,7 @@ use crate::plan::standing::StandingRelease;
 #[derive(Clone, Debug)]
 pub(crate) struct Release<'a> {
     /// As it is recorded as long as this run has not come to its end.
-    pub(crate) recorded: &'a RecordedRelease,
+    pub(crate) recorded: &'a ReleaseEntry,
     /// Where the environment lies in whose record that stands.
     pub(crate) home: &'a Namespace,
     pub(crate) solution: &'a SolutionName,
@@ -88,7 +87,7 @@ pub(crate) async fn run(
             Some(note) = coming.recv() => note,
         };
         let Note { revision, done } = note;
-        let mut all: Vec<RecordedRevision> = gate.revisions();
+        let mut all: Vec<RevisionEntry> = gate.revisions();
         all.retain(|it| it.revision != revision.revision);
         all.push(revision);
         write_down(leased, release, all).await?;
@@ -100,7 +99,7 @@ pub(crate) async fn run(
         Err(HelmError::Cancelled(_)) => HelmEnd::Asked,
         _ => HelmEnd::Itself,
     };
-    let recorded = RecordedRelease {
+    let recorded = ReleaseEntry {
         revisions: gate.revisions(),
         ..as_now(release.recorded, leased)
     };
@@ -173,39 +172,40 @@ async fn alone(
 }
 
 /// A release as this change has left it so far.
-fn as_now(release: &RecordedRelease, leased: &Leased<'_>) -> RecordedRelease {
+fn as_now(release: &ReleaseEntry, leased: &Leased<'_>) -> ReleaseEntry {
     let mut changed = leased.releases().iter();
     let changed = changed.find(|it| it.is(&release.namespace, &release.name));
     changed.unwrap_or(release).clone()
 }
 
 /// The revisions of a release, with those that this change has stored.
-pub(crate) fn revisions(release: &RecordedRelease, leased: &Leased<'_>) -> Vec<RecordedRevision> {
+pub(crate) fn revisions(release: &ReleaseEntry, leased: &Leased<'_>) -> Vec<RevisionEntry> {
     as_now(release, leased).revisions
 }
 
-/// Writes revisions of a release down: here, for all that this change records later, and in the record of its environment.
+/// Writes revisions of a release down: here, for all that this change records later, and in the inventory.
 async fn write_down(
     leased: &mut Leased<'_>,
     release: &Release<'_>,
-    revisions: Vec<RecordedRevision>,
+    revisions: Vec<RevisionEntry>,
 ) -> Result<(), Error> {
-    let now = RecordedRelease {
+    let now = ReleaseEntry {
         revisions,
         ..as_now(release.recorded, leased)
     };
-    let reference = NamespaceRecord::reference(release.home);
+    let (solution, home) = (release.solution, release.home);
+    let reference = inventory::reference(solution, home);
     let decide = |live: Option<&Object>| {
         let Some(live) = live else {
             return Ok(None);
         };
-        let mut record = NamespaceRecord::from_object(live)?;
-        let deployed = record.solutions.get_mut(release.solution);
-        let known = deployed.into_iter().flat_map(|it| &mut it.releases);
+        let mut recorded = inventory::parse(live)?;
+        let known = recorded.releases.iter_mut();
         for known in known.filter(|it| it.is(&now.namespace, &now.name)) {
             known.revisions.clone_from(&now.revisions);
         }
-        Ok(Some(Object::new(record.to_object())?))
+        let recorded = inventory::to_object(&recorded, solution, home);
+        Ok(Some(Object::new(recorded)?))
     };
     leased.rewrite(&reference, decide).await?;
     leased.released(now);
@@ -216,7 +216,7 @@ async fn write_down(
 async fn passage(
     cluster: &Cluster,
     release: &Release<'_>,
-    known: &[RecordedRevision],
+    known: &[RevisionEntry],
     sending: Option<&Sending<'_>>,
 ) -> Result<Passage, Error> {
     let recorded = release.recorded;
@@ -254,7 +254,7 @@ async fn passage(
 
 /// Whether what stands in the place of an object is the release's, so that Helm may delete it. Helm itself marks no hooks, and
 /// what holds data or other objects goes with none.
-fn is_own(object: &Object, live: &Object, release: &RecordedRelease) -> bool {
+fn is_own(object: &Object, live: &Object, release: &ReleaseEntry) -> bool {
     let own = Holder::Release(release.namespace.as_str(), release.name.as_str());
     if is_hook(object) {
         let is_free = holder(live) == Holder::Nobody && is_hook(live);

@@ -80,16 +80,14 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Takes it back, once it is disarmed. The inventory goes last: as long as it is there, running it again completes what was
-    /// begun. Who may not delete it keeps it empty.
-    pub(crate) async fn carry_out(
-        &mut self,
+    /// Forgets what was recorded of what was taken back. The inventory goes last: as long as it is there, running it again
+    /// completes what was begun. Who may not delete it keeps it empty.
+    pub(crate) async fn forget(
+        &self,
         leased: &mut Leased<'_>,
         solution: &SolutionName,
         namespace: &Namespace,
-        wait: Duration,
     ) -> Result<(), Error> {
-        self.take_disarmed(leased, solution, wait).await?;
         if let Authority::Namespace(_) = leased.authority {
             return Ok(());
         }
@@ -107,7 +105,7 @@ impl Withdrawal {
         }
     }
 
-    /// The same without what is applied before, and without the record.
+    /// Takes it back, but for the records of it.
     pub(crate) async fn take(
         &mut self,
         leased: &mut Leased<'_>,
@@ -118,7 +116,8 @@ impl Withdrawal {
         self.take_disarmed(leased, solution, wait).await
     }
 
-    async fn take_disarmed(
+    /// The same, once it is disarmed.
+    pub(crate) async fn take_disarmed(
         &mut self,
         leased: &mut Leased<'_>,
         solution: &SolutionName,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use change::RevisionEntry;
 use deployer::{Cluster, Passed, Passing};
 use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
@@ -15,7 +16,6 @@ use super::policy::{Asked, Going, Lookup, Passage, Phase, Shown, Verdict};
 use super::target::Place;
 use super::wire::{self, Request};
 use crate::limits;
-use crate::model::release::RecordedRevision;
 
 /// The form of everything that is looked into.
 const JSON: &str = "application/json";
@@ -43,7 +43,7 @@ pub(crate) struct Writing {
 /// A revision that is to be noted before it is stored.
 #[derive(Debug)]
 pub(crate) struct Note {
-    pub(crate) revision: RecordedRevision,
+    pub(crate) revision: RevisionEntry,
     /// Is told once it is.
     pub(crate) done: oneshot::Sender<()>,
 }
@@ -330,7 +330,7 @@ impl Desk {
     /// Has a revision noted, and stores it.
     async fn store(
         &self,
-        revision: &RecordedRevision,
+        revision: &RevisionEntry,
         secret: &Value,
         request: Request,
     ) -> Result<Answer, deployer::Error> {
@@ -382,7 +382,7 @@ impl Desk {
         self.refuse("the Lease is not ours any more".to_owned())
     }
 
-    async fn note(&self, revision: &RecordedRevision) -> bool {
+    async fn note(&self, revision: &RevisionEntry) -> bool {
         let Some(writing) = self.course.writing() else {
             return false;
         };

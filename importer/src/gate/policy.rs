@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use change::RevisionEntry;
 use helm::stored;
 use schemas::{Namespace, ReleaseName};
 use serde_json::{Map, Value, json};
@@ -13,7 +14,6 @@ use serde_json::{Map, Value, json};
 use super::protobuf;
 use super::target::{Place, Query, Target};
 pub(crate) use crate::model::lookups::{Lookup, Lookups};
-use crate::model::release::RecordedRevision;
 
 /// The labels by which Helm asks for revisions.
 const REVISIONS: &str = "owner=helm";
@@ -41,7 +41,7 @@ pub(crate) struct Passage {
     /// The objects that may be looked at, written and deleted.
     pub(crate) objects: BTreeMap<Place, Planned>,
     /// The revisions that Helm sees.
-    pub(crate) revisions: BTreeMap<u32, RecordedRevision>,
+    pub(crate) revisions: BTreeMap<u32, RevisionEntry>,
     /// What templates were told for the plan, by the target of each request.
     pub(crate) lookups: Lookups,
     /// Definitions that will be there before the release, which templates are told of for the plan.
@@ -82,7 +82,7 @@ pub(crate) enum Verdict {
     /// It is sent, and makes or changes an object that was planned.
     Write(Place),
     /// This revision is noted, then stored like this.
-    Store(RecordedRevision, Value),
+    Store(RevisionEntry, Value),
     /// It is sent with these options; what it deletes is known afterwards to be gone.
     Delete(Going, Value),
     /// There is nothing of this release.
@@ -337,7 +337,7 @@ impl Passage {
         }
         let noted = match (at, known) {
             (Some(_), Some(known)) => known.becoming(&secret),
-            _ => RecordedRevision::new(revision, &secret),
+            _ => RevisionEntry::new(revision, &secret),
         };
         // One that others have made meanwhile is not overwritten.
         if let (Some(uid), Some(metadata)) = (&noted.uid, secret["metadata"].as_object_mut()) {

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, PoisonError};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use change::RevisionEntry;
 use deployer::Cluster;
 use helm::{Access, Home};
 use schemas::Digest;
@@ -19,7 +20,6 @@ use super::policy::{Lookups, Passage};
 use super::wire::{self, Request};
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::release::RecordedRevision;
 
 /// Random bytes of the password of a run: as hard to guess as a key.
 const PASSWORD: usize = 32;
@@ -91,7 +91,7 @@ impl Gate {
     }
 
     /// The revisions that there are, as they were stored.
-    pub(crate) fn revisions(&self) -> Vec<RecordedRevision> {
+    pub(crate) fn revisions(&self) -> Vec<RevisionEntry> {
         self.desk.passage().revisions.values().cloned().collect()
     }
 

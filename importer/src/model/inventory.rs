@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::look::look;
+use crate::model::namespace_record::NamespaceRecord;
 
 /// The key that a record had in its ConfigMap before it had a format.
 const FORMER_KEY: &str = "objects.json";
@@ -16,26 +17,41 @@ const FORMER_KEY: &str = "objects.json";
 pub(crate) async fn read(
     cluster: &Cluster,
     solution: &SolutionName,
-    namespace: &Namespace,
+    space: &NamespaceRecord,
 ) -> Result<Inventory, Error> {
-    let live = cluster.get(&reference(solution, namespace)).await?;
-    parse(live.as_ref())
+    let live = cluster.get(&reference(solution, &space.namespace)).await?;
+    of(live.as_ref(), solution, space)
 }
 
 /// Returns the same; nothing where this user may not look. That he may is asked with all other rights.
 pub(crate) async fn look_up(
     cluster: &Cluster,
     solution: &SolutionName,
-    namespace: &Namespace,
+    space: &NamespaceRecord,
 ) -> Result<Inventory, Error> {
-    let live = look(cluster, &reference(solution, namespace)).await?;
-    parse(live.as_ref())
+    let live = look(cluster, &reference(solution, &space.namespace)).await?;
+    of(live.as_ref(), solution, space)
 }
 
-/// Returns the inventory that a ConfigMap holds; an empty one where there is none.
-pub(crate) fn parse(live: Option<&Object>) -> Result<Inventory, Error> {
-    let parsed = live.map(|live| config_map::read(live, FORMER_KEY));
-    Ok(parsed.transpose()?.unwrap_or_default())
+/// Returns the inventory that a ConfigMap holds, if there is one. Before its format, the record of the namespace names the
+/// releases.
+pub(crate) fn of(
+    live: Option<&Object>,
+    solution: &SolutionName,
+    space: &NamespaceRecord,
+) -> Result<Inventory, Error> {
+    let mut inventory = live.map_or_else(|| Ok(Inventory::default()), parse)?;
+    if !live.is_some_and(config_map::is_current)
+        && let Some(deployed) = space.solutions.get(solution)
+    {
+        inventory.releases.clone_from(&deployed.former_releases);
+    }
+    Ok(inventory)
+}
+
+/// Returns the inventory that a ConfigMap holds.
+pub(crate) fn parse(live: &Object) -> Result<Inventory, Error> {
+    config_map::read(live, FORMER_KEY)
 }
 
 /// Returns the inventory as its ConfigMap.
@@ -59,10 +75,25 @@ fn name(solution: &SolutionName, namespace: &Namespace) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use change::{Entry, Stage};
+pub(crate) mod tests {
+    use change::{Entry, ReleaseEntry, Stage};
+    use schemas::Digest;
 
     use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
+
+    pub(crate) fn release(name: &str, revision: Option<u32>) -> ReleaseEntry {
+        ReleaseEntry {
+            name: name.parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            chart: "web".parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+            revision,
+            inputs: Digest::new([1; 32]),
+            revisions: Vec::new(),
+            needed: false,
+        }
+    }
 
     fn recorded(kind: &str, name: &str) -> Entry {
         Entry {
@@ -85,14 +116,15 @@ mod tests {
         job.uid = Some("u".to_owned());
         let record = Inventory {
             entries: vec![recorded("Service", "s"), job],
+            releases: vec![release("web", Some(2))],
             cleanup: vec!["last".parse().unwrap()],
             cleaned: true,
         };
         let (solution, namespace) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         let map = Object::new(to_object(&record, &solution, &namespace)).unwrap();
         assert_eq!(map.reference(), &reference(&solution, &namespace));
-        let parsed = parse(Some(&map)).unwrap();
-        assert_eq!(parsed, record);
+        let space = namespace_record("prod", "prod");
+        assert_eq!(of(Some(&map), &solution, &space).unwrap(), record);
     }
 
     #[test]
@@ -101,7 +133,31 @@ mod tests {
             "resource": "services", "name": "s" });
         let former = json!({ "objects": [service] }).to_string();
         let map = config_map::config_map("a", json!({}), &json!({ FORMER_KEY: former }));
-        let parsed = parse(Some(&Object::new(map).unwrap())).unwrap();
+        let parsed = parse(&Object::new(map).unwrap()).unwrap();
         assert_eq!(parsed.entries, [recorded("Service", "s")]);
+    }
+
+    #[test]
+    fn releases_that_the_record_of_the_namespace_names_count_until_the_inventory_does() {
+        let (solution, namespace): (SolutionName, Namespace) =
+            ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let mut space = namespace_record("prod", "prod");
+        let deployed = json!({ "version": "1.0.0", "releases": [release("web", Some(2))] });
+        let deployed = serde_json::from_value(deployed).unwrap();
+        space.solutions.insert(solution.clone(), deployed);
+        let known = |map: Option<Value>| {
+            let map = map.map(|map| Object::new(map).unwrap());
+            of(map.as_ref(), &solution, &space).unwrap().releases
+        };
+        assert_eq!(known(None), [release("web", Some(2))]);
+        let empty = to_object(&Inventory::default(), &solution, &namespace);
+        let mut former = empty.clone();
+        former["data"]["format"] = json!("2");
+        assert_eq!(known(Some(former)), [release("web", Some(2))]);
+        assert_eq!(known(Some(empty)), []);
+        assert!(
+            !space.to_object().to_string().contains("web"),
+            "it is written no more"
+        );
     }
 }

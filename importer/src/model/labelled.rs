@@ -3,13 +3,14 @@
 use change::{DesiredObject, Entry, Inventory, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
 use manifests::Definition;
-use schemas::{Namespace, SolutionName};
+use schemas::SolutionName;
 
 use crate::model::authority::Authority;
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::inventory;
 use crate::model::look::look;
+use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 
 /// The kind that tells Prometheus what to collect. Not every cluster has it.
@@ -89,7 +90,7 @@ pub(crate) struct Place<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) authority: &'a Authority,
     pub(crate) solution: &'a SolutionName,
-    pub(crate) namespace: &'a Namespace,
+    pub(crate) space: &'a NamespaceRecord,
 }
 
 impl Place<'_> {
@@ -99,12 +100,12 @@ impl Place<'_> {
     pub(crate) async fn inventory(&self, is_deployed: bool) -> Result<Inventory, Error> {
         let live = match self.authority {
             Authority::Cluster => {
-                let reference = inventory::reference(self.solution, self.namespace);
+                let reference = inventory::reference(self.solution, &self.space.namespace);
                 look(self.cluster, &reference).await?
             }
             Authority::Namespace(_) => None,
         };
-        let mut inventory = inventory::parse(live.as_ref())?;
+        let mut inventory = inventory::of(live.as_ref(), self.solution, self.space)?;
         if is_deployed && live.as_ref().is_none_or(config_map::is_former) {
             let found = self.labelled().await?;
             let own: Vec<Entry> = found.iter().map(entry).collect();
@@ -143,7 +144,7 @@ impl Place<'_> {
         let ours = || Selector::label(v::SOLUTION, self.solution.as_str());
         let here = Scope {
             kinds: namespaced_kinds(),
-            namespace: Some(self.namespace.to_string()),
+            namespace: Some(self.space.namespace.to_string()),
             selector: ours(),
         };
         match self.authority {
@@ -153,7 +154,7 @@ impl Place<'_> {
                 Scope {
                     kinds: cluster_kinds(),
                     namespace: None,
-                    selector: ours().and(v::NAMESPACE, self.namespace.as_str()),
+                    selector: ours().and(v::NAMESPACE, self.space.namespace.as_str()),
                 },
             ],
         }

@@ -21,7 +21,6 @@ pub(crate) mod pushed;
 pub(crate) mod receipt;
 pub(crate) mod receipts;
 pub(crate) mod record;
-pub(crate) mod release;
 pub(crate) mod renderings;
 pub(crate) mod request;
 pub(crate) mod sight;

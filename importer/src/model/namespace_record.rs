@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use change::vocabulary as v;
+use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Object, ObjectRef, Scope, Selector};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
@@ -19,7 +19,6 @@ use crate::model::error::Error;
 use crate::model::labelled::cluster_kinds;
 use crate::model::obstacle::Unfit;
 use crate::model::parameters::{ParameterValues, SecretNumber};
-use crate::model::release::RecordedRelease;
 use crate::model::space::{self, Labels};
 
 /// The key that a record had in its ConfigMap before it had a format.
@@ -65,9 +64,9 @@ pub(crate) struct Deployed {
     /// The labels that its release gives the namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: Labels,
-    /// The releases of its charts, in the order in which they are installed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) releases: Vec<RecordedRelease>,
+    /// The releases of its charts, as records named them here until format 3.
+    #[serde(default, rename = "releases", skip_serializing)]
+    pub(crate) former_releases: Vec<ReleaseEntry>,
     /// What reaches beyond the namespaces of the environment, and who accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) accepted: Option<Consent>,
@@ -279,7 +278,6 @@ pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::model::release::tests::recorded;
 
     pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
         NamespaceRecord::new(environment.parse().unwrap(), namespace.parse().unwrap())
@@ -343,7 +341,7 @@ pub(crate) mod tests {
                 sensitive: ["password".parse().unwrap()].into(),
                 secret: Some(1),
                 labels: [("a".to_owned(), "b".to_owned())].into(),
-                releases: vec![recorded("web", Some(2))],
+                former_releases: Vec::new(),
                 accepted,
             };
             record.solutions.insert("shop".parse().unwrap(), deployed);

@@ -117,7 +117,7 @@ mod tests {
             sensitive: [].into(),
             secret: None,
             labels: labels(&[("a", "theirs"), (ENFORCE, "restricted")]),
-            releases: Vec::new(),
+            former_releases: Vec::new(),
             accepted: None,
         };
         place.solutions.insert("cart".parse().unwrap(), other);

@@ -26,7 +26,6 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own;
 use crate::model::parameters::{ParameterValues, SecretNumber};
-use crate::model::release::namespace_of;
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
 use crate::model::state::ClusterState;
@@ -168,7 +167,7 @@ impl Carrying<'_> {
             cluster: self.cluster,
             authority: &self.asked.request.authority,
             solution,
-            namespace: &space.namespace,
+            space,
         };
         let is_deployed = match place.authority {
             Authority::Cluster => {
@@ -266,7 +265,7 @@ impl Carrying<'_> {
             let pods = self.pods_of_charts.get(&release.name);
             let mut there = pods.cloned().unwrap_or_default();
             let mut namespaces = there.clone();
-            let namespace = namespace_of(release, &self.place.namespace);
+            let namespace = release.namespace_in(&self.place.namespace);
             if *namespace != self.place.namespace && !of_sets.contains(namespace) {
                 namespaces.insert(namespace.clone());
                 let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());

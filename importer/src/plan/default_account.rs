@@ -129,7 +129,7 @@ mod tests {
                 sensitive: [].into(),
                 secret: None,
                 labels: [].into(),
-                releases: Vec::new(),
+                former_releases: Vec::new(),
                 accepted: None,
             };
             place.solutions.insert(name.parse().unwrap(), deployed);

@@ -100,6 +100,13 @@ impl Deployment {
         run_before.flat_map(images_run_by).collect()
     }
 
+    /// Whether the site has recorded what it chooses, its releases, and what is applied before it is removed.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.standing.as_ref() == Some(&self.deployed)
+            && self.change.inventory.releases == self.change.before.releases
+            && !self.changes_cleanup
+    }
+
     /// Whether its objects are recorded as they are to be, and none is made anew, removed or left to Helm.
     pub(crate) fn changes_nothing(&self) -> bool {
         self.coming().is_none() && self.change.keeps_all() && !self.releases.changes()

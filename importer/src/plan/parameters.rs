@@ -17,6 +17,7 @@ use crate::model::error::Error;
 use crate::model::inventory;
 use crate::model::look::look;
 use crate::model::namespace_record::Deployed;
+use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::{
     AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber, ValueSource,
@@ -396,9 +397,10 @@ pub(crate) fn secret(
 pub(crate) async fn kept(
     cluster: &Cluster,
     solution: &SolutionName,
-    namespace: &Namespace,
+    space: &NamespaceRecord,
 ) -> Result<Kept, Error> {
-    let record = inventory::look_up(cluster, solution, namespace).await?;
+    let namespace = &space.namespace;
+    let record = inventory::look_up(cluster, solution, space).await?;
     let mut kept = Kept::default();
     for recorded in &record.entries {
         let reference = recorded.reference();
@@ -492,7 +494,7 @@ token: {type: string, sensitive: true}
                 sensitive: sensitive.collect(),
                 secret: Some(1),
                 labels: [].into(),
-                releases: Vec::new(),
+                former_releases: Vec::new(),
                 accepted: None,
             });
             self

@@ -116,7 +116,7 @@ impl Planner<'_> {
             self.check_upgrade(&standing.version, obstacles);
         }
         let parameters = self
-            .parameters(namespace, standing.as_ref(), &site, obstacles)
+            .parameters(&place, standing.as_ref(), &site, obstacles)
             .await?;
         let deployed = Deployed {
             version: id.version().clone(),
@@ -125,7 +125,10 @@ impl Planner<'_> {
             sensitive: parameters.secret.keys().cloned().collect(),
             secret: parameters.number,
             labels: [].into(),
-            releases: Vec::new(),
+            former_releases: standing
+                .as_ref()
+                .map(|it| it.former_releases.clone())
+                .unwrap_or_default(),
             accepted: None,
         };
         let setting = Setting {
@@ -145,7 +148,7 @@ impl Planner<'_> {
     /// The values of the parameters, and whatever is wrong with them.
     async fn parameters(
         &self,
-        namespace: &Namespace,
+        space: &NamespaceRecord,
         standing: Option<&Deployed>,
         site: &HeldSite,
         obstacles: &mut Vec<Obstacle>,
@@ -160,7 +163,7 @@ impl Planner<'_> {
         let is_kept = declared.values().any(|it| it.sensitive)
             || standing.is_some_and(|it| it.secret.is_some());
         let kept = if is_kept {
-            parameters::kept(self.cluster, id.name(), namespace).await?
+            parameters::kept(self.cluster, id.name(), space).await?
         } else {
             Kept::default()
         };
@@ -185,7 +188,6 @@ impl Planner<'_> {
         let own = self.own(&setting, obstacles).await?;
         let (planned, releases) = self.parts(&own, &mut setting, obstacles).await?;
         self.check_own(&setting.place.namespace, &planned.change, obstacles);
-        setting.deployed.releases = releases.recorded();
         let judged = self.judged(&setting, &planned, &releases, obstacles);
         let (beyond, rights) = judged.await?;
         let going = going(self.cluster, solution, &planned.change).await?;
@@ -246,6 +248,8 @@ impl Planner<'_> {
             planned = carrying.plan(own, &mut unfit).await?;
         }
         obstacles.splice(first..first, unfit);
+        planned.change.inventory.releases = releases.recorded();
+        planned.change.hand_over(releases.objects());
         Ok((planned, releases))
     }
 
@@ -306,7 +310,6 @@ impl Planner<'_> {
             carried: change,
             spaces: spaces(change),
             logins: self.logins(setting, change),
-            before: (setting.standing.as_ref()).map_or(&[], |standing| &standing.releases),
         };
         let needed = |chart: &CarriedChart| needed.contains(chart.release.name.as_str());
         // On the heap: it holds whatever a rendering holds.
@@ -685,7 +688,7 @@ mod tests {
             sensitive: [].into(),
             secret: None,
             labels: [].into(),
-            releases: Vec::new(),
+            former_releases: Vec::new(),
             accepted: None,
         };
         let mut wide = record("2.0.0");

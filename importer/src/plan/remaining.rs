@@ -1,14 +1,13 @@
 //! What stays in a namespace when a Solution goes that carries objects as they are: what its programs made themselves, and
 //! what people put there. Nobody recorded it, so that nobody removes it; it is named, since it may be secret or large.
 
-use change::{named, vocabulary as v};
+use change::{ReleaseEntry, named, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use helm::stored::SECRET_TYPE;
 use schemas::Namespace;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::release::RecordedRelease;
 
 /// The kinds of what programs keep for themselves.
 const KINDS: [&str; 3] = ["PersistentVolumeClaim", "Secret", "ConfigMap"];
@@ -23,7 +22,7 @@ pub(crate) async fn remaining(
     cluster: &Cluster,
     place: &NamespaceRecord,
     going: &[ObjectRef],
-    releases: &[RecordedRelease],
+    releases: &[ReleaseEntry],
 ) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! What Helm has stored of a release: its revisions, and what the newest of them sent.
 
-use change::vocabulary as v;
+use change::{ReleaseEntry, RevisionEntry, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Selector};
 use helm::stored::{self, SECRET_TYPE};
 use helm::{ReleaseStatus, Stored};
@@ -9,7 +9,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::release::{RecordedRelease, RecordedRevision};
 
 /// Hex digits of an id: 96 bits, so that nobody makes other revisions with the same one.
 const ID_LENGTH: usize = 24;
@@ -93,30 +92,30 @@ impl StandingRelease {
 
     /// Whether this Solution brought it, whoever has changed it since: it has a revision that is recorded, or says so. One
     /// that others have made anew under its name is theirs.
-    pub(crate) fn is_of(&self, solution: &SolutionName, known: &[RecordedRevision]) -> bool {
+    pub(crate) fn is_of(&self, solution: &SolutionName, known: &[RevisionEntry]) -> bool {
         let mut secrets = self.secrets.iter();
         secrets.any(|it| is_known(known, it)) || self.owner.as_deref() == Some(solution.as_str())
     }
 
     /// Whether its newest revision is as it is recorded. Another one is of before there was a record, or somebody else has
     /// made or changed it: whoever may write Secrets in its namespace.
-    pub(crate) fn is_known(&self, known: &[RecordedRevision]) -> bool {
+    pub(crate) fn is_known(&self, known: &[RevisionEntry]) -> bool {
         let newest = self.secrets.last();
         newest.is_some_and(|it| is_known(known, it))
     }
 
     /// The revisions that are as they are recorded.
-    pub(crate) fn stored(&self, known: &[RecordedRevision]) -> Result<Vec<Stored>, Error> {
+    pub(crate) fn stored(&self, known: &[RevisionEntry]) -> Result<Vec<Stored>, Error> {
         let known = self.secrets.iter().filter(|it| is_known(known, it));
         known.map(stored_in).collect()
     }
 
     /// All of its revisions, to be recorded as they are.
-    pub(crate) fn as_it_is(&self) -> Vec<RecordedRevision> {
+    pub(crate) fn as_it_is(&self) -> Vec<RevisionEntry> {
         let revisions = self.secrets.iter().filter_map(Revision::of);
         let revisions = revisions.map(|it| {
             let secret = it.secret.as_value();
-            RecordedRevision::new(it.number, secret).stored(it.secret.uid())
+            RevisionEntry::new(it.number, secret).stored(it.secret.uid())
         });
         revisions.collect()
     }
@@ -130,7 +129,7 @@ impl StandingRelease {
     }
 
     /// What is in the way as long as nobody has accepted it: that its newest revision is not recorded, with what it sends.
-    pub(crate) fn unknown(&self, release: &RecordedRelease) -> Obstacle {
+    pub(crate) fn unknown(&self, release: &ReleaseEntry) -> Obstacle {
         let newest = &self.newest;
         let named = |text: &str| {
             let objects = manifests::rendered(text.as_bytes()).unwrap_or_default();
@@ -158,7 +157,7 @@ impl StandingRelease {
         .into()
     }
 
-    pub(crate) fn stands(&self, solution: &SolutionName, known: &[RecordedRevision]) -> Stands {
+    pub(crate) fn stands(&self, solution: &SolutionName, known: &[RevisionEntry]) -> Stands {
         Stands {
             revision: self.newest.revision,
             status: self.newest.status,
@@ -168,7 +167,7 @@ impl StandingRelease {
     }
 
     /// As of [`Stands::deployed`]; what is recorded counts, as long as anything is.
-    pub(crate) fn deployed(&self, known: &[RecordedRevision]) -> Option<u32> {
+    pub(crate) fn deployed(&self, known: &[RevisionEntry]) -> Option<u32> {
         let counts = |it: &&Object| known.is_empty() || is_known(known, it);
         let revisions = self.secrets.iter().filter(counts).filter_map(Revision::of);
         let whole = revisions.filter(|it| it.status == ReleaseStatus::Deployed);
@@ -187,7 +186,7 @@ impl StandingRelease {
     }
 }
 
-fn is_known(known: &[RecordedRevision], secret: &Object) -> bool {
+fn is_known(known: &[RevisionEntry], secret: &Object) -> bool {
     known.iter().any(|it| it.is(secret.as_value()))
 }
 

@@ -53,13 +53,13 @@ impl Withdrawal {
         let Place {
             cluster,
             solution,
-            namespace,
+            space,
             ..
         } = place;
         let recorded = place.inventory(true).await?;
         let mut withdrawal = Self::of(cluster, solution, recorded, |_, _| true).await?;
         withdrawal
-            .find_cleanup(cluster, state, solution, namespace, sets)
+            .find_cleanup(cluster, state, solution, &space.namespace, sets)
             .await?;
         Ok(withdrawal)
     }

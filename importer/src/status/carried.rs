@@ -1,13 +1,13 @@
 //! How what is carried as it is stands: the workloads of it, by what the site has recorded, and for charts all objects, by
 //! what Helm has stored of them if that is what the site has recorded. Nothing is tried, since who looks may not write.
 
+use change::ReleaseEntry;
 use deployer::{Cluster, Drift, Object, ObjectRef, Settled, settled};
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
 use crate::model::error::Error;
 use crate::model::inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
-use crate::model::release::RecordedRelease;
 use crate::model::sight::{Hidden, Sight};
 use crate::plan::releases::{Drifted, applied, manager, sent};
 use crate::plan::standing::StandingRelease;
@@ -66,7 +66,7 @@ impl Carrying<'_> {
     }
 
     async fn judged(&self, cluster: &Cluster) -> Result<Judged, Error> {
-        let recorded = inventory::read(cluster, self.solution, &self.space.namespace).await?;
+        let recorded = inventory::read(cluster, self.solution, self.space).await?;
         let workloads = recorded.entries.iter().filter(|it| it.is_running());
         // The operator is looked at by itself.
         let workloads = workloads.filter_map(|it| {
@@ -80,7 +80,7 @@ impl Carrying<'_> {
         let all: Vec<&ObjectRef> = workloads.iter().map(|it| &it.object).collect();
         let mut live = cluster.get_all(&all).await?;
         let mut changed = Vec::new();
-        for release in &self.deployed.releases {
+        for release in &recorded.releases {
             let strategy = strategy(self.spec, release.name.as_str());
             let judged = judged_release(cluster, release, strategy).await?;
             changed.extend(judged.found);
@@ -138,7 +138,7 @@ struct JudgedRelease {
 /// Whether a release is what was brought, and how its workloads are.
 async fn judged_release(
     cluster: &Cluster,
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
     strategy: Strategy,
 ) -> Result<JudgedRelease, Error> {
     let mut judged = JudgedRelease::default();
@@ -204,7 +204,7 @@ enum Content {
 /// That a release is at a revision that this site's imports did not bring. One that is installed once is the site's own
 /// from then on, and may be upgraded by it.
 fn other_revision(
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
     strategy: Strategy,
     revision: u32,
     content: Content,
@@ -222,7 +222,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::release::tests::recorded;
+    use crate::model::inventory::tests::release;
 
     #[test]
     fn a_release_that_is_installed_once_may_be_upgraded_by_the_site() {
@@ -234,7 +234,7 @@ mod tests {
             (None, once, 1, true),
         ] {
             let found = other_revision(
-                &recorded("web", recorded_at),
+                &release("web", recorded_at),
                 strategy,
                 revision,
                 Content::Recorded,

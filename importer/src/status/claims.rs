@@ -131,7 +131,7 @@ async fn is_carried(
     let (Some(place), Some(solution)) = (place, solution) else {
         return Ok(false);
     };
-    let carried = inventory::look_up(cluster, &solution, &place.namespace).await?;
+    let carried = inventory::look_up(cluster, &solution, place).await?;
     Ok(carried.find(space.reference()).is_some())
 }
 

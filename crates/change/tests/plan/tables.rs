@@ -249,6 +249,27 @@ fn a_plan_is_another_one_where_it_would_write_another_thing_or_over_another_obje
 }
 
 #[test]
+fn what_a_release_brings_from_now_on_does_not_go_and_comes_back_with_the_rest() {
+    let of = |names: &[&str]| {
+        let objects = names
+            .iter()
+            .map(|name| desired((CONFIG, name), Some("one"), 0));
+        in_order(objects.collect())
+    };
+    let site = deployed(&of(&["a", "b", "c"]));
+    let mut plan = site.plan(&of(&["a"]));
+    assert_eq!(
+        words(&plan)[1..],
+        ["remove ConfigMap prod/b", "remove ConfigMap prod/c"]
+    );
+    plan.hand_over([&object((CONFIG, "c"), &json!({}), 1)]);
+    assert_eq!(words(&plan)[1..], ["remove ConfigMap prod/b"]);
+    let back = plan.inverse(&"shop".parse().unwrap()).unwrap().objects;
+    let back: Vec<&str> = back.iter().map(Object::name).collect();
+    assert_eq!(back, ["a", "b", "c"]);
+}
+
+#[test]
 fn a_stage_tells_what_is_brought_together() {
     let objects = [(CONFIG, "a"), (SERVICE, "b")].map(|it| desired(it, Some("one"), 0));
     let plan = Site::default().plan(&in_order(objects.to_vec()));

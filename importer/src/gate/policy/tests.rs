@@ -65,7 +65,7 @@ fn passage() -> Passage {
     passage.plan(place("batch", "jobs", "hook"), &json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "hook", "namespace": "prod" },
     }));
-    let known = RecordedRevision::new(2, &revision(2)).stored(Some("uid-2"));
+    let known = RevisionEntry::new(2, &revision(2)).stored(Some("uid-2"));
     passage.revisions.insert(2, known);
     passage
 }
@@ -270,7 +270,7 @@ fn helm_sees_no_revision_but_those_that_are_recorded() {
 fn a_revision_is_noted_before_it_is_stored() {
     let sent =
         |method: &str, target: &str, body: &Value| decide(Phase::Sending, method, target, body);
-    let new = RecordedRevision::new(3, &revision(3));
+    let new = RevisionEntry::new(3, &revision(3));
     assert_eq!(
         sent("POST", SECRETS, &revision(3)),
         Verdict::Store(new, revision(3))

@@ -29,6 +29,7 @@ use crate::model::parameters::ValueSource;
 use crate::model::request::{Allowed, HelmProgram, Request};
 use crate::model::writer::Writer;
 use crate::plan::Ready;
+use crate::plan::deployment::Deployment;
 use crate::plan::notes::of_network;
 use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject};
 
@@ -168,8 +169,7 @@ impl Ready<'_> {
         self.summary.bytes_to_push == 0
             && earlier.is_some_and(|earlier| earlier.is_same_import(record))
             && !objects.any(PlannedObject::differs)
-            && deployments
-                .all(|it| it.standing.as_ref() == Some(&it.deployed) && !it.changes_cleanup)
+            && deployments.all(Deployment::is_recorded)
     }
 }
 

@@ -3,14 +3,13 @@
 
 use std::fmt;
 
-use change::RELEASE;
+use change::{RELEASE, ReleaseEntry};
 use deployer::{Drift, FieldManager, Object, ObjectRef};
 use serde_json::{Value, json};
 
 use super::sent::is_hook;
 use super::{MANAGER, Releasing};
 use crate::model::error::Error;
-use crate::model::release::RecordedRelease;
 use crate::plan::diff;
 use crate::plan::diff::live_digest;
 use crate::plan::hidden::Hidden;
@@ -87,7 +86,7 @@ pub(crate) fn manager() -> FieldManager {
 
 /// Those of a release's objects that stay as they are applied, as Helm has applied them: with its marks. What hooks and
 /// tests make goes by itself, and so may what runs once.
-pub(crate) fn applied(objects: &[Object], release: &RecordedRelease) -> Vec<Object> {
+pub(crate) fn applied(objects: &[Object], release: &ReleaseEntry) -> Vec<Object> {
     let stays = objects.iter().filter(|it| !is_hook(it) && !runs_once(it));
     stays.map(|it| marked(it, release)).collect()
 }
@@ -102,7 +101,7 @@ fn runs_once(object: &Object) -> bool {
     }
 }
 
-fn marked(object: &Object, release: &RecordedRelease) -> Object {
+fn marked(object: &Object, release: &ReleaseEntry) -> Object {
     let mut value = object.as_value().clone();
     let mut mark = |field: &str, name: &str, text: &str| {
         let marks = &mut value["metadata"][field];
@@ -122,7 +121,7 @@ impl Releasing<'_> {
     /// stands is nobody's word but its own.
     pub(super) async fn drift(
         &self,
-        known: Option<&RecordedRelease>,
+        known: Option<&ReleaseEntry>,
         standing: Option<&StandingRelease>,
         sent: &[Object],
     ) -> Result<Vec<Drifted>, Error> {
@@ -149,7 +148,7 @@ mod tests {
     use deployer::{FieldChange, FieldConflict};
 
     use super::*;
-    use crate::model::release::tests::recorded;
+    use crate::model::inventory::tests::release;
 
     fn object(api_version: &str, kind: &str, more: &Value) -> Object {
         let mut object = json!({
@@ -184,7 +183,7 @@ mod tests {
                 true,
             ),
         ] {
-            let found = applied(std::slice::from_ref(&object), &recorded("web", Some(1)));
+            let found = applied(std::slice::from_ref(&object), &release("web", Some(1)));
             assert_eq!(!found.is_empty(), counts, "{:?}", object.as_value());
         }
     }
@@ -193,7 +192,7 @@ mod tests {
     fn an_object_is_as_helm_marks_it() {
         let metadata = json!({ "name": "web", "namespace": "prod", "labels": { "a": "b" }, "annotations": null });
         let map = object("v1", "ConfigMap", &json!({ "metadata": metadata }));
-        let found = applied(&[map], &recorded("shop", Some(1))).remove(0);
+        let found = applied(&[map], &release("shop", Some(1))).remove(0);
         let expected = json!({
             "name": "web", "namespace": "prod",
             "labels": { "a": "b", "app.kubernetes.io/managed-by": "Helm" },

@@ -5,12 +5,11 @@
 //! it. What is the release's own is replaced, and so is what is taken over, with consent; everything else is in the way, and
 //! what holds data or other objects always is.
 
-use change::{Adopt, Holder, NotOurs, holder};
+use change::{Adopt, Holder, NotOurs, ReleaseEntry, holder};
 use deployer::Object;
 
 use super::sent::hook_events;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::release::RecordedRelease;
 
 /// Events that are over once a release is there.
 const INSTALLING: [&str; 2] = ["pre-install", "post-install"];
@@ -60,7 +59,7 @@ pub(crate) fn is_test(object: &Object) -> bool {
 pub(super) fn whose(
     live: &Object,
     was_hook: bool,
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
     adopt: Adopt,
 ) -> Result<Whose, Obstacle> {
     let what = live.reference().to_string();
@@ -96,7 +95,7 @@ pub(crate) fn holds(object: &Object) -> bool {
 pub(super) fn replaced(
     live: &Object,
     was_hook: bool,
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
     adopt: Adopt,
 ) -> Result<Replaced, Obstacle> {
     if holds(live) {
@@ -110,7 +109,7 @@ pub(super) fn replaced(
 }
 
 /// What is to be accepted of what hooks replace.
-pub(super) fn lines(release: &RecordedRelease, replaced: &[Replaced]) -> Vec<String> {
+pub(super) fn lines(release: &ReleaseEntry, replaced: &[Replaced]) -> Vec<String> {
     let taken = replaced.iter().filter(|it| it.whose == Whose::TakenOver);
     taken
         .map(|it| {
@@ -125,7 +124,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::release::tests::recorded;
+    use crate::model::inventory::tests::release;
     use change::Adopt::{Allow, Refuse};
 
     const OWN: [(&str, &str); 2] = [
@@ -161,7 +160,7 @@ mod tests {
     }
 
     fn found(live: &Object, was_hook: bool, adopt: Adopt) -> Result<Whose, String> {
-        let found = replaced(live, was_hook, &recorded("web", None), adopt);
+        let found = replaced(live, was_hook, &release("web", None), adopt);
         found.map(|it| it.whose).map_err(|it| it.to_string())
     }
 
@@ -214,7 +213,7 @@ mod tests {
             whose,
         };
         let lines = lines(
-            &recorded("web", None),
+            &release("web", None),
             &[of(Whose::Own), of(Whose::TakenOver)],
         );
         let expected = "Job prod/a is deleted, and made anew by a hook of the release prod/web";

@@ -15,6 +15,7 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use change::{Inventory, ReleaseEntry, RevisionEntry};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
@@ -36,7 +37,6 @@ use crate::model::error::Error;
 use crate::model::image_place::addresses;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle};
-use crate::model::release::{RecordedRelease, RecordedRevision, namespace_of};
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::carried;
@@ -57,9 +57,7 @@ pub(crate) struct Releases {
     /// Those of the version, each behind those that it needs.
     pub(crate) all: Vec<PlannedRelease>,
     /// Those that only the version before has, in the order to uninstall them.
-    pub(crate) going: Vec<RecordedRelease>,
-    /// What was recorded of the version before.
-    pub(crate) before: Vec<RecordedRelease>,
+    pub(crate) going: Vec<ReleaseEntry>,
     /// What Helm is run with; none where there is nothing for it to do.
     pub(crate) helm: Option<Helm>,
 }
@@ -73,7 +71,7 @@ impl PartialEq for Releases {
 
 impl Releases {
     /// What the site will record of them: of those that stay, the revision that they have.
-    pub(crate) fn recorded(&self) -> Vec<RecordedRelease> {
+    pub(crate) fn recorded(&self) -> Vec<ReleaseEntry> {
         self.all.iter().map(|it| it.recorded.clone()).collect()
     }
 
@@ -146,14 +144,12 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
-    /// What becomes of the objects of sets.
+    /// What becomes of all other objects.
     pub(crate) carried: &'a change::Plan,
     /// What pods log in to the registry with, by where that Secret lies.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     /// The namespaces that sets bring.
     pub(crate) spaces: BTreeSet<String>,
-    /// What is recorded of what stands there.
-    pub(crate) before: &'a [RecordedRelease],
 }
 
 impl Releasing<'_> {
@@ -164,10 +160,7 @@ impl Releasing<'_> {
         needed: impl Fn(&CarriedChart) -> bool,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Releases, Error> {
-        let mut releases = Releases {
-            before: self.before.to_vec(),
-            ..Releases::default()
-        };
+        let mut releases = Releases::default();
         if let Authority::Namespace(_) = self.asked.request.authority {
             if !charts.is_empty() {
                 obstacles.push(Above::Carries(self.asked.id.clone()).into());
@@ -178,14 +171,20 @@ impl Releasing<'_> {
             let planned = self.release(chart, needed(chart), obstacles).await?;
             releases.all.extend(planned);
         }
-        let stays = |old: &&RecordedRelease| {
+        let stays = |old: &&ReleaseEntry| {
             let mut all = charts.iter().map(|it| &it.release);
-            all.any(|it| old.is(namespace_of(it, &self.place.namespace), &it.name))
+            all.any(|it| old.is(it.namespace_in(&self.place.namespace), &it.name))
         };
-        for old in self.before.iter().rev().filter(|old| !stays(old)) {
+        for old in self
+            .before()
+            .releases
+            .iter()
+            .rev()
+            .filter(|old| !stays(old))
+        {
             let standing = StandingRelease::look(self.cluster, &old.namespace, &old.name).await?;
             let revisions = self.revisions(old, standing.as_ref(), obstacles);
-            releases.going.push(RecordedRelease {
+            releases.going.push(ReleaseEntry {
                 revisions,
                 ..old.clone()
             });
@@ -232,6 +231,11 @@ impl Releasing<'_> {
         all.cloned().collect()
     }
 
+    /// What is recorded of what stands there.
+    fn before(&self) -> &Inventory {
+        &self.carried.before
+    }
+
     /// The values of a chart as Helm gets them, in YAML.
     fn values(&self, chart: &CarriedChart) -> Result<String, Error> {
         let expansion = Expansion {
@@ -248,7 +252,7 @@ impl Releasing<'_> {
             record: self.asked.record.clone(),
             logins: self.logins.clone(),
             release: release.name.clone(),
-            namespace: namespace_of(release, &self.place.namespace).clone(),
+            namespace: release.namespace_in(&self.place.namespace).clone(),
             wide: BTreeSet::new(),
             replicas: BTreeMap::new(),
         }
@@ -258,10 +262,10 @@ impl Releasing<'_> {
     /// That it has to be is in the way.
     fn revisions(
         &self,
-        known: &RecordedRelease,
+        known: &ReleaseEntry,
         standing: Option<&StandingRelease>,
         obstacles: &mut Vec<Obstacle>,
-    ) -> Vec<RecordedRevision> {
+    ) -> Vec<RevisionEntry> {
         let solution = self.asked.id.name();
         let recorded = known.revisions.clone();
         match standing.filter(|it| it.is_of(solution, &recorded) && !it.is_known(&recorded)) {
@@ -284,11 +288,11 @@ impl Releasing<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Option<PlannedRelease>, Error> {
         let release = &chart.release;
-        let namespace = namespace_of(release, &self.place.namespace);
+        let namespace = release.namespace_in(&self.place.namespace);
         self.check_namespace(namespace, obstacles);
         let values = self.values(chart)?;
         let finish = self.finish(release);
-        let mut recorded = RecordedRelease {
+        let mut recorded = ReleaseEntry {
             name: release.name.clone(),
             namespace: namespace.clone(),
             chart: release.chart.clone(),
@@ -299,10 +303,7 @@ impl Releasing<'_> {
             needed,
         };
         let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;
-        let known = self
-            .before
-            .iter()
-            .find(|it| it.is(namespace, &release.name));
+        let known = self.before().release(namespace, &release.name);
         recorded.revisions =
             self.revisions(known.unwrap_or(&recorded), standing.as_ref(), obstacles);
         let revisions = &recorded.revisions;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use change::named;
+use change::{ReleaseEntry, named};
 use deployer::{Object, ObjectIdentity, ObjectRef};
 use schemas::{ChartVersion, Namespace};
 use serde_json::{Map, Value};
@@ -14,7 +14,6 @@ use super::hooks::{self, Replaced};
 use super::sent::{is_hook, is_kept, is_test};
 use super::step::{Mend, Step};
 use crate::gate::{Looked, Lookups};
-use crate::model::release::RecordedRelease;
 use crate::model::renderings::named_object;
 use crate::plan::diff;
 use crate::plan::finish::FinishInputs;
@@ -24,7 +23,7 @@ use crate::plan::summary::{PlannedChart, PlannedObject};
 /// A release, and what is to be done about it.
 #[derive(Debug)]
 pub(crate) struct PlannedRelease {
-    pub(crate) recorded: RecordedRelease,
+    pub(crate) recorded: ReleaseEntry,
     /// How long Helm waits for each of its steps.
     pub(crate) timeout: Duration,
     /// The values as Helm gets them, in YAML.
@@ -248,8 +247,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::inventory::tests::release;
     use crate::model::record::tests::record;
-    use crate::model::release::tests::recorded;
 
     fn object(kind: &str, password: &str) -> Object {
         let metadata = json!({ "name": "web", "namespace": "prod" });
@@ -259,7 +258,7 @@ mod tests {
 
     /// A release in which others have done this, and whose Secret is another one with each rendering.
     fn planned(drift: Vec<Drifted>) -> PlannedRelease {
-        let recorded = recorded("web", Some(3));
+        let recorded = release("web", Some(3));
         PlannedRelease {
             timeout: Duration::ZERO,
             values: String::new(),

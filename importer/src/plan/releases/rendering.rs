@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use change::named;
+use change::{ReleaseEntry, named};
 use deployer::{Cluster, Gvk, Object, ObjectRef, is_scaled};
 use helm::{Access, Helm, HelmError};
 use manifests::{Definition, is_definition};
@@ -19,7 +19,6 @@ use crate::gate::{Course, Gate, Passage};
 use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::release::RecordedRelease;
 use crate::model::renderings::{Rendered, named_object};
 use crate::plan::finish::{Finish, kinds_of};
 
@@ -117,7 +116,7 @@ impl Releasing<'_> {
         rendering: &Arc<OwnedRendering>,
         gate: &Gate,
         chart: &CarriedChart,
-        release: &RecordedRelease,
+        release: &ReleaseEntry,
     ) -> Result<Result<Arc<Rendered>, HelmError>, Error> {
         let renderings = &self.asked.renderings;
         let inputs = rendering.inputs(chart);

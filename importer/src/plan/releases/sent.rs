@@ -1,5 +1,6 @@
 //! What Helm sent of a release, and how Helm takes each object.
 
+use change::ReleaseEntry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use helm::Stored;
 use manifests::RenderedObject;
@@ -8,7 +9,6 @@ use serde_json::json;
 
 use crate::model::error::Error;
 use crate::model::look::look_all;
-use crate::model::release::RecordedRelease;
 use crate::plan::finish::{HOOK, POLICY};
 use crate::plan::standing::StandingRelease;
 
@@ -19,7 +19,7 @@ const HOOK_DELETED: &str = "helm.sh/hook-delete-policy";
 pub(crate) async fn sent(
     cluster: &Cluster,
     stored: &Stored,
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
 ) -> Result<Vec<Object>, Error> {
     let stream = stored.stream();
     let mut all = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) struct Uninstalled {
 pub(crate) async fn uninstalled(
     cluster: &Cluster,
     solution: &SolutionName,
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
 ) -> Result<Uninstalled, Error> {
     let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
     let standing = standing.filter(|it| it.is_of(solution, &release.revisions));
@@ -94,7 +94,7 @@ fn remains(object: &Object, is_there: bool) -> Option<String> {
 
 /// The objects of a rendering; documents that are none are left to Helm to refuse.
 pub(super) fn objects(
-    release: &RecordedRelease,
+    release: &ReleaseEntry,
     rendering: &[u8],
 ) -> Result<Vec<RenderedObject>, Error> {
     manifests::rendered(rendering).map_err(|source| Error::Rendered {

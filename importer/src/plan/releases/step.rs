@@ -1,12 +1,11 @@
 //! What is to be done about a release, judged by how it stands and by what goes in.
 
-use change::Adopt;
+use change::{Adopt, ReleaseEntry};
 use helm::ReleaseStatus;
 use schemas::Strategy;
 
 use super::drift::Drifted;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::release::RecordedRelease;
 use crate::plan::standing::Stands;
 
 /// What is to be done about a release.
@@ -58,8 +57,8 @@ impl Step {
 pub(crate) fn step(
     strategy: Strategy,
     adopt: Adopt,
-    new: &RecordedRelease,
-    known: Option<&RecordedRelease>,
+    new: &ReleaseEntry,
+    known: Option<&ReleaseEntry>,
     stands: Option<Stands>,
 ) -> Result<Step, Obstacle> {
     let Some(stands) = stands else {
@@ -103,7 +102,7 @@ mod tests {
     use schemas::Digest;
 
     use super::*;
-    use crate::model::release::tests::recorded;
+    use crate::model::inventory::tests::release;
 
     fn stands(revision: u32, status: ReleaseStatus, deployed: Option<u32>) -> Stands {
         Stands {
@@ -116,18 +115,18 @@ mod tests {
 
     fn step_of(
         strategy: Strategy,
-        known: Option<&RecordedRelease>,
+        known: Option<&ReleaseEntry>,
         stands: Option<Stands>,
     ) -> Option<Step> {
-        let new = recorded("web", None);
+        let new = release("web", None);
         step(strategy, Adopt::Refuse, &new, known, stands).ok()
     }
 
     #[test]
     fn nothing_is_done_where_nothing_else_would_go_in() {
         use ReleaseStatus as S;
-        let known = recorded("web", Some(3));
-        let other = RecordedRelease {
+        let known = release("web", Some(3));
+        let other = ReleaseEntry {
             inputs: Digest::new([2; 32]),
             ..known.clone()
         };
@@ -189,7 +188,7 @@ mod tests {
     #[test]
     fn what_was_cut_off_is_mended_first() {
         use ReleaseStatus as S;
-        let known = recorded("web", None);
+        let known = release("web", None);
         for (standing, mend) in [
             (stands(1, S::PendingInstall, None), Mend::Uninstall),
             (stands(1, S::Failed, None), Mend::Uninstall),
@@ -209,7 +208,7 @@ mod tests {
     #[test]
     fn what_once_came_up_is_never_uninstalled_to_mend_it() {
         use ReleaseStatus as S;
-        let known = recorded("web", Some(2));
+        let known = release("web", Some(2));
         for status in [S::Failed, S::PendingUpgrade, S::Uninstalling] {
             let standing = Some(stands(4, status, None));
             let found = step_of(Strategy::Managed, Some(&known), standing);
@@ -220,7 +219,7 @@ mod tests {
     #[test]
     fn a_chart_that_is_installed_once_is_left_alone() {
         let of = |revision| {
-            let known = recorded("web", revision);
+            let known = release("web", revision);
             let standing = stands(7, ReleaseStatus::Deployed, Some(7));
             step_of(Strategy::BootstrapOnly, Some(&known), Some(standing))
         };
