@@ -297,6 +297,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::release::tests::release;
     use crate::vocabulary as v;
 
     fn recorded(kind: &str, name: &str) -> Entry {
@@ -310,19 +311,6 @@ mod tests {
             name: name.to_owned(),
             inputs: None,
             uid: None,
-        }
-    }
-
-    fn release(name: &str, revision: u32) -> ReleaseEntry {
-        ReleaseEntry {
-            name: name.parse().unwrap(),
-            namespace: "prod".parse().unwrap(),
-            chart: "web".parse().unwrap(),
-            version: "1.0.0".parse().unwrap(),
-            revision: Some(revision),
-            inputs: schemas::Digest::new([1; 32]),
-            revisions: Vec::new(),
-            needed: false,
         }
     }
 
@@ -407,12 +395,15 @@ mod tests {
     #[test]
     fn a_release_counts_as_it_was_until_it_is_another_one() {
         let of = |releases: &[(&str, u32)]| Inventory {
-            releases: releases.iter().map(|it| release(it.0, it.1)).collect(),
+            releases: releases
+                .iter()
+                .map(|it| release(it.0, Some(it.1)))
+                .collect(),
             ..Inventory::default()
         };
         let both = of(&[("a", 4), ("b", 1)]).with(&of(&[("c", 2), ("a", 3)]));
         assert_eq!(both, of(&[("c", 2), ("a", 3), ("b", 1)]));
-        let now = [release("a", 4), release("of-others", 1)];
+        let now = [release("a", Some(4)), release("of-others", Some(1))];
         assert_eq!(both.released(&now), of(&[("c", 2), ("a", 4), ("b", 1)]));
     }
 

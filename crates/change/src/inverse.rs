@@ -10,12 +10,15 @@ use crate::applied::without_server_fields;
 use crate::form::started;
 use crate::inventory::{Entry, Inventory};
 use crate::plan::Plan;
+use crate::release_change::ReleaseReturn;
 use crate::webhook::{asks_nobody, without_injected};
 
 /// The way back of a plan.
 #[derive(Clone, Debug)]
 pub struct Inverse {
-    /// What is put back, in the order to apply it; but for what runs once, which has run.
+    /// The releases that return to what they were, or go, in this order.
+    pub releases: Vec<ReleaseReturn>,
+    /// What is put back then, in the order to apply it; but for what runs once, which has run.
     pub objects: Vec<Object>,
     /// What the plan brought, and goes. It may not have come so far, and what runs once may be that of before.
     pub brought: Inventory,
@@ -46,7 +49,9 @@ impl Plan {
         // What was there was taken over, from another part or from others.
         let goes = |it: &Entry| it.inputs.is_some() || !self.was_there(&it.reference());
         brought.entries.retain(goes);
+        let releases = self.releases.iter().rev();
         Ok(Inverse {
+            releases: releases.filter_map(|it| it.inverse(&self.before)).collect(),
             objects,
             brought,
             awaited,

@@ -11,7 +11,7 @@
 //! | what is recorded | [`Inventory`], [`Entry`], [`ReleaseEntry`] |
 //! | what is there | [`Live`], [`Seen`] |
 //! | whose is it | [`Claim`], [`Recorded`], [`NotOurs`] |
-//! | what is to be done | [`plan`], [`Plan`], [`Step`], [`ObjectChange`] |
+//! | what is to be done | [`plan`], [`Plan`], [`Step`], [`ObjectChange`], [`ReleaseChange`] |
 //! | what leads back | [`Inverse`] |
 //! | what is taken away, and when | [`Removal`], [`Departure`] |
 //! | what has to stop meanwhile | [`stopped`], [`started`] |
@@ -27,6 +27,7 @@ mod owner;
 mod part;
 mod plan;
 mod release;
+mod release_change;
 mod removal;
 mod scale;
 mod stage;
@@ -46,6 +47,7 @@ pub use owner::{
 pub use part::{Part, Parts};
 pub use plan::{DesiredState, Fate, Newer, Plan, Policy, Recreate, marked, plan};
 pub use release::{ReleaseEntry, RevisionEntry};
+pub use release_change::{Mend, ReleaseChange, ReleaseReturn, ReleaseStep, ReleaseTaken, Stands};
 pub use removal::{Departure, Removal, Stays, without_marks};
 pub use scale::scaled;
 pub use stage::{Stage, intercepts};

@@ -16,6 +16,8 @@ use crate::inventory::{Entry, Inventory};
 use crate::live::{Live, Seen};
 use crate::owner::{Claim, NotOurs, Recorded, named};
 use crate::part::Parts;
+use crate::release::ReleaseEntry;
+use crate::release_change::ReleaseChange;
 use crate::scale::scaled;
 use crate::stage::intercepts;
 use crate::step::{Action, ObjectChange, Step};
@@ -148,6 +150,10 @@ pub struct Plan {
     pub stale: Vec<Object>,
     /// What a release brings from now on, as it was seen: it stays the object that it is.
     pub handed: Vec<Object>,
+    /// What becomes of each release, in the order in which they are brought.
+    pub releases: Vec<ReleaseChange>,
+    /// The releases that nothing wants any more, in the order in which they are uninstalled.
+    pub departing: Vec<ReleaseEntry>,
     /// What has the name of something that would go, and is not what was applied.
     pub left: Vec<ObjectRef>,
     /// What is in the way.
@@ -360,13 +366,30 @@ impl Plan {
         self.inventory = self.inventory.seen(&uids);
     }
 
-    /// Hands those of the objects that would go to Helm that a release brings from now on.
-    pub fn hand_over<'o>(&mut self, brought: impl IntoIterator<Item = &'o Object>) {
+    /// Adds what becomes of the releases, which is known only once that of the objects is. Those of the objects that would go
+    /// are handed to Helm that a release brings from now on.
+    #[must_use]
+    pub fn with_releases<'o>(
+        mut self,
+        releases: Vec<ReleaseChange>,
+        departing: Vec<ReleaseEntry>,
+        brought: impl IntoIterator<Item = &'o Object>,
+    ) -> Self {
         let brought = brought.into_iter().map(|it| it.reference().identity());
         let brought: BTreeSet<_> = brought.collect();
         let stale = std::mem::take(&mut self.stale).into_iter();
         let is_brought = |it: &Object| brought.contains(&it.reference().identity());
         (self.handed, self.stale) = stale.partition(is_brought);
+        self.inventory.releases = releases.iter().map(|it| it.entry.clone()).collect();
+        self.releases = releases;
+        self.departing = departing;
+        self
+    }
+
+    /// Whether Helm has anything to do.
+    #[must_use]
+    pub fn changes_releases(&self) -> bool {
+        !self.departing.is_empty() || self.releases.iter().any(|it| it.step.changes())
     }
 
     /// Returns all changes, in the order of the steps.
@@ -452,13 +475,14 @@ impl Plan {
         stopped.unwrap_or_default()
     }
 
-    /// Whether all objects stay what they are, and are recorded as they are to be.
+    /// Whether all objects and releases stay what they are, and are recorded as they are to be.
     #[must_use]
     pub fn keeps_all(&self) -> bool {
         self.inventory == self.before
             && self.stale.is_empty()
             && self.stopped().is_empty()
             && self.replaced().next().is_none()
+            && !self.changes_releases()
     }
 
     /// Returns what another plan for the same must be equal in, so that what was shown is what is done: everything that is
@@ -476,6 +500,8 @@ impl Plan {
             "inventory": self.inventory,
             "before": self.before,
             "newer": newer,
+            "releases": self.releases,
+            "departing": self.departing,
         });
         Digest::new(Sha256::digest(all.to_string()).into())
     }

@@ -117,3 +117,21 @@ impl fmt::Display for ReleaseEntry {
         write!(f, "release {}/{}", self.namespace, self.name)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn release(name: &str, revision: Option<u32>) -> ReleaseEntry {
+        ReleaseEntry {
+            name: name.parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            chart: "web".parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+            revision,
+            inputs: Digest::new([1; 32]),
+            revisions: Vec::new(),
+            needed: false,
+        }
+    }
+}

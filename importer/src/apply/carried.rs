@@ -111,7 +111,7 @@ impl Ready<'_> {
                         .await?;
                 }
                 Step::Release(name) => {
-                    let Some(planned) = deployment.releases.named(name) else {
+                    let Some(planned) = deployment.releases.named(name.as_str()) else {
                         continue;
                     };
                     restart_unpulled(deployment, planned.objects.iter(), leased).await?;

@@ -45,7 +45,7 @@ impl Ready<'_> {
                 None
             }
             Some(standing)
-                if *standing == deployment.deployed && !deployment.releases.changes() =>
+                if *standing == deployment.deployed && !deployment.change.changes_releases() =>
             {
                 None
             }
@@ -230,7 +230,7 @@ impl Ready<'_> {
         if changes_form {
             self.stop_successor(deployment, leased).await?;
         }
-        self.take_back_releases(deployment, leased).await?;
+        self.take_back_releases(inverse, deployment, leased).await?;
         self.restore(inverse, deployment, leased).await?;
         if changes_form {
             self.start_former(deployment, leased).await?;

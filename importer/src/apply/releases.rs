@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use change::{Adopt, Holder, ReleaseEntry, holder, intercepts, vocabulary as v};
+use change::{
+    Adopt, Holder, Inverse, Mend, ReleaseEntry, ReleaseStep, holder, intercepts, vocabulary as v,
+};
 use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Standing, Unsettled};
 use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
 use manifests::is_definition;
@@ -27,7 +29,7 @@ use crate::model::obstacle::Obstacle;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::losses;
-use crate::plan::releases::{Mend, PlannedRelease, Step, is_hook, is_kept, sent};
+use crate::plan::releases::{PlannedRelease, is_hook, is_kept, sent};
 use crate::plan::standing::StandingRelease;
 use crate::renderer;
 
@@ -184,7 +186,8 @@ impl Ready<'_> {
         planned: &PlannedRelease,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (Step::Change(mend), Some(helm)) = (planned.step, &deployment.releases.helm) else {
+        let (ReleaseStep::Change(mend), Some(helm)) = (planned.step, &deployment.releases.helm)
+        else {
             return Ok(());
         };
         let hand = self.hand(helm);
@@ -330,6 +333,7 @@ impl Ready<'_> {
     /// Takes the releases back that this change has brought or begun to bring, the last one first.
     pub(crate) async fn take_back_releases(
         &self,
+        inverse: &Inverse,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
@@ -338,26 +342,19 @@ impl Ready<'_> {
         };
         let hand = self.hand(helm);
         let home = &deployment.place.namespace;
-        let changed = deployment.releases.all.iter().rev();
-        for planned in changed.filter(|it| it.changes()) {
-            let release = before(deployment, &planned.recorded);
-            let Some(back) = planned.back else {
-                // One that others had begun is theirs, and may keep data.
-                if planned.revision.is_none() || planned.step == Step::Change(Mend::Uninstall) {
-                    hand.uninstall(release, home, leased).await?;
-                }
+        for returning in &inverse.releases {
+            let release = &returning.entry;
+            let Some(back) = returning.revision else {
+                hand.uninstall(release, home, leased).await?;
                 continue;
             };
             let (cluster, name) = (leased.cluster, &release.name);
             let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
             if !standing.is_some_and(|it| it.is_back_at(back)) {
-                check_definitions(&planned.before, deployment, cluster).await?;
+                check_definitions(release, deployment, cluster).await?;
                 hand.roll_back(release, home, back, leased).await?;
             }
-            let before = &deployment.change.before;
-            if let Some(before) = before.release(&release.namespace, name) {
-                self.know_revision(before, leased).await?;
-            }
+            self.know_revision(release, leased).await?;
         }
         Ok(())
     }
@@ -372,7 +369,7 @@ impl Ready<'_> {
             return Ok(());
         };
         let hand = self.hand(helm);
-        for release in &deployment.releases.going {
+        for release in &deployment.change.departing {
             let home = &deployment.place.namespace;
             hand.uninstall(release, home, leased).await?;
         }
@@ -416,16 +413,18 @@ pub(crate) async fn disarm(
     Ok(())
 }
 
-/// Refuses to have Helm take these objects back if the definitions among them take something from objects.
+/// Refuses to have Helm take a release back if one of its definitions then takes something from objects.
 async fn check_definitions(
-    before: &[Object],
+    release: &ReleaseEntry,
     deployment: &Deployment,
     cluster: &Cluster,
 ) -> Result<(), Error> {
     let Some(standing) = &deployment.standing else {
         return Ok(());
     };
-    for definition in before.iter().filter(|it| is_definition(it.as_value())) {
+    let planned = deployment.releases.named(release.name.as_str());
+    let before = planned.into_iter().flat_map(|it| &it.before);
+    for definition in before.filter(|it| is_definition(it.as_value())) {
         if let Some(live) = cluster.get(definition.reference()).await? {
             let (wanted, version) = (definition.as_value(), &standing.version);
             losses::check_replaced(cluster, &live, wanted, version).await?;

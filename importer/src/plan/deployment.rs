@@ -63,7 +63,6 @@ impl PartialEq for Deployment {
             && self.deployed.sensitive == other.deployed.sensitive
             && self.deployed.secret == other.deployed.secret
             && self.deployed.labels == other.deployed.labels
-            && self.releases == other.releases
             && self.change.digest() == other.change.digest()
             && self.cleanup == other.cleanup
             && self.standing == other.standing
@@ -109,7 +108,7 @@ impl Deployment {
 
     /// Whether its objects are recorded as they are to be, and none is made anew, removed or left to Helm.
     pub(crate) fn changes_nothing(&self) -> bool {
-        self.coming().is_none() && self.change.keeps_all() && !self.releases.changes()
+        self.coming().is_none() && self.change.keeps_all()
     }
 
     /// The labels of the namespace that this version needs, and what stands there before.

@@ -61,7 +61,7 @@ impl Network {
         match step {
             Step::Stop(_) => Self::Unneeded,
             Step::Bring(_, changes) => Self::of(changes.iter().map(ObjectChange::object)),
-            Step::Release(name) => match deployment.releases.named(name) {
+            Step::Release(name) => match deployment.releases.named(name.as_str()) {
                 Some(release) if release.changes() => Self::of(&release.objects),
                 _ => Self::Unneeded,
             },

@@ -248,8 +248,9 @@ impl Planner<'_> {
             planned = carrying.plan(own, &mut unfit).await?;
         }
         obstacles.splice(first..first, unfit);
-        planned.change.inventory.releases = releases.recorded();
-        planned.change.hand_over(releases.objects());
+        let departing = releases.departing.clone();
+        let change = std::mem::take(&mut planned.change);
+        planned.change = change.with_releases(releases.changes(), departing, releases.objects());
         Ok((planned, releases))
     }
 

@@ -1,6 +1,6 @@
 //! What Helm has stored of a release: its revisions, and what the newest of them sent.
 
-use change::{ReleaseEntry, RevisionEntry, vocabulary as v};
+use change::{ReleaseEntry, RevisionEntry, Stands, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Selector};
 use helm::stored::{self, SECRET_TYPE};
 use helm::{ReleaseStatus, Stored};
@@ -22,20 +22,6 @@ pub(crate) struct StandingRelease {
     secrets: Vec<Object>,
     /// The Solution that brought it, by the label that Helm keeps with it.
     owner: Option<String>,
-}
-
-/// Where a release stands.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stands {
-    /// Its newest revision.
-    pub(crate) revision: u32,
-    /// How that stands.
-    pub(crate) status: ReleaseStatus,
-    /// The newest revision that runs, or did until a run of Helm was cut off; none if there was none yet. One that is
-    /// superseded may never have run: Helm says so too of what failed and could not be taken back.
-    pub(crate) deployed: Option<u32>,
-    /// Whether it was made from here.
-    pub(crate) is_ours: bool,
 }
 
 /// A revision, as the labels of its Secret have it.

@@ -96,7 +96,7 @@ fn planned_charts(deployment: &Deployment) -> Vec<PlannedChart> {
     let releases = &deployment.releases;
     let hidden = &deployment.parameters.hidden;
     let all = releases.all.iter().map(|it| it.planned(hidden));
-    let going = releases.going.iter().map(|it| PlannedChart {
+    let going = releases.departing.iter().map(|it| PlannedChart {
         release: it.to_string(),
         chart: format!("{} {}", it.chart, it.version),
         action: "uninstall".to_owned(),

@@ -4,4 +4,5 @@
 
 mod interrupted;
 mod model;
+mod releases;
 mod tables;

@@ -257,12 +257,13 @@ fn what_a_release_brings_from_now_on_does_not_go_and_comes_back_with_the_rest() 
         in_order(objects.collect())
     };
     let site = deployed(&of(&["a", "b", "c"]));
-    let mut plan = site.plan(&of(&["a"]));
+    let plan = site.plan(&of(&["a"]));
     assert_eq!(
         words(&plan)[1..],
         ["remove ConfigMap prod/b", "remove ConfigMap prod/c"]
     );
-    plan.hand_over([&object((CONFIG, "c"), &json!({}), 1)]);
+    let brought = object((CONFIG, "c"), &json!({}), 1);
+    let plan = plan.with_releases(Vec::new(), Vec::new(), [&brought]);
     assert_eq!(words(&plan)[1..], ["remove ConfigMap prod/b"]);
     let back = plan.inverse(&"shop".parse().unwrap()).unwrap().objects;
     let back: Vec<&str> = back.iter().map(Object::name).collect();

@@ -57,7 +57,7 @@ fn written(deployment: &Deployment) -> Result<Value, Error> {
         "place": deployment.place,
         "pullSecret": deployment.deployed.pull_secret,
         "objects": objects,
-        "releases": deployment.releases.recorded(),
+        "releases": deployment.change.inventory.releases,
         "cleanup": cleanup,
         "beyond": deployment.beyond.lines,
     }))

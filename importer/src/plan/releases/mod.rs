@@ -10,16 +10,15 @@ mod hooks;
 mod planned;
 mod rendering;
 mod sent;
-mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use change::{Inventory, ReleaseEntry, RevisionEntry};
+use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, RevisionEntry};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, SetName, yaml};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -29,14 +28,13 @@ pub(crate) use self::hooks::{holds, is_test};
 pub(crate) use self::planned::PlannedRelease;
 use self::rendering::Capabilities;
 pub(crate) use self::sent::{hook_events, is_hook, is_kept, sent, uninstalled};
-pub(crate) use self::step::{Mend, Step};
 use crate::gate::Lookups;
 use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::image_place::addresses;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::{Above, Obstacle};
+use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::carried;
@@ -56,29 +54,22 @@ const MANAGER: &str = "helm";
 pub(crate) struct Releases {
     /// Those of the version, each behind those that it needs.
     pub(crate) all: Vec<PlannedRelease>,
-    /// Those that only the version before has, in the order to uninstall them.
-    pub(crate) going: Vec<ReleaseEntry>,
+    /// Those that only the version before has, in the order in which they are uninstalled.
+    pub(crate) departing: Vec<ReleaseEntry>,
     /// What Helm is run with; none where there is nothing for it to do.
     pub(crate) helm: Option<Helm>,
 }
 
-/// The same would be done to the same releases, and the same would be sent.
-impl PartialEq for Releases {
-    fn eq(&self, other: &Self) -> bool {
-        self.all == other.all && self.going == other.going
-    }
-}
-
 impl Releases {
-    /// What the site will record of them: of those that stay, the revision that they have.
-    pub(crate) fn recorded(&self) -> Vec<ReleaseEntry> {
-        self.all.iter().map(|it| it.recorded.clone()).collect()
+    /// What becomes of each of the version's.
+    pub(crate) fn changes(&self) -> Vec<ReleaseChange> {
+        self.all.iter().map(PlannedRelease::change).collect()
     }
 
     /// Returns the release of this name.
-    pub(crate) fn named(&self, name: &SetName) -> Option<&PlannedRelease> {
+    pub(crate) fn named(&self, name: &str) -> Option<&PlannedRelease> {
         let mut all = self.all.iter();
-        all.find(|it| it.recorded.name.as_str() == name.as_str())
+        all.find(|it| it.recorded.name.as_str() == name)
     }
 
     /// The objects of all releases as they will be.
@@ -115,8 +106,8 @@ impl Releases {
     }
 
     /// Whether Helm has anything to do.
-    pub(crate) fn changes(&self) -> bool {
-        !self.going.is_empty() || self.all.iter().any(PlannedRelease::changes)
+    fn has_changes(&self) -> bool {
+        !self.departing.is_empty() || self.all.iter().any(PlannedRelease::changes)
     }
 }
 
@@ -184,12 +175,12 @@ impl Releasing<'_> {
         {
             let standing = StandingRelease::look(self.cluster, &old.namespace, &old.name).await?;
             let revisions = self.revisions(old, standing.as_ref(), obstacles);
-            releases.going.push(ReleaseEntry {
+            releases.departing.push(ReleaseEntry {
                 revisions,
                 ..old.clone()
             });
         }
-        if releases.changes() {
+        if releases.has_changes() {
             releases.helm = program::chosen(self.asked, obstacles).await?;
         }
         if let Some(helm) = releases.helm.clone()
@@ -310,10 +301,10 @@ impl Releasing<'_> {
         let stands = standing.as_ref();
         let stands = stands.map(|it| it.stands(self.asked.id.name(), revisions));
         let adopt = self.asked.request.allowed.adopt.objects;
-        let step = match step::step(release.strategy, adopt, &recorded, known, stands) {
+        let step = match ReleaseStep::decide(release.strategy, adopt, &recorded, known, stands) {
             Ok(step) => step,
-            Err(obstacle) => {
-                obstacles.push(obstacle);
+            Err(taken) => {
+                obstacles.push(Unfit::ReleaseTaken(taken.release, taken.revision).into());
                 return Ok(None);
             }
         };
@@ -322,15 +313,19 @@ impl Releasing<'_> {
             None => Vec::new(),
         };
         let drift = match step {
-            Step::Keep => self.drift(known, standing.as_ref(), &before).await?,
+            ReleaseStep::Keep => self.drift(known, standing.as_ref(), &before).await?,
             _ => Vec::new(),
         };
-        let step = step.mending(&drift);
+        let step = if drift.is_empty() {
+            step
+        } else {
+            step.mending()
+        };
         let revision = standing.as_ref().map(StandingRelease::revision);
         match step {
-            Step::Keep => recorded.revision = revision,
-            Step::Leave => recorded = known.cloned().unwrap_or(recorded),
-            Step::Change(_) => {}
+            ReleaseStep::Keep => recorded.revision = revision,
+            ReleaseStep::Leave => recorded = known.cloned().unwrap_or(recorded),
+            ReleaseStep::Change(_) => {}
         }
         let once = known.and_then(|it| it.revision);
         let back = standing.and_then(|it| it.deployed(&recorded.revisions));

@@ -4,15 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use change::{ReleaseEntry, named};
+use change::{Mend, ReleaseChange, ReleaseEntry, ReleaseStep, named};
 use deployer::{Object, ObjectIdentity, ObjectRef};
 use schemas::{ChartVersion, Namespace};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::drift::Drifted;
 use super::hooks::{self, Replaced};
 use super::sent::{is_hook, is_kept, is_test};
-use super::step::{Mend, Step};
 use crate::gate::{Looked, Lookups};
 use crate::model::renderings::named_object;
 use crate::plan::diff;
@@ -28,7 +27,7 @@ pub(crate) struct PlannedRelease {
     pub(crate) timeout: Duration,
     /// The values as Helm gets them, in YAML.
     pub(crate) values: String,
-    pub(crate) step: Step,
+    pub(crate) step: ReleaseStep,
     /// The objects that it has then, as Helm would send them; for a release that stays, as it sent them.
     pub(crate) objects: Vec<Object>,
     /// Those that are others with each rendering.
@@ -52,16 +51,21 @@ pub(crate) struct PlannedRelease {
     pub(crate) offered: ChartVersion,
 }
 
-impl PartialEq for PlannedRelease {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.recorded, self.step, self.revision) == (&other.recorded, other.step, other.revision)
-            && self.decided().eq(other.decided())
-    }
-}
-
 impl PlannedRelease {
     pub(crate) fn changes(&self) -> bool {
-        matches!(self.step, Step::Change(_))
+        self.step.changes()
+    }
+
+    /// What becomes of it.
+    pub(crate) fn change(&self) -> ReleaseChange {
+        let sent: Vec<Cow<'_, Value>> = self.decided().collect();
+        ReleaseChange {
+            entry: self.recorded.clone(),
+            step: self.step,
+            revision: self.revision,
+            back: self.back,
+            sent: diff::digest(&json!(sent)),
+        }
     }
 
     /// What is sent, but for the numbers of pods that others set: they may have set another one when it is sent.
@@ -85,10 +89,10 @@ impl PlannedRelease {
     /// The same for people and programs.
     pub(crate) fn planned(&self, hidden: &Hidden) -> PlannedChart {
         let action = match (self.step, self.revision) {
-            (Step::Keep, _) => "keep",
-            (Step::Leave, _) => "leave",
-            (Step::Change(_), None) => "install",
-            (Step::Change(_), Some(_)) => "upgrade",
+            (ReleaseStep::Keep, _) => "keep",
+            (ReleaseStep::Leave, _) => "leave",
+            (ReleaseStep::Change(_), None) => "install",
+            (ReleaseStep::Change(_), Some(_)) => "upgrade",
         };
         PlannedChart {
             release: self.recorded.to_string(),
@@ -109,13 +113,13 @@ impl PlannedRelease {
     fn found(&self) -> Option<String> {
         let revision = self.revision?;
         match (self.step, self.known) {
-            (Step::Change(Mend::Uninstall), _) => Some(format!(
+            (ReleaseStep::Change(Mend::Uninstall), _) => Some(format!(
                 "helm was cut off at revision {revision}, which is uninstalled first"
             )),
-            (Step::Change(Mend::RollBack(back)), _) => Some(format!(
+            (ReleaseStep::Change(Mend::RollBack(back)), _) => Some(format!(
                 "helm was cut off at revision {revision}; it goes back to revision {back} first"
             )),
-            (Step::Leave, _) if self.offered != self.recorded.version => Some(format!(
+            (ReleaseStep::Leave, _) if self.offered != self.recorded.version => Some(format!(
                 "version {} of the chart is not installed: it was installed once, and is left alone",
                 self.offered
             )),
@@ -243,12 +247,10 @@ fn planned_object(object: &Object, action: &str, diff: String) -> PlannedObject 
 
 #[cfg(test)]
 mod tests {
-    use deployer::Drift;
-    use serde_json::json;
-
     use super::*;
     use crate::model::inventory::tests::release;
     use crate::model::record::tests::record;
+    use deployer::Drift;
 
     fn object(kind: &str, password: &str) -> Object {
         let metadata = json!({ "name": "web", "namespace": "prod" });
@@ -262,7 +264,11 @@ mod tests {
         PlannedRelease {
             timeout: Duration::ZERO,
             values: String::new(),
-            step: Step::Keep.mending(&drift),
+            step: if drift.is_empty() {
+                ReleaseStep::Keep
+            } else {
+                ReleaseStep::Keep.mending()
+            },
             objects: vec![object("Service", "new"), object("ConfigMap", "new")],
             random: vec!["Secret web".to_owned()],
             lookups: Lookups::new(),
