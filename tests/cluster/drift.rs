@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::carried;
 use crate::charts::{SERVER, history, import, packed, site, solution};
 use crate::common::Answer;
 use crate::site::{Site, eventually, variable};
@@ -371,4 +372,33 @@ fn who_may_only_read_is_told_what_others_changed() {
     kubectl(&site, &[&evil[..], &["--field-manager=mallory"]].concat());
     let told = ask(&["status"]).failure(1);
     assert!(told.contains("was changed by mallory"), "{told}");
+}
+
+const SET: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: page, namespace: shop-system}
+data: {greeting: hello}
+";
+
+#[test]
+fn an_object_of_a_set_that_is_gone_is_told_and_made_again() {
+    let site = Site::new("drift-set");
+    site.environment("prod");
+    let archive = carried::pack(&site, "1.0.0", carried::OWN, SET);
+    carried::import(&site, &archive, &[]).success();
+    site.solution(&["status"]).success();
+    site.kubectl("prod", &["delete", "configmap", "page"])
+        .success();
+    let status = site.solution(&["status"]).failure(1);
+    assert!(status.contains("ConfigMap prod/page is gone"), "{status}");
+    carried::import(&site, &archive, &[]).success();
+    site.solution(&["status"]).success();
+    let create = ["create", "configmap", "page"];
+    site.kubectl("prod", &["delete", "configmap", "page"])
+        .success();
+    site.kubectl("prod", &create).success();
+    let status = site.solution(&["status"]).failure(1);
+    let words = "ConfigMap prod/page is not what was applied";
+    assert!(status.contains(words), "{status}");
 }

@@ -6,8 +6,8 @@ use change::{Inventory, disarmed, marked, vocabulary as v};
 use deployer::{Object, ObjectRef, Settled, settled};
 use schemas::SolutionName;
 
-use crate::apply::carried::settle;
 use crate::apply::leased::Leased;
+use crate::apply::steps::settle;
 use crate::model::cleanup::{Cleanup, Step, check_step};
 use crate::model::error::Error;
 

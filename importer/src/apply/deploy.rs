@@ -58,14 +58,14 @@ impl Ready<'_> {
             match &error {
                 Error::Unpulled(_) => {
                     // Nothing of it is there that would have to be undone.
-                    self.record_carried(deployment, before, leased).await?;
+                    self.record_inventory(deployment, before, leased).await?;
                     place.write_space(leased).await?;
                     place.write(leased).await?;
                 }
                 Error::RolledBack { .. } => {
                     place.write_space(leased).await?;
                     let restored = leased.as_written(&before.after(new));
-                    self.record_carried(deployment, &restored, leased).await?;
+                    self.record_inventory(deployment, &restored, leased).await?;
                     place.write(leased).await?;
                 }
                 _ => {
@@ -76,7 +76,9 @@ impl Ready<'_> {
                             .await
                             .ok();
                     }
-                    self.record_carried(deployment, &so_far, leased).await.ok();
+                    self.record_inventory(deployment, &so_far, leased)
+                        .await
+                        .ok();
                 }
             }
             return Err(error);

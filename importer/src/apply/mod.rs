@@ -3,7 +3,7 @@
 
 mod announce;
 mod behind;
-mod carried;
+
 pub(crate) mod change;
 mod cleanup;
 mod definitions;
@@ -25,6 +25,7 @@ pub(crate) mod releases;
 mod rollback;
 mod several;
 pub(crate) mod site;
+mod steps;
 mod through;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;

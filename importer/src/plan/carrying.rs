@@ -29,7 +29,6 @@ use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
 use crate::model::state::ClusterState;
-use crate::plan::carried::{PullSecret, Rendering, kinds, namespaces, parts};
 use crate::plan::crd::{self, Judged, Users};
 use crate::plan::login;
 use crate::plan::losses;
@@ -37,6 +36,7 @@ use crate::plan::operator::operator_reference;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
+use crate::plan::sets::{PullSecret, Rendering, kinds, namespaces, parts};
 
 /// What a deployment has besides what Helm brings.
 #[derive(Debug, Default)]

@@ -2,7 +2,6 @@
 
 pub(crate) mod alone;
 mod back;
-pub(crate) mod carried;
 pub(crate) mod carrying;
 mod choices;
 pub(crate) mod compare;
@@ -38,6 +37,7 @@ pub(crate) mod releases;
 pub(crate) mod remaining;
 pub(crate) mod rights;
 mod schema;
+pub(crate) mod sets;
 pub(crate) mod standing;
 mod summarize;
 pub(crate) mod summary;

@@ -23,7 +23,6 @@ use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
 use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::state::ClusterState;
-use crate::plan::carried;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
@@ -36,6 +35,7 @@ use crate::plan::operator::Rendering;
 use crate::plan::parameters::{self, Kept, Parameters, Resolving, number_of};
 use crate::plan::place;
 use crate::plan::releases::{Releases, Releasing, is_test};
+use crate::plan::sets;
 use crate::plan::withdrawal::Withdrawal;
 
 /// Changes of a letter between a name and the one that may have been meant.
@@ -294,7 +294,7 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Releases, Error> {
         let accepted = self.asked.accepted;
-        let parts = carried::parts(accepted);
+        let parts = sets::parts(accepted);
         let order = parts.in_order();
         let mut charts: Vec<&CarriedChart> = accepted.charts().iter().collect();
         let at = |chart: &&CarriedChart| {

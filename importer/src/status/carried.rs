@@ -1,7 +1,8 @@
-//! How what is carried as it is stands: the workloads of it, by what the site has recorded, and for charts all objects, by
-//! what Helm has stored of them if that is what the site has recorded. Nothing is tried, since who looks may not write.
+//! How what is carried as it is stands, by what the site has recorded: whether all of it is there, how its workloads do, and for
+//! charts what is in their objects, by what Helm has stored of them if that is what was recorded. Nothing is tried, since who
+//! looks may not write.
 
-use change::ReleaseEntry;
+use change::{Entry, Inventory, ReleaseEntry, Stage};
 use deployer::{Cluster, Drift, Object, ObjectRef, Settled, settled};
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
@@ -79,7 +80,7 @@ impl Carrying<'_> {
         let mut workloads: Vec<Workload> = workloads.collect();
         let all: Vec<&ObjectRef> = workloads.iter().map(|it| &it.object).collect();
         let mut live = cluster.get_all(&all).await?;
-        let mut changed = Vec::new();
+        let mut changed = self.missed(cluster, &recorded).await?;
         for release in &recorded.releases {
             let strategy = strategy(self.spec, release.name.as_str());
             let judged = judged_release(cluster, release, strategy).await?;
@@ -90,6 +91,44 @@ impl Carrying<'_> {
             }
         }
         Ok(summed(changed, &workloads, &live))
+    }
+
+    /// What others have removed or made anew of what sets have brought besides workloads, as far as this user may look. What
+    /// holds data, and definitions, may be there still from versions before: nobody misses them.
+    async fn missed(&self, cluster: &Cluster, recorded: &Inventory) -> Result<Vec<Found>, Error> {
+        let is_kept = |it: &&Entry| {
+            let mut sets = self.spec.manifests.iter();
+            let set = sets.find(|set| it.part.as_ref() == Some(&set.name));
+            let stays = it.keeps_data() || it.stage == Stage::Definition;
+            set.is_some_and(|set| set.strategy == Strategy::Managed)
+                && !stays
+                && it.inputs.is_none()
+                && !it.is_running()
+        };
+        let entries: Vec<&Entry> = recorded.entries.iter().filter(is_kept).collect();
+        let references: Vec<ObjectRef> = entries.iter().map(|it| it.reference()).collect();
+        let references: Vec<&ObjectRef> = references.iter().collect();
+        let live = cluster.get_each(&references).await?;
+        let found = entries.iter().zip(live).map(|(entry, live)| match live {
+            Ok(live) => Ok(missing(entry, live.as_ref(), self.solution)),
+            Err(deployer::Error::Forbidden { .. } | deployer::Error::NoSuchKind(_)) => Ok(None),
+            Err(error) => Err(Error::from(error)),
+        });
+        let found: Vec<Option<Found>> = found.collect::<Result<_, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// That the object of an entry is gone, or is not what was applied.
+fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Option<Found> {
+    let object = entry.reference();
+    match live {
+        None => Some((Condition::Gone, format!("{object} is gone"))),
+        Some(live) => {
+            let checked = entry.check(live, solution);
+            let words = || format!("{object} is not what was applied");
+            checked.err().map(|_| (Condition::Changed, words()))
+        }
     }
 }
 
@@ -219,6 +258,8 @@ fn other_revision(
 
 #[cfg(test)]
 mod tests {
+    use change::{DesiredObject, vocabulary as v};
+    use manifests::Kinds;
     use serde_json::{Value, json};
 
     use super::*;
@@ -260,6 +301,29 @@ mod tests {
         assert_eq!(found(Some(&map("2"))), Some((Condition::Changed, changed)));
         let gone = "ConfigMap prod/web is gone".to_owned();
         assert_eq!(found(None), Some((Condition::Gone, gone)));
+    }
+
+    #[test]
+    fn an_object_of_a_set_that_is_gone_or_another_one_is_told() {
+        let map = |uid: &str| {
+            let labels = json!({ v::SOLUTION: "shop" });
+            let metadata =
+                json!({ "name": "c", "namespace": "prod", "uid": uid, "labels": labels });
+            let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
+            Object::new(map).unwrap()
+        };
+        let entry = DesiredObject::of_part("main".parse().unwrap(), map("1"), &Kinds::default());
+        let entry = Entry {
+            uid: Some("1".to_owned()),
+            ..entry.to_entry()
+        };
+        let shop = "shop".parse().unwrap();
+        let found = |live: Option<&Object>| missing(&entry, live, &shop);
+        assert_eq!(found(Some(&map("1"))), None);
+        let gone = "ConfigMap prod/c is gone".to_owned();
+        assert_eq!(found(None), Some((Condition::Gone, gone)));
+        let other = "ConfigMap prod/c is not what was applied".to_owned();
+        assert_eq!(found(Some(&map("2"))), Some((Condition::Changed, other)));
     }
 
     #[test]

@@ -37,10 +37,10 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
-use crate::plan::carried;
 use crate::plan::carrying::PodsElsewhere;
 use crate::plan::finish::FinishInputs;
 use crate::plan::program;
+use crate::plan::sets;
 use crate::plan::standing::StandingRelease;
 
 /// Counts what finishes objects: other objects of the same chart are another input.
@@ -207,7 +207,7 @@ impl Releasing<'_> {
     /// The definitions that come before a release is installed: those of the archive, and those of the sets and charts that
     /// it needs.
     fn definitions_before(&self, chart: &CarriedChart, earlier: &[PlannedRelease]) -> Vec<Value> {
-        let parts = carried::parts(self.asked.accepted);
+        let parts = sets::parts(self.asked.accepted);
         let needed = parts.with_needs(&chart.release.needs);
         let of_sets = self.carried.of_parts();
         let of_sets = of_sets.filter(|(part, _)| needed.contains(part.as_str()));

@@ -14,7 +14,6 @@ use crate::model::error::Error;
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::request::{Goal, Target};
 use crate::model::{self, namespace_record, record, site};
-use crate::plan::carried;
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
@@ -22,6 +21,7 @@ use crate::plan::operator::Rendering;
 use crate::plan::place::default_namespace;
 use crate::plan::rights::needs::Needs;
 use crate::plan::rights::rules_of;
+use crate::plan::sets;
 
 /// Every name of what is made here begins so.
 const PREFIX: &str = "solution-user";
@@ -306,7 +306,7 @@ impl<'a> Wanted<'a> {
 
     fn all_carried(&self) -> Result<Vec<DesiredObject>, Error> {
         let (environment, namespace) = self.place();
-        let carried = |it| carried::of_any_site(it, &environment, &namespace);
+        let carried = |it| sets::of_any_site(it, &environment, &namespace);
         self.archive.map_or_else(|| Ok(Vec::new()), carried)
     }
 

@@ -32,17 +32,17 @@ use crate::plan::deployment::Deployment;
 use crate::plan::network::Network;
 
 impl Ready<'_> {
-    /// Writes down what is carried, so that it is found again whatever happens.
-    pub(crate) async fn record_carried(
+    /// Writes down what a deployment has, so that it is found again whatever happens.
+    pub(crate) async fn record_inventory(
         &self,
         deployment: &Deployment,
-        carried: &Inventory,
+        inventory: &Inventory,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (&deployment.solution, deployment.namespace());
-        if !carried.is_empty() {
+        if !inventory.is_empty() {
             return leased
-                .keep(inventory::to_object(carried, solution, namespace))
+                .keep(inventory::to_object(inventory, solution, namespace))
                 .await;
         }
         let (new, before) = (&deployment.change.inventory, &deployment.change.before);
@@ -71,7 +71,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let so_far = self.so_far(deployment, leased);
-        self.record_carried(deployment, &so_far, leased).await
+        self.record_inventory(deployment, &so_far, leased).await
     }
 
     /// Keeps what is applied before a removal: first what is kept, then the record that says so; and forgets it the other
@@ -87,7 +87,7 @@ impl Ready<'_> {
             let kept = deployment.cleanup.to_object(solution, namespace);
             leased.keep(kept).await?;
         }
-        self.record_carried(deployment, &applied, leased).await?;
+        self.record_inventory(deployment, &applied, leased).await?;
         if applied.cleanup.is_empty() && !deployment.change.before.cleanup.is_empty() {
             let kept = cleanup::reference(solution, namespace);
             return leased.forget(&kept).await;
