@@ -638,7 +638,7 @@ pub(crate) fn deployed(
 mod tests {
     use super::*;
     use crate::model::namespace_record::Deployed;
-    use crate::model::namespace_record::tests::namespace_record;
+    use crate::model::namespace_record::{self, tests::namespace_record};
 
     #[test]
     fn custom_resources_stay_where_there_is_a_definition_of_them() {
@@ -662,14 +662,8 @@ mod tests {
             let mut space = namespace_record("prod", "prod");
             for (solution, secret) in solutions {
                 let deployed = Deployed {
-                    version: "1.0.0".parse().unwrap(),
                     pull_secret: Some(secret.parse().unwrap()),
-                    parameters: [].into(),
-                    sensitive: [].into(),
-                    secret: None,
-                    labels: [].into(),
-                    former_releases: Vec::new(),
-                    accepted: None,
+                    ..namespace_record::tests::deployed("1.0.0")
                 };
                 space.solutions.insert(solution.parse().unwrap(), deployed);
             }

@@ -168,7 +168,7 @@ pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> Objec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::namespace_record::tests::namespace_record;
+    use crate::model::namespace_record::tests::{deployed, namespace_record};
     use change::Stage;
 
     #[test]
@@ -213,10 +213,8 @@ mod tests {
         assert_eq!(check(&job("2", "prod"), Some("1"), &records), nobodys);
         // What labels say that nothing is deployed of there.
         assert_eq!(check(&job("1", "prod-2"), None, &records), nobodys);
-        let deployed = serde_json::from_value(json!({ "version": "1.0.0" })).unwrap();
-        records.namespaces[0]
-            .solutions
-            .insert(shop.clone(), deployed);
+        let solutions = &mut records.namespaces[0].solutions;
+        solutions.insert(shop.clone(), deployed("1.0.0"));
         let owned = check(&job("1", "prod-2"), None, &records).unwrap_err();
         assert!(
             matches!(owned, Obstacle::NotOurs(NotOurs::Elsewhere { .. })),

@@ -279,6 +279,11 @@ pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
 pub(crate) mod tests {
     use super::*;
 
+    /// A version for which nothing was chosen.
+    pub(crate) fn deployed(version: &str) -> Deployed {
+        serde_json::from_value(json!({ "version": version })).unwrap()
+    }
+
     pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
         NamespaceRecord::new(environment.parse().unwrap(), namespace.parse().unwrap())
     }

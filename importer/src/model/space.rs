@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::model::namespace_record::Deployed;
-    use crate::model::namespace_record::tests::namespace_record;
+    use crate::model::namespace_record::tests::{deployed, namespace_record};
 
     fn labels(labels: &[(&str, &str)]) -> Labels {
         let labels = labels.iter();
@@ -111,14 +111,8 @@ mod tests {
     fn a_label_with_another_value_belongs_to_whoever_set_it() {
         let mut place = namespace_record("prod", "prod");
         let other = Deployed {
-            version: "1.0.0".parse().unwrap(),
-            pull_secret: None,
-            parameters: [].into(),
-            sensitive: [].into(),
-            secret: None,
             labels: labels(&[("a", "theirs"), (ENFORCE, "restricted")]),
-            former_releases: Vec::new(),
-            accepted: None,
+            ..deployed("1.0.0")
         };
         place.solutions.insert("cart".parse().unwrap(), other);
         let live = json!({

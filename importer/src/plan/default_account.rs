@@ -109,7 +109,7 @@ impl DefaultAccount {
 mod tests {
     use super::*;
     use crate::model::namespace_record::Deployed;
-    use crate::model::namespace_record::tests::namespace_record;
+    use crate::model::namespace_record::{self, tests::namespace_record};
 
     fn account(secrets: &[&str], added: &[&str]) -> DefaultAccount {
         DefaultAccount {
@@ -123,14 +123,8 @@ mod tests {
         let mut place = namespace_record("prod", "prod");
         for (name, secret) in solutions {
             let deployed = Deployed {
-                version: "1.0.0".parse().unwrap(),
                 pull_secret: Some(secret.parse().unwrap()),
-                parameters: [].into(),
-                sensitive: [].into(),
-                secret: None,
-                labels: [].into(),
-                former_releases: Vec::new(),
-                accepted: None,
+                ..namespace_record::tests::deployed("1.0.0")
             };
             place.solutions.insert(name.parse().unwrap(), deployed);
         }

@@ -433,6 +433,7 @@ mod tests {
     use schemas::yaml;
 
     use super::*;
+    use crate::model::namespace_record::tests::deployed;
 
     const DECLARED: &str = "
 size: {type: integer, default: 1, minimum: 1}
@@ -488,14 +489,10 @@ token: {type: string, sensitive: true}
         fn standing(mut self, chosen: &Value, sensitive: &[&str]) -> Self {
             let sensitive = sensitive.iter().map(|name| name.parse().unwrap());
             self.standing = Some(Deployed {
-                version: "1.0.0".parse().unwrap(),
-                pull_secret: None,
                 parameters: values(chosen),
                 sensitive: sensitive.collect(),
                 secret: Some(1),
-                labels: [].into(),
-                former_releases: Vec::new(),
-                accepted: None,
+                ..deployed("1.0.0")
             });
             self
         }

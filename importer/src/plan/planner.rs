@@ -676,22 +676,12 @@ fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::namespace_record::tests::namespace_record;
+    use crate::model::namespace_record::tests::{deployed, namespace_record};
     use crate::model::record::tests::record;
 
     #[test]
     fn an_operator_of_the_whole_cluster_is_the_only_one() {
         let solution: SolutionName = "shop".parse().unwrap();
-        let deployed = |version: &str| Deployed {
-            version: version.parse().unwrap(),
-            pull_secret: None,
-            parameters: [].into(),
-            sensitive: [].into(),
-            secret: None,
-            labels: [].into(),
-            former_releases: Vec::new(),
-            accepted: None,
-        };
         let mut wide = record("2.0.0");
         let operator = json!({ "image": { "name": "web", "tag": "7" }, "scope": "Cluster" });
         wide.manifest.spec.operator = Some(serde_json::from_value(operator).unwrap());
