@@ -18,8 +18,8 @@ use crate::plan::crd::{self, CrdChange, Newer, PlannedCrd};
 use crate::plan::deployment::Deployment;
 use crate::plan::losses;
 use crate::plan::migration;
-use crate::plan::planner::Planner;
 use crate::plan::schema;
+use crate::plan::setting::Planner;
 
 /// Bytes that a ConfigMap may hold, with room for its metadata.
 const RECORD_SIZE: usize = 1_000_000;

@@ -38,6 +38,7 @@ pub(crate) mod remaining;
 pub(crate) mod rights;
 mod schema;
 pub(crate) mod sets;
+mod setting;
 pub(crate) mod standing;
 mod summarize;
 pub(crate) mod summary;

@@ -1,0 +1,376 @@
+//! Where a version is deployed to, and what is chosen there, before its objects are known; and what of that is in its way.
+
+use deployer::{Cluster, Object, ObjectRef};
+use schemas::{
+    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, SolutionName,
+    Version, VersionRange,
+};
+
+use crate::model::error::Error;
+use crate::model::look::look;
+use crate::model::namespace_record::{Deployed, NamespaceRecord, namespace_reference};
+use crate::model::obstacle::Obstacle;
+use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
+use crate::model::site::{HeldSite, OPERATOR};
+use crate::model::state::ClusterState;
+use crate::plan::login;
+use crate::plan::parameters::{self, Kept, Parameters, Resolving};
+use crate::plan::place;
+
+/// Changes of a letter between a name and the one that may have been meant.
+const NEAR: usize = 3;
+
+/// Everything that a deployment is planned from.
+#[derive(Debug)]
+pub(crate) struct Planner<'a> {
+    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) state: &'a ClusterState,
+    pub(crate) target: &'a Target,
+}
+
+/// Where a version is deployed to, and what is chosen there, before its objects are known.
+pub(crate) struct Setting {
+    /// The record of the namespace, without this version.
+    pub(crate) place: NamespaceRecord,
+    /// The namespace, if it is there.
+    pub(crate) space: Option<Object>,
+    /// What stands there of the Solution.
+    pub(crate) standing: Option<Deployed>,
+    /// What the site chose for the environment.
+    pub(crate) site: HeldSite,
+    pub(crate) parameters: Parameters,
+    /// What the record will say of the Solution.
+    pub(crate) deployed: Deployed,
+}
+
+impl Planner<'_> {
+    pub(crate) fn operator(&self) -> Option<&Operator> {
+        self.asked.accepted.manifest().spec.operator.as_ref()
+    }
+
+    /// Returns where it is deployed to, and what is chosen there.
+    pub(crate) async fn setting(
+        &self,
+        namespace: &Namespace,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Setting, Error> {
+        let id = &self.asked.id;
+        let space = look(self.cluster, &namespace_reference(namespace)).await?;
+        obstacles.extend(place::check_reserved(namespace).err());
+        let place = self.place(namespace, space.as_ref(), obstacles);
+        let scope = self.operator().map(|operator| operator.scope);
+        obstacles.extend(scope.and_then(|it| second(self.state, id.name(), namespace, it)));
+        let site = self.state.site.held(Some(&place.environment))?;
+        let standing = self.state.deployed(namespace, id.name()).cloned();
+        if let Some(standing) = &standing {
+            self.check_upgrade(&standing.version, obstacles);
+        }
+        let parameters = self
+            .parameters(&place, standing.as_ref(), &site, obstacles)
+            .await?;
+        let deployed = Deployed {
+            version: id.version().clone(),
+            pull_secret: self.pull_secret(&site, standing.as_ref()),
+            parameters: parameters.chosen.clone(),
+            sensitive: parameters.secret.keys().cloned().collect(),
+            secret: parameters.number,
+            labels: [].into(),
+            former_releases: standing
+                .as_ref()
+                .map(|it| it.former_releases.clone())
+                .unwrap_or_default(),
+            accepted: None,
+        };
+        let setting = Setting {
+            place,
+            space,
+            standing,
+            site,
+            parameters,
+            deployed,
+        };
+        self.check_login(&setting, obstacles).await?;
+        let choices = setting.site.choices(id.name(), OPERATOR);
+        obstacles.extend(check_variables(self.operator(), &choices));
+        Ok(setting)
+    }
+
+    /// The values of the parameters, and whatever is wrong with them.
+    async fn parameters(
+        &self,
+        space: &NamespaceRecord,
+        standing: Option<&Deployed>,
+        site: &HeldSite,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Parameters, Error> {
+        let Asked {
+            accepted,
+            id,
+            generated,
+            ..
+        } = self.asked;
+        let declared = &accepted.manifest().spec.parameters;
+        let is_kept = declared.values().any(|it| it.sensitive)
+            || standing.is_some_and(|it| it.secret.is_some());
+        let kept = if is_kept {
+            parameters::kept(self.cluster, id.name(), space).await?
+        } else {
+            Kept::default()
+        };
+        let resolving = Resolving {
+            declared,
+            asked: &self.target.parameters,
+            standing,
+            site: &site.parameters(id.name()),
+            kept: &kept,
+            generated,
+        };
+        Ok(resolving.resolve(obstacles))
+    }
+
+    /// Whether nodes can log in with what is chosen.
+    async fn check_login(
+        &self,
+        setting: &Setting,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        if let PullLogin::Made(made) = &self.target.pull_login {
+            // A login is for one registry.
+            let (host, pull_host) = (&made.host, self.asked.record.pull_host());
+            if host != pull_host {
+                obstacles.push(Obstacle::OtherLogin(host.clone(), pull_host.to_owned()));
+            }
+        } else if let Some(secret) = &setting.deployed.pull_secret {
+            self.check_pull_secret(setting, secret, obstacles).await?;
+        }
+        Ok(())
+    }
+
+    /// The namespace that is meant: the one that is named, else the only one that the environment has, else that of its
+    /// name where an environment may be made.
+    pub(crate) fn namespace(&self, obstacles: &mut Vec<Obstacle>) -> Option<Namespace> {
+        let target = self.target;
+        let environment = &target.environment;
+        let known: Vec<&NamespaceRecord> = self.state.environment(environment).collect();
+        match (&target.namespace, known.as_slice()) {
+            (_, []) if self.asked.request.allowed.create == CreateEnvironment::Refuse => {
+                obstacles.push(unknown(environment, self.state));
+                None
+            }
+            (Some(namespace), _) => Some(namespace.clone()),
+            (None, []) => Some(place::default_namespace(environment)),
+            (None, [only]) => Some(only.namespace.clone()),
+            (None, several) => {
+                let names = several.iter().map(|space| space.namespace.as_str());
+                let names: Vec<&str> = names.collect();
+                let (environment, names) = (environment.clone(), names.join(", "));
+                obstacles.push(Obstacle::SeveralNamespaces(environment, names));
+                None
+            }
+        }
+    }
+
+    /// The record of the namespace as it will be, and what speaks against it.
+    fn place(
+        &self,
+        namespace: &Namespace,
+        space: Option<&Object>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> NamespaceRecord {
+        let environment = &self.target.environment;
+        let known = self.state.namespace(namespace);
+        let adopt = self.asked.request.allowed.adopt.namespace;
+        let record = place::record(known, space, environment, namespace, adopt);
+        record.unwrap_or_else(|obstacle| {
+            obstacles.push(obstacle);
+            NamespaceRecord::new(environment.clone(), namespace.clone())
+        })
+    }
+
+    /// What the site's file says comes before what runs: it may have come from there.
+    fn pull_secret(&self, site: &HeldSite, standing: Option<&Deployed>) -> Option<KubernetesName> {
+        let running = || standing.and_then(|standing| standing.pull_secret.clone());
+        match &self.target.pull_login {
+            PullLogin::Keep => site.pull_secret().cloned().or_else(running),
+            PullLogin::None => None,
+            PullLogin::Secret(name) => Some(name.clone()),
+            PullLogin::Made(_) => Some(login::secret_name(self.asked.id.name())),
+        }
+    }
+
+    /// A pull secret is the site's: it must be there, or no pod will start.
+    async fn check_pull_secret(
+        &self,
+        setting: &Setting,
+        secret: &KubernetesName,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let (place, space) = (&setting.place, &setting.space);
+        let namespace = &place.namespace;
+        let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
+        if space.is_some() {
+            match self.cluster.get(&reference).await {
+                // Whoever may not look at Secrets may still have been told its name.
+                Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => return Ok(()),
+                Ok(None) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        obstacles.push(Obstacle::NoPullSecret {
+            secret: secret.clone(),
+            namespace: namespace.clone(),
+            create: space.is_none().then(|| place.environment.clone()),
+            host: self.asked.record.pull_host().to_owned(),
+        });
+        Ok(())
+    }
+
+    fn check_upgrade(&self, previous: &Version, obstacles: &mut Vec<Obstacle>) {
+        let version = self.asked.id.version();
+        let downgrade = self.asked.request.allowed.downgrade;
+        let range = &self.asked.accepted.statement().predicate.upgrade_from;
+        obstacles.extend(older(previous, version, downgrade));
+        obstacles.extend(too_old(previous, version, range.as_ref()));
+    }
+}
+
+/// What is in the way of a version where a newer one runs.
+fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<Obstacle> {
+    let is_older = version < running && downgrade == Downgrade::Refuse;
+    is_older.then(|| Obstacle::Older(running.clone(), version.clone()))
+}
+
+/// What is in the way of a version that is no upgrade for the one that runs. A way back is none, whatever the range says.
+fn too_old(running: &Version, version: &Version, range: Option<&VersionRange>) -> Option<Obstacle> {
+    let range = range.filter(|range| running < version && !range.contains(running))?;
+    let (running, version) = (running.clone(), version.clone());
+    Some(Obstacle::TooOld(running, version, range.clone()))
+}
+
+/// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.
+fn second(
+    state: &ClusterState,
+    solution: &SolutionName,
+    namespace: &Namespace,
+    scope: OperatorScope,
+) -> Option<Obstacle> {
+    let is_wide = |version: &Version| {
+        let record = state.record(solution, version);
+        let operator = record.and_then(|record| record.manifest.spec.operator.as_ref());
+        operator.is_some_and(|operator| operator.scope == OperatorScope::Cluster)
+    };
+    let mut elsewhere = state.deployments(solution);
+    let (space, _) = elsewhere.find(|(space, version)| {
+        space.namespace != *namespace && (scope == OperatorScope::Cluster || is_wide(version))
+    })?;
+    let (at, environment) = (space.namespace.clone(), space.environment.clone());
+    Some(Obstacle::Second(solution.clone(), at, environment))
+}
+
+/// A variable in which the operator finds an image is not the site's to choose.
+fn check_variables(operator: Option<&Operator>, choices: &Choices) -> Vec<Obstacle> {
+    let variables = operator.into_iter().flat_map(Operator::plain_variables);
+    let of_images = variables.filter(|(_, value)| value.contains("$(image:"));
+    let chosen = |name: &str| choices.env.keys().any(|chosen| chosen.as_str() == name);
+    let taken = of_images.filter(|(name, _)| chosen(name));
+    taken
+        .map(|(name, _)| Obstacle::ImageVariable(name.to_owned()))
+        .collect()
+}
+
+/// An environment that nobody made, and the one that may have been meant.
+fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
+    let names = state.namespaces.iter().map(|space| &space.environment);
+    let nearest = names
+        .map(|name| {
+            let distance = strsim::damerau_levenshtein(name.as_str(), environment.as_str());
+            (distance, name)
+        })
+        .min()
+        .filter(|(distance, _)| *distance <= NEAR);
+    Obstacle::UnknownEnvironment(environment.clone(), nearest.map(|(_, name)| name.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::namespace_record::tests::{deployed, namespace_record};
+    use crate::model::record::tests::record;
+
+    #[test]
+    fn an_operator_of_the_whole_cluster_is_the_only_one() {
+        let solution: SolutionName = "shop".parse().unwrap();
+        let mut wide = record("2.0.0");
+        let operator = json!({ "image": { "name": "web", "tag": "7" }, "scope": "Cluster" });
+        wide.manifest.spec.operator = Some(serde_json::from_value(operator).unwrap());
+        let mut state = ClusterState {
+            records: vec![record("1.0.0"), wide],
+            namespaces: vec![namespace_record("prod", "shop-prod")],
+            ..ClusterState::default()
+        };
+        let second = |state: &ClusterState, namespace: &str, scope| {
+            super::second(state, &solution, &namespace.parse().unwrap(), scope).is_some()
+        };
+        let (one, all) = (OperatorScope::Namespace, OperatorScope::Cluster);
+        assert!(!second(&state, "test", all));
+        for (running, refused) in [("1.0.0", [false, true]), ("2.0.0", [true, true])] {
+            let solutions = &mut state.namespaces[0].solutions;
+            solutions.insert(solution.clone(), deployed(running));
+            let found = [one, all].map(|scope| second(&state, "test", scope));
+            assert_eq!(found, refused, "{running}");
+            assert!(!second(&state, "shop-prod", all), "{running}");
+        }
+    }
+
+    #[test]
+    fn a_version_follows_only_those_that_it_can_upgrade_from() {
+        let refused = |running: &str, range: Option<&str>| {
+            let range: Option<VersionRange> = range.map(|range| range.parse().unwrap());
+            let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
+            too_old(&running, &version, range.as_ref()).map(|it| it.to_string())
+        };
+        let since = Some(">=1.4.0, <2.0.0");
+        let words =
+            "version 1.3.9 is running there, and 2.0.0 can only upgrade from >=1.4.0, <2.0.0";
+        assert_eq!(refused("1.3.9", since).as_deref(), Some(words));
+        for (running, range) in [
+            ("1.4.0", since),
+            ("1.9.0", since),
+            ("1.0.0", None),
+            // The same version once more, and the way back, are no upgrades.
+            ("2.0.0", since),
+            ("2.1.0", since),
+        ] {
+            assert_eq!(refused(running, range), None, "{running}");
+        }
+        let older = |running: &str, downgrade| {
+            let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
+            older(&running, &version, downgrade).is_some()
+        };
+        assert!(older("2.1.0", Downgrade::Refuse) && !older("2.1.0", Downgrade::Allow));
+        assert!(!older("2.0.0", Downgrade::Refuse));
+    }
+
+    #[test]
+    fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
+        let state = ClusterState {
+            namespaces: ["production", "test"]
+                .map(|name| namespace_record(name, name))
+                .into(),
+            ..ClusterState::default()
+        };
+        for (typed, meant) in [
+            ("produciton", Some("production")),
+            ("tests", Some("test")),
+            ("staging", None),
+        ] {
+            let environment: EnvironmentName = typed.parse().unwrap();
+            let near = meant.map(|name| name.parse().unwrap());
+            let expected = Obstacle::UnknownEnvironment(environment.clone(), near);
+            assert_eq!(unknown(&environment, &state), expected);
+        }
+    }
+}
