@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::apply::change::{Change, Run};
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
-use crate::model::labelled::{self, served_kind, workloads};
+use crate::model::labelled::{self, left_over, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Revision};
@@ -235,7 +235,9 @@ async fn remove(
     left: &Left,
     deadline: Duration,
 ) -> Result<(), Error> {
-    leased.prune_scope(&space.left_over(), &[]).await?;
+    leased
+        .prune_scope(&left_over(&space.namespace), &[])
+        .await?;
     let reference = namespace_reference(&space.namespace);
     match left {
         Left::Gone(_) => {}

@@ -3,7 +3,7 @@
 use change::{DesiredObject, Entry, Inventory, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
 use manifests::Definition;
-use schemas::SolutionName;
+use schemas::{Namespace, SolutionName};
 
 use crate::model::authority::Authority;
 use crate::model::config_map;
@@ -37,6 +37,16 @@ pub(crate) fn cluster_kinds() -> Vec<Gvk> {
         Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
         Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRole"),
     ]
+}
+
+/// Where an interrupted undeploy may have left objects of the whole cluster; whoever gets the namespace's name next must not
+/// inherit them.
+pub(crate) fn left_over(namespace: &Namespace) -> Scope {
+    Scope {
+        kinds: cluster_kinds(),
+        namespace: None,
+        selector: Selector::label(v::NAMESPACE, namespace.as_str()),
+    }
 }
 
 /// The kinds of what runs, and of what keeps data: it goes with a namespace.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use change::{ReleaseEntry, vocabulary as v};
-use deployer::{Object, ObjectRef, Scope, Selector};
+use deployer::{Object, ObjectRef};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
 };
@@ -16,7 +16,6 @@ use validator::rules::{Right, Subject};
 
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::labelled::cluster_kinds;
 use crate::model::obstacle::Unfit;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::space::{self, Labels};
@@ -178,16 +177,6 @@ impl NamespaceRecord {
         let made = || uids.get(&namespace_reference(&self.namespace)).cloned();
         self.uid = self.uid.or_else(made);
         self
-    }
-
-    /// Where an interrupted undeploy may have left objects of the whole cluster; whoever gets the namespace's name next
-    /// must not inherit them.
-    pub(crate) fn left_over(&self) -> Scope {
-        Scope {
-            kinds: cluster_kinds(),
-            namespace: None,
-            selector: Selector::label(v::NAMESPACE, self.namespace.as_str()),
-        }
     }
 
     /// The versions of the Solutions, as upstream notes them.

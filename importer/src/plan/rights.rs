@@ -16,7 +16,7 @@ use validator::rules::RoleName;
 use crate::model::authority::Authority;
 use crate::model::cleanup::{self, Cleanup};
 use crate::model::error::Error;
-use crate::model::labelled::service_monitor;
+use crate::model::labelled::{self, service_monitor};
 use crate::model::look::look;
 use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
@@ -329,7 +329,10 @@ pub(crate) async fn check_ending(
 
 /// What an interrupted undeploy left of a namespace in the cluster, as far as this user may look for it.
 async fn left_over(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Object>, Error> {
-    match cluster.stale(&space.left_over(), &[]).await {
+    match cluster
+        .stale(&labelled::left_over(&space.namespace), &[])
+        .await
+    {
         Err(deployer::Error::Forbidden { .. }) => Ok(Vec::new()),
         found => Ok(found?),
     }
