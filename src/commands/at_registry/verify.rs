@@ -78,10 +78,9 @@ struct Found {
 #[derive(Serialize)]
 struct ShownFault {
     repository: String,
-    reference: String,
-    fault: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    found: Option<Digest>,
+    reference: Reference,
+    #[serde(flatten)]
+    fault: Fault,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
@@ -221,16 +220,10 @@ async fn repair(
 
 impl ShownFault {
     fn of(client: &Client, faulty: &Faulty) -> Self {
-        let (fault, found) = match faulty.fault {
-            Fault::Missing => ("missing", None),
-            Fault::Damaged => ("damaged", None),
-            Fault::Other(found) => ("other", Some(found)),
-        };
         Self {
             repository: format!("{}/{}", client.address().host(), faulty.repository),
-            reference: faulty.reference.to_string(),
-            fault,
-            found,
+            reference: faulty.reference.clone(),
+            fault: faulty.fault,
             fix: None,
         }
     }
@@ -238,9 +231,12 @@ impl ShownFault {
     /// What is the case, for people.
     fn words(&self) -> String {
         let (reference, repository) = (&self.reference, &self.repository);
-        match &self.found {
-            Some(found) => format!("{reference} in {repository} is {found}, and another image"),
-            None => format!("{reference} in {repository} is {}", self.fault),
+        match self.fault {
+            Fault::Missing => format!("{reference} in {repository} is missing"),
+            Fault::Damaged => format!("{reference} in {repository} is damaged"),
+            Fault::Other(found) => {
+                format!("{reference} in {repository} is {found}, and another image")
+            }
         }
     }
 }
