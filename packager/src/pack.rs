@@ -92,7 +92,7 @@ pub struct Packed {
     /// How many images it brings, without what refers to others.
     pub images: usize,
     /// How many signatures and other referrers of images it brings.
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// How many different layers and configurations they have.
     pub blobs: usize,

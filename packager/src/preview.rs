@@ -31,7 +31,7 @@ pub struct Preview {
     /// The images, by place, with what refers to them.
     pub images: Vec<ImagePreview>,
     /// How many signatures and other referrers there are.
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// The programs that are included.
     #[serde(skip_serializing_if = "Vec::is_empty")]

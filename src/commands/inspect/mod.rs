@@ -83,7 +83,7 @@ struct Inspected {
     manifest: Solution,
     images: Vec<ImageLine>,
     /// How many signatures and other referrers there are.
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     referrers: usize,
     #[serde(flatten)]
     map: Option<ShownMap>,

@@ -64,7 +64,7 @@ pub(super) struct Shown {
 struct Archive {
     solution: String,
     images: usize,
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     referrers: usize,
     images_present: usize,
     bytes_to_push: u64,
