@@ -9,7 +9,7 @@ use schemas::{
     API_VERSION, ArchivePath, Digest, Image, ImagePlace, ImageReference, Referrers, Solution,
     SolutionSpec,
 };
-use sources::{Blob, Collected, Here};
+use sources::{Collected, Here};
 
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
@@ -82,19 +82,11 @@ pub(crate) fn count(loaded: &Loaded, images: &[Collected]) -> (usize, usize) {
     Referrers::count(&all)
 }
 
-/// What is on this disk, as a source of the archive.
+/// What is on this disk, or will be, as a source of the archive.
 pub(crate) fn file(blob: &Here) -> FileSource {
     FileSource::File {
         path: blob.path.clone(),
         offset: blob.offset,
-    }
-}
-
-/// What may not be on this disk yet, as a source of an archive that is only planned.
-pub(crate) fn planned(blob: &Blob) -> FileSource {
-    match blob {
-        Blob::Here(here) => file(here),
-        Blob::Wanted(_) => FileSource::Absent,
     }
 }
 

@@ -211,7 +211,9 @@ fn pack_loaded(
     let blobs = sources::blobs(&images);
     // All that can be known is checked before a download, which is what takes long.
     if blobs.values().any(|blob| matches!(blob, Blob::Wanted(_))) {
-        plan(loaded, &images, request, |it| assemble::planned(&blobs[it]))?;
+        plan(loaded, &images, request, |it| {
+            assemble::file(blobs[it].planned())
+        })?;
     }
     let blobs = sources::fetch(&images, blobs, &means)?;
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;

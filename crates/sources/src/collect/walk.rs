@@ -120,7 +120,7 @@ impl Store<'_> {
             (Blob::Here(here), _) => Ok(here),
             (Blob::Wanted(wanted), Self::Registry(remote)) => remote.fetch(wanted),
             (Blob::Wanted(wanted), _) => Err(SourceError::MissingBlob {
-                digest: wanted.digest,
+                digest: wanted.then.digest,
                 path: Blob::Wanted(wanted).name(),
             }),
         }
