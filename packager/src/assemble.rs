@@ -39,10 +39,7 @@ pub(crate) fn files(
         ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest),
         ArchiveFile::from_bytes(own_path(archive::README), archive::readme(&loaded.id)),
     ];
-    let operator = loaded.operator.iter();
-    list.extend(
-        operator.map(|file| ArchiveFile::from_bytes(file.path.clone(), file.bytes.clone())),
-    );
+    list.extend_from_slice(&loaded.operator);
     list.extend(objects(loaded, collected)?);
     list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
     list.extend(loaded.programs.iter().map(LoadedHelm::file));
@@ -61,10 +58,7 @@ fn objects(loaded: &Loaded, images: &[Collected]) -> Result<Vec<ArchiveFile>, Pa
         files.extend(set.definitions()?);
         files.extend(set.files(&known));
     }
-    let files = files.into_iter();
-    Ok(files
-        .map(|file| ArchiveFile::from_bytes(file.path, file.bytes))
-        .collect())
+    Ok(files)
 }
 
 /// The references of the images. What refers to an image runs nowhere, so that nothing asks for it by its reference.
