@@ -22,7 +22,7 @@ use watch::{Cancelled, Progress, Tell, Watch};
 use crate::blob::{Blob, Here, Origin, Wanted};
 use crate::cache::{Cache, OpenCache};
 use crate::certificates::CertificateFolders;
-use crate::error::SourceError;
+use crate::error::{SourceError, check_digest};
 use crate::{Event, limits};
 
 /// What lists the charts of a repository, by Helm's rule.
@@ -308,17 +308,13 @@ impl<'a> Network<'a> {
                 }
             };
             let bytes = here.read()?;
-            let found = files::digest(&bytes);
-            if found == blob.digest {
+            let compared = check_digest(&here.path, blob.digest, files::digest(&bytes));
+            if compared.is_ok() {
                 return Ok(bytes);
             }
             self.cache.discard(&here.path);
             if anew {
-                return Err(SourceError::Content {
-                    path: here.path,
-                    expected: blob.digest,
-                    found,
-                });
+                compared?;
             }
             anew = true;
         }
