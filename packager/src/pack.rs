@@ -251,7 +251,7 @@ pub(crate) fn check(
     request: &Request,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
-    let report = validator::check_draft(medium, request.threads, request.now, cancel);
+    let report = validator::check_draft(medium, request.now, cancel);
     report.map_err(PackError::Check)
 }
 
