@@ -12,8 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use registry::{Arrival, Event};
-use schemas::Digest;
+use registry::Event;
 use serde::Serialize;
 use watch::Progress;
 
@@ -104,49 +103,13 @@ fn write(waiting: &Receiver<Item>, mut out: impl FnMut(&str) -> std::io::Result<
     }
 }
 
-/// What is told.
+/// What is told beside the events of the push itself.
 #[derive(Serialize)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    tag = "event"
-)]
+#[serde(rename_all = "camelCase", tag = "event")]
 enum Said<'a> {
     Planned {
         solution: &'a str,
         registry: &'a str,
-    },
-    Sent {
-        digest: &'a Digest,
-        position: u64,
-    },
-    Resumed {
-        digest: &'a Digest,
-        repository: String,
-        from: u64,
-        size: u64,
-    },
-    BlobInPlace {
-        digest: &'a Digest,
-        repository: String,
-        size: u64,
-        arrival: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        from: Option<u64>,
-    },
-    ManifestInPlace {
-        repository: String,
-        reference: String,
-        arrival: &'static str,
-    },
-    Failed {
-        what: String,
-        repository: String,
-        why: &'a str,
-    },
-    Retrying {
-        why: &'a str,
-        milliseconds: u64,
     },
     Done {
         complete: bool,
@@ -155,9 +118,9 @@ enum Said<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct Line<'a, T> {
     #[serde(flatten)]
-    said: Said<'a>,
+    said: &'a T,
     bytes_done: u64,
     bytes_total: u64,
     /// None until it was measured.
@@ -188,7 +151,7 @@ impl Telling {
         telling.speed.add(now, 0);
         let (done, total) = (0, bytes);
         telling.say(
-            Said::Planned { solution, registry },
+            &Said::Planned { solution, registry },
             Progress { done, total },
             now,
         );
@@ -198,29 +161,39 @@ impl Telling {
     /// Takes one event, after which the push has come so far.
     pub(crate) fn take(&mut self, event: &Event, progress: Progress) {
         let now = Instant::now();
-        if let Event::BlobSent { .. } = event {
-            let early = |sent: Instant| now.duration_since(sent) < INTERVAL;
-            if self.sent.is_some_and(early) {
-                return;
+        match event {
+            Event::BlobSent { .. } => {
+                let early = |sent: Instant| now.duration_since(sent) < INTERVAL;
+                if self.sent.is_some_and(early) {
+                    return;
+                }
+                self.sent = Some(now);
+                self.speed.add(now, progress.done.max(self.done));
             }
-            self.sent = Some(now);
-            self.speed.add(now, progress.done.max(self.done));
+            Event::BlobResumed { .. }
+            | Event::BlobInPlace { .. }
+            | Event::BlobFailed { .. }
+            | Event::ManifestInPlace { .. }
+            | Event::ManifestFailed { .. }
+            | Event::Retrying { .. } => {}
+            // For people, or of a pull.
+            Event::JournalIgnored { .. }
+            | Event::BlobReceived { .. }
+            | Event::BlobComplete { .. } => return,
         }
-        if let Some(said) = said(event) {
-            self.say(said, progress, now);
-        }
+        self.say(event, progress, now);
     }
 
     /// Tells how the push has ended, and sees that it is read.
     pub(crate) fn end(mut self, complete: bool, progress: Progress) {
-        self.say(Said::Done { complete }, progress, Instant::now());
+        self.say(&Said::Done { complete }, progress, Instant::now());
         let (done, written) = sync_channel(1);
         if self.stream.lines.try_send(Item::Flush(done)).is_ok() {
             let _ = written.recv_timeout(PARTING);
         }
     }
 
-    fn say(&mut self, said: Said<'_>, progress: Progress, now: Instant) {
+    fn say(&mut self, said: &impl Serialize, progress: Progress, now: Instant) {
         self.done = self.done.max(progress.done);
         let total = progress.total.max(self.done);
         let rate = self.speed.at(now, self.done);
@@ -236,85 +209,6 @@ impl Telling {
         });
         // A reader that does not keep up loses lines.
         let _ = self.stream.lines.try_send(Item::Line(line));
-    }
-}
-
-/// What is said of an event; none of those that are for people, or of a pull.
-fn said(event: &Event) -> Option<Said<'_>> {
-    Some(match event {
-        Event::BlobSent { digest, position } => Said::Sent {
-            digest,
-            position: *position,
-        },
-        Event::BlobResumed {
-            digest,
-            repository,
-            from,
-            size,
-        } => Said::Resumed {
-            digest,
-            repository: repository.to_string(),
-            from: *from,
-            size: *size,
-        },
-        Event::BlobInPlace {
-            digest,
-            repository,
-            size,
-            arrival,
-        } => Said::BlobInPlace {
-            digest,
-            repository: repository.to_string(),
-            size: *size,
-            arrival: word(*arrival),
-            from: match arrival {
-                Arrival::Resumed { from } => Some(*from),
-                Arrival::Uploaded | Arrival::Mounted | Arrival::Present => None,
-            },
-        },
-        Event::ManifestInPlace {
-            repository,
-            reference,
-            arrival,
-        } => Said::ManifestInPlace {
-            repository: repository.to_string(),
-            reference: reference.to_string(),
-            arrival: word(*arrival),
-        },
-        Event::BlobFailed {
-            digest,
-            repository,
-            reason,
-        } => failed(digest, repository, reason),
-        Event::ManifestFailed {
-            repository,
-            reference,
-            reason,
-        } => failed(reference, repository, reason),
-        Event::Retrying { reason, wait } => Said::Retrying {
-            why: reason,
-            milliseconds: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
-        },
-        Event::JournalIgnored { .. } | Event::BlobReceived { .. } | Event::BlobComplete { .. } => {
-            return None;
-        }
-    })
-}
-
-fn failed<'a>(what: &impl ToString, repository: &impl ToString, why: &'a str) -> Said<'a> {
-    Said::Failed {
-        what: what.to_string(),
-        repository: repository.to_string(),
-        why,
-    }
-}
-
-fn word(arrival: Arrival) -> &'static str {
-    match arrival {
-        Arrival::Uploaded => "uploaded",
-        Arrival::Resumed { .. } => "resumed",
-        Arrival::Mounted => "mounted",
-        Arrival::Present => "present",
     }
 }
 

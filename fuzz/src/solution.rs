@@ -147,7 +147,7 @@ fn image_files(id: &SolutionId, texts: &Texts<'_>) -> Vec<(String, Vec<u8>)> {
     };
     let file = |file: ArchiveFile| match file.source {
         FileSource::Bytes(bytes) => (file.path.to_string(), bytes.to_vec()),
-        other => panic!("{} is {other:?}", file.path),
+        FileSource::File { path, .. } => panic!("{} is in {}", file.path, path.display()),
     };
     let files = derived(id, &[image], blob).expect("one image is not too many");
     files.into_iter().map(file).collect()

@@ -9,7 +9,7 @@ use schemas::{
     API_VERSION, ArchivePath, Digest, Image, ImagePlace, ImageReference, Referrers, Solution,
     SolutionSpec,
 };
-use sources::{Blob, Collected, Here};
+use sources::{Collected, Here};
 
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
@@ -39,10 +39,7 @@ pub(crate) fn files(
         ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest),
         ArchiveFile::from_bytes(own_path(archive::README), archive::readme(&loaded.id)),
     ];
-    let operator = loaded.operator.iter();
-    list.extend(
-        operator.map(|file| ArchiveFile::from_bytes(file.path.clone(), file.bytes.clone())),
-    );
+    list.extend_from_slice(&loaded.operator);
     list.extend(objects(loaded, collected)?);
     list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
     list.extend(loaded.programs.iter().map(LoadedHelm::file));
@@ -61,10 +58,7 @@ fn objects(loaded: &Loaded, images: &[Collected]) -> Result<Vec<ArchiveFile>, Pa
         files.extend(set.definitions()?);
         files.extend(set.files(&known));
     }
-    let files = files.into_iter();
-    Ok(files
-        .map(|file| ArchiveFile::from_bytes(file.path, file.bytes))
-        .collect())
+    Ok(files)
 }
 
 /// The references of the images. What refers to an image runs nowhere, so that nothing asks for it by its reference.
@@ -82,19 +76,11 @@ pub(crate) fn count(loaded: &Loaded, images: &[Collected]) -> (usize, usize) {
     Referrers::count(&all)
 }
 
-/// What is on this disk, as a source of the archive.
+/// What is on this disk, or will be, as a source of the archive.
 pub(crate) fn file(blob: &Here) -> FileSource {
     FileSource::File {
         path: blob.path.clone(),
         offset: blob.offset,
-    }
-}
-
-/// What may not be on this disk yet, as a source of an archive that is only planned.
-pub(crate) fn planned(blob: &Blob) -> FileSource {
-    match blob {
-        Blob::Here(here) => file(here),
-        Blob::Wanted(_) => FileSource::Absent,
     }
 }
 

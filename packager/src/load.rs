@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use archive::ArchiveFile;
 use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
 use sources::Network;
@@ -12,7 +13,7 @@ use watch::Watch;
 use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
-use crate::operator::{self, TextFile};
+use crate::operator;
 use crate::programs::LoadedHelm;
 use crate::provenance;
 use crate::render::{self, Rendered, Renderer};
@@ -28,7 +29,7 @@ pub(crate) struct Loaded {
     /// Name and version.
     pub(crate) id: SolutionId,
     /// The CRDs and roles; none without an operator.
-    pub(crate) operator: Vec<TextFile>,
+    pub(crate) operator: Vec<ArchiveFile>,
     /// The sets of objects.
     pub(crate) sets: Vec<LoadedSet>,
     /// The Helm charts.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use archive::ArchiveFile;
 use files::ReadError;
 use schemas::{ArchivePath, yaml};
 use serde_json::Value;
@@ -12,27 +13,18 @@ use validator::rules::{self, DefinitionNames};
 
 use crate::error::PackError;
 
-/// A file of text as it will lie in the archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TextFile {
-    /// Its path in the archive.
-    pub(crate) path: ArchivePath,
-    /// Its bytes.
-    pub(crate) bytes: Vec<u8>,
-}
-
 /// Reads the directory of CRDs and the file of roles, and checks both.
-pub(crate) fn read(crds: &Path, roles: &Path) -> Result<Vec<TextFile>, PackError> {
+pub(crate) fn read(crds: &Path, roles: &Path) -> Result<Vec<ArchiveFile>, PackError> {
     let roles = read_roles(roles)?;
-    let mut files = read_crds(crds, roles.bytes.len() as u64)?;
+    let mut files = read_crds(crds, roles.size)?;
     files.push(roles);
     Ok(files)
 }
 
 /// Reads the CRDs; `size` is what the other files have in bytes.
-fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<TextFile>, PackError> {
+fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<ArchiveFile>, PackError> {
     // The keys compare without upper and lower case, as siblings in an archive must differ.
-    let mut files: BTreeMap<String, (PathBuf, TextFile)> = BTreeMap::new();
+    let mut files: BTreeMap<String, (PathBuf, ArchiveFile)> = BTreeMap::new();
     let mut names = DefinitionNames::default();
     let paths = yaml_files(directory)?;
     let count = paths.len();
@@ -41,10 +33,7 @@ fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<TextFile>, PackError
         size += bytes.len() as u64;
         rules::check_files(count, size).map_err(PackError::in_file(directory))?;
         check_crd(&path, &bytes, &mut names)?;
-        let file = TextFile {
-            path: crd_path(&path)?,
-            bytes,
-        };
+        let file = ArchiveFile::from_bytes(crd_path(&path)?, bytes);
         let key = file.path.as_str().to_lowercase();
         if let Some((one, file)) = files.insert(key, (path.clone(), file)) {
             return Err(PackError::FileTwice {
@@ -117,7 +106,7 @@ fn check_crd(path: &Path, bytes: &[u8], names: &mut DefinitionNames) -> Result<(
     problem.map_or(Ok(()), |problem| Err(PackError::in_file(path)(problem)))
 }
 
-fn read_roles(path: &Path) -> Result<TextFile, PackError> {
+fn read_roles(path: &Path) -> Result<ArchiveFile, PackError> {
     let bytes = files::read(path, schemas::limits::YAML_SIZE).map_err(|error| {
         missing(
             error,
@@ -129,20 +118,17 @@ fn read_roles(path: &Path) -> Result<TextFile, PackError> {
     if let Some(problem) = rules::identify_roles(&documents(path, &bytes)?).next() {
         return Err(PackError::in_file(path)(problem));
     }
-    Ok(TextFile {
-        path: archive::ROLE
-            .parse()
-            .expect("the path is inside the grammar"),
-        bytes,
-    })
+    let role = archive::ROLE.parse();
+    let role = role.expect("the path is inside the grammar");
+    Ok(ArchiveFile::from_bytes(role, bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{CRD, ROLE};
+    use crate::testing::{CRD, ROLE, bytes};
 
-    fn files(crds: &[(&str, &str)], role: &str) -> Result<Vec<TextFile>, PackError> {
+    fn files(crds: &[(&str, &str)], role: &str) -> Result<Vec<ArchiveFile>, PackError> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("crds");
         fs::create_dir(&path).unwrap();
@@ -182,8 +168,8 @@ mod tests {
                 "operator/deploy/role.yaml"
             ]
         );
-        assert_eq!(files[0].bytes, CRD.as_bytes());
-        assert_eq!(files[3].bytes, ROLE.as_bytes());
+        assert_eq!(bytes(&files[0]), CRD.as_bytes());
+        assert_eq!(bytes(&files[3]), ROLE.as_bytes());
     }
 
     #[test]

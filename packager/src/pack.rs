@@ -92,7 +92,7 @@ pub struct Packed {
     /// How many images it brings, without what refers to others.
     pub images: usize,
     /// How many signatures and other referrers of images it brings.
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// How many different layers and configurations they have.
     pub blobs: usize,
@@ -211,7 +211,9 @@ fn pack_loaded(
     let blobs = sources::blobs(&images);
     // All that can be known is checked before a download, which is what takes long.
     if blobs.values().any(|blob| matches!(blob, Blob::Wanted(_))) {
-        plan(loaded, &images, request, |it| assemble::planned(&blobs[it]))?;
+        plan(loaded, &images, request, |it| {
+            assemble::file(blobs[it].planned())
+        })?;
     }
     let blobs = sources::fetch(&images, blobs, &means)?;
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
@@ -249,7 +251,7 @@ pub(crate) fn check(
     request: &Request,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
-    let report = validator::check_draft(medium, request.threads, request.now, cancel);
+    let report = validator::check_draft(medium, request.now, cancel);
     report.map_err(PackError::Check)
 }
 

@@ -31,7 +31,7 @@ pub struct Preview {
     /// The images, by place, with what refers to them.
     pub images: Vec<ImagePreview>,
     /// How many signatures and other referrers there are.
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// The programs that are included.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -117,9 +117,9 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     images.sort_by(|a, b| a.place.cmp(&b.place));
     let wanted = |blob: &&Blob| matches!(blob, Blob::Wanted(_));
     let to_download = layers.values().filter(wanted).map(Blob::size).sum();
-    let files = assemble::files(&loaded, &collected, |digest| match small.get(digest) {
-        Some(here) => assemble::file(here),
-        None => assemble::planned(&layers[digest]),
+    let files = assemble::files(&loaded, &collected, |digest| {
+        let here = small.get(digest);
+        assemble::file(here.unwrap_or_else(|| layers[digest].planned()))
     })?;
     let list = files.iter().map(file).collect();
     let unsigned = Unsigned::new(pack::info(&loaded, &collected, request.time), files)?;

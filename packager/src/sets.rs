@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use archive::ArchiveFile;
 use manifests::{Compiler, Kinds, KnownImages, Object, Unsettled};
 use schemas::{ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
 use serde_json::{Map, Value};
@@ -11,7 +12,6 @@ use validator::rules::{self, ObjectNames, PlaceholderNames};
 use crate::charts::LoadedChart;
 use crate::error::PackError;
 use crate::missing::MissingImage;
-use crate::operator::TextFile;
 
 /// A set whose files were read and patched.
 #[derive(Debug)]
@@ -234,20 +234,19 @@ impl LoadedSet {
     }
 
     /// The definitions of custom resources, as files of the archive.
-    pub(crate) fn definitions(&self) -> Result<Vec<TextFile>, PackError> {
+    pub(crate) fn definitions(&self) -> Result<Vec<ArchiveFile>, PackError> {
         let file = |Placed { value, .. }: &Placed| {
             let name = manifests::text(value, "/metadata/name");
             let path = archive::crd_path(name);
-            Ok(TextFile {
-                path: path.map_err(|_| PackError::FileName(name.into()))?,
-                bytes: yaml::to_string(value).into_bytes(),
-            })
+            let path = path.map_err(|_| PackError::FileName(name.into()))?;
+            let text = yaml::to_string(value);
+            Ok(ArchiveFile::from_bytes(path, text.into_bytes()))
         };
         self.definitions.iter().map(file).collect()
     }
 
     /// The files of the set in the archive, compiled.
-    pub(crate) fn files(&self, images: &KnownImages) -> Vec<TextFile> {
+    pub(crate) fn files(&self, images: &KnownImages) -> Vec<ArchiveFile> {
         let moved = self.moved();
         let compiler = self.compiler(images, &moved);
         let file = |(number, Placed { value, .. }): (usize, &Placed)| {
@@ -256,10 +255,8 @@ impl LoadedSet {
             compiler.compile(&mut object);
             let text = |pointer| manifests::text(&object, pointer);
             let (kind, name) = (text("/kind"), text("/metadata/name"));
-            TextFile {
-                path: archive::object_path(&self.set.name, number, kind, name),
-                bytes: yaml::to_string(&object).into_bytes(),
-            }
+            let path = archive::object_path(&self.set.name, number, kind, name);
+            ArchiveFile::from_bytes(path, yaml::to_string(&object).into_bytes())
         };
         (1..).zip(&self.objects).map(file).collect()
     }
@@ -274,7 +271,7 @@ mod tests {
 
     use super::*;
     use crate::load::Loaded;
-    use crate::testing::{self, RELEASE, SOLUTION};
+    use crate::testing::{self, RELEASE, SOLUTION, bytes};
 
     /// A tree with the release and more text for its set.
     fn loaded(release: &str, set: &str) -> Result<Loaded, PackError> {
@@ -310,7 +307,7 @@ mod tests {
                 "manifests/web/0003-configmap-web.yaml"
             ]
         );
-        let object: Value = yaml::from_slice(&files[0].bytes).unwrap();
+        let object: Value = yaml::from_slice(bytes(&files[0])).unwrap();
         assert_eq!(object["metadata"]["namespace"], "$(namespace:shop)");
         assert_eq!(
             object["metadata"]["annotations"],
@@ -320,12 +317,12 @@ mod tests {
         assert!(object.get("status").is_none());
         let image = object.pointer("/spec/template/spec/containers/0/image");
         assert_eq!(image.unwrap(), "$(image:demo-operator)");
-        let config: Value = yaml::from_slice(&files[2].bytes).unwrap();
+        let config: Value = yaml::from_slice(bytes(&files[2])).unwrap();
         assert_eq!(config["data"]["worker"], "image=$(image:demo-operator)");
         let definitions = set.definitions().unwrap();
         let paths: Vec<&str> = definitions.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["operator/deploy/crds/shops.shop.test_crd.yaml"]);
-        let definition: Value = yaml::from_slice(&definitions[0].bytes).unwrap();
+        let definition: Value = yaml::from_slice(bytes(&definitions[0])).unwrap();
         let metadata = serde_json::json!({"name": "shops.shop.test", "labels": {"app": "shop"}});
         assert_eq!(definition["metadata"], metadata);
     }
@@ -426,7 +423,7 @@ mod tests {
             last.path.as_str(),
             "manifests/web/5000-configmap-n4999.yaml"
         );
-        let text = String::from_utf8(last.bytes.clone()).unwrap();
+        let text = String::from_utf8(bytes(last).to_vec()).unwrap();
         assert!(text.contains("n4999.$(namespace:shop).svc"), "{text}");
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use archive::{ArchiveFile, FileSource};
 use sources::{Cache, Network, Remote};
 use tempfile::TempDir;
 use watch::{Cancel, Watch};
@@ -110,4 +111,12 @@ pub(crate) fn load_by(
         keyring: None,
     };
     load::load(directory, &network, by_helm, watch)
+}
+
+/// The bytes of a file that is in memory.
+pub(crate) fn bytes(file: &ArchiveFile) -> &[u8] {
+    match &file.source {
+        FileSource::Bytes(bytes) => bytes,
+        FileSource::File { path, .. } => panic!("it is in {}", path.display()),
+    }
 }

@@ -123,7 +123,7 @@ pub struct ChartRelease {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
     /// Whether the release is kept as the archive has it.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
     /// The charts and sets that are there before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -155,10 +155,6 @@ impl ChartRelease {
     }
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 /// A chart of `solution.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -185,7 +181,7 @@ pub struct SourceChart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
     /// Whether the release is kept as the archive has it.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
     /// The charts and sets that are there before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

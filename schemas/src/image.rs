@@ -16,7 +16,7 @@ use crate::json::{self, JsonError};
 use crate::{Digest, ImagePlace, ImageReference, known_keys, limits};
 pub use media_type::MediaType;
 pub use platform::{Platform, WantedPlatform};
-pub use referrers::{Referrers, SUFFIXES as REFERRER_SUFFIXES, no_referrers};
+pub use referrers::{Referrers, SUFFIXES as REFERRER_SUFFIXES};
 
 /// An image with everything that is reachable from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

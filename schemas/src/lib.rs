@@ -50,7 +50,7 @@ pub use envelope::{
 pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
     Descriptor, Document, Image, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest,
-    MediaType, Platform, REFERRER_SUFFIXES, Referrers, WantedPlatform, no_referrers, walk,
+    MediaType, Platform, REFERRER_SUFFIXES, Referrers, WantedPlatform, walk,
 };
 pub use listed::listed;
 pub use manifest::{
@@ -82,3 +82,9 @@ pub use version::{SolutionId, Version, VersionRange};
 
 /// The API group and version of every document of the project.
 pub const API_VERSION: &str = "solutions.metalk8s.scality.com/v1alpha1";
+
+/// Whether a value is what its field has where it is left out: then it is not written.
+#[must_use]
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

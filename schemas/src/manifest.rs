@@ -95,10 +95,10 @@ pub struct Operator {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
     /// What the operator's container does without, beyond what every operator does without.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub security_context: SecurityContext,
     /// Whether the operator works in its namespace or in the whole cluster.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub scope: OperatorScope,
     /// Whether and where the operator serves metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,10 +115,6 @@ impl Operator {
     pub fn keeps_role_names(&self) -> bool {
         self.scope == OperatorScope::Cluster && self.template.is_some()
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// What a container promises to do without, in Kubernetes' words. Privilege escalation, capabilities and system calls

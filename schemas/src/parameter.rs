@@ -46,19 +46,11 @@ pub struct Parameter {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<i64>,
     /// Whether nobody may see it: it is kept in a Secret and shown nowhere.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub sensitive: bool,
     /// How it is made once where the site says none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<Generate>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// The type of a parameter's value.

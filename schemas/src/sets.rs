@@ -64,18 +64,14 @@ pub struct ObjectSet {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
     /// Whether the set is kept as the archive has it.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
     /// On what it depends whether the set is installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
     /// When the set is applied.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub phase: Phase,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// A namespace that a release calls its own.
@@ -85,7 +81,7 @@ pub struct OwnNamespace {
     /// Its name in the release.
     pub name: Namespace,
     /// Whether it has this name at every site; else the environment says which namespace it is.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub fixed: bool,
 }
 
@@ -142,13 +138,13 @@ pub struct SourceSet {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
     /// Whether the set is kept as the archive has it.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
     /// On what it depends whether the set is installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
     /// When the set is applied.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub phase: Phase,
 }
 

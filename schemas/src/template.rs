@@ -24,7 +24,7 @@ pub struct OperatorTemplate {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
     /// Labels and annotations of the pods.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub metadata: TemplateMetadata,
     /// A pod's specification as Kubernetes has it. The container without `image` is the operator's; every other image is
     /// `$(image:NAME)`, which expands in all texts.
@@ -42,10 +42,6 @@ pub struct TemplateMetadata {
     /// Annotations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 impl OperatorTemplate {

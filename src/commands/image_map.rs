@@ -152,10 +152,7 @@ impl ShownMap {
         let titles = ["IMAGE", "REF", "ADDRESS"].map(str::to_owned);
         let rows = [titles].into_iter();
         let rows: Vec<_> = rows.chain(self.image_map.images.iter().map(row)).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-        let [first, second] = [0, 1].map(|column| width(column).unwrap_or_default());
-        for [image, asked, address] in &rows {
-            render::result_line(format!("{image:first$}  {asked:second$}  {address}"));
-        }
+        let lines = render::columns(&rows).into_iter();
+        lines.for_each(render::result_line);
     }
 }

@@ -1,6 +1,7 @@
 //! An imported version as the site keeps it: its archive is read from the registry that it was pushed to, and checked as
 //! its medium was.
 
+use archive::Medium;
 use clap::Args;
 use deployer::Cluster;
 use importer::{Error, HeldSite, Record, Request};
@@ -14,7 +15,7 @@ use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, RegistryArguments,
 };
 use crate::failure::{Failure, Outcome};
-use crate::{environment, interrupt, render};
+use crate::{environment, interrupt};
 
 /// How a verb gets at an imported version, and what becomes of its plan.
 #[derive(Args, Debug)]
@@ -104,11 +105,7 @@ pub(super) async fn kept(
 
 /// Says that an archive is not accepted.
 fn say(report: &Report, output: Output) -> Option<Kept> {
-    words::talk_of(report, output);
-    render::result(output, report, |report| {
-        let archive = &report.summary().archive;
-        render::note!("error: `{archive}` is not accepted");
-    });
+    words::refuse(report, "", output);
     None
 }
 
@@ -141,6 +138,16 @@ async fn judge_for(
     }))
 }
 
+/// Checks an archive that was accepted before.
+pub(super) async fn check_accepted(
+    medium: Medium,
+    before: AcceptedBefore,
+) -> Result<Report, Failure> {
+    let check = move || validator::check_accepted(medium, before, interrupt::cancel());
+    let report = tokio::task::spawn_blocking(check).await;
+    Ok(report.map_err(Failure::unknown)?.map_err(Error::from)?)
+}
+
 /// Checks the archive that the site keeps as the medium was checked.
 async fn accept(
     client: &Client,
@@ -152,9 +159,7 @@ async fn accept(
         archive_id: record.archive_id,
         signers: record.signers.clone(),
     };
-    let check = move || validator::check_accepted(medium, before, interrupt::cancel());
-    let report = tokio::task::spawn_blocking(check).await;
-    let report = report.map_err(Failure::unknown)?.map_err(Error::from)?;
+    let report = check_accepted(medium, before).await?;
     let findings = report.findings().to_vec();
     let accepted = report.accept();
     Ok(accepted.map(|accepted| {

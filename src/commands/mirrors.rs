@@ -7,11 +7,10 @@ use importer::{Format, MirroredImage, Mirrors, NodeFile};
 use registry::RegistryAddress;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
-use validator::Depth;
 
 use super::give;
 use super::image_map::LayoutArguments;
-use super::validate::{check, words};
+use super::validate::check::accept;
 use crate::args::{Output, ReadArguments, RegistryArguments, TrustArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, registries, render};
@@ -129,27 +128,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 /// Of an archive that is accepted, or of what is imported. None if it is not accepted, which is said.
 fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Failure> {
     if let (Some(archive), Some(registry)) = (&arguments.archive, &arguments.registry) {
-        let (signatures, _) = check::whose(&arguments.trust, None, output)?;
-        let report = check::check(archive, signatures, Depth::Documents, output)?;
-        words::talk_of(&report, output);
-        return Ok(match report.accept() {
-            Ok(accepted) => {
-                let id = &accepted.statement().predicate.id;
-                let images = importer::recorded(&accepted);
-                Some(Mirrors::of(
-                    id,
-                    &images,
-                    registry,
-                    arguments.layout.layout(),
-                )?)
-            }
-            Err(report) => {
-                render::result(output, &report, |_| {
-                    render::note!("error: `{}` is not accepted", archive.display());
-                });
-                None
-            }
-        });
+        let Some(accepted) = accept(archive, &arguments.trust, "", output)? else {
+            return Ok(None);
+        };
+        let id = &accepted.statement().predicate.id;
+        let images = importer::recorded(&accepted);
+        let mirrors = Mirrors::of(id, &images, registry, arguments.layout.layout());
+        return Ok(Some(mirrors?));
     }
     cluster::read(&arguments.cluster, async |cluster| {
         let (solution, version) = (arguments.solution.as_ref(), arguments.version.as_ref());

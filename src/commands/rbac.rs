@@ -7,11 +7,11 @@ use clap::{Args, ValueEnum};
 use importer::{RightsVerb, Subject, WantedRights, WantedWithin};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version, yaml};
 use serde_json::{Value, json};
-use validator::{Accepted, Depth};
+use validator::Accepted;
 
 use super::give;
 use super::kept::kept;
-use super::validate::{check, words};
+use super::validate::check::accept;
 use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments};
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
@@ -142,13 +142,16 @@ fn account(text: &str) -> Result<(Namespace, KubernetesName), String> {
     Ok((namespace, name))
 }
 
+/// What follows where an archive is not accepted.
+const NO_RIGHTS: &str = ", so its rights are not shown";
 /// What is left out.
 const CHARTS: &str = "note: what its charts take is not among these: only a cluster tells what they render to, and `solution import --dry-run` names what is missing there";
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let accepted = match arguments.meant()? {
         Meant::Any => None,
-        Meant::Archive(archive) => match accept(archive, &arguments.trust, output)? {
+        // Nobody should be given rights that an unknown archive names.
+        Meant::Archive(archive) => match accept(archive, &arguments.trust, NO_RIGHTS, output)? {
             Some(accepted) => Some(accepted),
             None => return Ok(Outcome::No),
         },
@@ -230,27 +233,6 @@ impl Arguments {
             within,
             subjects: users.chain(groups).chain(accounts).collect(),
         })
-    }
-}
-
-/// Checks the archive as an import would: nobody should be given rights that an unknown archive names.
-fn accept(
-    archive: &Path,
-    trust: &TrustArguments,
-    output: Output,
-) -> Result<Option<Accepted>, Failure> {
-    let (signatures, _) = check::whose(trust, None, output)?;
-    let report = check::check(archive, signatures, Depth::Documents, output)?;
-    words::talk_of(&report, output);
-    match report.accept() {
-        Ok(accepted) => Ok(Some(accepted)),
-        Err(report) => {
-            render::result(output, &report, |_| {
-                let archive = archive.display();
-                render::note!("error: `{archive}` is not accepted, so its rights are not shown");
-            });
-            Ok(None)
-        }
     }
 }
 

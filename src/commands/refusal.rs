@@ -33,14 +33,18 @@ pub(super) struct InTheWay {
 
 impl From<&Obstacle> for InTheWay {
     fn from(obstacle: &Obstacle) -> Self {
-        Self {
-            message: obstacle.to_string(),
-            fix: failure::fix(obstacle),
-        }
+        Self::new(obstacle.to_string(), failure::fix(obstacle))
     }
 }
 
 impl InTheWay {
+    pub(super) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+
     /// The same, with which flag it is no obstacle, if it can be forced.
     pub(super) fn of(obstacle: &Obstacle, can_be_forced: bool, forced: &str) -> Self {
         let mut in_the_way = Self::from(obstacle);
@@ -53,10 +57,7 @@ impl InTheWay {
 
 impl From<&Failure> for InTheWay {
     fn from(failure: &Failure) -> Self {
-        Self {
-            message: failure.in_one_line(),
-            fix: failure.next_step(),
-        }
+        Self::new(failure.in_one_line(), failure.next_step())
     }
 }
 

@@ -75,11 +75,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         unseen: &status.unseen,
     };
     render::result(output, &shown, show);
-    Ok(match status.is_ready() {
-        Some(true) => Outcome::Yes,
-        Some(false) => Outcome::No,
-        None => Outcome::Unknown,
-    })
+    Ok(Outcome::of_ready(status.is_ready()))
 }
 
 fn show(status: &Shown) {

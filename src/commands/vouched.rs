@@ -7,10 +7,10 @@ use registry::{Client, RegistryAddress};
 use schemas::{Digest, KeyId, SolutionId};
 use validator::{Report, Signatures};
 
-use super::validate::{check, words};
+use super::validate::check;
 use crate::args::{Output, RegistryArguments, TrustArguments};
-use crate::failure::{Failure, Outcome};
-use crate::{interrupt, registries, render};
+use crate::failure::Failure;
+use crate::{interrupt, registries};
 
 /// By what an archive is judged that no cluster has a record of.
 #[derive(Args, Debug)]
@@ -120,14 +120,4 @@ pub(super) fn judge(medium: Medium, kept: &Kept) -> Result<Result<Head, Box<Repo
     let listed = trusted.list_unless(interrupt::cancel());
     let listed = listed.map_err(Error::from)?;
     Ok(Ok(Head { listed, signed_by }))
-}
-
-/// Says that an archive is not accepted.
-pub(super) fn refuse(report: &Report, follows: &str, output: Output) -> Outcome {
-    words::talk_of(report, output);
-    render::result(output, report, |report| {
-        let archive = &report.summary().archive;
-        render::note!("error: `{archive}` is not accepted, so {follows}");
-    });
-    Outcome::No
 }

@@ -20,8 +20,10 @@ pub(crate) fn reading(path: &Path, error: OpenError) -> Failure {
 }
 
 /// An archive holds more than can be shown.
-pub(crate) fn too_much(what: &'static str) -> Failure {
-    Failure::no(anyhow::anyhow!(what)).hint(VALIDATE)
+pub(crate) fn too_much(archive: &Path, what: &'static str) -> Failure {
+    let context = format!("cannot show `{}`", archive.display());
+    let failure = Failure::no(anyhow::anyhow!(what)).hint(VALIDATE);
+    failure.context(context)
 }
 
 /// The signatures beside an archive could not be used.

@@ -52,6 +52,17 @@ pub(crate) enum Outcome {
     Ended(i32),
 }
 
+impl Outcome {
+    /// Whether all is ready; none where that cannot be seen.
+    pub(crate) fn of_ready(is_ready: Option<bool>) -> Self {
+        match is_ready {
+            Some(true) => Self::Yes,
+            Some(false) => Self::No,
+            None => Self::Unknown,
+        }
+    }
+}
+
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         Self::from(match outcome {

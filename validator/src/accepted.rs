@@ -80,12 +80,6 @@ impl Accepted {
         &self.charts
     }
 
-    /// For which processors the archive includes the program `helm`.
-    #[must_use]
-    pub fn helm_for(&self) -> &[Architecture] {
-        &self.helm
-    }
-
     /// The program `helm` for a processor, to be verified while it is read; none when the archive does not include it.
     #[must_use]
     pub fn helm(&self, architecture: Architecture) -> Option<Blob> {

@@ -2,7 +2,6 @@
 //! list, read the documents, read all data. A stage that fails ends the check, since what comes later would rest on it;
 //! within a stage everything is collected.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use archive::{Listed, Medium, OpenError, Opened, Trusted};
@@ -33,21 +32,14 @@ pub fn check(
 /// written. Who signs is decided by who makes it.
 pub fn check_draft(
     medium: Medium,
-    threads: NonZeroUsize,
     now: StatementTime,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
-    check_documents(
-        medium,
-        &Options {
-            signatures: Signatures::Later,
-            detached: Vec::new(),
-            depth: Depth::Documents,
-            threads,
-            now: Some(now),
-        },
-        cancel,
-    )
+    let options = Options {
+        now: Some(now),
+        ..Options::of_documents(Signatures::Later)
+    };
+    check_documents(medium, &options, cancel)
 }
 
 /// Checks the documents of an archive that was accepted before. Its expiry date is that of imports.
@@ -56,17 +48,8 @@ pub fn check_accepted(
     before: AcceptedBefore,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
-    check_documents(
-        medium,
-        &Options {
-            signatures: Signatures::Accepted(before),
-            detached: Vec::new(),
-            depth: Depth::Documents,
-            threads: NonZeroUsize::MIN,
-            now: None,
-        },
-        cancel,
-    )
+    let options = Options::of_documents(Signatures::Accepted(before));
+    check_documents(medium, &options, cancel)
 }
 
 /// Decides about the signatures of what was opened, and nothing else. The report says why nobody vouches for it.
@@ -75,13 +58,7 @@ pub fn vouch(
     signatures: Signatures,
     path: &Path,
 ) -> Result<Result<Trusted, Box<Report>>, OpenError> {
-    let options = Options {
-        signatures,
-        detached: Vec::new(),
-        depth: Depth::Documents,
-        threads: NonZeroUsize::MIN,
-        now: None,
-    };
+    let options = Options::of_documents(signatures);
     let mut checking = Checking {
         options: &options,
         watch: &Watch::silent(Cancel::never()),

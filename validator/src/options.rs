@@ -75,3 +75,16 @@ pub struct Options {
     /// When to judge `expires`; none leaves it unjudged. Libraries do not read the clock.
     pub now: Option<StatementTime>,
 }
+
+impl Options {
+    /// For the documents alone, at no time in particular.
+    pub(crate) fn of_documents(signatures: Signatures) -> Self {
+        Self {
+            signatures,
+            detached: Vec::new(),
+            depth: Depth::Documents,
+            threads: NonZeroUsize::MIN,
+            now: None,
+        }
+    }
+}

@@ -91,6 +91,18 @@ impl Trusted {
     }
 }
 
+/// Compares the digest of a listed file with the signed one.
+pub(crate) fn check_digest(path: &str, expected: Digest, found: Digest) -> Result<(), OpenError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(OpenError::FileDigest {
+        path: path.to_owned(),
+        expected,
+        found,
+    })
+}
+
 /// What must be understood before anything else is read.
 fn negotiate(trusted: &Trusted) -> Result<(Layout, BTreeSet<Feature>), OpenError> {
     let predicate = &trusted.statement().predicate;
@@ -247,17 +259,8 @@ impl Listed {
                 .read_content((extent.offset, &expected), &mut bytes, 0);
             read.map_err(|source| self.medium.failed(extent.offset, source))?;
         }
-        let found = Digest::new(Sha256::digest(&bytes).into());
-        if found == expected {
-            Ok(bytes)
-        } else {
-            let path = path.to_owned();
-            Err(OpenError::FileDigest {
-                path,
-                expected,
-                found,
-            })
-        }
+        check_digest(path, expected, Digest::new(Sha256::digest(&bytes).into()))?;
+        Ok(bytes)
     }
 
     pub(crate) fn size_and_digest(&self, path: &str) -> Result<(u64, Digest), OpenError> {

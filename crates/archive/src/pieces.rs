@@ -3,6 +3,7 @@
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
+use crate::list::check_digest;
 use crate::{Listed, OpenError, limits};
 
 /// A listed file that is read from its start to its end. What came is verified once the end was reached.
@@ -44,7 +45,8 @@ impl Pieces<'_> {
     pub fn piece(&mut self) -> Result<Option<&[u8]>, OpenError> {
         let (offset, left) = self.rest;
         if left == 0 {
-            return self.verify().map(|()| None);
+            let found = Digest::new(self.hasher.clone().finalize().into());
+            return check_digest(&self.path, self.expected, found).map(|()| None);
         }
         let len = usize::try_from(left).map_or(limits::BUFFER, |left| left.min(limits::BUFFER));
         let piece = &mut self.buffer[..len];
@@ -52,17 +54,5 @@ impl Pieces<'_> {
         self.hasher.update(&*piece);
         self.rest = (offset + len as u64, left - len as u64);
         Ok(Some(piece))
-    }
-
-    fn verify(&self) -> Result<(), OpenError> {
-        let found = Digest::new(self.hasher.clone().finalize().into());
-        if found == self.expected {
-            return Ok(());
-        }
-        Err(OpenError::FileDigest {
-            path: self.path.clone(),
-            expected: self.expected,
-            found,
-        })
     }
 }

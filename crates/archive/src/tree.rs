@@ -220,14 +220,18 @@ mod tests {
     }
 
     fn derived(images: &[Image]) -> Result<Vec<ArchiveFile>, TreeError> {
-        super::derived(&id(), images, |_| FileSource::Absent)
+        let blob = |_: &Digest| FileSource::File {
+            path: "blob".into(),
+            offset: 0,
+        };
+        super::derived(&id(), images, blob)
     }
 
     fn file(files: &[ArchiveFile], path: &str) -> String {
         let file = files.iter().find(|file| file.path.as_str() == path);
         match &file.unwrap().source {
             FileSource::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-            other => panic!("{path} is {other:?}"),
+            other @ FileSource::File { .. } => panic!("{path} is {other:?}"),
         }
     }
 

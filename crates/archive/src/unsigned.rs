@@ -35,15 +35,13 @@ pub struct ArchiveFile {
 pub enum FileSource {
     /// Memory, which several files may share.
     Bytes(Arc<[u8]>),
-    /// A file, from an offset in bytes on.
+    /// A file, from an offset in bytes on. It must be there by the time at which the archive is written.
     File {
         /// The file.
         path: PathBuf,
         /// Bytes from its start.
         offset: u64,
     },
-    /// Nowhere on this machine yet: the file is listed and laid out, and writing it fails.
-    Absent,
 }
 
 /// What a statement says besides the list of files.

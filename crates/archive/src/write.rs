@@ -389,10 +389,6 @@ impl<'a> Feed for Writing<'a> {
                 }),
                 Err(error) => Err(self.unreadable(extent, path, error)),
             },
-            FileSource::Absent => {
-                let absent = io::ErrorKind::NotFound.into();
-                Err(self.unreadable(extent, Path::new("nowhere"), absent))
-            }
         }
     }
 

@@ -227,13 +227,14 @@ fn failures_leave_nothing_behind() {
 }
 
 #[test]
-fn what_is_nowhere_is_laid_out_and_not_written() {
+fn what_is_not_there_yet_is_laid_out_and_not_written() {
     let place = Place::new();
     let planned = |files| Unsigned::new(info(), files).unwrap().leave_unsigned();
     let mut files = place.files();
     for file in &mut files {
         if matches!(file.source, FileSource::File { .. }) {
-            file.source = FileSource::Absent;
+            let (path, offset) = (place.archive().with_file_name("later"), 0);
+            file.source = FileSource::File { path, offset };
         }
     }
     let size = planned(place.files()).image_size();

@@ -29,13 +29,22 @@ pub fn find(
     name: &ChartName,
     version: &ChartVersion,
 ) -> Result<Listed, IndexProblem> {
-    let wanted = Wanted { name, version };
     if index.len() > limits::INDEX {
         return Err(YamlError::TooLong(index.len(), limits::INDEX).into());
     }
     let cut = versions(index, name.as_str());
     let text = cut.as_deref().unwrap_or(index);
-    let found = yaml::long(text, limits::INDEX_READ, Whole(wanted))?;
+    let charts = Only {
+        name: name.as_str(),
+        what: "charts by their names",
+        inside: Versions(version),
+    };
+    let whole = Only {
+        name: "entries",
+        what: "the index of a repository of charts",
+        inside: charts,
+    };
+    let found = yaml::long(text, limits::INDEX_READ, whole)?;
     if found.differ {
         return Err(IndexProblem::Twice(version.clone()));
     }
@@ -99,14 +108,7 @@ fn is_key(line: &[u8], name: &[u8]) -> bool {
     rest.is_some_and(|it| it.trim_ascii_start().starts_with(b":"))
 }
 
-/// The chart that is looked for.
-#[derive(Clone, Copy)]
-struct Wanted<'a> {
-    name: &'a ChartName,
-    version: &'a ChartVersion,
-}
-
-/// What was found of it.
+/// What was found of the version that is looked for.
 #[derive(Default)]
 struct Found {
     first: Option<Entry>,
@@ -145,72 +147,43 @@ struct Entry {
 #[derive(Default, PartialEq, Eq)]
 struct First(Option<String>);
 
-/// The index: a map with `entries`.
-struct Whole<'a>(Wanted<'a>);
+/// A map of which only what is called `name` is looked at, as `inside` does it: the index, and the charts in it.
+#[derive(Clone, Copy)]
+struct Only<'a, S> {
+    name: &'a str,
+    what: &'static str,
+    inside: S,
+}
 
-/// `entries`: the versions of each chart, by its name.
-struct Charts<'a>(Wanted<'a>);
+/// The versions of a chart, of which this one is looked for.
+#[derive(Clone, Copy)]
+struct Versions<'a>(&'a ChartVersion);
 
-/// The versions of a chart.
-struct Versions<'a>(Wanted<'a>);
+impl<'de, S: DeserializeSeed<'de, Value = Found> + Copy> DeserializeSeed<'de> for Only<'_, S> {
+    type Value = Found;
 
-/// A key, compared with the one that is looked for and forgotten.
-struct Is<'a>(&'a str);
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
+        reader.deserialize_map(self)
+    }
+}
 
-/// Reads a map, of which only what is called `name` is looked at.
-fn only<'de, A, S>(mut map: A, name: &str, seed: impl Fn() -> S) -> Result<Found, A::Error>
-where
-    A: MapAccess<'de>,
-    S: DeserializeSeed<'de, Value = Found>,
-{
-    let mut found = Found::default();
-    while let Some(is_it) = map.next_key_seed(Is(name))? {
-        if is_it {
-            found.join(map.next_value_seed(seed())?);
-        } else {
-            map.next_value::<IgnoredAny>()?;
+impl<'de, S: DeserializeSeed<'de, Value = Found> + Copy> Visitor<'de> for Only<'_, S> {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
+        let mut found = Found::default();
+        while let Some(key) = map.next_key::<String>()? {
+            if key == self.name {
+                found.join(map.next_value_seed(self.inside)?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
         }
-    }
-    Ok(found)
-}
-
-impl<'de> DeserializeSeed<'de> for Whole<'_> {
-    type Value = Found;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
-        reader.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Whole<'_> {
-    type Value = Found;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the index of a repository of charts")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Found, A::Error> {
-        only(map, "entries", || Charts(self.0))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Charts<'_> {
-    type Value = Found;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
-        reader.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Charts<'_> {
-    type Value = Found;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("charts by their names")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Found, A::Error> {
-        only(map, self.0.name.as_str(), || Versions(self.0))
+        Ok(found)
     }
 
     /// A repository without charts.
@@ -237,31 +210,11 @@ impl<'de> Visitor<'de> for Versions<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found, A::Error> {
         let mut found = Found::default();
         while let Some(entry) = list.next_element::<Entry>()? {
-            if entry.version.as_deref() == Some(self.0.version.as_str()) {
+            if entry.version.as_deref() == Some(self.0.as_str()) {
                 found.take(entry);
             }
         }
         Ok(found)
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Is<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<bool, D::Error> {
-        reader.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Is<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
-        Ok(key == self.0)
     }
 }
 

@@ -51,7 +51,10 @@ pub struct Metadata {
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub app_version: String,
     /// Whether its authors advise against it.
-    #[serde(deserialize_with = "or_empty", skip_serializing_if = "is_false")]
+    #[serde(
+        deserialize_with = "or_empty",
+        skip_serializing_if = "schemas::is_default"
+    )]
     pub deprecated: bool,
     /// What other programs read.
     #[serde(deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
@@ -106,7 +109,10 @@ pub struct Dependency {
     #[serde(deserialize_with = "scalars", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Not read from `Chart.yaml` by anybody who writes it.
-    #[serde(deserialize_with = "or_empty", skip_serializing_if = "is_false")]
+    #[serde(
+        deserialize_with = "or_empty",
+        skip_serializing_if = "schemas::is_default"
+    )]
     pub enabled: bool,
     /// Which of its values the other takes.
     #[serde(deserialize_with = "or_empty", skip_serializing_if = "Vec::is_empty")]
@@ -114,14 +120,6 @@ pub struct Dependency {
     /// Another name for it.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub alias: String,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// A text, or a number or truth value that stands for one, as Go's reader of YAML makes one of it.

@@ -170,7 +170,7 @@ impl fmt::Display for RegistryAddress {
 }
 
 /// The full path of a repository below the host, prefix included.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Repository(String);
 
 impl Repository {
@@ -307,7 +307,8 @@ fn is_registry(component: &str) -> bool {
 }
 
 /// What names a manifest in its repository.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(untagged)]
 pub enum Reference {
     /// The content itself.
     Digest(Digest),

@@ -1,13 +1,15 @@
-//! What a push and a pull tell while they run.
+//! What a push and a pull tell while they run. As JSON, other programs read it: schemas/results/push-event.schema.json.
 
 use std::time::Duration;
 
 use schemas::Digest;
+use serde::{Serialize, Serializer};
 
 use crate::address::{Reference, Repository};
 
 /// How a blob came to be in a repository.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "arrival", rename_all = "camelCase")]
 pub enum Arrival {
     /// Its bytes were sent.
     Uploaded,
@@ -23,10 +25,12 @@ pub enum Arrival {
 }
 
 /// One step of a push or a pull.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
     /// So many bytes of a blob, from its beginning, have been handed to the connection. Goes back when an upload has to
     /// begin again; whoever shows it keeps the largest.
+    #[serde(rename = "sent")]
     BlobSent {
         /// The blob.
         digest: Digest,
@@ -35,6 +39,7 @@ pub enum Event {
     },
     /// The registry has so many bytes of a blob, from its beginning, that an earlier process sent. The upload goes on
     /// from there.
+    #[serde(rename = "resumed")]
     BlobResumed {
         /// The blob.
         digest: Digest,
@@ -59,15 +64,19 @@ pub enum Event {
         /// Its size in bytes.
         size: u64,
         /// How it came there.
+        #[serde(flatten)]
         arrival: Arrival,
     },
     /// A blob did not come into a repository.
+    #[serde(rename = "failed")]
     BlobFailed {
         /// The blob.
+        #[serde(rename = "what")]
         digest: Digest,
         /// Where it is missing.
         repository: Repository,
         /// Why.
+        #[serde(rename = "why")]
         reason: String,
     },
     /// A manifest is in a repository under this reference.
@@ -77,15 +86,19 @@ pub enum Event {
         /// What names it.
         reference: Reference,
         /// [`Arrival::Uploaded`] or [`Arrival::Present`].
+        #[serde(flatten)]
         arrival: Arrival,
     },
     /// A manifest was tried and did not come into a repository.
+    #[serde(rename = "failed")]
     ManifestFailed {
+        /// What names it.
+        #[serde(rename = "what")]
+        reference: Reference,
         /// Where it is missing.
         repository: Repository,
-        /// What names it.
-        reference: Reference,
         /// Why.
+        #[serde(rename = "why")]
         reason: String,
     },
     /// So many bytes of a blob, from its beginning, are here. Goes back when a blob has to be fetched again.
@@ -105,8 +118,14 @@ pub enum Event {
     /// Something failed for now and is tried again after a wait.
     Retrying {
         /// What could not be done, and why.
+        #[serde(rename = "why")]
         reason: String,
         /// The wait.
+        #[serde(rename = "milliseconds", serialize_with = "milliseconds")]
         wait: Duration,
     },
+}
+
+fn milliseconds<S: Serializer>(wait: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }

@@ -10,7 +10,7 @@ use futures::stream;
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::activity::Activity;
 use crate::address::Repository;
@@ -37,7 +37,8 @@ pub struct Probe<'a> {
 }
 
 /// Whether a registry does something. The texts are for people, and partly the registry's own, shortened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "answer", content = "reason", rename_all = "camelCase")]
 pub enum Ability {
     /// It does.
     Yes,
@@ -61,32 +62,53 @@ pub struct Chunks {
 }
 
 /// The largest body of one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "answer", rename_all = "camelCase")]
 pub enum BodyLimit {
     /// Nobody said no to so many bytes. Some proxies say so only once they came.
-    NoneSeen(u64),
+    NoneSeen {
+        /// Bytes.
+        taken: u64,
+    },
     /// So many bytes are too many; so many are not, if any are taken.
-    Below(u64, Option<u64>),
-    /// It cannot be known, and why not.
-    Unknown(String),
+    Limited {
+        /// Bytes that were refused.
+        refused: u64,
+        /// Bytes that were not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        taken: Option<u64>,
+    },
+    /// It cannot be known.
+    Unknown {
+        /// Why not.
+        reason: String,
+    },
 }
 
 /// Room for what is to be pushed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "answer", rename_all = "camelCase")]
 pub enum Space {
     /// A project's quota, in bytes; no limit if there is none.
-    Project {
+    Known {
         /// The project.
-        name: String,
+        project: String,
         /// What it may hold.
+        #[serde(skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
         /// What it holds.
         used: u64,
     },
     /// The project does not exist.
-    NoProject(String),
-    /// It cannot be known, and why not.
-    Unknown(String),
+    NoProject {
+        /// The project.
+        project: String,
+    },
+    /// It cannot be known.
+    Unknown {
+        /// Why not.
+        reason: String,
+    },
 }
 
 /// What a registry can do.
@@ -216,17 +238,26 @@ impl Client {
             match self.takes_body(repository, size).await {
                 Ok(true) => {
                     return Ok(match below {
-                        Some(refused) => BodyLimit::Below(refused, Some(size)),
-                        None => BodyLimit::NoneSeen(size),
+                        Some(refused) => BodyLimit::Limited {
+                            refused,
+                            taken: Some(size),
+                        },
+                        None => BodyLimit::NoneSeen { taken: size },
                     });
                 }
                 Ok(false) => below = Some(size),
-                Err(error) => return Ok(BodyLimit::Unknown(error.to_string())),
+                Err(error) => {
+                    let reason = error.to_string();
+                    return Ok(BodyLimit::Unknown { reason });
+                }
             }
         }
         Ok(match below {
-            Some(refused) => BodyLimit::Below(refused, None),
-            None => BodyLimit::NoneSeen(0),
+            Some(refused) => BodyLimit::Limited {
+                refused,
+                taken: None,
+            },
+            None => BodyLimit::NoneSeen { taken: 0 },
         })
     }
 
@@ -275,7 +306,10 @@ impl Client {
     /// How much more a repository may hold: known of Harbor, which tells its projects' quotas to their members.
     pub async fn space(&self, repository: &Repository) -> Result<Space, Error> {
         let operation = self.operation(Verb::AskSpace, None);
-        let unknown = |why: &str| Ok(Space::Unknown(why.to_owned()));
+        let unknown = |why: &str| {
+            let reason = why.to_owned();
+            Ok(Space::Unknown { reason })
+        };
         let Some((project, _)) = repository.as_str().split_once('/') else {
             return unknown("the registry has no projects with quotas");
         };
@@ -291,7 +325,10 @@ impl Client {
         let answer = self.get_beside(&operation, &path, Show::Login).await?;
         match answer.status() {
             StatusCode::OK => {}
-            StatusCode::NOT_FOUND => return Ok(Space::NoProject(project.to_owned())),
+            StatusCode::NOT_FOUND => {
+                let project = project.to_owned();
+                return Ok(Space::NoProject { project });
+            }
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 return unknown("Harbor tells the quota of a project only to its members");
             }
@@ -301,8 +338,8 @@ impl Client {
         let Ok(summary) = serde_json::from_slice::<ProjectSummary>(&summary) else {
             return unknown("Harbor does not tell the project's quota");
         };
-        Ok(Space::Project {
-            name: project.to_owned(),
+        Ok(Space::Known {
+            project: project.to_owned(),
             // No limit is -1.
             limit: u64::try_from(summary.quota.hard.storage).ok(),
             used: u64::try_from(summary.quota.used.storage).unwrap_or(0),

@@ -21,7 +21,7 @@ pub struct RetryPolicy {
 
 /// Attempts in all, the first included, that may end in each kind of failure; at least one is made. Each kind is counted
 /// for itself: a registry that asks for patience has not used up that of a line that breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// No connection came about, or it broke.
     pub connection: u32,
@@ -63,23 +63,19 @@ impl Default for RetryPolicy {
 
 /// Failures since the last progress, of each kind.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Failed {
-    connection: u32,
-    pause: u32,
-    server: u32,
-    stall: u32,
-}
+pub(crate) struct Failed(Attempts);
 
 impl Failed {
     /// Counts a failure; how many there are of its kind, and how many there may be.
     fn count(&mut self, attempts: &Attempts, error: &Error) -> (u32, u32) {
+        let Self(failed) = self;
         let asked = error.retry_after().is_some();
         let (count, most) = match error {
-            Error::Busy { status: 429, .. } => (&mut self.pause, attempts.pause),
-            Error::Busy { .. } if asked => (&mut self.pause, attempts.pause),
-            Error::Busy { .. } => (&mut self.server, attempts.server),
-            Error::TimedOut { .. } => (&mut self.stall, attempts.stall),
-            _ => (&mut self.connection, attempts.connection),
+            Error::Busy { status: 429, .. } => (&mut failed.pause, attempts.pause),
+            Error::Busy { .. } if asked => (&mut failed.pause, attempts.pause),
+            Error::Busy { .. } => (&mut failed.server, attempts.server),
+            Error::TimedOut { .. } => (&mut failed.stall, attempts.stall),
+            _ => (&mut failed.connection, attempts.connection),
         };
         *count += 1;
         (*count, most)

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use schemas::Digest;
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use watch::{Progress, Tell};
 
@@ -46,7 +47,8 @@ pub struct Faulty {
 }
 
 /// How something at a registry is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "fault", content = "found", rename_all = "camelCase")]
 pub enum Fault {
     /// It is not there, or its name is and no content.
     Missing,

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use manifests::{Files, ManifestFile, ManifestsError, Object};
 use schemas::{
-    API_VERSION, Metadata, Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet,
-    SourceSpec, Strategy, Version,
+    Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet, Strategy, Version,
 };
 
 use crate::contents::Contents;
@@ -14,7 +13,7 @@ use crate::images::DraftImages;
 use crate::paths::{MANIFESTS, NOTES, RECORD, SOURCE};
 use crate::record::Record;
 use crate::{
-    ReleaseError, SourceTree, Wishes, display_name, identity, namespaces, undecided, write,
+    ReleaseError, SourceTree, Wishes, empty_source, identity, namespaces, undecided, write,
 };
 
 /// A release, understood.
@@ -80,11 +79,8 @@ impl Carried {
     }
 
     fn source(&self) -> SolutionSource {
-        let name = self.id.name();
-        let (key, value) = display_name(name, None);
-        let images = self.images.images.iter();
         let set = SourceSet {
-            name: set_name(name.as_str()),
+            name: set_name(self.id.name().as_str()),
             files: vec![MANIFESTS.into()],
             namespaces: self.own.clone(),
             patches: Vec::new(),
@@ -94,28 +90,10 @@ impl Carried {
             when: None,
             phase: Phase::Install,
         };
-        SolutionSource {
-            api_version: API_VERSION.to_owned(),
-            kind: "SolutionSource".to_owned(),
-            metadata: Metadata {
-                name: name.clone(),
-                annotations: BTreeMap::from([(key, value)]),
-                labels: BTreeMap::new(),
-            },
-            spec: SourceSpec {
-                version: self.id.version().clone(),
-                images: images.map(|named| named.image.clone()).collect(),
-                operator: None,
-                crds: "operator/deploy/crds".into(),
-                roles: archive::ROLE.into(),
-                manifests: vec![set],
-                charts: Vec::new(),
-                kubernetes: Vec::new(),
-                parameters: BTreeMap::new(),
-                upgrade_from: None,
-                expires: None,
-            },
-        }
+        let mut source = empty_source(&self.id, None);
+        source.spec.images = self.images.sources();
+        source.spec.manifests = vec![set];
+        source
     }
 }
 

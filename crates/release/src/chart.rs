@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemas::{ChartName, ChartSource, ChartVersion, ReleaseName, SourceChart, Strategy};
 
 use crate::paths::{NOTES, SOURCE};
-use crate::{ReleaseError, SourceTree, Wishes, charts, identity, write};
+use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
 
 /// A chart that a tree is to carry.
 #[derive(Clone, Debug)]
@@ -39,7 +39,8 @@ pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, Rele
         needs: Vec::new(),
         timeout: None,
     };
-    let source = charts::source(&id, vec![release]);
+    let mut source = empty_source(&id, None);
+    source.spec.charts.push(release);
     let text = charts::text(&source, write::CHART, &chart.called)?;
     let notes = charts::notes();
     let mut files = chart.files.clone();

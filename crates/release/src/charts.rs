@@ -1,40 +1,13 @@
 //! `solution.yaml` of a tree that carries charts.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use manifests::shown;
-use schemas::{API_VERSION, Metadata, SolutionId, SolutionSource, SourceChart, SourceSpec};
+use schemas::{SolutionSource, SourceChart};
 
+use crate::ReleaseError;
 use crate::notes::{Note, Weight};
-use crate::write::{self, quoted};
-use crate::{ReleaseError, display_name};
-
-/// What `solution.yaml` says.
-pub(crate) fn source(id: &SolutionId, charts: Vec<SourceChart>) -> SolutionSource {
-    SolutionSource {
-        api_version: API_VERSION.to_owned(),
-        kind: "SolutionSource".to_owned(),
-        metadata: Metadata {
-            name: id.name().clone(),
-            annotations: BTreeMap::from([display_name(id.name(), None)]),
-            labels: BTreeMap::new(),
-        },
-        spec: SourceSpec {
-            version: id.version().clone(),
-            images: Vec::new(),
-            operator: None,
-            crds: "operator/deploy/crds".into(),
-            roles: archive::ROLE.into(),
-            manifests: Vec::new(),
-            charts,
-            kubernetes: Vec::new(),
-            parameters: BTreeMap::new(),
-            upgrade_from: None,
-            expires: None,
-        },
-    }
-}
+use crate::write::{self, push, quoted};
 
 /// What is left to do, whatever the charts are.
 pub(crate) fn notes() -> Vec<Note> {
@@ -51,14 +24,6 @@ pub(crate) fn notes() -> Vec<Note> {
     ]
 }
 
-/// A line of `solution.yaml`, or several.
-macro_rules! push {
-    ($text:expr, $($argument:tt)*) => {
-        // Writing to a String cannot fail.
-        let _ = writeln!($text, $($argument)*);
-    };
-}
-
 /// The text of the file. `given` is the option by which `called` was given.
 pub(crate) fn text(
     source: &SolutionSource,
@@ -69,27 +34,10 @@ pub(crate) fn text(
         "# Made by `solution init {given}` of `{}`.\n",
         shown(called)
     );
-    let SolutionSource {
-        api_version,
-        kind,
-        metadata,
-        spec,
-    } = source;
-    let name = quoted(metadata.name.as_str());
-    push!(text, "apiVersion: {api_version}\nkind: {kind}\nmetadata:");
-    push!(text, "  name: {name}\n  annotations:");
-    for (key, value) in &metadata.annotations {
-        push!(text, "    {key}: {}", quoted(value));
-    }
-    let version = quoted(&spec.version.to_string());
+    write::head(source, &mut text);
     push!(
         text,
-        "spec:
-  version: {version}
-  # Optional. The versions that a site can upgrade from.
-  # upgradeFrom: '>=0.0.1'
-
-  # Optional. The versions of Kubernetes that sites have: the charts are rendered for each.
+        "  # Optional. The versions of Kubernetes that sites have: the charts are rendered for each.
   # kubernetes: ['1.36']
 
   # Every image that the charts run. `solution pack --add-images` adds those that they name.
@@ -97,7 +45,7 @@ pub(crate) fn text(
 
   charts:"
     );
-    for chart in &spec.charts {
+    for chart in &source.spec.charts {
         push_chart(chart, &mut text);
     }
     write::checked(source, text)

@@ -154,6 +154,12 @@ pub(crate) struct DraftImages {
 }
 
 impl DraftImages {
+    /// The images as `solution.yaml` has them.
+    pub(crate) fn sources(&self) -> Vec<SourceImage> {
+        let images = self.images.iter();
+        images.map(|named| named.image.clone()).collect()
+    }
+
     /// The image that a reference of the release means.
     pub(crate) fn get(&self, written: &str) -> Option<&SourceImage> {
         let index = self.index.get(normal(written)?.as_str())?;

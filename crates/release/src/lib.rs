@@ -125,7 +125,9 @@ pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
     let shown = about
         .map(|about| about.display_name)
         .filter(|name| !name.is_empty());
-    let source = source(&id, &images, operator, shown);
+    let mut source = empty_source(&id, shown);
+    source.spec.images = images.sources();
+    source.spec.operator = Some(operator);
     let release = release.name.as_str();
     for (path, bytes) in [
         (archive::ROLE, roles.into_bytes()),
@@ -197,34 +199,22 @@ fn operator(
     })
 }
 
-/// What people call the Solution, as an annotation.
-fn display_name(name: &SolutionName, shown: Option<String>) -> (String, String) {
+/// What `solution.yaml` says of a Solution that has nothing yet. People call it `shown`, or else by its name.
+fn empty_source(id: &SolutionId, shown: Option<String>) -> SolutionSource {
     let annotation = "solutions.metalk8s.scality.com/display-name".to_owned();
-    (annotation, shown.unwrap_or_else(|| name.to_string()))
-}
-
-fn source(
-    id: &SolutionId,
-    images: &DraftImages,
-    operator: Operator,
-    shown: Option<String>,
-) -> SolutionSource {
+    let shown = shown.unwrap_or_else(|| id.name().to_string());
     SolutionSource {
         api_version: API_VERSION.to_owned(),
         kind: "SolutionSource".to_owned(),
         metadata: Metadata {
             name: id.name().clone(),
-            annotations: BTreeMap::from([display_name(id.name(), shown)]),
+            annotations: BTreeMap::from([(annotation, shown)]),
             labels: BTreeMap::new(),
         },
         spec: SourceSpec {
             version: id.version().clone(),
-            images: images
-                .images
-                .iter()
-                .map(|named| named.image.clone())
-                .collect(),
-            operator: Some(operator),
+            images: Vec::new(),
+            operator: None,
             crds: "operator/deploy/crds".into(),
             roles: archive::ROLE.into(),
             manifests: Vec::new(),

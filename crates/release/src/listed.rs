@@ -13,7 +13,7 @@ use validator::rules;
 use crate::helmfile::{Helmfile, HelmfileProblem, ListedChart, ListedRelease, ListedValues};
 use crate::notes::{Note, Weight};
 use crate::paths::{NOTES, SOURCE};
-use crate::{ReleaseError, SourceTree, Wishes, charts, identity, write};
+use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
 
 /// Reads what a helmfile names.
 pub trait Reads {
@@ -209,11 +209,12 @@ impl Listed {
         if let Some(problem) = problem {
             return Err(ReleaseError::Unfit(Box::new(problem)));
         }
-        let source = charts::source(&id, self.charts);
+        let mut source = empty_source(&id, None);
+        source.spec.charts = self.charts;
         let text = charts::text(&source, write::RELEASE, called)?;
         self.notes.sort_by_key(|note| note.weight);
         let notes = write::made(&id, called, &self.notes);
-        self.files.insert(NOTES.to_owned(), notes);
+        self.files.insert(NOTES.to_owned(), notes.into_bytes());
         self.files.insert(SOURCE.to_owned(), text);
         Ok(SourceTree {
             id,

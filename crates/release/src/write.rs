@@ -34,9 +34,7 @@ pub(crate) fn carried(
         shown(release)
     );
     head(source, &mut text);
-    for image in &images.images {
-        push_image(image, "    ", &mut text);
-    }
+    push_images(images, &mut text);
     sets(source, &mut text);
     checked(source, text)
 }
@@ -62,6 +60,7 @@ macro_rules! push {
         let _ = writeln!($text, $($argument)*);
     };
 }
+pub(crate) use push;
 
 fn text(source: &SolutionSource, images: &DraftImages, release: &str) -> String {
     let mut text = String::new();
@@ -72,15 +71,13 @@ fn text(source: &SolutionSource, images: &DraftImages, release: &str) -> String 
     );
     push!(text, "# before packing, and what was left out.");
     head(source, &mut text);
-    for image in &images.images {
-        push_image(image, "    ", &mut text);
-    }
+    push_images(images, &mut text);
     operator(source, &mut text);
     text
 }
 
-/// All up to the images.
-fn head(source: &SolutionSource, text: &mut String) {
+/// All up to what a Solution carries.
+pub(crate) fn head(source: &SolutionSource, text: &mut String) {
     push!(
         text,
         "apiVersion: {}\nkind: {}",
@@ -104,10 +101,17 @@ fn head(source: &SolutionSource, text: &mut String) {
         text,
         "  # Optional. The versions that a site can upgrade from.\n  # upgradeFrom: '>=0.0.1'\n"
     );
+}
+
+/// The images of a release.
+fn push_images(images: &DraftImages, text: &mut String) {
     push!(
         text,
         "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is its\n  # original name. Remove what you do not want to ship; add what its programs start but it does not name.\n  images:"
     );
+    for image in &images.images {
+        push_image(image, "    ", text);
+    }
 }
 
 /// An image with who asks for it, as an element of a list that is indented so.
@@ -243,11 +247,7 @@ pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[No
 }
 
 /// NOTES.md of a release of which something was left out or chosen.
-pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> Vec<u8> {
-    by_weight(id, release, notes).into_bytes()
-}
-
-fn by_weight(id: &SolutionId, release: &str, notes: &[Note]) -> String {
+pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());
     push!(
@@ -279,7 +279,7 @@ pub(crate) fn notes(
     images: &DraftImages,
     notes: &[Note],
 ) -> Vec<u8> {
-    let mut text = by_weight(id, release, notes);
+    let mut text = made(id, release, notes);
     push!(
         text,
         "\n## Images\n\n| image | reference | asked for by |\n|---|---|---|"

@@ -33,10 +33,8 @@ pub struct Here {
 /// A content that has to be downloaded.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The digest it must have.
-    pub digest: Digest,
-    /// Its size in bytes.
-    pub size: u64,
+    /// What it is once it has come into the cache.
+    pub(crate) then: Here,
     pub(crate) from: Origin,
 }
 
@@ -48,29 +46,32 @@ pub(crate) struct Origin {
 }
 
 impl Blob {
+    /// Where it is, or will be once it was downloaded.
+    #[must_use]
+    pub fn planned(&self) -> &Here {
+        match self {
+            Self::Here(here) => here,
+            Self::Wanted(wanted) => &wanted.then,
+        }
+    }
+
     /// The digest it must have.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        match self {
-            Self::Here(here) => here.digest,
-            Self::Wanted(wanted) => wanted.digest,
-        }
+        self.planned().digest
     }
 
     /// Its size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
-        match self {
-            Self::Here(here) => here.size,
-            Self::Wanted(wanted) => wanted.size,
-        }
+        self.planned().size
     }
 
     /// How a message calls it.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
             Self::Here(here) => here.path.clone(),
-            Self::Wanted(wanted) => wanted.from.name(&wanted.digest.into()),
+            Self::Wanted(wanted) => wanted.from.name(&wanted.then.digest.into()),
         }
     }
 }

@@ -16,7 +16,7 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::blob::Here;
-use crate::error::SourceError;
+use crate::error::{SourceError, check_digest};
 use crate::limits;
 use crate::means::{Compression, Means};
 use crate::tar::Span;
@@ -148,7 +148,8 @@ pub(crate) fn layer(
             break;
         }
     }
-    compare(blob, hasher)?;
+    let found = Digest::new(hasher.finalize().into());
+    check_digest(&blob.path, blob.digest, found)?;
     let made = new.finish()?;
     cache.remember(&recipe, &made)?;
     Ok(Some(made))
@@ -176,18 +177,6 @@ fn members(blocks: &[Vec<u8>], compression: Compression) -> Vec<io::Result<Vec<u
             ended.unwrap_or_else(|_| Err(io::Error::other("the encoder ended early")))
         });
         results.collect()
-    })
-}
-
-fn compare(blob: &Here, hasher: Sha256) -> Result<(), SourceError> {
-    let found = Digest::new(hasher.finalize().into());
-    if found == blob.digest {
-        return Ok(());
-    }
-    Err(SourceError::Content {
-        path: blob.path.clone(),
-        expected: blob.digest,
-        found,
     })
 }
 

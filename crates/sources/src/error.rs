@@ -1,7 +1,7 @@
 //! Why an image cannot be taken from its source: which file, and what mends it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource, NameError};
 use watch::Cancelled;
@@ -70,6 +70,22 @@ pub struct FailedImage {
     pub from: ImageSource,
     /// Why.
     pub error: Box<SourceError>,
+}
+
+/// Compares the digest of a content with the one that it must have.
+pub(crate) fn check_digest(
+    path: &Path,
+    expected: Digest,
+    found: Digest,
+) -> Result<(), SourceError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(SourceError::Content {
+        path: path.to_owned(),
+        expected,
+        found,
+    })
 }
 
 /// Why an image cannot be taken from its source.

@@ -22,7 +22,7 @@ use watch::{Cancelled, Progress, Tell, Watch};
 use crate::blob::{Blob, Here, Origin, Wanted};
 use crate::cache::{Cache, OpenCache};
 use crate::certificates::CertificateFolders;
-use crate::error::SourceError;
+use crate::error::{SourceError, check_digest};
 use crate::{Event, limits};
 
 /// What lists the charts of a repository, by Helm's rule.
@@ -240,11 +240,11 @@ impl<'a> Network<'a> {
     /// Where a blob of a registry is: in the cache, or only there. What it is said to be is compared when it comes.
     pub(crate) fn find(&self, origin: &Origin, blob: &Descriptor) -> Result<Blob, SourceError> {
         let (digest, size) = (blob.digest, blob.size);
-        Ok(match self.cache.get()?.find(digest, size) {
+        let cache = self.cache.get()?;
+        Ok(match cache.find(digest, size) {
             Some(here) => Blob::Here(here),
             None => Blob::Wanted(Wanted {
-                digest,
-                size,
+                then: Here::whole(digest, size, cache.content(digest)),
                 from: origin.clone(),
             }),
         })
@@ -308,17 +308,13 @@ impl<'a> Network<'a> {
                 }
             };
             let bytes = here.read()?;
-            let found = files::digest(&bytes);
-            if found == blob.digest {
+            let compared = check_digest(&here.path, blob.digest, files::digest(&bytes));
+            if compared.is_ok() {
                 return Ok(bytes);
             }
             self.cache.discard(&here.path);
             if anew {
-                return Err(SourceError::Content {
-                    path: here.path,
-                    expected: blob.digest,
-                    found,
-                });
+                compared?;
             }
             anew = true;
         }
@@ -326,17 +322,16 @@ impl<'a> Network<'a> {
 
     /// Downloads blobs. The error names the blob.
     pub(crate) fn fetch(&self, wanted: Vec<Wanted>) -> Result<Vec<Here>, (Digest, SourceError)> {
-        let Some(first) = wanted.first().map(|blob| blob.digest) else {
+        let Some(first) = wanted.first().map(|blob| blob.then.digest) else {
             return Ok(Vec::new());
         };
         let cache = self.cache.get().map_err(|error| (first, error.into()))?;
-        let tally = Downloads::new(self.watch.tell, wanted.iter().map(|blob| blob.size).sum());
+        let tally = Downloads::new(
+            self.watch.tell,
+            wanted.iter().map(|blob| blob.then.size).sum(),
+        );
         let tell = |event| tally.take(event);
-        let here = |blob: &Wanted| {
-            let (digest, size) = (blob.digest, blob.size);
-            Here::whole(digest, size, cache.content(digest))
-        };
-        let here: Vec<Here> = wanted.iter().map(here).collect();
+        let here = wanted.iter().map(|blob| blob.then.clone()).collect();
         let groups = stream::iter(by_client(wanted, cache)).map(Ok);
         let tell = &tell;
         let pulls = groups
@@ -375,8 +370,9 @@ impl Network<'_> {
 /// What each client has to fetch, all of it at once, since that is what its connections are shared by.
 fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
     let mut groups: Vec<(Client, Vec<BlobPull>)> = Vec::new();
-    for Wanted { digest, size, from } in wanted {
+    for Wanted { then, from } in wanted {
         let Origin { client, repository } = from;
+        let Here { digest, size, .. } = then;
         let cache = Arc::clone(cache);
         let pull = BlobPull {
             repository,

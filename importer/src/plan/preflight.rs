@@ -66,7 +66,9 @@ impl Preflight {
         };
         let space = match tried.first() {
             Some(repository) => client.space(repository).await?,
-            None => Space::Unknown("no repository is known there".to_owned()),
+            None => Space::Unknown {
+                reason: "no repository is known there".to_owned(),
+            },
         };
         obstacles.extend(denied);
         explain(&mut obstacles, &space, client);
@@ -136,7 +138,7 @@ fn names(obstacle: &Obstacle, repository: &Repository) -> bool {
 
 /// A project that does not exist is why all its repositories refuse, where the registry says no more than that they do.
 fn explain(obstacles: &mut Vec<Obstacle>, space: &Space, client: &Client) {
-    let Space::NoProject(project) = space else {
+    let Space::NoProject { project } = space else {
         return;
     };
     obstacles.retain(|it| {
@@ -154,9 +156,14 @@ fn explain(obstacles: &mut Vec<Obstacle>, space: &Space, client: &Client) {
 
 /// What the registry lacks, in a project that has no room for it.
 fn too_small(space: &Space, missing: u64) -> Option<Obstacle> {
-    let Space::Project { name, limit, used } = space else {
+    let Space::Known {
+        project,
+        limit,
+        used,
+    } = space
+    else {
         return None;
     };
     let free = (*limit)?.saturating_sub(*used);
-    (missing > free).then(|| Obstacle::NoRoom(name.clone(), free, missing))
+    (missing > free).then(|| Obstacle::NoRoom(project.clone(), free, missing))
 }

@@ -46,7 +46,7 @@ pub struct PlanSummary {
     /// Images that the registry has already.
     pub images_present: usize,
     /// Signatures and other referrers of images.
-    #[serde(default, skip_serializing_if = "schemas::no_referrers")]
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// Bytes of all distinct blobs.
     pub bytes: u64,

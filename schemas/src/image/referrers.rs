@@ -32,12 +32,6 @@ impl Tag {
     }
 }
 
-/// Whether there are none, of a count that is told only where there are some.
-#[must_use]
-pub fn no_referrers(count: &usize) -> bool {
-    *count == 0
-}
-
 impl Image {
     /// How many manifests a referrer is: each that its list names, or itself.
     fn referring(&self) -> usize {

@@ -45,12 +45,8 @@ pub struct Choices {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<LabelName, String>,
     /// What containers do without, beyond what the manifest promises and what is always withheld.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub security_context: SecurityContext,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// What a container may use, and what is kept free for it.

@@ -178,18 +178,13 @@ fn named(words: &[String]) -> Result<BTreeSet<SolutionId>, Failure> {
 }
 
 fn in_the_way(why: &Unprunable) -> InTheWay {
-    InTheWay {
-        message: why.to_string(),
-        fix: failure::unprunable(why),
-    }
+    InTheWay::new(why.to_string(), failure::unprunable(why))
 }
 
 /// That nobody said yes.
 fn unconfirmed() -> InTheWay {
-    InTheWay {
-        message: "nobody confirmed that these versions are to be deleted".to_owned(),
-        fix: "read the list; `--yes` confirms it".to_owned(),
-    }
+    let message = "nobody confirmed that these versions are to be deleted";
+    InTheWay::new(message, "read the list; `--yes` confirms it")
 }
 
 impl Site {

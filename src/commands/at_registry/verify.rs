@@ -7,14 +7,16 @@ use importer::{Error, Readback, Repaired};
 use registry::{Client, Fault, Faulty, Reference, RegistryAddress, Verified};
 use schemas::{Digest, SolutionId, SolutionName, Version};
 use serde::Serialize;
-use validator::{Accepted, AcceptedBefore, Depth};
+use validator::{Accepted, AcceptedBefore};
 
 use crate::args::{Output, ProgressArguments, RegistryArguments, choose};
+use crate::commands::kept::check_accepted;
 use crate::commands::pushing::{Goal, Push, Pushing};
 use crate::commands::validate::check;
-use crate::commands::vouched::{self, Head, JudgeArguments, refuse};
+use crate::commands::validate::words::refuse;
+use crate::commands::vouched::{self, Head, JudgeArguments};
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, environment, interrupt, progress, push_events, render};
+use crate::{cluster, environment, progress, push_events, render};
 
 /// Read back everything that a registry has of an archive, and compare every byte
 #[derive(Args, Debug)]
@@ -78,10 +80,9 @@ struct Found {
 #[derive(Serialize)]
 struct ShownFault {
     repository: String,
-    reference: String,
-    fault: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    found: Option<Digest>,
+    reference: Reference,
+    #[serde(flatten)]
+    fault: Fault,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
@@ -97,13 +98,13 @@ pub(crate) fn run(arguments: &VerifyArguments, output: Output) -> Result<Outcome
         return cluster::block_on(async {
             match kept(arguments, &client, &id, output).await? {
                 Ok(accepted) => verify(arguments, &accepted, &client, output).await,
-                Err(report) => Ok(refuse(&report, "nothing was read", output)),
+                Err(report) => Ok(refuse(&report, ", so nothing was read", output)),
             }
         });
     }
     match archive(&arguments.archive, arguments, output)? {
         Ok(accepted) => cluster::block_on(verify(arguments, &accepted, &client, output)),
-        Err(report) => Ok(refuse(&report, "nothing was read", output)),
+        Err(report) => Ok(refuse(&report, ", so nothing was read", output)),
     }
 }
 
@@ -121,9 +122,12 @@ fn check_source(version: Option<&Version>, repair: bool) -> Result<(), Failure> 
 type Judged = Result<Accepted, Box<validator::Report>>;
 
 fn archive(path: &Path, arguments: &VerifyArguments, output: Output) -> Result<Judged, Failure> {
-    let allow = arguments.judging.allow_unsigned.clone();
-    let (signatures, _) = check::whose(&arguments.judging.trust, allow, output)?;
-    Ok(check::check(path, signatures, Depth::Documents, output)?.accept())
+    let JudgeArguments {
+        trust,
+        allow_unsigned,
+        ..
+    } = &arguments.judging;
+    Ok(check::documents(path, trust, allow_unsigned.clone(), output)?.accept())
 }
 
 /// The archive that the registry keeps.
@@ -146,10 +150,7 @@ async fn kept(
         archive_id: kept.archive_id,
         signers: signed_by,
     };
-    let check = move || validator::check_accepted(medium, before, interrupt::cancel());
-    let report = tokio::task::spawn_blocking(check).await;
-    let report = report.map_err(Failure::unknown)?.map_err(Error::from)?;
-    Ok(report.accept())
+    Ok(check_accepted(medium, before).await?.accept())
 }
 
 /// Reads everything, and has what is wrong pushed once more if that is asked for.
@@ -221,16 +222,10 @@ async fn repair(
 
 impl ShownFault {
     fn of(client: &Client, faulty: &Faulty) -> Self {
-        let (fault, found) = match faulty.fault {
-            Fault::Missing => ("missing", None),
-            Fault::Damaged => ("damaged", None),
-            Fault::Other(found) => ("other", Some(found)),
-        };
         Self {
             repository: format!("{}/{}", client.address().host(), faulty.repository),
-            reference: faulty.reference.to_string(),
-            fault,
-            found,
+            reference: faulty.reference.clone(),
+            fault: faulty.fault,
             fix: None,
         }
     }
@@ -238,9 +233,12 @@ impl ShownFault {
     /// What is the case, for people.
     fn words(&self) -> String {
         let (reference, repository) = (&self.reference, &self.repository);
-        match &self.found {
-            Some(found) => format!("{reference} in {repository} is {found}, and another image"),
-            None => format!("{reference} in {repository} is {}", self.fault),
+        match self.fault {
+            Fault::Missing => format!("{reference} in {repository} is missing"),
+            Fault::Damaged => format!("{reference} in {repository} is damaged"),
+            Fault::Other(found) => {
+                format!("{reference} in {repository} is {found}, and another image")
+            }
         }
     }
 }

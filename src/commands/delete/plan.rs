@@ -51,8 +51,6 @@ pub(super) fn in_the_way(plan: &Deletion) -> Vec<InTheWay> {
 
 /// That nobody said yes.
 pub(super) fn unconfirmed(solution: &SolutionName) -> InTheWay {
-    InTheWay {
-        message: format!("nobody confirmed that {solution} is to be deleted"),
-        fix: "read the plan; `--yes` confirms it".to_owned(),
-    }
+    let message = format!("nobody confirmed that {solution} is to be deleted");
+    InTheWay::new(message, "read the plan; `--yes` confirms it")
 }

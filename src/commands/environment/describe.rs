@@ -33,11 +33,7 @@ pub(super) fn run(arguments: &DescribeArguments, output: Output) -> Result<Outco
         Ok(importer::describe_environment(cluster, &arguments.environment).await?)
     })?;
     render::result(output, &described, show);
-    Ok(match described.is_ready() {
-        Some(true) => Outcome::Yes,
-        Some(false) => Outcome::No,
-        None => Outcome::Unknown,
-    })
+    Ok(Outcome::of_ready(described.is_ready()))
 }
 
 fn show(described: &Description) {

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 pub(crate) use self::arguments::Arguments;
 use self::receive::Receiving;
-use super::vouched::{self, Head, Kept, refuse};
+use super::validate::words::refuse;
+use super::vouched::{self, Head, Kept};
 use super::{give, import};
 use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let medium = importer::open_head(&kept.client, &id, &kept.archive_id, &scratch).await?;
         let Head { listed, signed_by } = match vouched::judge(medium, &kept)? {
             Ok(head) => head,
-            Err(report) => return Ok(refuse(&report, "nothing was written", output)),
+            Err(report) => return Ok(refuse(&report, ", so nothing was written", output)),
         };
         let out = arguments.out.clone();
         let client = &kept.client;

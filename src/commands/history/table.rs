@@ -21,18 +21,12 @@ const TITLES: [&str; 8] = [
 
 /// One row for each namespace of a change, and what went wrong below.
 pub(super) fn show(changes: &[ShownChange<'_>]) {
-    let mut widths = TITLES.map(str::len);
     let rows: Vec<Vec<[String; 8]>> = changes.iter().map(|it| rows(it.receipt)).collect();
-    for row in rows.iter().flatten() {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    line(&TITLES.map(str::to_owned), widths);
+    let all = std::iter::once(TITLES.map(str::to_owned)).chain(rows.iter().flatten().cloned());
+    let mut lines = render::columns(&all.collect::<Vec<_>>()).into_iter();
+    lines.by_ref().take(1).for_each(render::line);
     for (change, rows) in changes.iter().zip(&rows) {
-        for row in rows {
-            line(row, widths);
-        }
+        lines.by_ref().take(rows.len()).for_each(render::line);
         if let Outcome::Failed(why) | Outcome::RolledBack(why) = &change.receipt.outcome {
             render::line!("  why: {why}");
         }
@@ -53,14 +47,6 @@ fn signed(change: &ShownChange<'_>) -> Option<String> {
         }
         Signature::Invalid => Some("its signature does not verify".to_owned()),
     }
-}
-
-fn line(row: &[String; 8], widths: [usize; 8]) {
-    let cells = row.iter().zip(widths);
-    let cells: Vec<String> = cells
-        .map(|(cell, width)| format!("{cell:width$}"))
-        .collect();
-    render::line(cells.join("  ").trim_end());
 }
 
 fn rows(receipt: &ChangeReceipt) -> Vec<[String; 8]> {

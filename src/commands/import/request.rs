@@ -10,7 +10,7 @@ use importer::{
 };
 use registry::{Client, Options, RegistryAddress};
 use schemas::SolutionId;
-use validator::{Accepted, Depth, Finding, Report};
+use validator::{Accepted, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};
 use super::login;
@@ -42,11 +42,7 @@ pub(crate) fn accept_by(
 ) -> Result<Option<Found>, Failure> {
     let judged = judge_by(archive, signed, output)?;
     judged.map(Some).or_else(|report| {
-        words::talk_of(&report, output);
-        render::result(output, &report, |_| {
-            let archive = archive.display();
-            render::note!("error: `{archive}` is not accepted, so {follows}");
-        });
+        words::refuse(&report, &format!(", so {follows}"), output);
         Ok(None)
     })
 }
@@ -67,8 +63,7 @@ fn judge_by(
     (trust, allow): (&TrustArguments, Option<SolutionId>),
     output: Output,
 ) -> Result<Result<Found, Box<Report>>, Failure> {
-    let (signatures, _) = check::whose(trust, allow, output)?;
-    let report = check::check(archive, signatures, Depth::Documents, output)?;
+    let report = check::documents(archive, trust, allow, output)?;
     let summary = report.summary();
     let judged = summary.judged.as_ref();
     let judged = judged.map(|judged| words::in_words(judged, summary.signers.len()));

@@ -112,9 +112,6 @@ fn written_to(written: &Written<'_>) {
 
 impl From<&Moved> for InTheWay {
     fn from(moved: &Moved) -> Self {
-        Self {
-            message: moved.to_string(),
-            fix: failure::replan(moved).to_owned(),
-        }
+        Self::new(moved.to_string(), failure::replan(moved))
     }
 }

@@ -30,8 +30,8 @@ pub(super) fn charts(
     releases: &[ChartRelease],
 ) -> Result<Vec<ChartLine>, Failure> {
     if releases.len() > validator::limits::CHARTS {
-        let failure = failure::too_much("there are more charts than can be shown");
-        return Err(failure.context(format!("cannot show `{}`", archive.display())));
+        let what = "there are more charts than can be shown";
+        return Err(failure::too_much(archive, what));
     }
     let line = |release: &ChartRelease| {
         let path = archive::chart_path(&release.name);

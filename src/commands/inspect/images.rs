@@ -56,7 +56,11 @@ impl Root {
 }
 
 /// The lines of the images.
-pub(super) fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<ImageLine>, Failure> {
+pub(super) fn images(
+    archive: &Path,
+    listed: &Listed,
+    places: &[ImagePlace],
+) -> Result<Vec<ImageLine>, Failure> {
     let mut roots = Roots::new(listed, root);
     let documents = documents(listed);
     let mut shown = 0;
@@ -66,9 +70,8 @@ pub(super) fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<Image
         shown += root.map_or(0, Root::cost);
         // A small index under very many tags would be very much to show.
         if shown > SHOWN {
-            return Err(failure::too_much(
-                "the images are for more platforms than can be shown",
-            ));
+            let what = "the images are for more platforms than can be shown";
+            return Err(failure::too_much(archive, what));
         }
         Ok(ImageLine {
             image: place.clone(),

@@ -83,7 +83,7 @@ struct Inspected {
     manifest: Solution,
     images: Vec<ImageLine>,
     /// How many signatures and other referrers there are.
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     referrers: usize,
     #[serde(flatten)]
     map: Option<ShownMap>,
@@ -147,9 +147,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
     })?;
     let predicate = &listed.statement().predicate;
-    let images = images::images(&listed, &manifest.spec.images).map_err(|failure| {
-        failure.context(format!("cannot show `{}`", arguments.archive.display()))
-    })?;
+    let images = images::images(&arguments.archive, &listed, &manifest.spec.images)?;
     let map = map(arguments, &listed, &images)?;
     let sets = sets::sets(&arguments.archive, &listed, &manifest.spec.manifests)?;
     let charts = charts::charts(&arguments.archive, &listed, &manifest.spec.charts)?;

@@ -35,8 +35,8 @@ pub(super) fn sets(
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.size));
     let most = validator::limits::OBJECTS;
     if entries.len() > most || size > validator::limits::OBJECT_FILES {
-        let failure = failure::too_much("there are more objects than can be shown");
-        return Err(failure.context(format!("cannot show `{}`", archive.display())));
+        let what = "there are more objects than can be shown";
+        return Err(failure::too_much(archive, what));
     }
     let mut counts: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
     for ContentsEntry { path, .. } in entries {

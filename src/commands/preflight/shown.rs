@@ -46,16 +46,16 @@ pub(super) struct Shown {
     #[serde(flatten)]
     archive: Option<Archive>,
     repositories: Vec<Tried>,
-    mount: Answer,
-    chunks: Answer,
+    mount: Ability,
+    chunks: Ability,
     /// Bytes of the smallest part that the registry takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     smallest_chunk: Option<u64>,
-    resume: Answer,
-    cancel: Answer,
-    body_limit: Limit,
-    delete: Answer,
-    space: Room,
+    resume: Ability,
+    cancel: Ability,
+    body_limit: BodyLimit,
+    delete: Ability,
+    space: Space,
     obstacles: Vec<InTheWay>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Shown {
 struct Archive {
     solution: String,
     images: usize,
-    #[serde(skip_serializing_if = "schemas::no_referrers")]
+    #[serde(skip_serializing_if = "schemas::is_default")]
     referrers: usize,
     images_present: usize,
     bytes_to_push: u64,
@@ -77,157 +77,47 @@ struct Tried {
     push: bool,
 }
 
-/// Yes, no or unknown, and why.
-#[derive(Serialize)]
-struct Answer {
-    answer: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
-/// What is known of the largest body of a request.
-#[derive(Serialize)]
-struct Limit {
-    answer: &'static str,
-    /// Bytes that were refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<u64>,
-    /// Bytes that were not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    taken: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
-/// What is known of the room for more.
-#[derive(Serialize)]
-struct Room {
-    answer: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    project: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
 const NOT_TRIED: &str = "no repository takes anything, so it was not tried";
 
-impl Answer {
-    fn of(ability: Option<&Ability>) -> Self {
-        let (answer, reason) = match ability {
-            Some(Ability::Yes) => ("yes", None),
-            Some(Ability::No(why)) => ("no", Some(why.clone())),
-            Some(Ability::Unknown(why)) => ("unknown", Some(why.clone())),
-            None => ("unknown", Some(NOT_TRIED.to_owned())),
-        };
-        Self { answer, reason }
-    }
-
-    fn words(&self) -> String {
-        match &self.reason {
-            Some(reason) => format!("{}: {reason}", self.answer),
-            None => self.answer.to_owned(),
-        }
+fn in_words(ability: &Ability) -> String {
+    match ability {
+        Ability::Yes => "yes".to_owned(),
+        Ability::No(reason) => format!("no: {reason}"),
+        Ability::Unknown(reason) => format!("unknown: {reason}"),
     }
 }
 
-impl Limit {
-    fn of(body: Option<&BodyLimit>) -> Self {
-        let nothing = Self {
-            answer: "unknown",
-            refused: None,
-            taken: None,
-            reason: None,
-        };
-        match body {
-            Some(BodyLimit::NoneSeen(taken)) => Self {
-                answer: "noneSeen",
-                taken: Some(*taken),
-                ..nothing
-            },
-            Some(BodyLimit::Below(refused, taken)) => Self {
-                answer: "limited",
-                refused: Some(*refused),
-                taken: *taken,
-                ..nothing
-            },
-            Some(BodyLimit::Unknown(why)) => Self {
-                reason: Some(why.clone()),
-                ..nothing
-            },
-            None => Self {
-                reason: Some(NOT_TRIED.to_owned()),
-                ..nothing
-            },
+fn limit_in_words(body: &BodyLimit) -> String {
+    let bytes = |size: &u64| render::bytes(*size);
+    match body {
+        BodyLimit::NoneSeen { taken } => format!("none seen up to {}", bytes(taken)),
+        BodyLimit::Limited { refused, taken } => {
+            let so = match taken.as_ref().map(bytes) {
+                Some(taken) => format!("{taken} are taken, so larger blobs go in parts"),
+                None => "no blob of that size can be pushed at once".to_owned(),
+            };
+            format!("less than {}: {so}", bytes(refused))
         }
-    }
-
-    fn words(&self) -> String {
-        let bytes = |size: Option<u64>| size.map(render::bytes);
-        match (bytes(self.refused), bytes(self.taken), &self.reason) {
-            (Some(refused), Some(taken), _) => {
-                format!("less than {refused}: {taken} are taken, so larger blobs go in parts")
-            }
-            (Some(refused), None, _) => {
-                format!("less than {refused}: no blob of that size can be pushed at once")
-            }
-            (None, Some(taken), _) => format!("none seen up to {taken}"),
-            (None, None, reason) => {
-                let reason = reason.as_deref().unwrap_or_default();
-                format!("unknown: {reason}")
-            }
-        }
+        BodyLimit::Unknown { reason } => format!("unknown: {reason}"),
     }
 }
 
-impl Room {
-    fn of(space: &Space) -> Self {
-        let nothing = Self {
-            answer: "unknown",
-            project: None,
-            limit: None,
-            used: None,
-            reason: None,
-        };
-        match space {
-            Space::Project { name, limit, used } => Self {
-                answer: "known",
-                project: Some(name.clone()),
-                limit: *limit,
-                used: Some(*used),
-                ..nothing
-            },
-            Space::NoProject(name) => Self {
-                answer: "noProject",
-                project: Some(name.clone()),
-                ..nothing
-            },
-            Space::Unknown(why) => Self {
-                reason: Some(why.clone()),
-                ..nothing
-            },
+fn space_in_words(space: &Space) -> String {
+    match space {
+        Space::Known {
+            project,
+            limit: Some(limit),
+            used,
+        } => {
+            let free = render::bytes(limit.saturating_sub(*used));
+            format!(
+                "{free} of the {} of project {project}",
+                render::bytes(*limit)
+            )
         }
-    }
-
-    fn words(&self) -> String {
-        let project = self.project.as_deref().unwrap_or_default();
-        match (self.used, self.limit) {
-            (Some(used), Some(limit)) => {
-                let (free, limit) = (limit.saturating_sub(used), render::bytes(limit));
-                format!(
-                    "{} of the {limit} of project {project}",
-                    render::bytes(free)
-                )
-            }
-            (Some(_), None) => format!("project {project} has no quota"),
-            (None, _) => match &self.reason {
-                Some(reason) => format!("unknown: {reason}"),
-                None => format!("project {project} does not exist"),
-            },
-        }
+        Space::Known { project, .. } => format!("project {project} has no quota"),
+        Space::NoProject { project } => format!("project {project} does not exist"),
+        Space::Unknown { reason } => format!("unknown: {reason}"),
     }
 }
 
@@ -239,7 +129,13 @@ impl Shown {
         login_asked: bool,
     ) -> Self {
         let abilities = preflight.abilities.as_ref();
-        let of = |ability: fn(&Abilities) -> &Ability| Answer::of(abilities.map(ability));
+        let of = |ability: fn(&Abilities) -> &Ability| {
+            let known = abilities.map(ability).cloned();
+            known.unwrap_or_else(|| Ability::Unknown(NOT_TRIED.to_owned()))
+        };
+        let untried = || BodyLimit::Unknown {
+            reason: NOT_TRIED.to_owned(),
+        };
         let host = client.address().host();
         let refused = |at: &str| {
             let mut all = preflight.obstacles.iter();
@@ -263,9 +159,9 @@ impl Shown {
             smallest_chunk: abilities.and_then(|it| it.chunks.smallest),
             resume: of(|it| &it.chunks.resumed),
             cancel: of(|it| &it.chunks.cancelled),
-            body_limit: Limit::of(abilities.map(|it| &it.body)),
+            body_limit: abilities.map_or_else(untried, |it| it.body.clone()),
             delete: of(|it| &it.delete),
-            space: Room::of(&preflight.space),
+            space: preflight.space.clone(),
             obstacles: preflight.obstacles.iter().map(InTheWay::from).collect(),
         }
     }
@@ -284,20 +180,18 @@ impl Shown {
             render::line!("archive   {solution}: {count}, {present} in place, {missing} to push");
         }
         let taken = self.repositories.iter().filter(|it| it.push).count();
-        let all = self.repositories.len();
-        let all = if all == 1 {
-            "1 repository".to_owned()
-        } else {
-            format!("{all} repositories")
+        let all = match self.repositories.len() {
+            1 => "1 repository".to_owned(),
+            all => format!("{all} repositories"),
         };
         render::line!("push      {taken} of {all}");
-        render::line!("mount     {}", self.mount.words());
+        render::line!("mount     {}", in_words(&self.mount));
         render::line!("parts     {}", self.chunk_words());
-        render::line!("resume    {}", self.resume.words());
-        render::line!("cancel    {}", self.cancel.words());
-        render::line!("body      {}", self.body_limit.words());
-        render::line!("delete    {}", self.delete.words());
-        render::line!("space     {}", self.space.words());
+        render::line!("resume    {}", in_words(&self.resume));
+        render::line!("cancel    {}", in_words(&self.cancel));
+        render::line!("body      {}", limit_in_words(&self.body_limit));
+        render::line!("delete    {}", in_words(&self.delete));
+        render::line!("space     {}", space_in_words(&self.space));
         for obstacle in &self.obstacles {
             render::note!("error: {}", obstacle.message);
             render::note!("hint: {}", obstacle.fix);
@@ -326,7 +220,7 @@ impl Shown {
     fn chunk_words(&self) -> String {
         match self.smallest_chunk {
             Some(smallest) => format!("yes, of at least {}", render::bytes(smallest)),
-            None => self.chunks.words(),
+            None => in_words(&self.chunks),
         }
     }
 }

@@ -34,7 +34,7 @@ enum Said<'a> {
         solution: String,
         version: String,
         images: usize,
-        #[serde(skip_serializing_if = "schemas::no_referrers")]
+        #[serde(skip_serializing_if = "schemas::is_default")]
         referrers: usize,
     },
     LeftOut {

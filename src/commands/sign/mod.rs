@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use archive::{Destination, Signable, Subject, detached_path};
-use schemas::{Digest, KeyId, PAYLOAD_TYPE, SolutionId};
+use schemas::{Digest, KeyId, PayloadType, SolutionId};
 use serde::Serialize;
 
 pub(crate) use self::arguments::Arguments;
@@ -17,20 +17,29 @@ use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::{disk, keys, plans, render};
 
+/// What a signature is of.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Id {
+    ArchiveId(Digest),
+    PlanId(Digest),
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Signed<'a> {
     solution: &'a SolutionId,
-    archive_id: Digest,
+    #[serde(flatten)]
+    id: Id,
     key_ids: Vec<KeyId>,
     written: PathBuf,
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct ToSign<'a> {
     solution: &'a SolutionId,
-    archive_id: Digest,
+    #[serde(flatten)]
+    id: Id,
     payload: &'a Path,
 }
 
@@ -46,8 +55,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let mut signable = Signable::open(&arguments.archive, destination).map_err(cannot)?;
     expect(arguments, &signable)?;
-    if let Some(path) = &arguments.payload_out {
-        return write_payload(&signable, path, output);
+    let archive_id = signable.archive_id();
+    if let Some(payload) = &arguments.payload_out {
+        let to_sign = ToSign {
+            solution: signable.id(),
+            id: Id::ArchiveId(archive_id),
+            payload,
+        };
+        return write_payload(PayloadType::Statement, signable.payload(), &to_sign, output);
     }
     let key_ids = match &arguments.attach {
         Some(path) => attach::attach(arguments, path, &mut signable)?,
@@ -56,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     signable.write().map_err(cannot)?;
     let signed = Signed {
         solution: signable.id(),
-        archive_id: signable.archive_id(),
+        id: Id::ArchiveId(archive_id),
         key_ids,
         written: match destination {
             Destination::Beside => detached_path(&arguments.archive),
@@ -66,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     Ok(give(output, &signed, |signed| {
         render::line!("signed      {}", signed.solution);
         render::line!("written to  {}", signed.written.display());
-        render::line!("archive id  {}", signed.archive_id);
+        render::line!("archive id  {archive_id}");
         for key in &signed.key_ids {
             render::line!("key id      {key}");
         }
@@ -80,10 +95,9 @@ fn expect(arguments: &Arguments, signable: &Signable) -> Result<(), Failure> {
     let found = signable.archive_id();
     let alone = signable.subject() == Subject::Statement && arguments.payload_out.is_none();
     match arguments.expect {
-        Some(expected) if expected != found => Err(Failure::no(anyhow!(
-            "`{archive}` is {id}, archive {found}: not the one that was expected"
-        ))
-        .hint("nothing was signed; find out where this file comes from")),
+        Some(expected) if expected != found => {
+            Err(unexpected(&format!("`{archive}` is {id}, archive {found}")))
+        }
         None if alone => Err(Failure::usage(format!(
             "`{archive}` is only the statement of {id}, archive {found}"
         ))
@@ -92,19 +106,33 @@ fn expect(arguments: &Arguments, signable: &Signable) -> Result<(), Failure> {
     }
 }
 
+fn unexpected(what: &str) -> Failure {
+    Failure::no(anyhow!("{what}: not the one that was expected"))
+        .hint("nothing was signed; find out where this file comes from")
+}
+
 /// Writes what an outside key signs.
-fn write_payload(signable: &Signable, path: &Path, output: Output) -> Result<Outcome, Failure> {
-    let bytes = signing::pre_authentication_encoding(PAYLOAD_TYPE, signable.payload());
-    disk::write_new(path, 0o644, &bytes)?;
-    let payload = ToSign {
-        solution: signable.id(),
-        archive_id: signable.archive_id(),
-        payload: path,
-    };
-    Ok(give(output, &payload, |payload| {
-        render::line!("payload     {}", payload.payload.display());
-        render::line!("solution    {}", payload.solution);
-        render::line!("archive id  {}", payload.archive_id);
+fn write_payload(
+    payload_type: PayloadType,
+    payload: &[u8],
+    to_sign: &ToSign<'_>,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let bytes = signing::pre_authentication_encoding(payload_type.as_str(), payload);
+    disk::write_new(to_sign.payload, 0o644, &bytes)?;
+    Ok(give(output, to_sign, |to_sign| {
+        let path = to_sign.payload.display();
+        match to_sign.id {
+            Id::ArchiveId(id) => {
+                render::line!("payload     {path}");
+                render::line!("solution    {}", to_sign.solution);
+                render::line!("archive id  {id}");
+            }
+            Id::PlanId(id) => {
+                render::line!("payload   {path}");
+                render::line!("plan      {id}");
+            }
+        }
         render::note("sign it as a raw Ed25519 message, then add the signature with `--attach`");
     }))
 }

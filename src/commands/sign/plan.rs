@@ -1,43 +1,28 @@
 //! Approving a plan: its file gets signatures, after it was shown what they stand for.
 
-use std::path::Path;
-
-use anyhow::anyhow;
-use schemas::{Digest, Envelope, EnvelopeSignature, KeyId, PayloadType, SolutionId};
-use serde::Serialize;
+use schemas::{Digest, Envelope, EnvelopeSignature, PayloadType};
 use signing::SecretKey;
 
-use super::{Arguments, attach};
+use super::{Arguments, Id, Signed, ToSign, attach, unexpected, write_payload};
 use crate::args::Output;
 use crate::commands::give;
 use crate::commands::import;
 use crate::failure::{Failure, Outcome};
 use crate::plans::{self, Plan};
-use crate::{disk, keys, render};
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Signed<'a> {
-    solution: &'a SolutionId,
-    plan_id: Digest,
-    key_ids: Vec<KeyId>,
-    written: &'a Path,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ToSign<'a> {
-    solution: &'a SolutionId,
-    plan_id: Digest,
-    payload: &'a Path,
-}
+use crate::{keys, render};
 
 /// Signs a plan, or writes what an outside key signs.
 pub(super) fn run(arguments: &Arguments, plan: Plan, output: Output) -> Result<Outcome, Failure> {
     let Plan { mut envelope, file } = plan;
     expect(arguments, file.id())?;
-    if let Some(path) = &arguments.payload_out {
-        return write_payload(&envelope, (&file.solution, file.id()), path, output);
+    let (solution, id) = (&file.solution, Id::PlanId(file.id()));
+    if let Some(payload) = &arguments.payload_out {
+        let to_sign = ToSign {
+            solution,
+            id,
+            payload,
+        };
+        return write_payload(PayloadType::Plan, envelope.payload(), &to_sign, output);
     }
     if output == Output::Human {
         plans::show(&file);
@@ -56,10 +41,10 @@ pub(super) fn run(arguments: &Arguments, plan: Plan, output: Output) -> Result<O
     }
     plans::replace(&arguments.archive, &was, &envelope)?;
     let signed = Signed {
-        solution: &file.solution,
-        plan_id: file.id(),
+        solution,
+        id,
         key_ids,
-        written: &arguments.archive,
+        written: arguments.archive.clone(),
     };
     Ok(give(output, &signed, |signed| {
         render::line!("signed    {}", signed.written.display());
@@ -91,32 +76,9 @@ fn expect(arguments: &Arguments, found: Digest) -> Result<(), Failure> {
         .hint("leave `--detached` out"));
     }
     match arguments.expect {
-        Some(expected) if expected != found => Err(Failure::no(anyhow!(
-            "`{plan}` is plan {found}: not the one that was expected"
-        ))
-        .hint("nothing was signed; find out where this file comes from")),
+        Some(expected) if expected != found => {
+            Err(unexpected(&format!("`{plan}` is plan {found}")))
+        }
         _ => Ok(()),
     }
-}
-
-/// Writes what an outside key signs.
-fn write_payload(
-    envelope: &Envelope,
-    (solution, plan_id): (&SolutionId, Digest),
-    path: &Path,
-    output: Output,
-) -> Result<Outcome, Failure> {
-    let payload_type = PayloadType::Plan.as_str();
-    let bytes = signing::pre_authentication_encoding(payload_type, envelope.payload());
-    disk::write_new(path, 0o644, &bytes)?;
-    let payload = ToSign {
-        solution,
-        plan_id,
-        payload: path,
-    };
-    Ok(give(output, &payload, |payload| {
-        render::line!("payload   {}", payload.payload.display());
-        render::line!("plan      {}", payload.plan_id);
-        render::note("sign it as a raw Ed25519 message, then add the signature with `--attach`");
-    }))
 }

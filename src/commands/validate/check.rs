@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use schemas::SolutionId;
-use validator::{AllowUnsigned, Depth, Report, Signatures, Trusting};
+use validator::{Accepted, AllowUnsigned, Depth, Report, Signatures, Trusting};
 
+use super::words;
 use crate::args::{Output, TrustArguments};
 use crate::failure::{self, Failure, cannot};
 use crate::trust::{self, Folder};
@@ -32,6 +33,38 @@ pub(crate) fn whose(
         allow_unsigned: allow.map(AllowUnsigned),
     };
     Ok((signatures, folders))
+}
+
+/// Checks all but the layers of an archive, by the keys or policies that count.
+pub(crate) fn documents(
+    archive: &Path,
+    trust: &TrustArguments,
+    allow: Option<SolutionId>,
+    output: Output,
+) -> Result<Report, Failure> {
+    let (signatures, _) = whose(trust, allow, output)?;
+    check(archive, signatures, Depth::Documents, output)
+}
+
+/// The same of an archive that has to be signed. None if it is not accepted, which is said, and what `follows`.
+pub(crate) fn accept(
+    archive: &Path,
+    trust: &TrustArguments,
+    follows: &str,
+    output: Output,
+) -> Result<Option<Accepted>, Failure> {
+    let report = documents(archive, trust, None, output)?;
+    let findings = report.findings().to_vec();
+    Ok(match report.accept() {
+        Ok(accepted) => {
+            words::talk(&findings, output);
+            Some(accepted)
+        }
+        Err(report) => {
+            words::refuse(&report, follows, output);
+            None
+        }
+    })
 }
 
 /// Checks an archive, with progress.

@@ -3,6 +3,7 @@
 use validator::{Finding, Judged, Report, Severity, Verdict};
 
 use crate::args::{Output, choose};
+use crate::failure::Outcome;
 use crate::render;
 
 /// By what an archive was judged, and how: `policy acme: 2 of 3 keys signed, 2 needed`. Who signed an archive that is
@@ -68,6 +69,16 @@ pub(crate) fn talk(findings: &[Finding], output: Output) {
     if output == Output::Human {
         findings.iter().for_each(show_finding);
     }
+}
+
+/// Says that an archive is not accepted, and what `follows`.
+pub(crate) fn refuse(report: &Report, follows: &str, output: Output) -> Outcome {
+    talk_of(report, output);
+    render::result(output, report, |report| {
+        let archive = &report.summary().archive;
+        render::note!("error: `{archive}` is not accepted{follows}");
+    });
+    Outcome::No
 }
 
 /// One finding, for people.

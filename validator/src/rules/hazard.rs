@@ -7,7 +7,7 @@ use schemas::printable_within;
 use serde_json::{Map, Value, json};
 
 use super::danger::{ADMISSION, RBAC};
-use super::pod::beyond_namespace;
+use super::pod::{beyond_namespace, quoted};
 use super::{aggregates, group_of, kind_of, text};
 use crate::limits::POINTER;
 
@@ -439,10 +439,6 @@ fn labels(object: &Value) -> impl Iterator<Item = (&str, &str)> {
 fn texts<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> {
     let list = manifests::list(value, pointer).iter();
     list.filter_map(Value::as_str)
-}
-
-fn quoted(text: &str) -> String {
-    format!("`{}`", printable_within(text, POINTER))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use manifests::Kinds;
 use schemas::{KubernetesName, Namespace};
 use serde_json::{Map, Value};
 
+use super::danger::RBAC;
 use super::definition::{converts_by_webhook, is_definition};
 use super::metadata::is_ours;
 use super::{Problem, kind_of, text};
@@ -15,7 +16,6 @@ pub(super) const RECORDS: &str = "metalk8s-solutions";
 const PUBLIC: &str = "solutions.metalk8s.scality.com/public";
 /// How Kubernetes marks the roles that it makes itself, and makes anew at every start.
 const BOOTSTRAPPING: &str = "kubernetes.io/bootstrapping";
-const RBAC: &str = "rbac.authorization.k8s.io";
 /// The roles and bindings of Kubernetes (`bootstrappolicy/policy.go`). Others may have names with `system:` too: the
 /// metrics server's have.
 const ROLES: [&str; 18] = [

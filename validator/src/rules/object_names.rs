@@ -6,7 +6,7 @@ use manifests::Kinds;
 use schemas::ObjectSet;
 use serde_json::Value;
 
-use super::{Problem, kind_of, text};
+use super::{Problem, group_of, kind_of, text};
 
 /// Where an object of a set is at a site.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,8 +48,7 @@ impl ObjectNames {
     }
 
     fn insert(&mut self, document: &Value, home: Home, file: &str) -> Option<Problem> {
-        let (api_version, kind) = kind_of(document);
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let (group, kind) = (group_of(document), kind_of(document).1);
         let name = text(document, "/metadata/name").unwrap_or_default();
         let identity = (group.to_owned(), kind.to_owned(), home, name.to_owned());
         let first = self.0.insert(identity, file.to_owned())?;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use manifests::list;
 use schemas::printable_within;
 use serde_json::Value;
 
@@ -56,7 +57,7 @@ const SELINUX_TYPES: [&str; 5] = [
 const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 /// The kinds of profiles that a pod may choose.
 const PROFILES: [&str; 2] = ["RuntimeDefault", "Localhost"];
-const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+const CONTAINERS: [&str; 3] = ["/initContainers", "/containers", "/ephemeralContainers"];
 /// Where a container has what its node does for it.
 const HANDLERS: [&str; 5] = [
     "/livenessProbe",
@@ -80,7 +81,7 @@ pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
             found.push(words.to_owned());
         }
     }
-    for volume in list(spec, "volumes") {
+    for volume in list(spec, "/volumes") {
         if volume.get("hostPath").is_some_and(|it| !it.is_null()) {
             let path = text(volume, "/hostPath/path").unwrap_or_default();
             found.push(format!("reach {} of their node", quoted(path)));
@@ -101,7 +102,7 @@ pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
 
 /// What a container takes of its node, or has it do.
 fn of_node(container: &Value) -> Vec<String> {
-    let ports = list(container, "ports").iter();
+    let ports = list(container, "/ports").iter();
     let ports = ports.filter_map(|port| port.get("hostPort")?.as_u64());
     let ports = ports.filter(|port| *port != 0);
     let ports = ports.map(|port| format!("take port {port} of their node"));
@@ -168,26 +169,19 @@ fn of_context(holder: &Value, own_users: bool) -> Vec<String> {
     .filter(|(is, _)| *is)
     .map(|(_, words)| words.to_owned())
     .collect();
-    let sysctls = list(context, "sysctls").iter();
+    let sysctls = list(context, "/sysctls").iter();
     let sysctls = sysctls.map(|it| text(it, "/name").unwrap_or_default());
     let sysctls = sysctls.filter(|name| !SYSCTLS.contains(name));
     found.extend(sysctls.map(|name| format!("set the parameter {} of the kernel", quoted(name))));
-    let added = context
-        .get("capabilities")
-        .map_or(&[][..], |it| list(it, "add"));
+    let added = list(context, "/capabilities/add");
     let names = added.iter().filter_map(Value::as_str);
     let unusual = names.filter(|name| !CAPABILITIES.contains(name));
     found.extend(unusual.map(|name| format!("have the capability {}", quoted(name))));
     found
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("`{}`", printable_within(text, POINTER))
-}
-
-fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
-    let list = value.get(field).and_then(Value::as_array);
-    list.map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

@@ -376,7 +376,7 @@ impl Source {
         let blob = |digest: &Digest| FileSource::Bytes(blobs[digest].as_slice().into());
         let file = |file: ArchiveFile| match file.source {
             FileSource::Bytes(bytes) => (file.path.to_string(), bytes.to_vec()),
-            other => panic!("{} is {other:?}", file.path),
+            FileSource::File { path, .. } => panic!("{} is in {}", file.path, path.display()),
         };
         let derived = tree::derived(id, &images, blob).unwrap();
         derived.into_iter().map(file).collect()

@@ -44,7 +44,7 @@ async fn does_everything(server: &Server, client: &Client) {
     assert_eq!(found.chunks.smallest, None);
     assert_eq!(found.chunks.resumed, Ability::Yes);
     assert_eq!(found.chunks.cancelled, Ability::Yes);
-    assert_eq!(found.body, BodyLimit::NoneSeen(10 * GIB));
+    assert_eq!(found.body, BodyLimit::NoneSeen { taken: 10 * GIB });
     assert_eq!(found.delete, Ability::Yes);
     assert_eq!(server.content(), before);
 
@@ -52,10 +52,10 @@ async fn does_everything(server: &Server, client: &Client) {
     let before = server.content();
     let found = probe(client, &known, Some(7)).await;
     assert_eq!(found.mount, Ability::Yes);
-    assert_eq!(found.body, BodyLimit::NoneSeen(7));
+    assert_eq!(found.body, BodyLimit::NoneSeen { taken: 7 });
     assert_eq!(server.content(), before);
     let space = client.space(&repository("apps/probe")).await.unwrap();
-    assert!(matches!(space, Space::Unknown(_)), "{space:?}");
+    assert!(matches!(space, Space::Unknown { .. }), "{space:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,11 +86,36 @@ async fn a_registry_that_deletes_nothing_says_so() {
 async fn the_limit_of_a_proxy_is_found_without_sending_anything() {
     let server = Server::start(&Protection::None);
     for (most, largest, expected) in [
-        ("0", None, BodyLimit::NoneSeen(10 * GIB)),
-        ("100m", None, BodyLimit::Below(512 * MIB, Some(100 * MIB))),
-        ("100m", Some(50 * MIB), BodyLimit::NoneSeen(50 * MIB)),
-        ("1m", Some(50 * MIB), BodyLimit::Below(16 * MIB, Some(MIB))),
-        ("1k", None, BodyLimit::Below(MIB, None)),
+        ("0", None, BodyLimit::NoneSeen { taken: 10 * GIB }),
+        (
+            "100m",
+            None,
+            BodyLimit::Limited {
+                refused: 512 * MIB,
+                taken: Some(100 * MIB),
+            },
+        ),
+        (
+            "100m",
+            Some(50 * MIB),
+            BodyLimit::NoneSeen { taken: 50 * MIB },
+        ),
+        (
+            "1m",
+            Some(50 * MIB),
+            BodyLimit::Limited {
+                refused: 16 * MIB,
+                taken: Some(MIB),
+            },
+        ),
+        (
+            "1k",
+            None,
+            BodyLimit::Limited {
+                refused: MIB,
+                taken: None,
+            },
+        ),
     ] {
         let nginx = Nginx::before(server.port, most);
         let found = probe(&nginx.client(), &Known::default(), largest).await;
@@ -318,19 +343,24 @@ fn harbor(seen: &Seen) -> Action {
 async fn harbor_tells_a_project_s_quota_to_its_members() {
     let site = Proxy::start(0, harbor);
     let client = client_for(&site.host(), password("correct horse"));
-    let project = |name: &str, limit, used| Space::Project {
-        name: name.to_owned(),
+    let project = |project: &str, limit, used| Space::Known {
+        project: project.to_owned(),
         limit,
         used,
     };
     for (at, expected) in [
         ("apps/web", project("apps", Some(GIB), MIB)),
         ("open/web", project("open", None, 5)),
-        ("none/web", Space::NoProject("none".to_owned())),
+        (
+            "none/web",
+            Space::NoProject {
+                project: "none".to_owned(),
+            },
+        ),
     ] {
         assert_eq!(client.space(&repository(at)).await.unwrap(), expected);
     }
     let anonymous = client_for(&site.host(), Credentials::Anonymous);
     let space = anonymous.space(&repository("apps/web")).await.unwrap();
-    assert!(matches!(space, Space::Unknown(_)), "{space:?}");
+    assert!(matches!(space, Space::Unknown { .. }), "{space:?}");
 }

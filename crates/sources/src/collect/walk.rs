@@ -22,7 +22,7 @@ use super::layout_files::LayoutFiles;
 use super::opened::OpenSources;
 use super::{Configuration, ImageContents};
 use crate::blob::{Blob, Here};
-use crate::error::SourceError;
+use crate::error::{SourceError, check_digest};
 use crate::limits;
 use crate::platform::{self, Choice};
 
@@ -71,15 +71,8 @@ impl Store<'_> {
     /// The bytes of a document that nothing but its digest names.
     pub(super) fn verified(&self, digest: Digest) -> Result<Vec<u8>, SourceError> {
         let bytes = self.read(digest)?;
-        let found = files::digest(&bytes);
-        if found == digest {
-            return Ok(bytes);
-        }
-        Err(SourceError::Content {
-            path: self.document(digest),
-            expected: digest,
-            found,
-        })
+        check_digest(&self.document(digest), digest, files::digest(&bytes))?;
+        Ok(bytes)
     }
 
     /// A document that nothing but its digest names.
@@ -120,7 +113,7 @@ impl Store<'_> {
             (Blob::Here(here), _) => Ok(here),
             (Blob::Wanted(wanted), Self::Registry(remote)) => remote.fetch(wanted),
             (Blob::Wanted(wanted), _) => Err(SourceError::MissingBlob {
-                digest: wanted.digest,
+                digest: wanted.then.digest,
                 path: Blob::Wanted(wanted).name(),
             }),
         }
@@ -191,14 +184,7 @@ pub(super) fn document(
     let path = store.document(digest);
     let bytes = store.read(digest)?;
     check_size(&path, size, bytes.len() as u64)?;
-    let found = files::digest(&bytes);
-    if found != digest {
-        return Err(SourceError::Content {
-            path,
-            expected: digest,
-            found,
-        });
-    }
+    check_digest(&path, digest, files::digest(&bytes))?;
     let parsed = parse(path.clone(), digest, bytes)?;
     let found = parsed.0.media_type;
     if media_type == found.as_str() {
@@ -310,14 +296,7 @@ impl<'a> Reader<'a> {
         }
         let config = self.store.bring(config)?;
         let bytes = config.read()?;
-        let found = files::digest(&bytes);
-        if found != config.digest {
-            return Err(SourceError::Content {
-                path: config.path,
-                expected: config.digest,
-                found,
-            });
-        }
+        check_digest(&config.path, config.digest, files::digest(&bytes))?;
         let read = json::from_loose_slice_of(&bytes, known_keys::IMAGE_CONFIG);
         read.map_err(|source| SourceError::Config {
             path: config.path,
@@ -350,14 +329,9 @@ impl<'a> Reader<'a> {
     fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
         let blob = self.store.blob(descriptor)?;
         check_size(&blob.name(), descriptor.size, blob.size())?;
-        let empty = files::digest(&[]);
         // Nothing of it will be read, so it is judged here.
-        if blob.size() == 0 && blob.digest() != empty {
-            return Err(SourceError::Content {
-                path: blob.name(),
-                expected: blob.digest(),
-                found: empty,
-            });
+        if blob.size() == 0 {
+            check_digest(&blob.name(), blob.digest(), files::digest(&[]))?;
         }
         Ok(blob)
     }

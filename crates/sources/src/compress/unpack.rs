@@ -13,9 +13,9 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 use watch::Cancel;
 
-use super::{FilePart, compare, failed};
+use super::{FilePart, failed};
 use crate::blob::Here;
-use crate::error::SourceError;
+use crate::error::{SourceError, check_digest};
 use crate::means::{Compression, Means};
 use crate::tar::{Span, Tar};
 use crate::unpacking::Packed;
@@ -78,7 +78,8 @@ fn verify(
             means.unpacking.count(packed, bytes.len() as u64)
         })?;
     }
-    compare(plain, unpacked)?;
+    let found = Digest::new(unpacked.finalize().into());
+    check_digest(&plain.path, plain.digest, found)?;
     // Whatever lies behind the last member.
     pump(&mut hashing, &plain.path, means, |_| Ok(()))?;
     Ok(Digest::new(hashing.hasher.finalize().into()))

@@ -63,11 +63,8 @@ fn once(
         Some(other) => {
             let other = other.archive.as_deref().unwrap_or_default();
             let message = format!("`{other}` is of the same version");
-            let fix = "list one of the two".to_owned();
-            (
-                step.failed(vec![InTheWay { message, fix }], Outcome::No),
-                None,
-            )
+            let why = InTheWay::new(message, "list one of the two");
+            (step.failed(vec![why], Outcome::No), None)
         }
     }
 }
@@ -81,9 +78,9 @@ pub(super) fn id((accepted, _): &(Accepted, Vec<Finding>)) -> &SolutionId {
 pub(super) fn found(report: &Report) -> Vec<InTheWay> {
     let findings = report.findings().iter();
     let errors = findings.filter(|finding| finding.severity == Severity::Error);
-    let in_the_way = |it: &Finding| InTheWay {
-        message: format!("[{}] {} {}", it.id, it.place, it.message),
-        fix: it.fix.to_string(),
+    let in_the_way = |it: &Finding| {
+        let message = format!("[{}] {} {}", it.id, it.place, it.message);
+        InTheWay::new(message, it.fix)
     };
     errors.map(in_the_way).collect()
 }

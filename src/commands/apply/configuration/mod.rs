@@ -57,16 +57,11 @@ async fn apply(
     }
     let question = "unimport and deactivate what the file does not list?";
     if plan.shown.removes() && !arguments.pruning.yes && !agreed(question, output).await? {
-        return Ok(refuse(output, &plan.shown, [unconfirmed()]));
+        let message = "nobody confirmed that what the file does not list is to go";
+        let why = InTheWay::new(message, "read the plan; `--yes` confirms it");
+        return Ok(refuse(output, &plan.shown, [why]));
     }
     let done = plan.carry_out(change, output).await;
     render::result(output, &done, show::done);
     Ok(done.outcome())
-}
-
-fn unconfirmed() -> InTheWay {
-    InTheWay {
-        message: "nobody confirmed that what the file does not list is to go".to_owned(),
-        fix: "read the plan; `--yes` confirms it".to_owned(),
-    }
 }

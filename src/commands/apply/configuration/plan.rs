@@ -130,10 +130,8 @@ impl Planner<'_> {
                 Ok(self.plan(step, archive, request, &self.client).await)
             }
             Some(_) => {
-                let why = InTheWay {
-                    message: "its archive is refused".to_owned(),
-                    fix: "see why, and run the same command again".to_owned(),
-                };
+                let fix = "see why, and run the same command again";
+                let why = InTheWay::new("its archive is refused", fix);
                 Ok((step.failed(vec![why], Outcome::No), None))
             }
             None => Ok(Box::pin(self.kept(step, (solution, version))).await),

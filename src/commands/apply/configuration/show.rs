@@ -139,10 +139,9 @@ impl Step {
 
     /// The step, which is not taken.
     pub(super) fn left_since(self, message: &str, fix: &str) -> Self {
-        let (message, fix) = (message.to_owned(), fix.to_owned());
         Self {
             state: State::Left,
-            why: vec![InTheWay { message, fix }],
+            why: vec![InTheWay::new(message, fix)],
             ..self
         }
     }
