@@ -315,6 +315,13 @@ impl Entry {
     }
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // A program that is being started at this moment has the file open until it runs, and with it the lock.
+        let _ = self.file.unlock();
+    }
+}
+
 impl Inner {
     fn append(&self, line: &[u8]) -> io::Result<()> {
         let mut length = self.length.lock().expect("no panic while held");

@@ -18,7 +18,7 @@ pub type SecretNumber = u32;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AskedParameters {
     /// What was chosen before.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub before: ChosenBefore,
     /// What is chosen now.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -34,10 +34,6 @@ impl AskedParameters {
     pub fn is_keep(&self) -> bool {
         *self == Self::default()
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// The choices that are made already.
