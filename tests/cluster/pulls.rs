@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::carried::{OWN, pack, release};
 use crate::common::Answer;
 use crate::gate::Gate;
-use crate::judgement::Running;
+use crate::running::Running;
 use crate::site::{Site, difference, eventually, variable};
 use crate::told::Told;
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::common::{Answer, Desk, programs};
 
 /// How long anything may take that the test waits for.
-const DEADLINE: Duration = Duration::from_secs(90);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// The kinds of which a test may leave something behind that reaches the next one; with a namespace, all that is in it
 /// goes.
