@@ -171,31 +171,37 @@ impl Site {
             format!("namespace/{RECORDS}"),
         ];
         kept.extend([&*user, &*records]);
-        let left = self.remove("default", LEFT, &kept);
+        let left = self.remove("default", LEFT, &kept, "--wait=false");
         let namespaces = left.iter().filter_map(|it| it.strip_prefix("namespace/"));
         for namespace in namespaces {
             self.empty(namespace);
         }
         let kubernetes = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
-        let records = self.remove(RECORDS, &NAMESPACED, &kubernetes.into());
-        for (namespace, objects) in [("default", left), (RECORDS, records)] {
-            if !objects.is_empty() {
-                let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
-                let gone = ["wait", "--for=delete", "--timeout=120s"];
-                self.kubectl(namespace, &[&gone[..], &objects].concat())
-                    .success();
-            }
+        let until_gone = "--timeout=120s";
+        self.remove(RECORDS, &NAMESPACED, &kubernetes.into(), until_gone);
+        if !left.is_empty() {
+            let left: Vec<&str> = left.iter().map(String::as_str).collect();
+            let gone = ["wait", "--for=delete", until_gone];
+            self.kubectl("default", &[&gone[..], &left].concat())
+                .success();
         }
     }
 
-    /// Has objects of these kinds deleted that are neither kept nor shared by all tests, and returns them.
-    fn remove(&self, namespace: &str, kinds: &str, kept: &BTreeSet<&str>) -> Vec<String> {
+    /// Has objects of these kinds deleted that are neither kept nor shared by all tests, and returns them. `wait` tells kubectl
+    /// how long it waits until they are gone.
+    fn remove(
+        &self,
+        namespace: &str,
+        kinds: &str,
+        kept: &BTreeSet<&str>,
+        wait: &str,
+    ) -> Vec<String> {
         let found = self.kubectl(namespace, &["get", kinds, "--output=name"]);
         let found = found.success();
         let is_left = |object: &&str| !kept.contains(object) && !object.contains(SHARED);
         let left: Vec<&str> = found.lines().filter(is_left).collect();
         if !left.is_empty() {
-            let delete = ["delete", "--ignore-not-found", "--wait=false"];
+            let delete = ["delete", "--ignore-not-found", wait];
             self.kubectl(namespace, &[&delete[..], &left].concat())
                 .success();
         }
@@ -209,15 +215,11 @@ impl Site {
         let force = ["--force", "--grace-period=0", "--timeout=120s"];
         self.kubectl(namespace, &[&delete[..], &force].concat())
             .success();
-        let path = format!("/api/v1/namespaces/{namespace}");
-        let found = self.kubectl("default", &["get", "--raw", &path]);
-        if found.code != 0 {
-            return;
-        }
-        let mut found: Value = serde_json::from_str(&found.stdout).unwrap();
-        found["spec"]["finalizers"] = json!([]);
-        self.desk.write("namespace.json", found.to_string());
-        let path = format!("{path}/finalize");
+        let finalized = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}, "spec": {"finalizers": []},
+        });
+        self.desk.write("namespace.json", finalized.to_string());
+        let path = format!("/api/v1/namespaces/{namespace}/finalize");
         // Its controller may have been faster.
         let finalize = ["replace", "--raw", &path, "--filename", "namespace.json"];
         self.kubectl("default", &finalize);
