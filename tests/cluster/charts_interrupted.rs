@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::charts::{HELM, VALUES, child_of, import, pack, pack_within, solution, statuses};
 use crate::common::Answer;
-use crate::judgement::Running;
+use crate::running::Running;
 use crate::site::{Site, eventually};
 
 /// How long the versions that do not come up have to.
@@ -28,7 +28,7 @@ impl Import {
         let into = ["-e", "prod", "--pull-secret", "login"];
         let mut command = site.import_command(&archive, &into);
         command.env("HELM", &*HELM);
-        let mut running = Running::start(command);
+        let running = Running::start(command);
         running.until("s release prod/web");
         let child = running.id();
         let command = "{.spec.template.spec.containers[0].command}";

@@ -1,14 +1,12 @@
 //! What a waiting program says of a release, of another administrator, and of itself when it is ended: by what the
 //! cluster says of this release and of no other.
 
-use std::io::Read as _;
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::Answer;
+use crate::running::Running;
 use crate::site::{Site, eventually, variable};
 use crate::terminal::Terminal;
 
@@ -166,72 +164,6 @@ fn ready_and_nothing_else(site: &Site) {
     );
 }
 
-/// A program that is at work, and what it has said on standard error so far.
-pub(crate) struct Running {
-    child: Child,
-    said: Arc<Mutex<String>>,
-    hearing: Option<JoinHandle<()>>,
-}
-
-impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
-        let (mut stderr, all) = (child.stderr.take().unwrap(), Arc::clone(&said));
-        let hearing = std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(read @ 1..) = stderr.read(&mut bytes) {
-                all.lock()
-                    .unwrap()
-                    .push_str(&String::from_utf8_lossy(&bytes[..read]));
-            }
-        });
-        Self {
-            child,
-            said,
-            hearing: Some(hearing),
-        }
-    }
-
-    pub(crate) fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
-    }
-
-    /// Its process.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub(crate) fn until(&mut self, words: &str) {
-        eventually(&format!("it says `{words}`"), || {
-            let ended = self.child.try_wait().unwrap();
-            let said = self.said();
-            let found = said.contains(words).then_some(());
-            assert!(found.is_some() || ended.is_none(), "{ended:?}: {said}");
-            found
-        });
-    }
-
-    pub(crate) fn signal(&self, name: &str) {
-        let kill = ["-s", name, &self.child.id().to_string()];
-        Answer::of(Command::new("kill").args(kill)).success();
-    }
-
-    /// Its exit code, and how long it took to end. All that it said has been heard then.
-    pub(crate) fn end(&mut self) -> (Option<i32>, Duration) {
-        let began = Instant::now();
-        let code = self.child.wait().unwrap().code();
-        let took = began.elapsed();
-        let hearing = self.hearing.take();
-        hearing.map_or(Ok(()), JoinHandle::join).unwrap();
-        (code, took)
-    }
-}
-
 /// An import that waits for an operator whose image a registry never sends.
 fn waiting_import(site: &Site, silent: &TcpListener) -> Running {
     let pull = format!("{}/nothing", silent.local_addr().unwrap());
@@ -241,7 +173,7 @@ fn waiting_import(site: &Site, silent: &TcpListener) -> Running {
         .args(["--registry", &site.registry(), "-e", "signals"])
         .args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")])
         .args(["--pull-registry", &pull, "--no-pull-proof"]);
-    let mut running = Running::start(command);
+    let running = Running::start(command);
     running.until("waiting for Deployment signals/example-operator: 0 of 1 pods ready: ");
     running.until(&format!("pulling image {pull}/"));
     running
@@ -275,7 +207,7 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
         "{text}"
     );
     assert!(
-        text.contains(&format!("(process {})", import.child.id())),
+        text.contains(&format!("(process {})", import.id())),
         "{text}"
     );
     // By the name that the cluster has for him.
@@ -285,7 +217,7 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
 
     let mut second = Running::start(create(&site, &["--wait"]));
     let mut third = Running::start(site.import_command("1.1.0.iso", &["--wait"]));
-    for waiting in [&mut second, &mut third] {
+    for waiting in [&second, &third] {
         waiting.until("has been changing this cluster since");
     }
     // The third one's plan does not hold any more, so that it makes another.

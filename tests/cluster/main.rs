@@ -52,6 +52,7 @@ mod plugin;
 mod pulls;
 mod refusals;
 mod requests;
+mod running;
 mod served;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]

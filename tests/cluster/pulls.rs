@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::carried::{OWN, pack, release};
 use crate::common::Answer;
 use crate::gate::Gate;
-use crate::judgement::Running;
+use crate::running::Running;
 use crate::site::{Site, difference, eventually, variable};
 use crate::told::Told;
 
@@ -316,7 +316,9 @@ fn without_pods(site: &Site) -> String {
         .solution(&[&rbac[..], &["--output", "json"]].concat());
     let mut list = printed.json();
     for item in list["items"].as_array_mut().unwrap() {
-        let rules = item["rules"].as_array_mut().into_iter().flatten();
+        // Not by index, which would give the Namespace rules too.
+        let rules = item.get_mut("rules").and_then(Value::as_array_mut);
+        let rules = rules.into_iter().flatten();
         for rule in rules.filter_map(|rule| rule["resources"].as_array_mut()) {
             rule.retain(|resource| resource != "pods");
             if rule.is_empty() {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::common::{Answer, Desk, programs};
 
 /// How long anything may take that the test waits for.
-const DEADLINE: Duration = Duration::from_secs(90);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// The kinds of which a test may leave something behind that reaches the next one; with a namespace, all that is in it
 /// goes.
@@ -40,22 +40,31 @@ const RECORDS: &str = "metalk8s-solutions";
 /// What the names of those roles begin with that all tests share.
 const SHARED: &str = "site:shared:";
 
-/// What every site begins with: made once, since compressing the programs takes longer than much that is tested.
+/// The programs that the example and the user's rights are made of.
+const MADE_OF: [&str; 3] = ["solution", "example-operator", "example-server"];
+
+/// What every site begins with. It lies in the cluster's directory, where the process of the next test finds it: compressing
+/// the programs takes longer than much that is tested. After a build it is made anew.
 static EXAMPLE: LazyLock<Desk> = LazyLock::new(|| {
-    let program = |name: &str| {
+    let built = MADE_OF.map(|name| {
         let path = programs().join(name);
-        assert!(
-            path.exists(),
-            "{} is missing: `cargo build -p {name}`",
-            path.display()
-        );
-        path
-    };
-    // It goes with the cluster: what is static is never dropped.
+        let metadata = std::fs::metadata(&path);
+        let metadata = metadata
+            .unwrap_or_else(|error| panic!("{}: {error}: `cargo build -p {name}`", path.display()));
+        let built = metadata.modified().unwrap();
+        let built = built.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        format!("-{}", built.as_nanos())
+    });
     let baseline = PathBuf::from(variable("SOLUTION_TEST_BASELINE"));
-    let desk = Desk::with_key_in(baseline.parent().unwrap());
-    let programs =
-        Programs::read(&program("example-operator"), &program("example-server")).unwrap();
+    let place = baseline.with_file_name(format!("example{}", built.concat()));
+    Desk::kept(place, pack_example)
+});
+
+/// Packs both versions of the example, signed with a new key.
+fn pack_example(desk: &Desk) {
+    let [operator, server] = ["example-operator", "example-server"].map(|it| programs().join(it));
+    let programs = Programs::read(&operator, &server).unwrap();
+    desk.solution(&["keygen", "publisher"]).success();
     for release in Release::ALL {
         let version = release.to_string();
         desk.write_example(&programs, release, &version);
@@ -63,23 +72,29 @@ static EXAMPLE: LazyLock<Desk> = LazyLock::new(|| {
         desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"])
             .success();
     }
-    desk
-});
+}
+
+/// The file beside the example that says that the user has the rights for it.
+const GRANTED: &str = "granted";
 
 /// The kubeconfig of the user whom the program works as, with the rights that the archives of the example take: granted
-/// once, since a dozen programs take longer than many a test.
+/// once in each cluster, since a dozen programs take longer than many a test.
 static USER_CONFIG: LazyLock<String> = LazyLock::new(|| {
-    kubectl_in(&EXAMPLE, "default", &["create", "serviceaccount", USER]);
-    let user = account(&EXAMPLE, USER);
-    for release in Release::ALL {
-        let roles = roles(&EXAMPLE, &format!("{release}.iso"), SHARED);
-        apply(&EXAMPLE, &roles.expect("the example is accepted")).success();
+    let config = EXAMPLE.path(&format!("{USER}.kubeconfig"));
+    if !EXAMPLE.path(GRANTED).exists() {
+        kubectl_in(&EXAMPLE, "default", &["create", "serviceaccount", USER]);
+        let user = account(&EXAMPLE, USER);
+        for release in Release::ALL {
+            let roles = roles(&EXAMPLE, &format!("{release}.iso"), SHARED);
+            apply(&EXAMPLE, &roles.expect("the example is accepted")).success();
+        }
+        eventually("the user's rights hold", || {
+            let may = ["auth", "can-i", "list", "nodes", "--kubeconfig", &user];
+            (kubectl_in(&EXAMPLE, "default", &may).code == 0).then_some(())
+        });
+        EXAMPLE.write(GRANTED, "");
     }
-    eventually("the user's rights hold", || {
-        let may = ["auth", "can-i", "list", "nodes", "--kubeconfig", &user];
-        (kubectl_in(&EXAMPLE, "default", &may).code == 0).then_some(())
-    });
-    user
+    config.to_str().unwrap().to_owned()
 });
 
 /// The kinds of which namespaces have objects, but for events and those that custom resource definitions bring.
@@ -156,31 +171,37 @@ impl Site {
             format!("namespace/{RECORDS}"),
         ];
         kept.extend([&*user, &*records]);
-        let left = self.remove("default", LEFT, &kept);
+        let left = self.remove("default", LEFT, &kept, "--wait=false");
         let namespaces = left.iter().filter_map(|it| it.strip_prefix("namespace/"));
         for namespace in namespaces {
             self.empty(namespace);
         }
         let kubernetes = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
-        let records = self.remove(RECORDS, &NAMESPACED, &kubernetes.into());
-        for (namespace, objects) in [("default", left), (RECORDS, records)] {
-            if !objects.is_empty() {
-                let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
-                let gone = ["wait", "--for=delete", "--timeout=120s"];
-                self.kubectl(namespace, &[&gone[..], &objects].concat())
-                    .success();
-            }
+        let until_gone = "--timeout=120s";
+        self.remove(RECORDS, &NAMESPACED, &kubernetes.into(), until_gone);
+        if !left.is_empty() {
+            let left: Vec<&str> = left.iter().map(String::as_str).collect();
+            let gone = ["wait", "--for=delete", until_gone];
+            self.kubectl("default", &[&gone[..], &left].concat())
+                .success();
         }
     }
 
-    /// Has objects of these kinds deleted that are neither kept nor shared by all tests, and returns them.
-    fn remove(&self, namespace: &str, kinds: &str, kept: &BTreeSet<&str>) -> Vec<String> {
+    /// Has objects of these kinds deleted that are neither kept nor shared by all tests, and returns them. `wait` tells kubectl
+    /// how long it waits until they are gone.
+    fn remove(
+        &self,
+        namespace: &str,
+        kinds: &str,
+        kept: &BTreeSet<&str>,
+        wait: &str,
+    ) -> Vec<String> {
         let found = self.kubectl(namespace, &["get", kinds, "--output=name"]);
         let found = found.success();
         let is_left = |object: &&str| !kept.contains(object) && !object.contains(SHARED);
         let left: Vec<&str> = found.lines().filter(is_left).collect();
         if !left.is_empty() {
-            let delete = ["delete", "--ignore-not-found", "--wait=false"];
+            let delete = ["delete", "--ignore-not-found", wait];
             self.kubectl(namespace, &[&delete[..], &left].concat())
                 .success();
         }
@@ -194,15 +215,11 @@ impl Site {
         let force = ["--force", "--grace-period=0", "--timeout=120s"];
         self.kubectl(namespace, &[&delete[..], &force].concat())
             .success();
-        let path = format!("/api/v1/namespaces/{namespace}");
-        let found = self.kubectl("default", &["get", "--raw", &path]);
-        if found.code != 0 {
-            return;
-        }
-        let mut found: Value = serde_json::from_str(&found.stdout).unwrap();
-        found["spec"]["finalizers"] = json!([]);
-        self.desk.write("namespace.json", found.to_string());
-        let path = format!("{path}/finalize");
+        let finalized = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}, "spec": {"finalizers": []},
+        });
+        self.desk.write("namespace.json", finalized.to_string());
+        let path = format!("/api/v1/namespaces/{namespace}/finalize");
         // Its controller may have been faster.
         let finalize = ["replace", "--raw", &path, "--filename", "namespace.json"];
         self.kubectl("default", &finalize);
@@ -415,7 +432,7 @@ fn roles(desk: &Desk, archive: &str, prefix: &str) -> Option<String> {
 /// A kubeconfig of a ServiceAccount of the namespace `default`.
 fn account(desk: &Desk, name: &str) -> String {
     let kubectl = |arguments: &[&str]| kubectl_in(desk, "default", arguments).success();
-    let token = kubectl(&["create", "token", name, "--duration=12h"]);
+    let token = kubectl(&["create", "token", name, "--duration=720h"]);
     let config = desk.path(&format!("{name}.kubeconfig"));
     std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
     let flag = format!("--kubeconfig={}", config.display());

@@ -2,67 +2,16 @@
 //! brings their network is in the archive.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::charts::{HELM, SERVER, VALUES, pack, packed, site, statuses};
 use crate::common::Answer;
 use crate::outages::server;
-use crate::site::{Site, consent_id, eventually, variable};
-
-const DEADLINE: Duration = Duration::from_secs(90);
-
-/// A program that runs, and what it says meanwhile.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-    said: String,
-}
-
-impl Running {
-    fn new(command: &mut Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let (give, lines) = channel();
-        thread::spawn(move || {
-            let lines = stderr.lines().map_while(Result::ok);
-            // Nobody may listen any more.
-            lines.for_each(|line| drop(give.send(line)));
-        });
-        Self {
-            child,
-            lines,
-            said: String::new(),
-        }
-    }
-
-    /// Waits until it says this.
-    #[track_caller]
-    fn says(&mut self, words: &str) {
-        let end = Instant::now() + DEADLINE;
-        while !self.said.contains(words) {
-            let left = end.saturating_duration_since(Instant::now());
-            let line = self.lines.recv_timeout(left);
-            let line = line.unwrap_or_else(|_| panic!("`{words}` is not in: {}", self.said));
-            self.said += &line;
-            self.said.push('\n');
-        }
-    }
-
-    /// All that it said, once it has ended well.
-    #[track_caller]
-    fn succeeds(mut self) -> String {
-        self.said.extend(self.lines.iter().map(|line| line + "\n"));
-        let status = self.child.wait().unwrap();
-        assert!(status.success(), "{status}: {}", self.said);
-        self.said
-    }
-}
+use crate::running::Running;
+use crate::site::{DEADLINE, Site, consent_id, eventually, variable};
 
 /// An API server that is stopped until this is dropped.
 struct Stopped;
@@ -150,14 +99,14 @@ fn import(site: &Site, archive: &str, more: &[&str]) -> Command {
 fn an_api_server_that_is_coming_up_is_waited_for() {
     let site = site("wait-server");
     let archive = pack(&site, "1.0.0", VALUES);
-    let mut command = import(&site, &archive, &["--wait-for-cluster"]);
+    let command = import(&site, &archive, &["--wait-for-cluster"]);
     let mut at_once = import(&site, &archive, &[]);
     let stopped = Stopped::new();
     // Without the flag nobody waits for long.
     let refused = Answer::of(&mut at_once).failure(3);
     assert!(refused.contains("cannot use the cluster"), "{refused}");
-    let mut running = Running::new(&mut command);
-    running.says("waiting for the cluster: ");
+    let running = Running::start(command);
+    running.until("waiting for the cluster: ");
     drop(stopped);
     let said = running.succeeds();
     for words in ["refused", "the cluster is up"] {
@@ -220,8 +169,8 @@ fn nodes_that_are_not_ready_are_waited_for_and_named_if_they_do_not_come() {
         assert!(late.contains(words), "{words}: {late}");
     }
     assert_eq!(site.snapshot(), before);
-    let mut running = Running::new(&mut import(&site, &archive, &["--wait-for-cluster"]));
-    running.says("waiting for nodes: node1: ");
+    let running = Running::start(import(&site, &archive, &["--wait-for-cluster"]));
+    running.until("waiting for nodes: node1: ");
     network.put_back();
     running.succeeds();
     assert_eq!(statuses(&site), ["deployed"]);

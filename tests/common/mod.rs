@@ -90,7 +90,9 @@ impl Answer {
 
 /// A directory with keys, sources and archives, in which the program runs without anything of the user's.
 pub(crate) struct Desk {
-    directory: TempDir,
+    directory: PathBuf,
+    /// Takes the directory away in the end; none if it stays.
+    _temporary: Option<TempDir>,
 }
 
 /// Has programs that are started from here end when their terminal is closed, also where the tests were started by `nohup`:
@@ -105,20 +107,33 @@ fn heed_hangups() {
 impl Desk {
     /// An empty desk.
     pub(crate) fn new() -> Self {
+        Self::temporary(tempfile::tempdir().unwrap())
+    }
+
+    fn temporary(directory: TempDir) -> Self {
         Self {
-            directory: tempfile::tempdir().unwrap(),
+            directory: directory.path().to_owned(),
+            _temporary: Some(directory),
+        }
+    }
+
+    /// The desk in a directory that stays. If it is not there yet, this fills a new one, which then takes its place whole.
+    pub(crate) fn kept(directory: PathBuf, fill: impl FnOnce(&Self)) -> Self {
+        if !directory.exists() {
+            let parent = directory.parent().unwrap();
+            let desk = Self::temporary(tempfile::tempdir_in(parent).unwrap());
+            fill(&desk);
+            std::fs::rename(&desk.directory, &directory).unwrap();
+        }
+        Self {
+            directory,
+            _temporary: None,
         }
     }
 
     /// A desk with a key pair, `publisher`.
     pub(crate) fn with_key() -> Self {
-        Self::with_key_in(&std::env::temp_dir())
-    }
-
-    /// The same, in this directory.
-    pub(crate) fn with_key_in(directory: &Path) -> Self {
-        let directory = tempfile::tempdir_in(directory).unwrap();
-        let desk = Self { directory };
+        let desk = Self::new();
         desk.solution(&["keygen", "publisher"]).success();
         desk
     }
@@ -167,7 +182,7 @@ impl Desk {
 
     /// A path on the desk.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
+        self.directory.join(name)
     }
 
     /// The bytes of a file.
@@ -184,7 +199,7 @@ impl Desk {
 
     /// The names on the desk.
     pub(crate) fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.directory.path()).unwrap();
+        let entries = std::fs::read_dir(&self.directory).unwrap();
         let mut names: Vec<String> = entries
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
@@ -197,9 +212,9 @@ impl Desk {
         heed_hangups();
         let mut command = Command::new(env!("CARGO_BIN_EXE_solution"));
         command
-            .current_dir(self.directory.path())
+            .current_dir(&self.directory)
             .env_clear()
-            .env("HOME", self.directory.path());
+            .env("HOME", &self.directory);
         command
     }
 
@@ -244,7 +259,7 @@ impl Desk {
         Answer::of(
             Command::new(program)
                 .args(arguments)
-                .current_dir(self.directory.path()),
+                .current_dir(&self.directory),
         )
     }
 }
