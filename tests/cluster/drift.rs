@@ -275,7 +275,7 @@ fn what_somebody_made_anew_under_a_name_is_theirs() {
 
 #[test]
 fn a_number_of_pods_that_a_scaler_or_a_person_set_is_no_drift() {
-    let side = "apiVersion: apps/v1
+    let workload = "apiVersion: apps/v1
 kind: Deployment
 metadata: {name: side}
 spec:
@@ -294,7 +294,7 @@ spec:
   maxReplicas: 3
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 ";
-    let more = [("side.yaml", side), ("scaler.yaml", scaler)];
+    let more = [("side.yaml", workload), ("scaler.yaml", scaler)];
     let (site, archive) = installed("drift-scaled", &more);
     let replicas = |name: &str| site.field("prod", name, "{.spec.replicas}");
     eventually("the scaler has scaled", || {
@@ -317,8 +317,8 @@ fn what_is_written_under_helms_own_name_is_found_by_a_trial() {
     let edit = r#"{"data": {"greeting": "good day"}}"#;
     let patch = ["patch", "configmap/web", "--patch", edit];
     kubectl(&site, &[&patch[..], &["--field-manager=mallory"]].concat());
-    let forget = r#"[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]"#;
-    let patch = ["patch", "configmap/web", "--type=json", "--patch", forget];
+    let nobodys = r#"[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]"#;
+    let patch = ["patch", "configmap/web", "--type=json", "--patch", nobodys];
     kubectl(&site, &patch);
     let (code, told) = status(&site);
     assert_eq!(code, 1, "{told}");

@@ -97,9 +97,9 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
         let find = |all: &[(String, String)]| all.iter().find(|it| it.0 == kind).cloned();
         assert_eq!(find(&entries(&site)), find(&before), "{kind}");
     };
-    ["Deployment", "ServiceAccount", "Role"]
-        .iter()
-        .for_each(|it| same(it));
+    for kind in ["Deployment", "ServiceAccount", "Role"] {
+        same(kind);
+    }
     site.solution(&["undeploy", "example", "-e", "tenant"])
         .success();
     eventually("nothing of the operator is left", || {

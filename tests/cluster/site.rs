@@ -158,6 +158,7 @@ impl Site {
     }
 
     /// The kubeconfig of the user whom the program works as.
+    #[expect(clippy::unused_self, reason = "whoever has a site has its user")]
     pub(crate) fn kubeconfig(&self) -> &str {
         &USER_CONFIG
     }
