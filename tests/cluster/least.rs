@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::common::Answer;
 use crate::consent::pack;
-use crate::site::{Site, variable};
+use crate::site::{Site, eventually, variable};
 
 /// A kubeconfig of an account that has what `solution rbac` prints with these arguments.
 fn limited(site: &Site, name: &str, rbac: &[&str]) -> String {
@@ -198,8 +198,10 @@ fn an_administrator_of_one_namespace_sees_it_and_is_told_at_once_what_stays_unse
     }
     let scale = ["scale", "deployment/example-operator", "--replicas=0"];
     site.kubectl("ours", &scale).success();
-    let text = status(&["-n", "ours"]).failure(1);
-    assert!(text.contains("scaled to zero pods"), "{text}");
+    eventually("the cluster has observed that", || {
+        let text = status(&["-n", "ours"]).failure(1);
+        text.contains("scaled to zero pods").then_some(())
+    });
 }
 
 #[test]
