@@ -134,7 +134,7 @@ impl Planner<'_> {
         obstacles.splice(first..first, unfit);
         let departing = releases.departing.clone();
         let change = std::mem::take(&mut planned.change);
-        planned.change = change.with_releases(releases.changes(), departing, releases.objects());
+        planned.change = change.with_releases(releases.to_changes(), departing, releases.objects());
         Ok((planned, releases))
     }
 

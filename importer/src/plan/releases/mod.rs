@@ -62,7 +62,7 @@ pub(crate) struct Releases {
 
 impl Releases {
     /// What becomes of each of the version's.
-    pub(crate) fn changes(&self) -> Vec<ReleaseChange> {
+    pub(crate) fn to_changes(&self) -> Vec<ReleaseChange> {
         self.all.iter().map(PlannedRelease::change).collect()
     }
 
