@@ -9,9 +9,10 @@ use anyhow::anyhow;
 use deployer::Conflicts;
 use importer::{
     Adopt, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Migrate, PlanFile,
-    Replace, Unproved,
+    Unproved,
 };
 use schemas::{Envelope, EnvelopeError, PayloadType, limits};
+use shelf::Replace;
 
 use crate::failure::{self, Failure, cannot};
 use crate::own::{self, Modes, Write};

@@ -63,6 +63,18 @@ const ARROWS: &[(&str, &[&str])] = &[
             "watch",
         ],
     ),
+    // What archives have at a registry; no cluster.
+    (
+        "shelf",
+        &[
+            "archive",
+            "registry",
+            "schemas",
+            "serve",
+            "validator",
+            "watch",
+        ],
+    ),
     (
         "importer",
         &[
@@ -73,6 +85,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "manifests",
             "registry",
             "schemas",
+            "shelf",
             "validator",
             "watch",
         ],
@@ -92,6 +105,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "release",
             "schemas",
             "serve",
+            "shelf",
             "signing",
             "sources",
             "validator",

@@ -6,6 +6,7 @@ use schemas::{
 };
 
 use crate::model::obstacle::Obstacle;
+use crate::model::record;
 use crate::status::{Status, VersionStatus};
 
 /// How a cluster differs from a configuration, but for the archives that are to be imported.
@@ -75,7 +76,7 @@ impl Unlisted {
             solution: found.record.name.clone(),
             version: found.record.version.clone(),
             environments: found.environments.clone(),
-            recorded_in: found.record.reference().to_string(),
+            recorded_in: record::place(&found.record).to_string(),
         }
     }
 }

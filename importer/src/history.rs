@@ -234,8 +234,8 @@ fn check_imported(
 mod tests {
     use super::*;
     use crate::model::receipt::tests::{ran, receipt, receipts};
-    use crate::model::record::Record;
     use crate::model::record::tests::record;
+    use shelf::Record;
 
     fn back(receipts: &Receipts, now: Option<&str>) -> Result<(String, Known), Obstacle> {
         let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());

@@ -11,9 +11,8 @@ mod apply;
 mod configuration;
 mod gate;
 mod history;
-mod kept;
+mod imported;
 pub mod limits;
-mod mirrors;
 mod model;
 mod plan;
 mod renderer;
@@ -24,50 +23,38 @@ pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, undeploy_alone};
-pub use apply::push::PushReceipt;
-pub use apply::readback::{Readback, Repaired};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
-pub use kept::prune::{KeptVersion, Pruning, Stock, Unprunable, Unread};
-pub use kept::{
-    Artifact, Export, imported, kept_archives, open as open_kept, open_archive, open_head, records,
-};
-pub use mirrors::{Format, ImageMap, Layout, MappedImage, MirroredImage, Mirrors, NodeFile};
+pub use imported::{imported, mirrors, records};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
-pub use model::error::{
-    Error, ExpandError, FailurePolicy, Lacking, PushFailure, Unfetched, Unpulled, Unpushed,
-};
+pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
-pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
+pub use model::obstacle::{Above, KindIn, Obstacle, Unfit};
 pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber};
-pub use model::pushed::{Count, Pushed};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision};
-pub use model::record::{Record, RecordedImage};
+pub use model::record::place as record_place;
 pub use model::request::{
     Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal, HelmFrom,
-    HelmProgram, LeftOpen, Login, Migrate, Missing, Nodes, PullLogin, Replace, Request, Target,
-    Unproved,
+    HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Request, Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};
+pub use model::unpulled::Unpulled;
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::verb::Verb;
 pub use model::writer::{HolderName, Seal, Turn, Writer};
 pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
-pub use plan::images::{Placed, PlacedImage, recorded};
 pub use plan::migration::PlannedMigration;
 pub use plan::place::default_namespace;
-pub use plan::preflight::{ImagesToPush, Preflight};
-pub use plan::push::{PushPlan, PushRequest, PushSummary, ReadyPush};
 pub use plan::rights::manifests::{
     Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,
 };

@@ -52,7 +52,7 @@ pub use image::{
     Descriptor, Document, Image, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest,
     MediaType, Platform, REFERRER_SUFFIXES, Referrers, WantedPlatform, walk,
 };
-pub use listed::listed;
+pub use listed::{listed, named};
 pub use manifest::{
     EnvVar, IMAGE_REFERENCE_ANNOTATION, ManifestError, Metadata, Metrics, MetricsScheme, Operator,
     OperatorImage, OperatorScope, SecurityContext, Solution, SolutionSpec,

@@ -18,6 +18,17 @@ pub fn listed<T: Display>(values: &[T]) -> String {
     }
 }
 
+/// Names for a message, as they are: at most [`limits::LISTED`] of them.
+#[must_use]
+pub fn named(mut names: Vec<String>) -> String {
+    let count = names.len();
+    names.truncate(limits::LISTED);
+    if count > limits::LISTED {
+        names.push(format!("and {} more", count - limits::LISTED));
+    }
+    names.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,5 +37,13 @@ mod tests {
     fn long_lists_are_cut() {
         let numbers: Vec<usize> = (0..30).collect();
         assert!(listed(&numbers).ends_with("`19` and 10 more"));
+    }
+
+    #[test]
+    fn of_many_names_the_first_are_named_and_the_others_counted() {
+        let names = |count: usize| named((1..=count).map(|n| n.to_string()).collect());
+        assert_eq!(names(2), "1, 2");
+        assert!(names(20).ends_with(", 20"));
+        assert!(names(23).ends_with(", 20, and 3 more"));
     }
 }

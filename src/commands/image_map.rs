@@ -1,10 +1,10 @@
 //! Where a site has each image: as a table, or as what other tools read.
 
 use clap::{Args, ValueEnum};
-use importer::{Error, Format, ImageMap, Layout, Mirrors, NodeFile, RecordedImage};
 use registry::{Options, RegistryAddress};
 use schemas::SolutionId;
 use serde::Serialize;
+use shelf::{Format, ImageMap, Layout, Mirrors, NodeFile, RecordedImage};
 
 use crate::args::Output;
 use crate::failure::Failure;
@@ -96,7 +96,7 @@ impl Mapping<'_> {
     pub(crate) fn at(&self, registry: &RegistryAddress) -> Result<ShownMap, Failure> {
         let image_map = ImageMap::of(self.id, &self.images, registry, self.layout)?;
         if let Some(collision) = image_map.collisions()?.into_iter().next() {
-            return Err(Error::Refused(collision).into());
+            return Err(shelf::Error::Refused(collision).into());
         }
         let image_map = image_map.of_workloads();
         let file = |text| vec![NodeFile { path: None, text }];
@@ -122,7 +122,7 @@ impl Mapping<'_> {
         let mirrors = Mirrors::of(self.id, &self.images, registry, self.layout)?;
         let ca = registries::authorities(self.reach);
         let files = mirrors.files(Format::Containerd, self.reach.plain_http, ca.as_deref());
-        Ok(files.map_err(Error::Refused)?)
+        Ok(files.map_err(shelf::Error::Refused)?)
     }
 }
 
@@ -144,7 +144,7 @@ impl ShownMap {
     }
 
     fn table(&self) {
-        let row = |image: &importer::MappedImage| {
+        let row = |image: &shelf::MappedImage| {
             let asked = image.reference.as_ref();
             let asked = asked.map_or_else(|| "-".to_owned(), ToString::to_string);
             [image.image.to_string(), asked, image.address.clone()]

@@ -1,13 +1,13 @@
 //! An imported version as the site keeps it: its archive is read from the registry that it was pushed to, and checked as
 //! its medium was.
 
-use archive::Medium;
 use clap::Args;
 use deployer::Cluster;
-use importer::{Error, HeldSite, Record, Request};
+use importer::{HeldSite, Request};
 use registry::{Client, RegistryAddress};
 use schemas::{SolutionName, Version};
-use validator::{Accepted, AcceptedBefore, Finding, Report};
+use shelf::Record;
+use validator::{Accepted, Finding, Report};
 
 use super::import::{self, PlanArguments};
 use super::validate::words;
@@ -138,28 +138,14 @@ async fn judge_for(
     }))
 }
 
-/// Checks an archive that was accepted before.
-pub(super) async fn check_accepted(
-    medium: Medium,
-    before: AcceptedBefore,
-) -> Result<Report, Failure> {
-    let check = move || validator::check_accepted(medium, before, interrupt::cancel());
-    let report = tokio::task::spawn_blocking(check).await;
-    Ok(report.map_err(Failure::unknown)?.map_err(Error::from)?)
-}
-
 /// Checks the archive that the site keeps as the medium was checked.
 async fn accept(
     client: &Client,
     record: &Record,
     output: Output,
 ) -> Result<Result<(Accepted, Vec<Finding>), Box<Report>>, Failure> {
-    let medium = importer::open_kept(client, record, &environment::scratch()).await?;
-    let before = AcceptedBefore {
-        archive_id: record.archive_id,
-        signers: record.signers.clone(),
-    };
-    let report = check_accepted(medium, before).await?;
+    let scratch = environment::scratch();
+    let report = shelf::check(client, record, &scratch, interrupt::cancel()).await?;
     let findings = report.findings().to_vec();
     let accepted = report.accept();
     Ok(accepted.map(|accepted| {

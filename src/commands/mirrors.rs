@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use importer::{Format, MirroredImage, Mirrors, NodeFile};
 use registry::RegistryAddress;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
+use shelf::{Format, MirroredImage, Mirrors, NodeFile};
 
 use super::give;
 use super::image_map::LayoutArguments;
@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let files = mirrors.files(arguments.format.format(), options.plain_http, ca.as_deref());
     let shown = Shown {
         images: &mirrors.images,
-        files: files.map_err(importer::Error::Refused)?,
+        files: files.map_err(shelf::Error::Refused)?,
     };
     Ok(give(output, &shown, |shown| show(shown, arguments.format)))
 }
@@ -132,13 +132,13 @@ fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Fai
             return Ok(None);
         };
         let id = &accepted.statement().predicate.id;
-        let images = importer::recorded(&accepted);
+        let images = shelf::recorded(&accepted);
         let mirrors = Mirrors::of(id, &images, registry, arguments.layout.layout());
         return Ok(Some(mirrors?));
     }
     cluster::read(&arguments.cluster, async |cluster| {
         let (solution, version) = (arguments.solution.as_ref(), arguments.version.as_ref());
-        Ok(Some(Mirrors::imported(cluster, solution, version).await?))
+        Ok(Some(importer::mirrors(cluster, solution, version).await?))
     })
 }
 

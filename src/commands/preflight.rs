@@ -5,9 +5,9 @@ mod shown;
 use std::path::PathBuf;
 
 use clap::Args;
-use importer::Preflight;
 use registry::{Client, Credentials, RegistryAddress};
 use schemas::SolutionId;
+use shelf::Preflight;
 
 use self::shown::{Login, Shown};
 use super::image_map::LayoutArguments;

@@ -37,6 +37,12 @@ impl From<&Obstacle> for InTheWay {
     }
 }
 
+impl From<&shelf::Obstacle> for InTheWay {
+    fn from(obstacle: &shelf::Obstacle) -> Self {
+        Self::new(obstacle.to_string(), failure::fix_at_registry(obstacle))
+    }
+}
+
 impl InTheWay {
     pub(super) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {

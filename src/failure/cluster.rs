@@ -1,24 +1,16 @@
 //! What the errors of an import come to, and those of a cluster: what keeps a rollout from coming, who is at work.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
-use importer::{Condition, OperatorStatus, PushFailure};
+use importer::{Condition, OperatorStatus};
 
 use super::fixes::SKIP_REMOVE_SETS;
-use super::prune::REPAIR;
-use super::{
-    Answer, Failure, Judge, NO, Outcome, PushJson, UnpushedJson, exports, fix, no, pulls, unknown,
-};
-use crate::args::choose;
-use crate::{environment, holder, render};
+use super::{Answer, Failure, Judge, NO, Outcome, fix, no, pulls, unknown};
+use crate::{environment, holder};
 
 const AGAIN: &str = "import the version that should run into this environment again";
-const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
-const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
 const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
-const KEEPS_MUCH: &str = "nothing is deleted as long as not all of it can be looked at; the registry's administrator can delete what nobody needs";
 const NEWER_PROGRAM: &str =
     "a newer `solution` wrote it: use that one, or a newer one, with this cluster from now on";
 const HELM: &str = "`helm history RELEASE --namespace NAMESPACE` shows what became of it; once the cause is mended, the same command again completes it";
@@ -182,23 +174,22 @@ pub(crate) fn in_words(held: &Error) -> String {
 impl From<importer::Error> for Failure {
     fn from(error: importer::Error) -> Self {
         use importer::Error as E;
+        let error = match error {
+            E::Shelf(error) => return error.into(),
+            other => other,
+        };
         match &error {
             E::Refused(obstacle) => {
                 let fix = fix(obstacle);
                 Self::no(error).hint(fix)
             }
-            E::Push(failure) => not_pushed(failure),
             E::Registry(cause) => Self::judged(cause.answer(), error),
-            E::Lacking(_) | E::Unfetched(_) | E::Write(_) => exports::failure(error),
-            E::NotFreed { source, .. } => Self::judged(source.answer(), error),
             E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
                 let hint = free_in(*expires_in);
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(hint)
             }
-            E::Archive(cause) if validator::is_finding(cause) => Self::no(error).hint(KEPT),
-            E::Archive(_) | E::Scratch { .. } | E::NoIdentity | E::Random(_) | E::Gate(_) => {
-                Self::unknown(error)
-            }
+            // The first was answered above.
+            E::Shelf(_) | E::NoIdentity | E::Random(_) | E::Gate(_) => Self::unknown(error),
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::Sensitive(_) => Self::new(Outcome::Usage, error).hint(NO_SENSITIVE),
             E::RolledBack { source, .. } => {
@@ -234,8 +225,6 @@ impl From<importer::Error> for Failure {
             }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
             E::Format { .. } => Self::no(error).hint(NEWER_PROGRAM),
-            E::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
-            E::UnreadHead { .. } => Self::no(error).hint(REPAIR),
             E::Cluster(_) | E::Unready { .. } | E::Helm { .. } | E::Release { .. } => {
                 let (answer, log) = why(&error);
                 quoting(log, Self::judged(answer, error))
@@ -294,49 +283,6 @@ fn log_of(error: &Error) -> Option<String> {
     }
 }
 
-/// Not everything was pushed. One "no" is the answer, and damage says it all.
-fn not_pushed(failure: &PushFailure) -> Failure {
-    let errors = || failure.errors.iter().map(AsRef::as_ref);
-    let refused = errors().any(|error| error.answer().0 == Outcome::No);
-    let outcome = choose(refused, Outcome::No, Outcome::Unknown);
-    let count = render::count(failure.images.len(), "image");
-    let images = failure.images.join(", ");
-    let message = format!("{count} not in place, so the cluster was not touched: {images}");
-    let ended = Failure::new(outcome, anyhow::anyhow!(message)).push(for_programs(failure));
-    let causes = failure.errors.iter().cloned().map(anyhow::Error::new);
-    let ended = causes.fold(ended, |ended, error| ended.because(format!("{error:#}")));
-    if errors().any(|error| matches!(error, registry::Error::Damaged { .. })) {
-        return ended.hint(DAMAGED);
-    }
-    // Trying again helps only after somebody has looked at what is wrong there.
-    let look = |error: &&registry::Error| {
-        let slow = matches!(error, registry::Error::TooSlow { .. });
-        refused || slow || error.is_storing() || matches!(error, registry::Error::Read { .. })
-    };
-    let hints = errors().filter(look).filter_map(|error| error.answer().1);
-    let ended = hints.fold(ended, Failure::hint);
-    if refused || !ended.hints.is_empty() {
-        return ended;
-    }
-    let sent = render::bytes(failure.pushed.uploaded.bytes);
-    ended.hint(format!(
-        "run the same command again: it sends only what is missing ({sent} were sent already)"
-    ))
-}
-
-fn for_programs(failure: &PushFailure) -> PushJson {
-    let failed = failure.failed.iter().map(|it| UnpushedJson {
-        what: it.what.clone(),
-        repository: it.repository.clone(),
-        why: format!("{:#}", anyhow::Error::new(Arc::clone(&it.error))),
-    });
-    PushJson {
-        pushed: failure.pushed,
-        images: failure.images.clone(),
-        failed: failed.collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -344,39 +290,6 @@ mod tests {
     fn ended(error: importer::Error) -> (Outcome, Vec<String>) {
         let failure = Failure::from(error);
         (failure.outcome(), failure.hints.clone())
-    }
-
-    fn pushed(errors: impl IntoIterator<Item = registry::Error>) -> (Outcome, Vec<String>) {
-        ended(importer::Error::Push(Box::new(PushFailure {
-            images: vec!["app:1".to_owned()],
-            errors: errors.into_iter().map(Arc::new).collect(),
-            pushed: (&registry::PushReport::default()).into(),
-            failed: Vec::new(),
-        })))
-    }
-
-    #[test]
-    fn one_no_among_many_pushes_is_the_answer_and_each_hint_comes_once() {
-        let digest = schemas::Digest::new([0; 32]);
-        let read = || registry::Error::Read {
-            digest,
-            offset: 0,
-            source: std::io::Error::other("no medium"),
-        };
-        let medium = "check the medium: copy the archive again, or try another drive".to_owned();
-        assert_eq!(
-            pushed([read(), read()]),
-            (Outcome::Unknown, vec![medium.clone()])
-        );
-        let authority = registry::Error::CertificateAuthority { index: 0 };
-        let (outcome, hints) = pushed([read(), authority]);
-        assert_eq!((outcome, &hints[0], hints.len()), (Outcome::No, &medium, 2));
-        let damaged = registry::Error::Damaged {
-            digest,
-            actual: digest,
-        };
-        let told = (Outcome::No, vec![DAMAGED.to_owned()]);
-        assert_eq!(pushed([read(), damaged]), told);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use deployer::ObjectRef;
-use importer::{Above, KindIn, Misplaced, NotOurs, Obstacle as O, Recreate, Unfit};
+use importer::{Above, KindIn, NotOurs, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
-use super::registry::{QUOTA, make_project, taking};
+use super::at_registry;
 use crate::hints;
 
 const AGAIN: &str = "run the same command again";
@@ -23,11 +23,6 @@ const HOLD_IT: &str = "have it granted (`solution rbac ARCHIVE` prints the roles
 const SHORTER: &str = "remove versions that nobody needs with `solution unimport`, or have the publisher shorten the manifest";
 const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` accepts this one, and forgets who signed before";
 const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
-const FROM_MEDIUM: &str =
-    "import the archive once more from its medium: only what is missing is pushed";
-const SERVE_IT: &str = "serve this very archive there with `solution serve`; without `serve://`, what is missing is pushed";
-const OTHER_TAG: &str =
-    "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const NO_LOGIN: &str =
     "write one with `solution login HOST --authfile FILE`, with the host as nodes know it";
 const DROPPED: &str = "objects and operators that use it would break: import a version that still serves it, or store its objects anew and let it go with `solution activate NAME VERSION --migrate`";
@@ -39,9 +34,7 @@ const NEEDED: &str = "upgrade it there to the version whose CRDs are active, or 
 const NO_CRDS: &str =
     "deploy it in an environment with `solution deploy`: it does not need to be active";
 const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
-const SAME: &str = "ask the publisher for an archive in which each has its own";
-const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution mirrors` tells nodes of them";
-const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all images";
+pub(super) const SAME: &str = "ask the publisher for an archive in which each has its own";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
 const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
@@ -73,7 +66,6 @@ const NOT_RECORDED: &str = "whoever may write Secrets in its namespace may have 
 const NOT_OF_RELEASE: &str =
     "`--adopt=objects` has the release take it over, and with it go; else remove it or rename it";
 const HELD_BY_HOOK: &str = "choose another namespace with `--namespace`, or ask the publisher to make it as an object of the chart and not as a hook";
-const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
 const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each parameter takes";
 const PATCH: &str = "change or remove it in the site's file (`solution site set`); `--dry-run --diff` without it shows the objects as the release has them";
@@ -93,10 +85,6 @@ pub(crate) fn fix(obstacle: &O) -> String {
     hints::fit(way_out(obstacle))
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "one line for each obstacle, and no wildcard"
-)]
 fn way_out(obstacle: &O) -> String {
     let words = match obstacle {
         O::Kubernetes(_, oldest) => return format!("importing needs 1.{oldest} or newer"),
@@ -113,14 +101,7 @@ fn way_out(obstacle: &O) -> String {
         }
         O::Inhabited(name, _, _, place) => return undeploy_first(name, place),
         O::Active(name, _) => return deactivate_first(name),
-        O::PushRefused {
-            why,
-            host,
-            repository,
-            ..
-        } => return taking(*why, host, repository),
-        O::NoProject(host, project) => return make_project(host, project),
-        O::NoRoom(..) => QUOTA,
+        O::Registry(obstacle) => return at_registry::way_out(obstacle),
         O::Changed => PLAN_AGAIN,
         O::Unplanned(_) => AGAIN,
         O::NotOurs(not_ours) => not_ours_to_write(not_ours),
@@ -131,11 +112,7 @@ fn way_out(obstacle: &O) -> String {
         O::OtherArchive(..) => "ask the publisher which is right; `--replace` accepts this one",
         O::NoSigners(..) => UNSIGNED,
         O::OtherSigners(..) => OTHER_SIGNERS,
-        O::OtherTag(..) => OTHER_TAG,
-        O::Misplaced(misplaced) => placing(misplaced),
-        O::SameName(_) | O::SameReference(_) => SAME,
-        O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
-        O::NotServed(..) => SERVE_IT,
+        O::SameName(_) => SAME,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
         O::CrdStored(..) => MIGRATE,
@@ -176,15 +153,6 @@ fn way_out(obstacle: &O) -> String {
         O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
-}
-
-/// How images come to a place that can be told.
-fn placing(misplaced: &Misplaced) -> &'static str {
-    match misplaced {
-        Misplaced::SeveralPrefixes(..) => ONE_PREFIX,
-        Misplaced::SamePath(..) | Misplaced::ReservedPath(_) => BY_SOLUTION,
-        Misplaced::SameImageName(_) => BY_HAND,
-    }
 }
 
 /// What to do about an object that is not the Solution's to write.

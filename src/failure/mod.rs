@@ -5,16 +5,15 @@
 //! last word is the system's ([`std::io::ErrorKind`]), whatever is not named was not found out.
 
 mod archive;
+mod at_registry;
 mod certificates;
 mod cluster;
-mod exports;
 mod fixes;
 mod helmfiles;
 mod keys;
 mod logins;
 mod pack;
 mod plans;
-mod prune;
 mod pulls;
 mod registry;
 mod trust;
@@ -23,16 +22,16 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use importer::{NodeFile, Pushed};
 use serde::Serialize;
+use shelf::{NodeFile, Pushed};
 
 pub(crate) use self::archive::{beside, reading, signing, too_much};
+pub(crate) use self::at_registry::{fix_at_registry, pruning, unprunable};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::fix;
 pub(crate) use self::keys::key;
 pub(crate) use self::logins::logins;
 pub(crate) use self::plans::{approvers, no_plan, not_approved, replan};
-pub(crate) use self::prune::{pruning, unprunable};
 pub(crate) use self::trust::{nobody_trusted, policies, together, without_key};
 use crate::args::Output;
 use crate::{hints, render};

@@ -42,7 +42,7 @@ pub use inventory::{Entry, Inventory};
 pub use inverse::Inverse;
 pub use live::{Live, Seen};
 pub use owner::{
-    Adopt, Claim, Holder, NotOurs, RELEASE, Recorded, check_owner, holder, is_that, named, owner_of,
+    Adopt, Claim, Holder, NotOurs, RELEASE, Recorded, check_owner, holder, is_that, owner_of,
 };
 pub use part::{Part, Parts};
 pub use plan::{DesiredState, Fate, Newer, Plan, Policy, Recreate, marked, plan};

@@ -259,20 +259,6 @@ pub fn is_that(live: &Object, uid: Option<&str>, solution: &SolutionName) -> Res
     Ok(())
 }
 
-/// Objects that a message names; of more it says how many there are.
-const NAMED: usize = 20;
-
-/// Returns the names of objects, the first of them if there are many.
-#[must_use]
-pub fn named(mut names: Vec<String>) -> String {
-    let count = names.len();
-    names.truncate(NAMED);
-    if count > NAMED {
-        names.push(format!("and {} more", count - NAMED));
-    }
-    names.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -378,14 +364,6 @@ mod tests {
         let there = ["prod".parse().unwrap()].into();
         assert!(takes(&of_operator, &there, Recorded::Nothing));
         assert!(!takes(&desired, &there, Recorded::Nothing));
-    }
-
-    #[test]
-    fn of_many_objects_the_first_are_named_and_the_others_counted() {
-        let names = |count: usize| named((1..=count).map(|n| n.to_string()).collect());
-        assert_eq!(names(2), "1, 2");
-        assert!(names(20).ends_with(", 20"));
-        assert!(names(23).ends_with(", 20, and 3 more"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use deployer::{Object, ObjectError, ObjectRef};
-use schemas::{Digest, SetName, Version};
+use schemas::{Digest, SetName, Version, named};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -14,7 +14,7 @@ use crate::desired::{DesiredObject, Tenure};
 use crate::form;
 use crate::inventory::{Entry, Inventory};
 use crate::live::{Live, Seen};
-use crate::owner::{Claim, NotOurs, Recorded, named};
+use crate::owner::{Claim, NotOurs, Recorded};
 use crate::part::Parts;
 use crate::release::ReleaseEntry;
 use crate::release_change::ReleaseChange;

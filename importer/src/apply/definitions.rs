@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use change::{named, owner_of, vocabulary as v, without_server_fields};
+use change::{owner_of, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Object, ObjectRef, Selector};
+use schemas::named;
 use schemas::{SolutionName, Version};
 use serde_json::Value;
 

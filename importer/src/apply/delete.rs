@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use change::{NotOurs, named, vocabulary as v};
+use change::{NotOurs, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemas::named;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde_json::json;
 

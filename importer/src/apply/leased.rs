@@ -11,6 +11,7 @@ use deployer::{
 };
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
+use shelf::Record;
 use watch::{Cancel, Tell};
 
 use crate::apply::done::Done;
@@ -23,7 +24,7 @@ use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::ChangeSubject;
-use crate::model::record::{self, Record};
+use crate::model::record;
 use crate::model::state::{ClusterState, active, maps};
 use crate::plan::login;
 use crate::plan::summary::fields_owned;

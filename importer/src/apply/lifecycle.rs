@@ -8,6 +8,7 @@ use change::{ReleaseEntry, owner_of};
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
+use shelf::Record;
 
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
@@ -26,7 +27,7 @@ use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own;
 use crate::model::receipt::{ChangeSubject, Revision};
-use crate::model::record::Record;
+use crate::model::record;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
@@ -608,7 +609,7 @@ pub(crate) async fn forget_versions(
     deadline: Duration,
 ) -> Result<(), Error> {
     leased.project_without(versions).await?;
-    let records: Vec<ObjectRef> = versions.iter().map(Record::reference).collect();
+    let records: Vec<ObjectRef> = versions.iter().map(record::place).collect();
     for record in &records {
         leased.forget(record).await?;
     }

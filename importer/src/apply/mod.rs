@@ -19,8 +19,6 @@ pub(crate) mod lifecycle;
 mod lock;
 mod migrate;
 mod proof;
-pub(crate) mod push;
-pub(crate) mod readback;
 pub(crate) mod releases;
 mod rollback;
 mod several;
@@ -34,6 +32,7 @@ mod withdraw;
 use deployer::{Cluster, Object, ObjectRef};
 use registry::{Client, PushReport};
 use serde::Serialize;
+use shelf::Pushed;
 use validator::Finding;
 use watch::Tell;
 
@@ -45,7 +44,6 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
-use crate::model::pushed::Pushed;
 use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
 use crate::model::record;
 use crate::model::request::{Asked, ForgetSigners};
@@ -150,7 +148,7 @@ impl Ready<'_> {
 
     async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
         let tell: Tell<'_, registry::Event> = &|event| tell(Event::Push(event));
-        push::push(client, &self.images.job, tell).await
+        Ok(shelf::push_all(client, &self.images.job, tell).await?)
     }
 
     /// What the receipt says that it is about.
@@ -188,10 +186,10 @@ impl Ready<'_> {
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = decided.state.record(&record.name, &record.version);
         if earlier.is_none() {
-            leased.suppose_absent(record.reference());
+            leased.suppose_absent(record::place(record));
         }
         if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
-            leased.keep(record.to_object()).await?;
+            leased.keep(record::object(record)).await?;
         }
         self.activate(decided, leased).await?;
         if decided.state.records.is_empty() {

@@ -11,8 +11,9 @@ use schemas::SolutionName;
 use serde_json::{Value, json};
 
 use crate::apply::leased::Leased;
-use crate::model::error::{Error, Unpulled};
+use crate::model::error::Error;
 use crate::model::event::Event;
+use crate::model::unpulled::Unpulled;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::proof::{ANY, Proof};

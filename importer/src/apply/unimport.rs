@@ -6,19 +6,19 @@ use std::path::Path;
 
 use registry::Client;
 use schemas::{SolutionId, SolutionName, Version};
+use shelf::Holdings;
+use shelf::Record;
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::done::Done;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{Undone, deployed, forget_versions};
-use crate::kept::free::Pushed;
-use crate::kept::prune;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::ChangeSubject;
-use crate::model::record::Record;
+use crate::model::record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::model::verb::Verb;
@@ -30,7 +30,7 @@ use crate::plan::uses::{self, workloads};
 pub enum Images<'a> {
     /// They stay.
     Keep,
-    /// They are deleted at this registry, which must be the one that the version was pushed to. What it keeps of other
+    /// They are deleted at this registry, which must be the one that the version was holdings to. What it keeps of other
     /// versions is read into this directory.
     Free(&'a Client, &'a Path),
 }
@@ -50,23 +50,23 @@ pub async fn unimport(
         let absent = || Obstacle::NotImported(solution.clone(), version.clone());
         let record = record.ok_or_else(absent)?;
         let uses = check(change, state, &record, even_if_used).await?;
-        let pushed = match images {
-            Images::Keep => Pushed::default(),
+        let holdings = match images {
+            Images::Keep => Holdings::default(),
             Images::Free(client, scratch) => {
                 let goes = |other: &SolutionId| other.to_string() == record.id();
-                prune::pushed(client, scratch, &state.records, goes).await?
+                shelf::holdings(client, scratch, &state.records, goes).await?
             }
         };
         Ok(Going {
             record,
             uses,
-            pushed,
+            holdings,
             freed: None,
         })
     };
     let act = async |leased: &mut Leased<'_>, going: &mut Going| {
         if let Images::Free(client, _) = images {
-            let freed = going.pushed.free(client, || leased.lock.check()).await?;
+            let freed = going.holdings.free(client, || leased.lock.check()).await?;
             going.freed = Some(freed);
         }
         forget_versions(leased, std::slice::from_ref(&going.record), change.deadline).await
@@ -85,7 +85,7 @@ pub async fn unimport(
 struct Going {
     record: Record,
     uses: Vec<Use>,
-    pushed: Pushed,
+    holdings: Holdings,
     /// What was deleted at the registry; none if that was not tried.
     freed: Option<Vec<String>>,
 }
@@ -99,15 +99,15 @@ impl Going {
                 (vec![note], Vec::new())
             }
             Images::Free(client, _) => {
-                let would = || self.pushed.names(client);
-                let notes = self.pushed.notes().collect();
+                let would = || self.holdings.names(client);
+                let notes = self.holdings.notes().collect();
                 (notes, self.freed.unwrap_or_else(would))
             }
         };
         Undone {
             uses: self.uses,
             freed,
-            ..Undone::of(done, &[self.record.reference()], notes)
+            ..Undone::of(done, &[record::place(&self.record)], notes)
         }
     }
 }
@@ -131,7 +131,7 @@ async fn check(
     let images = uses::Images::of(&state.records, |known| known.id() == record.id());
     uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?);
     obstacles.extend(Obstacle::used(&record.id(), &uses));
-    let going = record.reference();
+    let going = record::place(record);
     check_removing(
         cluster,
         &Authority::Cluster,

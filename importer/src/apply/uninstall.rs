@@ -8,6 +8,8 @@ use deployer::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
 use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version};
 use serde::Serialize;
+use shelf::Holdings;
+use shelf::Record;
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
@@ -17,14 +19,12 @@ use crate::apply::lifecycle::{
     remove_operators, shared_login,
 };
 use crate::apply::releases::Hand;
-use crate::kept::free::Pushed;
-use crate::kept::prune;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::ChangeSubject;
-use crate::model::record::Record;
+use crate::model::record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use};
 use crate::model::verb::Verb;
@@ -133,9 +133,9 @@ impl Deletion {
             })
         };
         let (mut notes, mut freed) = (going.notes(cluster, solution).await?, Vec::new());
-        for (client, pushed) in going.pushed(&state, &registries).await? {
-            freed.extend(pushed.names(client));
-            notes.extend(pushed.notes());
+        for (client, holdings) in going.holdings(&state, &registries).await? {
+            freed.extend(holdings.names(client));
+            notes.extend(holdings.notes());
         }
         notes.extend(going.images_that_stay(&registries.clients));
         Ok(Self {
@@ -174,7 +174,7 @@ impl Deletion {
             }
             Ok(Decided {
                 hand: hand_for(solution, &going.spaces, change).await?,
-                pushed: going.pushed(state, &self.registries).await?,
+                holdings: going.holdings(state, &self.registries).await?,
                 going,
                 uses,
                 freed: Vec::new(),
@@ -190,8 +190,8 @@ impl Deletion {
             definitions
                 .remove(leased, solution, change.deadline)
                 .await?;
-            for (client, pushed) in &decided.pushed {
-                let freed = pushed.free(client, || leased.lock.check()).await?;
+            for (client, holdings) in &decided.holdings {
+                let freed = holdings.free(client, || leased.lock.check()).await?;
                 decided.freed.extend(freed);
             }
             // The records are last: as long as there is one, running the command again finds what is left.
@@ -229,7 +229,7 @@ struct Decided<'a> {
     /// What releases are uninstalled by, if there are any.
     hand: Option<Hand>,
     uses: Vec<Use>,
-    pushed: Vec<(&'a Client, Pushed)>,
+    holdings: Vec<(&'a Client, Holdings)>,
     freed: Vec<String>,
 }
 
@@ -258,7 +258,7 @@ impl Going {
         let going = Self {
             spaces: leaving(cluster, &Authority::Cluster, solution, state, spaces, sets).await?,
             definitions: Definitions::of(cluster, solution).await?,
-            maps: records.iter().map(Record::reference).collect(),
+            maps: records.iter().map(record::place).collect(),
             images: Images::of(&state.records, own),
             records,
         };
@@ -311,11 +311,11 @@ impl Going {
     }
 
     /// What its versions have at these registries.
-    async fn pushed<'a>(
+    async fn holdings<'a>(
         &self,
         state: &ClusterState,
         registries: &'a Registries,
-    ) -> Result<Vec<(&'a Client, Pushed)>, Error> {
+    ) -> Result<Vec<(&'a Client, Holdings)>, Error> {
         let mut found = Vec::new();
         let ids: BTreeSet<String> = self.records.iter().map(Record::id).collect();
         for client in &registries.clients {
@@ -323,8 +323,8 @@ impl Going {
             let mut records = state.records.clone();
             records.retain(|record| !elsewhere(record));
             let goes = |id: &SolutionId| ids.contains(&id.to_string());
-            let pushed = prune::pushed(client, &registries.scratch, &records, goes).await?;
-            found.push((client, pushed));
+            let holdings = shelf::holdings(client, &registries.scratch, &records, goes).await?;
+            found.push((client, holdings));
         }
         Ok(found)
     }
@@ -371,7 +371,7 @@ impl Going {
     }
 }
 
-/// Whether a version was pushed to the registry of a client.
+/// Whether a version was holdings to the registry of a client.
 fn is_at(record: &Record, client: &Client) -> bool {
     let registry = record.registry();
     registry.is_ok_and(|registry| registry == *client.address())
@@ -384,5 +384,5 @@ pub async fn registries(
 ) -> Result<BTreeSet<RegistryAddress>, Error> {
     let state = ClusterState::read(cluster).await?;
     let own = state.records.iter().filter(|it| it.name == *solution);
-    own.map(Record::registry).collect()
+    own.map(|record| Ok(record.registry()?)).collect()
 }

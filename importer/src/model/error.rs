@@ -1,14 +1,12 @@
 //! Why an import could not find out or finish. What the answer is no to is an [`crate::Obstacle`] instead.
 
 use std::fmt;
-use std::sync::Arc;
 
 use change::NotOurs;
-use change::named;
 use schemas::ExpansionError;
 use schemas::NameError;
 
-use crate::model::pushed::Pushed;
+use crate::model::unpulled::Unpulled;
 
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +14,9 @@ pub enum Error {
     /// The registry.
     #[error(transparent)]
     Registry(#[from] registry::Error),
+    /// What an archive has, or is to have, at the registry.
+    #[error(transparent)]
+    Shelf(shelf::Error),
     /// The cluster.
     #[error(transparent)]
     Cluster(#[from] deployer::Error),
@@ -68,20 +69,6 @@ pub enum Error {
     /// `$(image:…)` does not expand.
     #[error("cannot expand the operator's command line or environment")]
     Expand(#[from] ExpandError),
-    /// The archive that the site keeps, or the head of the one that is imported.
-    #[error("cannot read the archive")]
-    Archive(#[from] archive::OpenError),
-    /// What was fetched could not be stored.
-    #[error("cannot use a file in `{}`", directory.display())]
-    Scratch {
-        /// The directory.
-        directory: std::path::PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Not everything could be pushed, so the cluster was not touched.
-    #[error("not all images were pushed")]
-    Push(Box<PushFailure>),
     /// The new version did not become ready, and what ran before runs again.
     #[error("version {version} did not become ready; version {previous} is running again")]
     RolledBack {
@@ -197,41 +184,6 @@ pub enum Error {
     /// The system gives no port on loopback, no file, or no random bytes.
     #[error("cannot open a way to the cluster for helm")]
     Gate(#[source] std::io::Error),
-    /// Not everything of a version could be deleted at the registry; its record stays.
-    #[error("the registry keeps {}", named(left.clone()))]
-    NotFreed {
-        /// Each manifest, as `HOST/REPOSITORY@DIGEST`; never empty.
-        left: Vec<String>,
-        /// Why, of the last of them.
-        source: Box<registry::Error>,
-    },
-    /// A registry keeps more than is compared.
-    #[error("{registry} keeps more than {limit} {what}")]
-    KeepsMuch {
-        /// The registry, with its prefix.
-        registry: String,
-        /// The limit.
-        limit: u64,
-        /// Of what.
-        what: &'static str,
-    },
-    /// Nothing is deleted at a registry: it is not known what another version needs of it.
-    #[error("what {id} has at the registry is not known: {why}")]
-    UnreadHead {
-        /// The other version.
-        id: schemas::SolutionId,
-        /// In one line.
-        why: String,
-    },
-    /// A registry does not have all that an archive consists of.
-    #[error("the registry does not have all of the archive")]
-    Lacking(Vec<Lacking>),
-    /// A content of an archive could not be had from the registry.
-    #[error(transparent)]
-    Unfetched(Box<Unfetched>),
-    /// The archive could not be written again.
-    #[error(transparent)]
-    Write(#[from] archive::WriteError),
     /// The answer is no, for several reasons perhaps.
     #[error("{0}")]
     Hindered(Box<crate::Hindered>),
@@ -258,89 +210,6 @@ impl fmt::Display for FailurePolicy {
     }
 }
 
-/// A content of which a registry does not have what the archive has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{digest} of image {image} is not in {repository}")]
-pub struct Lacking {
-    /// The content.
-    pub digest: schemas::Digest,
-    /// An image that it belongs to.
-    pub image: schemas::ImagePlace,
-    /// That image's, with its host.
-    pub repository: String,
-}
-
-/// A content that the registry has, and does not give.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot get {digest} of image {image}")]
-pub struct Unfetched {
-    /// The content.
-    pub digest: schemas::Digest,
-    /// An image that it belongs to.
-    pub image: schemas::ImagePlace,
-    /// Why.
-    pub source: registry::Error,
-}
-
-/// What was not pushed, and why.
-#[derive(Debug)]
-pub struct PushFailure {
-    /// The images that are not in place, as `REPOSITORY:TAG`.
-    pub images: Vec<String>,
-    /// Every cause, each once.
-    pub errors: Vec<Arc<registry::Error>>,
-    /// What became of the other blobs; sending again leaves them out.
-    pub pushed: Pushed,
-    /// What was tried and is not in place.
-    pub failed: Vec<Unpushed>,
-}
-
-/// A blob or a manifest that is not where it should be.
-#[derive(Debug)]
-pub struct Unpushed {
-    /// The blob's digest, or the manifest's tag or digest.
-    pub what: String,
-    /// Where it is missing.
-    pub repository: String,
-    /// Why.
-    pub error: Arc<registry::Error>,
-}
-
-impl std::fmt::Display for Unpulled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no pod could pull {}", self.image)?;
-        if let Some(architecture) = &self.architecture {
-            write!(f, " on {architecture}")?;
-        }
-        f.write_str(", so nothing of the deployment was changed")
-    }
-}
-
-impl std::error::Error for Unpulled {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
-
-/// A pod that did not come to its image.
-#[derive(Debug)]
-pub struct Unpulled {
-    /// The image, as nodes know it.
-    pub image: String,
-    /// The architecture of the node; none where nodes cannot be seen.
-    pub architecture: Option<String>,
-    /// Where it was to be deployed.
-    pub namespace: schemas::Namespace,
-    /// What it was to pull with.
-    pub secret: Option<schemas::KubernetesName>,
-    /// The registry, as nodes know it.
-    pub host: String,
-    /// Its certificate authorities, PEM, as far as whoever pushes was told of them.
-    pub authorities: Option<String>,
-    /// Why.
-    pub source: deployer::Error,
-}
-
 /// Why a text does not expand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
@@ -354,6 +223,18 @@ pub enum ExpandError {
     #[error(transparent)]
     Grammar(#[from] ExpansionError),
 }
+
+impl From<shelf::Error> for Error {
+    fn from(error: shelf::Error) -> Self {
+        match error {
+            shelf::Error::Registry(error) => Self::Registry(error),
+            shelf::Error::Repository(error) => Self::Repository(error),
+            shelf::Error::Refused(obstacle) => Self::Refused(obstacle.into()),
+            other => Self::Shelf(other),
+        }
+    }
+}
+
 impl From<NotOurs> for Error {
     fn from(object: NotOurs) -> Self {
         Self::Refused(object.into())

@@ -2,13 +2,11 @@
 //! can be in the way.
 
 pub(crate) mod authority;
-pub(crate) mod blob;
 pub(crate) mod cleanup;
 pub(crate) mod config_map;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod evidence;
-pub(crate) mod image_place;
 pub(crate) mod inventory;
 pub(crate) mod labelled;
 pub(crate) mod look;
@@ -17,7 +15,6 @@ pub(crate) mod namespace_record;
 pub(crate) mod obstacle;
 pub(crate) mod own;
 pub(crate) mod parameters;
-pub(crate) mod pushed;
 pub(crate) mod receipt;
 pub(crate) mod receipts;
 pub(crate) mod record;
@@ -28,6 +25,7 @@ pub(crate) mod signers;
 pub(crate) mod site;
 pub(crate) mod space;
 pub(crate) mod state;
+pub(crate) mod unpulled;
 pub(crate) mod uses;
 pub(crate) mod verb;
 pub(crate) mod workloads;

@@ -4,10 +4,9 @@ use std::fmt;
 
 use change::{NotOurs, Recreate};
 use deployer::{Gvk, ObjectRef};
-use registry::Refusal;
 use schemas::{
-    Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SolutionId,
-    SolutionName, Version, VersionRange,
+    Digest, EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionId, SolutionName,
+    Version, VersionRange,
 };
 use validator::rules::ValueProblem;
 
@@ -39,48 +38,15 @@ pub enum Obstacle {
     /// A version was imported from the first archive, and this is the second.
     #[error("{0} was already imported from a different archive, {1}; this one is {2}")]
     OtherArchive(String, Digest, Digest),
-    /// Images have no place under the names that are to be told.
+    /// Something at the registry.
     #[error(transparent)]
-    Misplaced(#[from] Misplaced),
+    Registry(#[from] shelf::Obstacle),
     /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
     #[error("earlier archives of {0} were signed by {1}, but this one is not signed")]
     NoSigners(SolutionName, String),
     /// None of the keys of these short ids signed, which signed before.
     #[error("earlier archives of {0} were signed by {1}, but none of these keys signed this one")]
     OtherSigners(SolutionName, String),
-    /// A repository takes nothing.
-    #[error("{words}")]
-    PushRefused {
-        /// What the registry's answer comes to.
-        why: Refusal,
-        /// The answer, and to what.
-        words: String,
-        /// The registry.
-        host: String,
-        /// The repository, without its host.
-        repository: String,
-    },
-    /// The registry of this host has no such project.
-    #[error("the project `{1}` does not exist in {0}")]
-    NoProject(String, String),
-    /// So many bytes are free in a project, and so many are to come.
-    #[error("the project `{0}` has room for {1} bytes, and {2} are to be pushed")]
-    NoRoom(String, u64, u64),
-    /// The registry does not have the head of the archive of a version, at this place.
-    #[error("the archive of {0} cannot be read without its medium: the registry does not have {1}")]
-    NotKept(String, String),
-    /// The registry no longer has these images, and there is no medium to push them from.
-    #[error("{0} no longer has all of {1}")]
-    ImagesGone(String, String),
-    /// A registry that can only be read does not have this of the archive.
-    #[error("{0} does not serve all of {1}, and nothing is pushed to it")]
-    NotServed(String, String),
-    /// A tag has the first digest at the registry, and the second in the archive.
-    #[error("{0} already exists with a different digest: {1}; the archive has {2}")]
-    OtherTag(String, Digest, Digest),
-    /// Workloads would ask for two images of the archive by one name.
-    #[error("two different images of the archive have the reference `{0}`")]
-    SameReference(ImageReference),
     /// A newer version's CRD lacks what this version needs.
     #[error(
         "CRD `{crd}` of version {newer} no longer serves `{api}`, which version {version} needs"
@@ -280,27 +246,6 @@ pub enum Obstacle {
     /// An object would be removed or changed that the plan does not name.
     #[error("{0} has been added since the plan was shown")]
     Unplanned(String),
-}
-
-/// Why images have no place under the names that are to be told.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misplaced {
-    /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.
-    #[error("images of {0} are in several places, and k3s rewrites a name in one way only: {1}")]
-    SeveralPrefixes(String, String),
-    /// Two registries have images of one path, which would lie in one repository.
-    #[error(
-        "`{0}` and `{1}` have the same path at two registries, and would lie in one repository"
-    )]
-    SamePath(ImageReference, ImageReference),
-    /// The path of a reference is one that images of Solutions have.
-    #[error("the path of the reference `{0}` is one that images of Solutions have")]
-    ReservedPath(ImageReference),
-    /// Kustomize knows images by their names alone.
-    #[error(
-        "two different images of the archive have the name `{0}`, and Kustomize tells none by its tag"
-    )]
-    SameImageName(String),
 }
 
 /// What keeps objects that are carried as they are from an environment.

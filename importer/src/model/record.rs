@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 
 use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
-use registry::RegistryAddress;
-use schemas::{
-    Digest, Image, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution,
-    SolutionName, StatementTime, Version,
-};
-use serde::{Deserialize, Serialize};
+use manifests::Address;
+use schemas::{ImagePlace, OperatorConfig, Repository, SolutionName, Version};
 use serde_json::{Value, json};
+use shelf::{Record, RecordedImage, image_place};
 
 use crate::model::config_map;
 use crate::model::error::Error;
@@ -19,112 +16,22 @@ use crate::model::error::Error;
 /// The key that a record had in its ConfigMap before it had a format.
 const FORMER_KEY: &str = "record.json";
 
-/// An imported version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Record {
-    /// The Solution.
-    pub name: SolutionName,
-    /// The version.
-    pub version: Version,
-    /// SHA-256 of the signed statement.
-    pub archive_id: Digest,
-    /// The trusted keys whose signatures counted.
-    pub signers: Vec<KeyId>,
-    /// Where the images were pushed, `HOST[/PREFIX]/<name>-<version>`.
-    pub pushed_to: String,
-    /// Where nodes pull them from, likewise.
-    pub endpoint: String,
-    /// The images.
-    pub images: Vec<RecordedImage>,
-    /// When it was imported.
-    pub imported: StatementTime,
-    /// The manifest.
-    pub manifest: Solution,
+/// The record of a version as its ConfigMap.
+pub(crate) fn object(record: &Record) -> Value {
+    let (name, version) = (&record.name, &record.version);
+    let labels = json!({ v::RECORD: "version", v::SOLUTION: name, v::VERSION: version });
+    config_map::record(&config_map_name(name, version), labels, record)
 }
 
-/// An image of an imported version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedImage {
-    /// Its place in the Solution.
-    pub image: ImagePlace,
-    /// The digest of its manifest or index.
-    pub digest: Digest,
-    /// The reference that workloads ask for.
-    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
-    pub reference: Option<ImageReference>,
+/// The ConfigMap of a record.
+#[must_use]
+pub fn place(record: &Record) -> ObjectRef {
+    reference(&record.name, &record.version)
 }
 
-impl From<&Image> for RecordedImage {
-    fn from(image: &Image) -> Self {
-        Self {
-            image: image.place.clone(),
-            digest: image.root.digest,
-            reference: image.reference.clone(),
-        }
-    }
-}
-
-impl Record {
-    /// The Solution id, `<name>-<version>`.
-    #[must_use]
-    pub fn id(&self) -> String {
-        format!("{}-{}", self.name, self.version)
-    }
-
-    /// Whether the same archive was imported to the same place; only the time may differ.
-    pub(crate) fn is_same_import(&self, other: &Self) -> bool {
-        Self {
-            imported: other.imported,
-            ..self.clone()
-        } == *other
-    }
-
-    /// The registry that it was pushed to.
-    pub fn registry(&self) -> Result<RegistryAddress, Error> {
-        self.without_id(&self.pushed_to)
-    }
-
-    /// The same as nodes know it.
-    pub fn pull_registry(&self) -> Result<RegistryAddress, Error> {
-        self.without_id(&self.endpoint)
-    }
-
-    fn without_id(&self, place: &str) -> Result<RegistryAddress, Error> {
-        let suffix = format!("/{}", self.id());
-        Ok(place.strip_suffix(&suffix).unwrap_or(place).parse()?)
-    }
-
-    /// The record as its ConfigMap.
-    pub(crate) fn to_object(&self) -> Value {
-        let (name, version) = (&self.name, &self.version);
-        let labels = json!({ v::RECORD: "version", v::SOLUTION: name, v::VERSION: version });
-        config_map::record(&config_map_name(name, version), labels, self)
-    }
-
-    /// The ConfigMap of the record.
-    pub(crate) fn reference(&self) -> ObjectRef {
-        reference(&self.name, &self.version)
-    }
-
-    /// Reads a record out of its ConfigMap.
-    pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
-        config_map::read(object, FORMER_KEY)
-    }
-
-    /// The registry as nodes know it, without a prefix.
-    pub(crate) fn pull_host(&self) -> &str {
-        self.endpoint.split('/').next().unwrap_or_default()
-    }
-
-    /// The entry of an operator's configuration for this version.
-    pub(crate) fn repository(&self) -> Repository {
-        let images = self.images.iter().map(|image| image.image.clone());
-        Repository {
-            endpoint: self.endpoint.clone(),
-            images: images.collect(),
-        }
-    }
+/// Reads a record out of its ConfigMap.
+pub(crate) fn read(object: &Object) -> Result<Record, Error> {
+    config_map::read(object, FORMER_KEY)
 }
 
 /// The ConfigMap of a version's record.
@@ -138,12 +45,34 @@ fn config_map_name(name: &SolutionName, version: &Version) -> String {
 
 /// The configuration of an operator: every imported version of its Solution.
 pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>) -> OperatorConfig {
-    OperatorConfig::new(
-        records
-            .into_iter()
-            .map(|record| (record.version.clone(), vec![record.repository()]))
-            .collect(),
-    )
+    let entry = |record: &Record| {
+        let images = record.images.iter().map(|image| image.image.clone());
+        let repository = Repository {
+            endpoint: record.endpoint.clone(),
+            images: images.collect(),
+        };
+        (record.version.clone(), vec![repository])
+    };
+    OperatorConfig::new(records.into_iter().map(entry).collect())
+}
+
+/// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only pods
+/// whose image is another one.
+pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>, Error> {
+    let registry = record.pull_registry()?;
+    let address = |image: &RecordedImage| {
+        let RecordedImage { image, digest, .. } = image;
+        let (repository, _) =
+            image_place(&registry, &record.name, &record.version, image, *digest)?;
+        let address = Address {
+            registry: registry.host().to_owned(),
+            path: repository.to_string(),
+            tag: image.tag.to_string(),
+            digest: *digest,
+        };
+        Ok((image.clone(), address))
+    };
+    record.images.iter().map(address).collect()
 }
 
 /// The namespace of the records.
@@ -184,6 +113,8 @@ pub(crate) fn projection_reference() -> ObjectRef {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use schemas::{Digest, KeyId, Solution, StatementTime};
+
     use super::*;
 
     pub(crate) fn record(version: &str) -> Record {
@@ -210,12 +141,12 @@ pub(crate) mod tests {
     #[test]
     fn a_record_comes_back_from_its_config_map() {
         let record = record("1.0.0");
-        let object = Object::new(record.to_object()).unwrap();
-        assert_eq!(object.name(), "solution-shop-1.0.0");
-        assert_eq!(Record::from_object(&object).unwrap(), record);
-        let mut damaged = record.to_object();
+        let map = Object::new(object(&record)).unwrap();
+        assert_eq!(map.name(), "solution-shop-1.0.0");
+        assert_eq!(read(&map).unwrap(), record);
+        let mut damaged = object(&record);
         *config_map::content(&mut damaged) = json!("{");
-        let error = Record::from_object(&Object::new(damaged).unwrap()).unwrap_err();
+        let error = read(&Object::new(damaged).unwrap()).unwrap_err();
         assert!(
             error
                 .to_string()

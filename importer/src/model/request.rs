@@ -12,12 +12,12 @@ use helm::Helm;
 use registry::{Credentials, RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use serde::{Deserialize, Serialize};
+use shelf::{Missing, Record, Replace};
 use validator::Accepted;
 
 use crate::model::authority::Authority;
 use crate::model::obstacle::Obstacle;
 use crate::model::parameters::{AskedParameters, ParameterValues};
-use crate::model::record::Record;
 use crate::model::renderings::Renderings;
 use crate::model::verb::Verb;
 use crate::model::writer::Writer;
@@ -62,24 +62,6 @@ pub struct Request {
     pub helm: HelmProgram,
     /// Whether that is the publisher's program instead.
     pub helm_from: HelmFrom,
-}
-
-/// What becomes of images that a registry does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Missing {
-    /// They are pushed.
-    #[default]
-    Push,
-    /// They are in the way: the registry is one that can only be read.
-    Refuse,
-}
-
-impl Missing {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
-    pub(crate) fn is_pushed(&self) -> bool {
-        *self == Self::Push
-    }
 }
 
 /// Whose program installs charts.
@@ -265,16 +247,6 @@ fn refuse() -> Adopt {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
 fn is_refused(adopt: &Adopt) -> bool {
     *adopt == Adopt::Refuse
-}
-
-/// Whether another archive of the same Solution and version replaces the imported one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Replace {
-    /// It does not.
-    Refuse,
-    /// It does, and tags that point elsewhere are moved.
-    Allow,
 }
 
 /// Whether a Solution may come from other signers than before.

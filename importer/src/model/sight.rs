@@ -8,12 +8,13 @@ use change::vocabulary as v;
 use deployer::{Access, Cluster, Object};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::{Serialize, Serializer};
+use shelf::Record;
 
 use crate::model::error::Error;
 use crate::model::look::look;
 use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
 use crate::model::own::OwnRecord;
-use crate::model::record::{self, Record};
+use crate::model::record;
 use crate::model::site::{self, SiteTexts};
 use crate::model::state::{self, ClusterState};
 
@@ -231,7 +232,7 @@ impl Sight {
     ) -> Result<(), Error> {
         if state.record(solution, version).is_none() && self.hides(&Hidden::OtherRecords) {
             let map = self.of_version(cluster, solution, version).await?;
-            let record = map.as_ref().map(Record::from_object).transpose()?;
+            let record = map.as_ref().map(record::read).transpose()?;
             state.records.extend(record);
             let version = |record: &Record| (record.name.clone(), record.version.clone());
             state.records.sort_by_key(version);

@@ -10,11 +10,11 @@ use change::vocabulary as v;
 use deployer::Object;
 use schemas::{KeyId, SolutionName};
 use serde_json::{Value, json};
+use shelf::Record;
 
 use crate::model::config_map::{config_map, parse};
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::record::Record;
 use crate::model::request::{Allowed, ChangeSigners, ForgetSigners};
 
 /// The remembered signers of each Solution.

@@ -6,11 +6,12 @@ use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
+use shelf::Record;
 
 use crate::model::error::Error;
 use crate::model::labelled;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
-use crate::model::record::Record;
+use crate::model::record;
 use crate::model::signers::Memory;
 use crate::model::site::SiteTexts;
 
@@ -41,7 +42,7 @@ impl ClusterState {
             let is = move |map: &&Object| map.labels().get(v::RECORD) == Some(&kind);
             maps.iter().filter(is)
         };
-        let records = of("version").map(Record::from_object);
+        let records = of("version").map(record::read);
         let mut records = records.collect::<Result<Vec<_>, _>>()?;
         sort(&mut records);
         let namespaces = of("namespace").map(NamespaceRecord::from_object);

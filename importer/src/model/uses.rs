@@ -89,7 +89,7 @@ impl Obstacle {
     /// That something is used by these objects; nothing if there are none.
     pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
         let names = uses.iter().map(ToString::to_string).collect();
-        let obstacle = || Self::Used(name.to_owned(), uses.len(), change::named(names));
+        let obstacle = || Self::Used(name.to_owned(), uses.len(), schemas::named(names));
         (!uses.is_empty()).then(obstacle)
     }
 }

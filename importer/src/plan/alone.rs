@@ -2,10 +2,11 @@
 
 use deployer::Cluster;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use shelf::Record;
 
 use crate::model::error::Error;
 use crate::model::obstacle::{Above, Obstacle};
-use crate::model::record::{self, Record};
+use crate::model::record;
 use crate::model::sight::{Hidden, Sight};
 use crate::model::site::HeldSite;
 use crate::model::uses::check_free;

@@ -5,13 +5,14 @@ use change::{ObjectChange, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Gvk, Object};
 use manifests::Definition;
 use serde_json::Value;
+use shelf::{Record, Replace};
 
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::look::look;
 use crate::model::obstacle::{Above, Obstacle};
-use crate::model::record::{self, Record};
-use crate::model::request::{Asked, Goal, Migrate, Replace};
+use crate::model::record;
+use crate::model::request::{Asked, Goal, Migrate};
 use crate::model::state::ClusterState;
 use crate::plan::back;
 use crate::plan::crd::{self, CrdChange, Newer, PlannedCrd};
@@ -244,7 +245,7 @@ fn check_record(
 ) {
     let all = state.records_with(record);
     for (what, object) in [
-        ("the record of this version", record.to_object()),
+        ("the record of this version", record::object(record)),
         (
             "the list of all imported versions",
             record::projection(&all, &state.active),

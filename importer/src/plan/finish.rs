@@ -7,10 +7,10 @@ use change::{RELEASE, vocabulary as v};
 use manifests::{Address, Compiler, Expansion, KnownImages, Unsettled, is_definition, pod_specs};
 use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
 use serde_json::{Value, json};
+use shelf::Record;
 
 use crate::model::error::Error;
-use crate::model::image_place::addresses;
-use crate::model::record::Record;
+use crate::model::record::addresses;
 use crate::plan::login;
 
 /// Where an object says at which events Helm makes it.
@@ -198,9 +198,9 @@ pub(crate) fn kinds_of<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::RecordedImage;
     use crate::model::record::tests::record;
     use schemas::Digest;
+    use shelf::RecordedImage;
 
     fn finish(object: Value) -> (Value, Vec<String>) {
         let mut record = record("1.0.0");

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use change::named;
 use deployer::{Cluster, Gvk, Object};
 use manifests::Definition;
+use schemas::named;
 use serde_json::Value;
 
 use crate::model::error::Error;

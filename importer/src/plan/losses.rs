@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use change::named;
 use deployer::{Access, Cluster, Gvk, Object};
 use schemas::Version;
+use schemas::named;
 use serde_json::Value;
 
 use crate::model::error::Error;

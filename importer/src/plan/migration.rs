@@ -10,8 +10,9 @@ use registry::Client;
 use schemas::{EnvironmentName, SolutionId, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shelf::Record;
+use watch::Cancel;
 
-use crate::kept;
 use crate::model::error::Error;
 use crate::model::labelled::served_kind;
 use crate::model::obstacle::Obstacle;
@@ -135,6 +136,19 @@ pub(crate) fn migrating(
         .filter_map(|crd| Some((crd, crd.active.as_ref()?, crd.migration()?)))
 }
 
+/// The CRDs of an imported version, from the archive that the registry keeps; none if it cannot be read.
+async fn kept_crds(client: &Client, record: &Record, scratch: &Path) -> Option<Vec<Value>> {
+    if record.registry().ok()? != *client.address() {
+        return None;
+    }
+    let report = shelf::check(client, record, scratch, Cancel::never())
+        .await
+        .ok()?;
+    let accepted = report.accept().ok()?;
+    let crds = accepted.crds().iter();
+    Some(crds.map(|crd| crd.document.clone()).collect())
+}
+
 /// What migrating comes to.
 pub(crate) async fn planned(
     crds: &[PlannedCrd],
@@ -151,7 +165,7 @@ pub(crate) async fn planned(
     let mut older: Vec<Older> = Vec::new();
     let records = state.records.iter();
     for record in records.filter(|it| it.name == *id.name() && it.version < *id.version()) {
-        let crds = kept::crds(client, record, scratch).await;
+        let crds = kept_crds(client, record, scratch).await;
         older.push((record.version.clone(), crds));
     }
     for (crd, active, migration) in migrating(crds) {

@@ -15,7 +15,6 @@ mod expand;
 pub(crate) mod file;
 pub(crate) mod finish;
 pub(crate) mod hidden;
-pub(crate) mod images;
 mod kinds;
 pub(crate) mod login;
 pub(crate) mod losses;
@@ -29,10 +28,8 @@ pub(crate) mod parameters;
 mod patches;
 pub(crate) mod place;
 mod planner;
-pub(crate) mod preflight;
 pub(crate) mod program;
 pub(crate) mod proof;
-pub(crate) mod push;
 pub(crate) mod releases;
 pub(crate) mod remaining;
 pub(crate) mod rights;
@@ -49,19 +46,21 @@ pub(crate) mod veil;
 pub(crate) mod withdrawal;
 
 use std::borrow::Cow;
+use std::mem;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use deployer::Cluster;
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
+use shelf::Layout;
+use shelf::Record;
+use shelf::{Survey, Wanted};
 use validator::{Accepted, Finding};
 
-use crate::mirrors::Layout;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::record::Record;
 use crate::model::renderings::Renderings;
 use crate::model::request::{Asked, Goal, LeftOpen, Nodes, PullLogin, Request};
 use crate::model::sight::Sight;
@@ -69,7 +68,6 @@ use crate::model::state::ClusterState;
 use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
-use crate::plan::images::PlannedImages;
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::notes::{
     asked_about_everything, later_pods, missing_logins, notes, of_changes, of_network, uncollected,
@@ -86,7 +84,7 @@ const OLDEST_MINOR: u32 = 22;
 #[derive(Debug)]
 pub struct Plan<'a> {
     asked: Asked<'a>,
-    images: PlannedImages,
+    images: Survey,
     /// What follows from what is in the cluster; none when it is too old, or this user may not read it.
     decision: Option<Box<Decision>>,
     /// What pods are to pull before the operator is changed.
@@ -102,7 +100,7 @@ pub struct Plan<'a> {
 #[derive(Debug)]
 pub struct Ready<'a> {
     pub(crate) asked: Asked<'a>,
-    pub(crate) images: PlannedImages,
+    pub(crate) images: Survey,
     pub(crate) decision: Box<Decision>,
     pub(crate) proof: Option<Proof>,
     pub(crate) unchanged: Unchanged,
@@ -160,12 +158,15 @@ impl<'a> Plan<'a> {
         request: Request,
     ) -> Result<Self, Error> {
         let cluster = &cluster.once();
-        let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
-        let (layout, replace) = (Layout::Solution, request.allowed.replace);
-        let missing = request.missing;
-        let images =
-            images::plan(accepted, client, layout, replace, missing, &mut obstacles).await?;
+        let wanted = Wanted {
+            layout: Layout::Solution,
+            replace: request.allowed.replace,
+            missing: request.missing,
+        };
+        let mut images = shelf::survey(accepted, client, wanted).await?;
+        let in_the_way = mem::take(&mut images.obstacles).into_iter();
+        let mut obstacles: Vec<Obstacle> = in_the_way.map(Obstacle::from).collect();
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;
@@ -175,6 +176,7 @@ impl<'a> Plan<'a> {
         } else {
             None
         };
+        obstacles.extend(unreadable);
         let pull_registry = pull_registry(state.as_ref(), &request, &id);
         let record = record_of(accepted, &request, &pull_registry, &id);
         let summary = PlanSummary {
@@ -195,7 +197,7 @@ impl<'a> Plan<'a> {
             images,
             decision: None,
             proof: None,
-            obstacles: [obstacles, unreadable].concat(),
+            obstacles,
             unchanged: Unchanged::default(),
             summary,
         };
@@ -205,7 +207,8 @@ impl<'a> Plan<'a> {
         }
         plan.summary.unseen = sight.unseen();
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
-        let denied = images::denied(client, &plan.images.job).await?;
+        let denied = shelf::denied(client, &plan.images.job).await?;
+        let denied = denied.into_iter().map(Obstacle::from);
         plan.obstacles.extend(denied);
         Ok(plan)
     }
@@ -226,7 +229,7 @@ impl<'a> Plan<'a> {
             ..
         } = &self.asked;
         let state = &decision.state;
-        let neighbours = images::neighbours(client.address(), state, record)?;
+        let neighbours = shelf::neighbours(client.address(), &state.records, record)?;
         client
             .find_in_images(&mut self.images.job, &neighbours)
             .await?;
@@ -428,9 +431,9 @@ fn record_of(
         version: id.version().clone(),
         archive_id: accepted.archive_id(),
         signers: signers.unwrap_or_default(),
-        pushed_to: images::endpoint(&request.registry, id),
-        endpoint: images::endpoint(pull_registry, id),
-        images: images::recorded(accepted),
+        pushed_to: shelf::endpoint(&request.registry, id),
+        endpoint: shelf::endpoint(pull_registry, id),
+        images: shelf::recorded(accepted),
         imported: request.now,
         manifest: accepted.manifest().clone(),
     }

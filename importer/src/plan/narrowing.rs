@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use change::named;
 use deployer::Object;
+use schemas::named;
 use serde_json::{Map, Value};
 
 /// What the value of a field must be at most, and at least.

@@ -52,19 +52,11 @@ pub(crate) async fn notes(
                 platforms.join(", ")
             )
         });
-    Ok(delegated(client)
+    Ok(shelf::delegated(client)
         .into_iter()
         .chain(newer)
         .chain(homeless)
         .collect())
-}
-
-/// Who else than the registry gets the login.
-pub(crate) fn delegated(client: &Client) -> Option<String> {
-    let host = client.token_server()?;
-    Some(format!(
-        "the registry delegates logins to {host}: the login is sent there"
-    ))
 }
 
 /// That pods may come that do not log in to the registry: those of custom resources, and of programs that make pods in

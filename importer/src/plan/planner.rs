@@ -6,6 +6,7 @@ use change::{DesiredObject, Entry, ObjectChange, Plan};
 use deployer::{Cluster, Object};
 use schemas::{KubernetesName, Namespace, Operator, Patch, SolutionName};
 use serde_json::json;
+use shelf::Record;
 use validator::CarriedChart;
 use validator::rules::Compared;
 
@@ -15,7 +16,7 @@ use crate::model::labelled::service_monitor;
 use crate::model::namespace_record::Deployed;
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own::OwnRecord;
-use crate::model::record::{self, Record};
+use crate::model::record;
 use crate::model::request::{Asked, PullLogin};
 use crate::model::site::OPERATOR;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere};

@@ -1,10 +1,11 @@
 //! What stays in a namespace when a Solution goes that carries objects as they are: what its programs made themselves, and
 //! what people put there. Nobody recorded it, so that nobody removes it; it is named, since it may be secret or large.
 
-use change::{ReleaseEntry, named, vocabulary as v};
+use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use helm::stored::SECRET_TYPE;
 use schemas::Namespace;
+use schemas::named;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;

@@ -137,7 +137,7 @@ impl StandingRelease {
         Unfit::NotRecorded {
             release: release.to_string(),
             revision: newest.revision,
-            sends: change::named(sends),
+            sends: schemas::named(sends),
             id: self.id(),
         }
         .into()

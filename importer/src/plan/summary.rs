@@ -2,24 +2,25 @@
 
 use std::borrow::Cow;
 
-use change::{Recreate, named};
+use change::Recreate;
 use deployer::{
     Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, ObjectRef, Trial,
 };
 use helm::Helm;
+use schemas::named;
 use schemas::{Digest, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shelf::Record;
+use shelf::Survey;
 use validator::Finding;
 
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::record::Record;
 use crate::model::request::{LeftOpen, Request};
 use crate::model::sight::Unseen;
 use crate::model::site::SiteValue;
 use crate::plan::diff;
 use crate::plan::hidden::Hidden;
-use crate::plan::images::PlannedImages;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
 
@@ -372,7 +373,7 @@ pub(crate) fn summary(
     cluster: &Cluster,
     request: &Request,
     record: &Record,
-    images: &PlannedImages,
+    images: &Survey,
 ) -> PlanSummary {
     PlanSummary {
         context: cluster.context().map(str::to_owned),

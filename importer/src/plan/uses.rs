@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use serde_json::Value;
+use shelf::Record;
 
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::record::Record;
 use crate::model::uses::Use;
 use crate::model::workloads::WORKLOADS;
 use crate::plan::rights::ask::check_looking;

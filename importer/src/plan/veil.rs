@@ -58,6 +58,7 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         Error::Refused(_)
         | Error::Hindered(_)
         | Error::Registry(_)
+        | Error::Shelf(_)
         | Error::Object(_)
         | Error::Record { .. }
         | Error::Format { .. }
@@ -66,9 +67,6 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Rules { .. }
         | Error::Repository(_)
         | Error::Expand(_)
-        | Error::Archive(_)
-        | Error::Scratch { .. }
-        | Error::Push(_)
         | Error::Placeholder(_)
         | Error::Release { .. }
         | Error::Rendered { .. }
@@ -78,13 +76,7 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Password
         | Error::Sensitive(_)
         | Error::Random(_)
-        | Error::Gate(_)
-        | Error::Lacking(_)
-        | Error::Unfetched(_)
-        | Error::Write(_)
-        | Error::NotFreed { .. }
-        | Error::UnreadHead { .. }
-        | Error::KeepsMuch { .. } => {}
+        | Error::Gate(_) => {}
     }
 }
 

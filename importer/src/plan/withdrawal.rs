@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use change::{Departure, Entry, Inventory, Removal, Stays, named};
+use change::{Departure, Entry, Inventory, Removal, Stays};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use manifests::is_definition;
+use schemas::named;
 use schemas::{Namespace, SetName, SolutionName};
 use serde_json::Value;
 

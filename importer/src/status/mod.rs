@@ -11,12 +11,12 @@ use change::vocabulary as v;
 use deployer::{Access, Awaited, Cluster, Object, RolloutState, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
+use shelf::Record;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::{Deployed, EnvironmentNamespace, NamespaceRecord};
 use crate::model::receipt::ChangeReceipt;
 use crate::model::receipts::Receipts;
-use crate::model::record::Record;
 use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};
 use crate::plan::operator::operator_name;

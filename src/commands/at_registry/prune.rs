@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use deployer::Cluster;
-use importer::{KeptVersion, Pruning, Run, Stock, Unprunable};
+use importer::Run;
 use registry::{Client, RegistryAddress};
 use schemas::{Digest, SolutionId};
 use serde::Serialize;
+use shelf::{KeptVersion, Pruning, Record, Stock, Unprunable};
 
 use crate::args::{ClusterArguments, DryRunArguments, Output, RegistryArguments, choose};
 use crate::commands::question::agreed;
@@ -209,8 +210,9 @@ impl Site {
             Some(cluster) => importer::records(cluster).await?,
             None => Vec::new(),
         };
+        let name = |record: &Record| importer::record_place(record).to_string();
         let scratch = environment::scratch();
-        Ok(Stock::read(&self.client, &records, &scratch).await?)
+        Ok(Stock::read(&self.client, &records, name, &scratch).await?)
     }
 }
 

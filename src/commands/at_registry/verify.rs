@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use importer::{Error, Readback, Repaired};
 use registry::{Client, Fault, Faulty, Reference, RegistryAddress, Verified};
 use schemas::{Digest, SolutionId, SolutionName, Version};
 use serde::Serialize;
+use shelf::Error;
+use shelf::{Head, Readback, Repaired};
 use validator::{Accepted, AcceptedBefore};
 
 use crate::args::{Output, ProgressArguments, RegistryArguments, choose};
-use crate::commands::kept::check_accepted;
 use crate::commands::pushing::{Goal, Push, Pushing};
 use crate::commands::validate::check;
 use crate::commands::validate::words::refuse;
-use crate::commands::vouched::{self, Head, JudgeArguments};
+use crate::commands::vouched::{self, JudgeArguments};
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, environment, progress, push_events, render};
+use crate::{cluster, environment, interrupt, progress, push_events, render};
 
 /// Read back everything that a registry has of an archive, and compare every byte
 #[derive(Args, Debug)]
@@ -137,20 +137,20 @@ async fn kept(
     id: &SolutionId,
     output: Output,
 ) -> Result<Judged, Failure> {
-    let kept = vouched::find(&arguments.judging, client.clone(), id, output).await?;
+    let kept = vouched::find(&arguments.judging, client, id, output).await?;
     let scratch = environment::scratch();
     let archive_id = &kept.archive_id;
-    let head = importer::open_head(client, id, archive_id, &scratch).await?;
-    let Head { signed_by, .. } = match vouched::judge(head, &kept)? {
+    let head = shelf::open_head(client, id, archive_id, &scratch).await?;
+    let Head { signed_by, .. } = match kept.judge(head, interrupt::cancel())? {
         Ok(head) => head,
         Err(report) => return Ok(Err(report)),
     };
-    let medium = importer::open_archive(client, id, archive_id, &scratch).await?;
     let before = AcceptedBefore {
         archive_id: kept.archive_id,
         signers: signed_by,
     };
-    Ok(check_accepted(medium, before).await?.accept())
+    let report = shelf::check_archive(client, id, before, &scratch, interrupt::cancel()).await?;
+    Ok(report.accept())
 }
 
 /// Reads everything, and has what is wrong pushed once more if that is asked for.

@@ -2,10 +2,11 @@
 
 use deployer::{Cluster, Conflicts};
 use importer::{
-    Adopt, Adoption, Allowed, Downgrade, Error, Goal, Obstacle, PullLogin, Replace, Request, Target,
+    Adopt, Adoption, Allowed, Downgrade, Error, Goal, Obstacle, PullLogin, Request, Target,
 };
 use registry::RegistryAddress;
 use schemas::{Namespace, SolutionId, SolutionName, Version};
+use shelf::Replace;
 use validator::Accepted;
 
 use super::arguments::{Arguments, Meant};

@@ -6,15 +6,16 @@ mod receive;
 use std::path::PathBuf;
 
 use archive::{Listed, Overwrite, Written};
-use importer::{Export, HeldSite};
+use importer::HeldSite;
 use registry::Client;
 use schemas::{Digest, KeyId, SolutionId};
 use serde::Serialize;
+use shelf::{Export, Head, KeptArchive};
 
 pub(crate) use self::arguments::Arguments;
 use self::receive::Receiving;
 use super::validate::words::refuse;
-use super::vouched::{self, Head, Kept};
+use super::vouched;
 use super::{give, import};
 use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
@@ -33,6 +34,12 @@ struct Exported {
     signed_by: Vec<KeyId>,
 }
 
+/// An archive, and the registry that keeps it.
+struct Source {
+    client: Client,
+    kept: KeptArchive,
+}
+
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let id = arguments.id()?;
     let overwrite = choose(arguments.force, Overwrite::Replace, Overwrite::Refuse);
@@ -42,22 +49,22 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         arguments.out.display()
     ));
     cluster::block_on(async {
-        let kept = match &arguments.registry {
+        let Source { client, kept } = match &arguments.registry {
             Some(registry) => {
                 let client = vouched::client(registry, &arguments.reach)?;
-                vouched::find(&arguments.judging, client, &id, output).await?
+                let kept = vouched::find(&arguments.judging, &client, &id, output).await?;
+                Source { client, kept }
             }
             None => recorded(arguments, &id).await?,
         };
         let scratch = environment::scratch();
-        let medium = importer::open_head(&kept.client, &id, &kept.archive_id, &scratch).await?;
-        let Head { listed, signed_by } = match vouched::judge(medium, &kept)? {
+        let medium = shelf::open_head(&client, &id, &kept.archive_id, &scratch).await?;
+        let Head { listed, signed_by } = match kept.judge(medium, interrupt::cancel())? {
             Ok(head) => head,
             Err(report) => return Ok(refuse(&report, ", so nothing was written", output)),
         };
         let out = arguments.out.clone();
-        let client = &kept.client;
-        let (contents, written) = write(client, &id, listed, (out, overwrite), output).await?;
+        let (contents, written) = write(&client, &id, listed, (out, overwrite), output).await?;
         let exported = Exported {
             archive: written.path,
             archive_id: written.archive_id,
@@ -72,15 +79,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 /// The archive of the version's record in the cluster.
-async fn recorded(arguments: &Arguments, id: &SolutionId) -> Result<Kept, Failure> {
+async fn recorded(arguments: &Arguments, id: &SolutionId) -> Result<Source, Failure> {
     let cluster = cluster::connect(&arguments.cluster).await?;
     let record = importer::imported(&cluster, id.name(), Some(id.version())).await?;
     let site: HeldSite = importer::site(&cluster).await?;
-    Ok(Kept {
-        id: id.clone(),
+    Ok(Source {
         client: import::client(&record.registry()?, &arguments.reach, &site)?,
-        archive_id: record.archive_id,
-        signatures: None,
+        kept: KeptArchive {
+            id: id.clone(),
+            archive_id: record.archive_id,
+            signatures: None,
+        },
     })
 }
 

@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use deployer::Conflicts;
-use importer::{Allowed, ChangeSigners, ForgetSigners, Missing, Recreate, Replace, Unproved};
+use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Unproved};
 use registry::{AddressError, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
+use shelf::{Missing, Replace};
 
 use super::super::image_map::{LayoutArguments, MapArguments};
 use super::super::parameters::ParameterArguments;

@@ -15,9 +15,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use deployer::{Cluster, Waited};
-use importer::{Event, Layout, Plan, Ready, Request};
+use importer::{Event, Plan, Ready, Request};
 use registry::Client;
 use serde::Serialize;
+use shelf::Layout;
 use validator::{Accepted, Finding};
 
 pub(crate) use self::arguments::{

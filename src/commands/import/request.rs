@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
-    LeftOpen, Missing, Nodes, Request, Target, Verb,
+    LeftOpen, Nodes, Request, Target, Verb,
 };
 use registry::{Client, Options, RegistryAddress};
 use schemas::SolutionId;
+use shelf::Missing;
 use validator::{Accepted, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};

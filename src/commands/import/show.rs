@@ -1,8 +1,9 @@
 //! How a plan, its progress, its obstacles and its receipt are shown.
 
-use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Pushed, Receipt, Unseen, Verb};
+use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt, Unseen, Verb};
 use serde::Serialize;
 use serde_json::{Value, json};
+use shelf::Pushed;
 
 use super::arguments::Shown;
 use crate::args::Output;

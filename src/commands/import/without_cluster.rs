@@ -1,7 +1,8 @@
 //! `solution import --no-cluster`: the registry gets the images of an archive, and no cluster is asked or told.
 
-use importer::{Layout, PushPlan, PushReceipt, PushRequest, PushSummary, Run};
+use importer::Run;
 use registry::{Client, Options};
+use shelf::{Layout, PushPlan, PushReceipt, PushRequest, PushSummary, Wanted};
 use validator::{Accepted, Finding};
 
 use super::Mapped;
@@ -27,12 +28,14 @@ pub(super) fn run(
     let registries = &arguments.registries;
     let request = PushRequest {
         pull_registry: registries.pull_registry.clone(),
-        layout: arguments.layout.layout(),
-        replace: registries.replace(),
-        missing: *missing,
+        wanted: Wanted {
+            layout: arguments.layout.layout(),
+            replace: registries.replace(),
+            missing: *missing,
+        },
     };
     let reach = registries::options(&registries.reach)?;
-    let map = mapping(&accepted, arguments, &reach, request.layout)
+    let map = mapping(&accepted, arguments, &reach, request.wanted.layout)
         .at(registries.pull_registry.as_ref().unwrap_or(address));
     let client = registries::client(address, &registries.reach, reach)?;
     let (then, _) = arguments.planning.choices();
@@ -51,7 +54,7 @@ pub(super) fn mapping<'a>(
 ) -> Mapping<'a> {
     Mapping {
         id: &accepted.statement().predicate.id,
-        images: importer::recorded(accepted),
+        images: shelf::recorded(accepted),
         layout,
         format: arguments.map.image_map.unwrap_or_default(),
         reach,

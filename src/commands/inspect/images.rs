@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use archive::{Listed, Roots};
-use importer::RecordedImage;
 use schemas::{Digest, ImageDocument, ImagePlace, limits};
 use serde::Serialize;
+use shelf::RecordedImage;
 use validator::IMAGE_INDEX;
 
 use crate::failure::{self, Failure};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use importer::{ImagesToPush, Obstacle, Preflight};
 use registry::{Abilities, Ability, BodyLimit, Client, Credentials, Space};
 use serde::Serialize;
+use shelf::{ImagesToPush, Obstacle, Preflight};
 
 use crate::commands::refusal::InTheWay;
 use crate::render;

@@ -13,9 +13,10 @@ use registry::{Repository, Username};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use schemas::SolutionId;
 use serve::{Login, Reads, Server, Tls};
+use shelf::{Archives, Serving, Whole};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::archives::{Changes, Shelf, Whole};
+use self::archives::Trusting;
 use self::log::Log;
 use crate::args::{Output, TrustArguments, choose};
 use crate::failure::{Failure, Outcome};
@@ -95,7 +96,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
         arguments.listen.clone(),
         choose(options.tls.is_some(), "https", "http"),
     );
-    let shelf = Shelf::new(arguments, output, Arc::clone(&log))?;
+    let judged = Judged::of(arguments, output, Arc::clone(&log))?;
     raise_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -110,7 +111,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
             .map_err(Failure::unknown)?;
         let address = server.address().map_err(Failure::unknown)?;
         let url = format!("{scheme}://{address}");
-        serve(server, (shelf, pair), &log, &url).await
+        serve(server, judged, pair, &log, &url).await
     });
     // Of what was not done in time nothing is waited for.
     runtime.shutdown_background();
@@ -120,15 +121,16 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
 /// Serves what is there, and what comes, until the end is asked for.
 async fn serve(
     server: Server,
-    (shelf, pair): (Shelf, Option<Pair>),
+    judged: Judged,
+    pair: Option<Pair>,
     log: &Log,
     url: &str,
 ) -> Result<(), Failure> {
     let mut hangup = signal(SignalKind::hangup()).map_err(Failure::unknown)?;
-    let (mut shelf, first) = look(shelf, Whole::First).await?;
-    let (content, left_out) = first.ok_or_else(|| Failure::usage("no archive is named"))??;
+    let (mut judged, first) = look(judged, Whole::First).await?;
+    let first = first?.ok_or_else(|| Failure::usage("no archive is named"))?;
     let shown = server.shelf();
-    shown.put(content, left_out);
+    shown.put(first.content, first.left_out);
     log.listening(url);
     let looking = async {
         let mut failed = Vec::new();
@@ -144,15 +146,16 @@ async fn serve(
                     Err(failure) => log.failed(&failure),
                 }
             }
-            let (back, changes) = look(shelf, whole).await?;
-            shelf = back;
-            match changes {
-                None => failed.clear(),
-                Some(Ok((content, left_out))) => {
+            let (back, found) = look(judged, whole).await?;
+            judged = back;
+            match found {
+                Ok(serving) => {
                     failed.clear();
-                    shown.put(content, left_out);
+                    if let Some(Serving { content, left_out }) = serving {
+                        shown.put(content, left_out);
+                    }
                 }
-                Some(Err(failure)) => {
+                Err(failure) => {
                     // What stays as it is is said once.
                     let lines: Vec<String> = failure.lines().collect();
                     if failed != lines {
@@ -171,11 +174,36 @@ async fn serve(
     }
 }
 
+/// The archives that are served, and by what they are judged.
+struct Judged {
+    archives: Archives,
+    judge: Trusting,
+}
+
+impl Judged {
+    fn of(arguments: Arguments, output: Output, log: Arc<Log>) -> Result<Self, Failure> {
+        let prefix = arguments.prefix.as_ref();
+        let prefix = prefix.map_or_else(String::new, |prefix| format!("/{prefix}"));
+        let registry = format!("localhost{prefix}").parse();
+        Ok(Self {
+            archives: Archives::new(arguments.archives, registry.map_err(Failure::usage)?),
+            judge: Trusting {
+                trust: arguments.trust,
+                allow_unsigned: arguments.allow_unsigned,
+                output,
+                log,
+            },
+        })
+    }
+}
+
+type Changes = Result<Option<Serving>, Failure>;
+
 /// Looks at the archives, which may read a slow disc, beside what is served.
-async fn look(mut shelf: Shelf, whole: Whole) -> Result<(Shelf, Changes), Failure> {
+async fn look(mut judged: Judged, whole: Whole) -> Result<(Judged, Changes), Failure> {
     let looked = tokio::task::spawn_blocking(move || {
-        let changes = shelf.look(whole);
-        (shelf, changes)
+        let changes = judged.archives.look(whole, &mut judged.judge);
+        (judged, changes)
     });
     looked.await.map_err(Failure::unknown)
 }

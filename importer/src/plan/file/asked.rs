@@ -8,12 +8,13 @@ use change::Recreate;
 use registry::RegistryAddress;
 use schemas::StatementTime;
 use serde::{Deserialize, Serialize};
+use shelf::Missing;
 
 use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::request::{
-    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Missing, Nodes, PullLogin, Request,
+    Allowed, Goal, HelmFrom, HelmProgram, LeftOpen, Nodes, PullLogin, Request,
 };
 use crate::model::verb::Verb;
 use crate::model::writer::Writer;

@@ -6,9 +6,9 @@ use deployer::Object;
 use schemas::{Digest, StatementTime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shelf::Record;
 
 use crate::model::error::Error;
-use crate::model::record::Record;
 use crate::model::request::Asked;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;

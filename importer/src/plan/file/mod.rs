@@ -15,8 +15,8 @@ mod shown;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use change::named;
 use deployer::{Cluster, ObjectRef};
+use schemas::named;
 use schemas::{Digest, ParameterName, SolutionId, StatementTime, json};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

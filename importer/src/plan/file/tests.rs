@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use deployer::{Gone, Leases, Object};
 use serde_json::{Value, json};
+use shelf::Missing;
 use watch::Cancel;
 
 use super::*;
 use crate::model::authority::Authority;
 use crate::model::parameters::AskedParameters;
-use crate::model::request::{
-    Allowed, Goal, HelmFrom, LeftOpen, Login, Missing, Nodes, PullLogin, Target,
-};
+use crate::model::request::{Allowed, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target};
 use crate::model::verb::Verb;
 use crate::model::writer::Turn;
 use crate::plan::diff::live_digest;

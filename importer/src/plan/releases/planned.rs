@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use change::{Mend, ReleaseChange, ReleaseEntry, ReleaseStep, named};
+use change::{Mend, ReleaseChange, ReleaseEntry, ReleaseStep};
 use deployer::{Object, ObjectIdentity, ObjectRef};
+use schemas::named;
 use schemas::{ChartVersion, Namespace};
 use serde_json::{Map, Value, json};
 

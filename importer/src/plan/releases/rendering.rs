@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use change::{ReleaseEntry, named};
+use change::ReleaseEntry;
 use deployer::{Cluster, Gvk, Object, ObjectRef, is_scaled};
 use helm::{Access, Helm, HelmError};
 use manifests::{Definition, is_definition};
+use schemas::named;
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

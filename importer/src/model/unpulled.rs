@@ -1,9 +1,45 @@
-//! What nodes must be told of the site's registry itself, where they cannot pull from it.
+//! A pod that could not pull, and what nodes must be told of the site's registry, where they cannot pull from it.
+
+use std::{error, fmt};
 
 use deployer::{PullProblem, Stuck};
+use schemas::{KubernetesName, Namespace};
+use shelf::NodeFile;
 
-use super::NodeFile;
-use crate::model::error::Unpulled;
+/// A pod that did not come to its image.
+#[derive(Debug)]
+pub struct Unpulled {
+    /// The image, as nodes know it.
+    pub image: String,
+    /// The architecture of the node; none where nodes cannot be seen.
+    pub architecture: Option<String>,
+    /// Where it was to be deployed.
+    pub namespace: Namespace,
+    /// What it was to pull with.
+    pub secret: Option<KubernetesName>,
+    /// The registry, as nodes know it.
+    pub host: String,
+    /// Its certificate authorities, PEM, as far as whoever pushes was told of them.
+    pub authorities: Option<String>,
+    /// Why.
+    pub source: deployer::Error,
+}
+
+impl fmt::Display for Unpulled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no pod could pull {}", self.image)?;
+        if let Some(architecture) = &self.architecture {
+            write!(f, " on {architecture}")?;
+        }
+        f.write_str(", so nothing of the deployment was changed")
+    }
+}
+
+impl error::Error for Unpulled {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
 
 impl Unpulled {
     /// The files that containerd lacks on every node: where the registry's authority is not known there, or it is asked

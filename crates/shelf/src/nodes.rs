@@ -9,8 +9,8 @@ use schemas::yaml;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Layout;
-use crate::model::obstacle::{Misplaced, Obstacle};
+use crate::layout::Layout;
+use crate::obstacle::{Misplaced, Obstacle};
 
 /// What nodes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ impl NodeFile {
         path.chain(self.text.lines().map(str::to_owned))
     }
 
-    pub(super) fn at(path: impl Into<String>, text: impl Into<String>) -> Self {
+    /// A file that lies somewhere on every node.
+    pub fn at(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             path: Some(path.into()),
             text: text.into(),
@@ -51,15 +52,15 @@ impl NodeFile {
 }
 
 /// What nodes are told.
-pub(super) struct Nodes<'a> {
-    pub(super) sources: &'a BTreeMap<String, BTreeSet<RegistryAddress>>,
-    pub(super) layout: Layout,
-    pub(super) plain: PlainHttp,
-    pub(super) ca: Option<&'a str>,
+pub(crate) struct Nodes<'a> {
+    pub(crate) sources: &'a BTreeMap<String, BTreeSet<RegistryAddress>>,
+    pub(crate) layout: Layout,
+    pub(crate) plain: PlainHttp,
+    pub(crate) ca: Option<&'a str>,
 }
 
 impl Nodes<'_> {
-    pub(super) fn files(&self, format: Format) -> Result<Vec<NodeFile>, Obstacle> {
+    pub(crate) fn files(&self, format: Format) -> Result<Vec<NodeFile>, Obstacle> {
         if self.sources.is_empty() {
             return Ok(Vec::new());
         }

@@ -12,12 +12,13 @@ use registry::{Client, Repository};
 use schemas::{Digest, ImagePlace, ManifestError, Solution, SolutionId, Version};
 use validator::IMAGE_INDEX;
 
-use crate::kept::free::{Brought, BroughtImage, Pushed, too_many};
-use crate::kept::{kept_archives, open_head};
+use crate::artifact::kept_archives;
+use crate::error::Error;
+use crate::free::{Brought, BroughtImage, Holdings, too_many};
 use crate::limits;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::record::{Record, RecordedImage};
+use crate::obstacle::Obstacle;
+use crate::open::open_head;
+use crate::record::{Record, RecordedImage};
 
 /// What a registry keeps of versions, and what the records of a cluster need of it.
 #[derive(Debug)]
@@ -122,12 +123,18 @@ pub struct Pruning {
     pub versions: Vec<SolutionId>,
     /// Bytes of contents that only they have, of all versions that are kept there.
     pub bytes: u64,
-    pushed: Pushed,
+    holdings: Holdings,
 }
 
 impl Stock {
-    /// Reads what a registry keeps. The records are all those of the clusters that use it.
-    pub async fn read(client: &Client, records: &[Record], scratch: &Path) -> Result<Self, Error> {
+    /// Reads what a registry keeps. The records are all those of the clusters that use it; `name` is what people know one
+    /// by.
+    pub async fn read(
+        client: &Client,
+        records: &[Record],
+        name: impl Fn(&Record) -> String,
+        scratch: &Path,
+    ) -> Result<Self, Error> {
         client.ping().await?;
         let mut versions = Vec::new();
         let (mut archives, mut contents) = (0_u64, 0_u64);
@@ -150,7 +157,7 @@ impl Stock {
             versions.push(KeptVersion {
                 id,
                 archives: kept,
-                needed_by: record.map(|it| it.reference().to_string()),
+                needed_by: record.map(&name),
                 own_bytes: None,
                 read,
             });
@@ -211,7 +218,7 @@ impl Stock {
         Ok(Ok(Pruning {
             versions: going.iter().map(|version| version.id.clone()).collect(),
             bytes: own.map(|(_, size)| size).sum(),
-            pushed: Pushed::among(client, &goes, &stays).await?,
+            holdings: Holdings::among(client, &goes, &stays).await?,
         }))
     }
 
@@ -255,13 +262,13 @@ impl Stock {
 
 /// Finds out what the versions that go have at a registry, of all that are recorded. What only the registry knows needs
 /// its images as well: other clusters have recorded it, or none has. Reading only.
-pub(crate) async fn pushed(
+pub async fn holdings(
     client: &Client,
     scratch: &Path,
     records: &[Record],
     goes: impl Fn(&SolutionId) -> bool,
-) -> Result<Pushed, Error> {
-    let stock = Stock::read(client, records, scratch).await?;
+) -> Result<Holdings, Error> {
+    let stock = Stock::read(client, records, Record::id, scratch).await?;
     let is_going = |record: &&Record| record.id().parse().is_ok_and(|id| goes(&id));
     let (going, staying): (Vec<&Record>, Vec<&Record>) = records.iter().partition(is_going);
     let going: Vec<Brought> = going.into_iter().map(Brought::from).collect();
@@ -273,25 +280,25 @@ pub(crate) async fn pushed(
         }
         stays.extend(version.kept().map(|kept| kept.brought.clone()));
     }
-    Pushed::among(client, &going, &stays).await
+    Holdings::among(client, &going, &stays).await
 }
 
 impl Pruning {
     /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
     #[must_use]
     pub fn names(&self, client: &Client) -> Vec<String> {
-        self.pushed.names(client)
+        self.holdings.names(client)
     }
 
     /// What stays, for people.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        self.pushed.notes().collect()
+        self.holdings.notes().collect()
     }
 
     /// Deletes all of it, the heads last: as long as there is one, doing it again finds what an interruption left.
     pub async fn carry_out(&self, client: &Client) -> Result<Vec<String>, Error> {
-        self.pushed.free(client, || Ok(())).await
+        self.holdings.free(client, || Ok::<_, Error>(())).await
     }
 }
 
@@ -349,9 +356,8 @@ async fn read_all(
 /// Whether it is the head that is wrong, and not the way to it.
 fn is_damage(error: &Error) -> bool {
     match error {
-        Error::Archive(_) | Error::Refused(Obstacle::NotKept(..) | Obstacle::ImagesGone(..)) => {
-            true
-        }
+        Error::Archive(_)
+        | Error::Refused(Obstacle::NotKept { .. } | Obstacle::ImagesGone { .. }) => true,
         Error::Registry(error) => !error.is_retried() && !error.is_everywhere(),
         _ => false,
     }

@@ -1,35 +1,23 @@
-//! The archive as a site keeps it, so that its versions can be deployed without the medium: the medium's own bytes
-//! before the first blob (its head) as an OCI artifact beside the images, and the blobs among the images, by digest.
-//! What comes back goes through the stages of every archive, judged by the archive id of the record.
+//! The head of an archive, the medium's own bytes before the first blob, as an OCI artifact beside the images. With it
+//! and the blobs among the images the archive is at the site without its medium; what comes back goes through the stages
+//! of every archive, judged by its id.
 
-mod export;
-mod fetch;
-pub(crate) mod free;
-pub(crate) mod prune;
-mod sink;
-
-use std::path::Path;
 use std::sync::Arc;
 
 use archive::Blob;
 use bytes::Bytes;
-use deployer::Cluster;
 use registry::{
-    BlobPush, Client, Known, ManifestPush, PushJob, Reference, RegistryAddress, Repository,
+    AddressError, BlobPush, Client, Known, Manifest, ManifestPush, PushJob, Reference,
+    RegistryAddress, Repository,
 };
-use schemas::{Digest, Document, MediaType, SolutionId, SolutionName, Tag, Version};
-use serde_json::{Value, json};
+use schemas::{Descriptor, Digest, Document, ImageDocument, MediaType, SolutionId, Tag};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use validator::{Accepted, AcceptedBefore};
+use validator::Accepted;
 use watch::Cancel;
 
-pub use self::export::Export;
-pub use self::fetch::{open, open_archive, open_head};
-use crate::model::blob::ArchiveBlob;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::record::Record;
-use crate::model::state::{ClusterState, maps};
+use crate::archive_blob::ArchiveBlob;
+use crate::error::Error;
 
 /// What the artifact is.
 const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
@@ -137,58 +125,25 @@ pub async fn kept_archives(client: &Client, id: &SolutionId) -> Result<Vec<Diges
 }
 
 /// Where the head of an archive lies: in a repository that no image can have.
-fn place(
+pub(crate) fn place(
     registry: &RegistryAddress,
     id: &str,
     archive_id: &Digest,
-) -> Result<(Repository, Reference), Error> {
+) -> Result<(Repository, Reference), AddressError> {
     let tag = format!("{TAG}{}", archive_id.hex());
     let tag = tag.parse().expect("letters, digits and a hyphen");
     Ok((registry.repository(id)?, Reference::Tag(tag)))
 }
 
-/// The records of all imported versions.
-pub async fn records(cluster: &Cluster) -> Result<Vec<Record>, Error> {
-    Ok(ClusterState::of_records(&maps(cluster).await?)?.records)
-}
-
-/// The CRDs of an imported version, from the archive that the registry keeps; none if it cannot be read.
-pub(crate) async fn crds(client: &Client, record: &Record, scratch: &Path) -> Option<Vec<Value>> {
-    if record.registry().ok()? != *client.address() {
-        return None;
+/// The head, as its artifact names it.
+pub(crate) fn only_layer(manifest: &Manifest) -> Option<Descriptor> {
+    match ImageDocument::from_slice(&manifest.bytes).ok()? {
+        ImageDocument::Manifest(manifest) => {
+            let [layer] = <[Descriptor; 1]>::try_from(manifest.layers).ok()?;
+            (layer.media_type == HEAD).then_some(layer)
+        }
+        ImageDocument::Index(_) => None,
     }
-    let medium = open(client, record, scratch).await.ok()?;
-    let before = AcceptedBefore {
-        archive_id: record.archive_id,
-        signers: record.signers.clone(),
-    };
-    let check = || validator::check_accepted(medium, before, Cancel::never());
-    let report = tokio::task::spawn_blocking(check).await.ok()?.ok()?;
-    let accepted = report.accept().ok()?;
-    let crds = accepted.crds().iter();
-    Some(crds.map(|crd| crd.document.clone()).collect())
-}
-
-/// The record of an imported version, of the newest if none is named (semantic versions' order).
-pub async fn imported(
-    cluster: &Cluster,
-    solution: &SolutionName,
-    version: Option<&Version>,
-) -> Result<Record, Error> {
-    let state = ClusterState::read(cluster).await?;
-    let wanted = |record: &&Record| {
-        record.name == *solution && version.is_none_or(|version| record.version == *version)
-    };
-    // They are sorted by name and version.
-    let found = state
-        .records
-        .into_iter()
-        .rev()
-        .find(|record| wanted(&record));
-    found.ok_or_else(|| match version {
-        Some(version) => Obstacle::NotImported(solution.clone(), version.clone()).into(),
-        None => Obstacle::NothingImported(solution.clone()).into(),
-    })
 }
 
 fn digest_of(bytes: &[u8]) -> Digest {

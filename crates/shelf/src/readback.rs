@@ -10,8 +10,9 @@ use registry::{
 use validator::Accepted;
 use watch::{Progress, Tell};
 
-use crate::model::error::Error;
-use crate::plan::images::{self, Lists};
+use crate::error::Error;
+use crate::job::everything;
+use crate::lists::{Lists, lists};
 
 /// Everything that a registry is to have of an archive.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub struct Repaired {
 impl Readback {
     /// All images under all their names, and the head.
     pub fn of(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
-        let job = images::everything(accepted, registry)?;
+        let job = everything(accepted, registry)?;
         Ok(Self { job })
     }
 
@@ -69,7 +70,7 @@ impl Readback {
                     reference,
                     ..
                 } = ours;
-                let lists = images::lists(client, repository, reference, &ours.bytes);
+                let lists = lists(client, repository, reference, &ours.bytes);
                 Ok(lists.await? == Lists::More)
             }
             _ => Ok(false),

@@ -10,7 +10,7 @@ use registry::{BlobPull, BlobSink, Client, Known, Repository, Unfit};
 use schemas::{Digest, ImagePlace, SolutionId};
 use watch::Tell;
 
-use crate::model::error::{Error, Lacking, Unfetched};
+use crate::error::{Error, Lacking, Unfetched};
 
 /// What of an archive a registry was found to have: everything.
 #[derive(Debug)]

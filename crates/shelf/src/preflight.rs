@@ -1,13 +1,14 @@
 //! What a registry can do for an archive, or for any: found out before anything is pushed, without leaving anything behind.
 
+use std::mem;
+
 use registry::{Abilities, Client, Probe, Refusal, Repository, Space};
 use validator::Accepted;
 
-use crate::mirrors::Layout;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::request::{Missing, Replace};
-use crate::plan::images::{self, PlannedImages, refused};
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::obstacle::Obstacle;
+use crate::survey::{Missing, Replace, Survey, Wanted, refused, survey};
 
 /// Where an image of an archive would lie that nobody packs. It has as many levels as any other's place. Always the same
 /// one: a registry that makes repositories when they are first asked for is left with one that is empty, not with many.
@@ -49,15 +50,19 @@ impl Preflight {
         client: &Client,
         archive: Option<(&Accepted, Layout)>,
     ) -> Result<Self, Error> {
-        let mut obstacles = Vec::new();
-        let planned = if let Some((accepted, layout)) = archive {
-            let (replace, missing) = (Replace::Refuse, Missing::Push);
-            let plan = images::plan(accepted, client, layout, replace, missing, &mut obstacles);
-            Some(plan.await?)
+        let mut planned = if let Some((accepted, layout)) = archive {
+            let wanted = Wanted {
+                layout,
+                replace: Replace::Refuse,
+                missing: Missing::Push,
+            };
+            Some(survey(accepted, client, wanted).await?)
         } else {
             client.ping().await?;
             None
         };
+        let found = planned.as_mut().map(|it| mem::take(&mut it.obstacles));
+        let mut obstacles = found.unwrap_or_default();
         let (tried, denied) = try_repositories(client, planned.as_ref()).await?;
         let taken = |at: &&Repository| !denied.iter().any(|it| names(it, at));
         let abilities = match tried.iter().find(taken) {
@@ -96,7 +101,7 @@ impl Preflight {
 /// Opens an upload in each repository that lacks something, or in one that an image could have, and gives it back.
 async fn try_repositories(
     client: &Client,
-    planned: Option<&PlannedImages>,
+    planned: Option<&Survey>,
 ) -> Result<(Vec<Repository>, Vec<Obstacle>), Error> {
     let mut tried: Vec<Repository> = match planned {
         Some(images) => {
@@ -120,7 +125,7 @@ async fn try_repositories(
 async fn probe(
     client: &Client,
     repository: &Repository,
-    planned: Option<&PlannedImages>,
+    planned: Option<&Survey>,
 ) -> Result<Abilities, Error> {
     let known = planned.map(|it| &it.job.known);
     let blobs = planned.into_iter().flat_map(|it| &it.job.blobs);
@@ -150,8 +155,11 @@ fn explain(obstacles: &mut Vec<Obstacle>, space: &Space, client: &Client) {
             }
         )
     });
-    let host = client.address().host().to_owned();
-    obstacles.insert(0, Obstacle::NoProject(host, project.clone()));
+    let no_project = Obstacle::NoProject {
+        host: client.address().host().to_owned(),
+        project: project.clone(),
+    };
+    obstacles.insert(0, no_project);
 }
 
 /// What the registry lacks, in a project that has no room for it.
@@ -165,5 +173,9 @@ fn too_small(space: &Space, missing: u64) -> Option<Obstacle> {
         return None;
     };
     let free = (*limit)?.saturating_sub(*used);
-    (missing > free).then(|| Obstacle::NoRoom(project.clone(), free, missing))
+    (missing > free).then(|| Obstacle::NoRoom {
+        project: project.clone(),
+        free,
+        coming: missing,
+    })
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::BELOW;
+/// No Solution id is this component, since each has a version with dots: no reference can name a place of its images.
+pub(crate) const BELOW: &str = "mirror";
 
 /// Under which paths a registry has the images of a Solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -17,7 +18,7 @@ pub enum Layout {
 
 impl Layout {
     /// The part of the path that all images of another registry share. No host has an underscore.
-    pub(super) fn below(self, host: &str) -> Option<String> {
+    pub(crate) fn below(self, host: &str) -> Option<String> {
         match self {
             Self::Solution => Some(format!("{BELOW}/{}", host.replace(':', "_"))),
             Self::Ref => None,

@@ -7,10 +7,11 @@ use schemas::{Digest, ImageName, ImagePlace, ImageReference, SolutionId, Tag, ya
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{BELOW, Layout, place};
-use crate::model::error::Error;
-use crate::model::obstacle::{Misplaced, Obstacle};
-use crate::model::record::RecordedImage;
+use crate::error::Error;
+use crate::layout::{BELOW, Layout};
+use crate::obstacle::{Misplaced, Obstacle};
+use crate::place::main_place;
+use crate::record::RecordedImage;
 
 /// An image, and where the site's registry has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,27 +43,6 @@ pub struct ImageMap {
     pub images: Vec<MappedImage>,
     #[serde(skip)]
     layout: Layout,
-}
-
-/// The first place of an image: the only one by its `ref`, and that which operators are told else.
-pub(crate) fn main_place(
-    registry: &RegistryAddress,
-    layout: Layout,
-    id: &SolutionId,
-    RecordedImage {
-        image,
-        digest,
-        reference,
-    }: &RecordedImage,
-) -> Result<(Repository, Reference), Error> {
-    match (layout, reference) {
-        (Layout::Ref, Some(asked)) => place(registry, layout, asked, *digest),
-        (Layout::Ref, None) | (Layout::Solution, _) => {
-            let ImagePlace { name, tag } = image;
-            let repository = registry.repository(&format!("{id}/{name}"))?;
-            Ok((repository, Reference::Tag(tag.clone())))
-        }
-    }
 }
 
 impl ImageMap {

@@ -9,7 +9,7 @@ use registry::{BlobSink, Unfit};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
-pub(super) struct Sink {
+pub(crate) struct Sink {
     file: Arc<File>,
     /// Where the blob begins in the file.
     from: u64,
@@ -19,7 +19,7 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new(file: Arc<File>, from: u64, digest: Digest) -> Self {
+    pub(crate) fn new(file: Arc<File>, from: u64, digest: Digest) -> Self {
         Self {
             file,
             from,

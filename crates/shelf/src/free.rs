@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use registry::{Client, Deletion, Manifest, Reference, Repository};
 use schemas::{Digest, ImageDocument, SolutionName, Version};
 
-use crate::kept::fetch::only_layer;
-use crate::kept::place;
-use crate::mirrors::{self, Layout};
-use crate::model::error::Error;
-use crate::model::image_place::image_place;
-use crate::model::record::{Record, RecordedImage};
+use crate::artifact::{only_layer, place};
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::place::{asked_place, image_place};
+use crate::record::{Record, RecordedImage};
 
 /// A manifest or index, and where it lies.
 pub(crate) type Place = (Repository, Digest);
@@ -78,7 +77,7 @@ pub(crate) struct Referred<'a> {
 
 /// What versions have at a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pushed {
+pub struct Holdings {
     /// Their manifests and indexes, each before those that name it: as long as an index is there, what it names is found.
     own: Vec<Place>,
     /// What is not as it was recorded, or another version's as well, and so stays.
@@ -97,7 +96,7 @@ struct Finding {
     others: Vec<String>,
 }
 
-impl Pushed {
+impl Holdings {
     /// Finds out what the versions that go have there, beside those that stay. Reading only.
     pub(crate) async fn among(
         client: &Client,
@@ -110,7 +109,7 @@ impl Pushed {
         };
         finding.of_versions(client, going, staying).await?;
         finding.of_references(client, going, staying).await?;
-        let mut found = finding.into_pushed(client).await?;
+        let mut found = finding.into_holdings(client).await?;
         for version in going {
             found.head(client, version).await?;
         }
@@ -129,23 +128,25 @@ impl Pushed {
     }
 
     /// What stays, for people.
-    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+    pub fn notes(&self) -> impl Iterator<Item = String> {
         let others = self.others.iter();
         others.map(|it| format!("{it} is not as this version pushed it, and stays"))
     }
 
     /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
-    pub(crate) fn names(&self, client: &Client) -> Vec<String> {
+    #[must_use]
+    pub fn names(&self, client: &Client) -> Vec<String> {
         let name = |(repository, digest): &Place| name(client, repository, *digest);
         self.own.iter().map(name).collect()
     }
 
-    /// Deletes all of them. Returns what was deleted; what is left is named by the error.
-    pub(crate) async fn free(
+    /// Deletes all of them, and asks `check` before each whether that still goes on. Returns what was deleted; what is left is
+    /// named by the error.
+    pub async fn free<E: From<Error>>(
         &self,
         client: &Client,
-        check: impl Fn() -> Result<(), Error>,
-    ) -> Result<Vec<String>, Error> {
+        check: impl Fn() -> Result<(), E>,
+    ) -> Result<Vec<String>, E> {
         let mut freed = Vec::new();
         let mut left: Vec<&Place> = self.own.iter().collect();
         loop {
@@ -157,7 +158,7 @@ impl Pushed {
                 match client.delete_manifest(repository, *digest).await {
                     Ok(Deletion::Done) => freed.push(name(client, repository, *digest)),
                     Ok(Deletion::WasAbsent) => {}
-                    Err(error) if error.is_everywhere() => return Err(error.into()),
+                    Err(error) if error.is_everywhere() => return Err(Error::from(error).into()),
                     Err(error) => {
                         refused.push(place);
                         why = Some(error);
@@ -174,7 +175,7 @@ impl Pushed {
                 let mut left: Vec<String> = left.collect();
                 left.sort();
                 let source = Box::new(source);
-                return Err(Error::NotFreed { left, source });
+                return Err(Error::NotFreed { left, source }.into());
             }
             left = refused;
         }
@@ -205,12 +206,7 @@ pub(crate) fn referred_to<'a>(
             });
         };
         if let Some(reference) = &image.reference {
-            add(mirrors::place(
-                registry,
-                Layout::Solution,
-                reference,
-                digest,
-            )?);
+            add(asked_place(registry, Layout::Solution, reference, digest)?);
         }
         if version.carries {
             let (solution, version) = (&version.name, &version.version);
@@ -345,7 +341,7 @@ impl Finding {
     }
 
     /// What goes: what was found, without what somebody else needs.
-    async fn into_pushed(self, client: &Client) -> Result<Pushed, Error> {
+    async fn into_holdings(self, client: &Client) -> Result<Holdings, Error> {
         let stays: BTreeSet<Place> = needed(client, self.needed).await?;
         let mut own = reachable(client, self.roots).await?;
         let known: BTreeSet<Place> = own.iter().cloned().collect();
@@ -354,7 +350,7 @@ impl Finding {
         own.retain(|place| !stays.contains(place));
         own.reverse();
         let others = self.others;
-        Ok(Pushed { own, others })
+        Ok(Holdings { own, others })
     }
 }
 
@@ -401,7 +397,7 @@ async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Err
 }
 
 /// Refuses to go on where a registry keeps more than is looked at.
-pub(super) fn too_many(
+pub(crate) fn too_many(
     client: &Client,
     found: u64,
     limit: u64,

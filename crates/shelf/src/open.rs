@@ -1,4 +1,4 @@
-//! Fetches the archive of an imported version from the site's registry: the head into a file, the documents and
+//! Fetches the archive of a version from a registry: the head into a file, the documents and
 //! configurations of its images beside it. Layers stay where they are; nobody reads them to deploy a version.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,31 +11,19 @@ use std::sync::Arc;
 use archive::{Blobs, ImageRole, Listed, Medium, Opened};
 use registry::{BlobPull, Client, Manifest, Repository};
 use schemas::{Descriptor, Digest, ImageDocument, ImagePlace, SolutionId};
+use validator::{AcceptedBefore, Report};
+use watch::Cancel;
 
-use crate::kept::sink::Sink;
-use crate::kept::{HEAD, place};
+use crate::artifact::{only_layer, place};
+use crate::error::Error;
 use crate::limits;
-use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
-use crate::model::record::Record;
+use crate::obstacle::Obstacle;
+use crate::record::Record;
+use crate::sink::Sink;
 
-/// Opens the archive of an imported version without its medium. What is fetched lies in files without a name in
-/// `scratch` as long as the medium is open.
-pub async fn open(client: &Client, record: &Record, scratch: &Path) -> Result<Medium, Error> {
-    open_by(client, &record.id(), &record.archive_id, scratch).await
-}
-
-/// The same of the version with an id, by the archive's.
-pub async fn open_archive(
-    client: &Client,
-    id: &SolutionId,
-    archive_id: &Digest,
-    scratch: &Path,
-) -> Result<Medium, Error> {
-    open_by(client, &id.to_string(), archive_id, scratch).await
-}
-
-async fn open_by(
+/// Opens the archive of a version without its medium. What is fetched lies in files without a name in `scratch` as long
+/// as the medium is open.
+async fn open(
     client: &Client,
     id: &str,
     archive_id: &Digest,
@@ -57,6 +45,44 @@ async fn open_by(
     };
     let fetched = fetching.images(&listed).await?;
     Ok(Medium::of_head(head, name, Arc::new(fetched))?)
+}
+
+/// Checks the archive of an imported version as its medium was checked.
+pub async fn check(
+    client: &Client,
+    record: &Record,
+    scratch: &Path,
+    cancel: Cancel<'static>,
+) -> Result<Report, Error> {
+    let before = AcceptedBefore {
+        archive_id: record.archive_id,
+        signers: record.signers.clone(),
+    };
+    check_by(client, &record.id(), before, scratch, cancel).await
+}
+
+/// Checks an archive of a version that somebody vouches for, by its id.
+pub async fn check_archive(
+    client: &Client,
+    id: &SolutionId,
+    before: AcceptedBefore,
+    scratch: &Path,
+    cancel: Cancel<'static>,
+) -> Result<Report, Error> {
+    check_by(client, &id.to_string(), before, scratch, cancel).await
+}
+
+async fn check_by(
+    client: &Client,
+    id: &str,
+    before: AcceptedBefore,
+    scratch: &Path,
+    cancel: Cancel<'static>,
+) -> Result<Report, Error> {
+    let medium = open(client, id, &before.archive_id, scratch).await?;
+    let check = move || validator::check_accepted(medium, before, cancel);
+    let report = tokio::task::spawn_blocking(check).await;
+    Ok(report.expect("a check does not panic")?)
 }
 
 struct Fetching<'a> {
@@ -93,7 +119,11 @@ async fn head(
     let found = client.manifest(&repository, &reference).await?;
     let layer = found.as_ref().and_then(only_layer);
     let Some(layer) = layer.filter(|layer| layer.size <= limits::HEAD) else {
-        return Err(Obstacle::NotKept(id.to_owned(), name).into());
+        return Err(Obstacle::NotKept {
+            id: id.to_owned(),
+            head: name,
+        }
+        .into());
     };
     let failed = |error| failed(scratch, error);
     let file = Arc::new(tempfile::tempfile_in(scratch).map_err(failed)?);
@@ -112,8 +142,11 @@ async fn pull(client: &Client, id: &str, blobs: Vec<BlobPull>) -> Result<(), Err
 }
 
 fn lost(client: &Client, what: &str) -> Error {
-    let host = client.address().host().to_owned();
-    Obstacle::ImagesGone(host, what.to_owned()).into()
+    Obstacle::ImagesGone {
+        host: client.address().host().to_owned(),
+        what: what.to_owned(),
+    }
+    .into()
 }
 
 fn failed(scratch: &Path, source: io::Error) -> Error {
@@ -203,17 +236,6 @@ impl Fetching<'_> {
             images.find(|(place, _)| path.ends_with(&format!("{}/{}", self.id, place.name)));
         let image = image.map(|(place, _)| place.to_string());
         lost(self.client, &image.unwrap_or(path))
-    }
-}
-
-/// The head, as its artifact names it.
-pub(super) fn only_layer(manifest: &Manifest) -> Option<Descriptor> {
-    match ImageDocument::from_slice(&manifest.bytes).ok()? {
-        ImageDocument::Manifest(manifest) => {
-            let [layer] = <[Descriptor; 1]>::try_from(manifest.layers).ok()?;
-            (layer.media_type == HEAD).then_some(layer)
-        }
-        ImageDocument::Index(_) => None,
     }
 }
 

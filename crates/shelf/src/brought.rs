@@ -1,0 +1,95 @@
+//! What an archive brings to a registry that serves it from its file.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use registry::{Reference, RegistryAddress};
+use rustix::fs::{MemfdFlags, memfd_create};
+use schemas::Digest;
+use serve::{Blob, Brought, Image};
+use validator::Accepted;
+
+use crate::artifact::Artifact;
+use crate::error::Error;
+use crate::named::{Named, Placed};
+
+/// What an archive brings to a registry, under the names that an import gives it.
+pub(crate) fn brought(
+    path: &Path,
+    accepted: &Accepted,
+    registry: &RegistryAddress,
+) -> Result<Brought, Error> {
+    let placed = Placed::of(accepted, registry)?;
+    let mut blobs = BTreeMap::new();
+    for (digest, size) in accepted.images().iter().flat_map(|image| &image.blobs) {
+        let blob = accepted.blob(digest).and_then(|blob| blob.place());
+        let blob = blob_at(*digest, blob, *size)?;
+        blobs.entry(*digest).or_insert(blob);
+    }
+    let image = |placed: &Named<'_>| Image {
+        repository: placed.repository.to_string(),
+        tag: tag(&placed.reference),
+        root: Arc::clone(&placed.image.root),
+        children: placed.image.children.clone(),
+        blobs: placed
+            .image
+            .blobs
+            .keys()
+            .map(|digest| Arc::clone(&blobs[digest]))
+            .collect(),
+    };
+    let images = placed.images.iter().map(image);
+    let mirrors = placed.mirrors.iter();
+    Ok(Brought {
+        name: path.display().to_string(),
+        images: images.chain([head(&placed.head)?]).collect(),
+        mirrors: mirrors
+            .map(|(host, path)| (host.clone(), path.to_string()))
+            .collect(),
+    })
+}
+
+/// The head of an archive, for sites that deploy its version later without the medium.
+fn head(artifact: &Artifact) -> Result<Image, Error> {
+    let config = in_memory(Artifact::CONFIG).map_err(Error::Memory)?;
+    let config = Some((Arc::new(config), 0));
+    let size = Artifact::CONFIG.len() as u64;
+    let head = &artifact.head;
+    Ok(Image {
+        repository: artifact.repository.to_string(),
+        tag: tag(&artifact.reference),
+        root: Arc::clone(&artifact.manifest),
+        children: Vec::new(),
+        blobs: vec![
+            blob_at(head.digest(), head.place(), head.size())?,
+            blob_at(artifact.config, config, size)?,
+        ],
+    })
+}
+
+/// What is served is files: a few bytes of our own lie in one that is memory.
+fn in_memory(bytes: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("solution", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn tag(reference: &Reference) -> Option<String> {
+    match reference {
+        Reference::Tag(tag) => Some(tag.to_string()),
+        Reference::Digest(_) => None,
+    }
+}
+
+fn blob_at(digest: Digest, place: Option<(Arc<File>, u64)>, size: u64) -> Result<Arc<Blob>, Error> {
+    let (file, offset) = place.ok_or(Error::NotInArchive(digest))?;
+    Ok(Arc::new(Blob {
+        digest,
+        file,
+        offset,
+        size,
+    }))
+}

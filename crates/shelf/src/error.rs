@@ -1,0 +1,154 @@
+//! Why something could not be done at a registry. What the answer is no to is an [`Obstacle`] instead.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemas::{Digest, ImagePlace, SolutionId, named};
+
+use crate::obstacle::Obstacle;
+use crate::pushed::Pushed;
+
+/// Why something could not be done at a registry.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// A repository's name is too long or outside the registry's grammar.
+    #[error("the images would have no valid repository name at the registry")]
+    Repository(#[from] registry::AddressError),
+    /// The archive that the site keeps, or the head of the one that is imported.
+    #[error("cannot read the archive")]
+    Archive(#[from] archive::OpenError),
+    /// What was fetched could not be stored.
+    #[error("cannot use a file in `{}`", directory.display())]
+    Scratch {
+        /// The directory.
+        directory: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A content that an archive lists is not in its file.
+    #[error("{0} is not in it")]
+    NotInArchive(Digest),
+    /// The system gives no file in memory.
+    #[error("cannot make a file in memory")]
+    Memory(#[source] std::io::Error),
+    /// Not everything could be pushed.
+    #[error("not all images were pushed")]
+    Push(Box<PushFailure>),
+    /// Not everything of a version could be deleted at the registry; its record stays.
+    #[error("the registry keeps {}", named(left.clone()))]
+    NotFreed {
+        /// Each manifest, as `HOST/REPOSITORY@DIGEST`; never empty.
+        left: Vec<String>,
+        /// Why, of the last of them.
+        source: Box<registry::Error>,
+    },
+    /// A registry keeps more than is compared.
+    #[error("{registry} keeps more than {limit} {what}")]
+    KeepsMuch {
+        /// The registry, with its prefix.
+        registry: String,
+        /// The limit.
+        limit: u64,
+        /// Of what.
+        what: &'static str,
+    },
+    /// Nothing is deleted at a registry: it is not known what another version needs of it.
+    #[error("what {id} has at the registry is not known: {why}")]
+    UnreadHead {
+        /// The other version.
+        id: SolutionId,
+        /// In one line.
+        why: String,
+    },
+    /// A registry keeps no archive of a version.
+    #[error("{registry} keeps no archive of {id}")]
+    KeepsNone {
+        /// The registry, with its prefix.
+        registry: String,
+        /// The version.
+        id: SolutionId,
+    },
+    /// A registry keeps several archives of a version, and nobody said which one is meant.
+    #[error("{registry} keeps {} archives of {id}", archives.len())]
+    KeepsSeveral {
+        /// The registry, with its prefix.
+        registry: String,
+        /// The version.
+        id: SolutionId,
+        /// Their ids.
+        archives: Vec<Digest>,
+    },
+    /// The archive of this id is another version's.
+    #[error("{archive_id} is the archive of {found}, not of {id}")]
+    OtherSolution {
+        /// The archive's id.
+        archive_id: Digest,
+        /// The version that it is of.
+        found: Box<SolutionId>,
+        /// The version that was asked for.
+        id: Box<SolutionId>,
+    },
+    /// A registry does not have all that an archive consists of.
+    #[error("the registry does not have all of the archive")]
+    Lacking(Vec<Lacking>),
+    /// A content of an archive could not be had from the registry.
+    #[error(transparent)]
+    Unfetched(Box<Unfetched>),
+    /// The archive could not be written again.
+    #[error(transparent)]
+    Write(#[from] archive::WriteError),
+    /// The answer is no.
+    #[error(transparent)]
+    Refused(#[from] Obstacle),
+}
+
+/// A content of which a registry does not have what the archive has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{digest} of image {image} is not in {repository}")]
+pub struct Lacking {
+    /// The content.
+    pub digest: Digest,
+    /// An image that it belongs to.
+    pub image: ImagePlace,
+    /// That image's, with its host.
+    pub repository: String,
+}
+
+/// A content that the registry has, and does not give.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot get {digest} of image {image}")]
+pub struct Unfetched {
+    /// The content.
+    pub digest: Digest,
+    /// An image that it belongs to.
+    pub image: ImagePlace,
+    /// Why.
+    pub source: registry::Error,
+}
+
+/// What was not pushed, and why.
+#[derive(Debug)]
+pub struct PushFailure {
+    /// The images that are not in place, as `REPOSITORY:TAG`.
+    pub images: Vec<String>,
+    /// Every cause, each once.
+    pub errors: Vec<Arc<registry::Error>>,
+    /// What became of the other blobs; sending again leaves them out.
+    pub pushed: Pushed,
+    /// What was tried and is not in place.
+    pub failed: Vec<Unpushed>,
+}
+
+/// A blob or a manifest that is not where it should be.
+#[derive(Debug)]
+pub struct Unpushed {
+    /// The blob's digest, or the manifest's tag or digest.
+    pub what: String,
+    /// Where it is missing.
+    pub repository: String,
+    /// Why.
+    pub error: Arc<registry::Error>,
+}

@@ -1,0 +1,62 @@
+//! An archive at a registry: where its images lie, how they come there, how it is read and written again without its
+//! medium, and what becomes of it.
+//!
+//! It knows archives that are accepted and registries, and no cluster: what a cluster records of an import comes in as a
+//! [`Record`], and where it lies there is the caller's to know. How a blob travels is `registry`'s, how an image is laid
+//! out in an archive is `archive`'s.
+//!
+//! `place`, `named` and `mirrors` say where everything lies; `survey` asks what is there, `push` and `readback` make it
+//! so; `artifact` is the head of an archive beside its images, and `open`, `export` and `kept` read the archive by it;
+//! `free` and `prune` delete what nobody needs.
+
+mod archive_blob;
+mod artifact;
+mod brought;
+mod error;
+mod export;
+mod free;
+mod image_map;
+mod job;
+mod kept;
+mod layout;
+pub mod limits;
+mod lists;
+mod mirrors;
+mod named;
+mod neighbours;
+mod nodes;
+mod obstacle;
+mod open;
+mod place;
+mod preflight;
+mod prune;
+mod push;
+mod pushed;
+mod readback;
+mod record;
+mod served;
+mod sink;
+mod survey;
+
+pub use artifact::{Artifact, kept_archives};
+pub use error::{Error, Lacking, PushFailure, Unfetched, Unpushed};
+pub use export::Export;
+pub use free::Holdings;
+pub use image_map::{ImageMap, MappedImage};
+pub use kept::{Head, KeptArchive, only_archive};
+pub use layout::Layout;
+pub use mirrors::{MirroredImage, Mirrors};
+pub use named::{Named, Placed, recorded};
+pub use neighbours::neighbours;
+pub use nodes::{Format, NodeFile};
+pub use obstacle::{Misplaced, Obstacle};
+pub use open::{check, check_archive, open_head};
+pub use place::{endpoint, image_place};
+pub use preflight::{ImagesToPush, Preflight};
+pub use prune::{KeptVersion, Pruning, Stock, Unprunable, Unread, holdings};
+pub use push::{PushPlan, PushReceipt, PushRequest, PushSummary, ReadyPush, delegated, push_all};
+pub use pushed::{Count, Pushed};
+pub use readback::{Readback, Repaired};
+pub use record::{Record, RecordedImage};
+pub use served::{Archives, Judge, ServeError, Serving, Whole};
+pub use survey::{Missing, Replace, Survey, Wanted, denied, survey};

@@ -1,0 +1,92 @@
+//! What stands under the tag of a referrer, which names a list that only grows.
+
+use std::collections::BTreeSet;
+
+use registry::{Client, Reference, Repository};
+use schemas::Tag;
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// What stands under the tag of a referrer, compared with what is to stand there. Such a tag names a list, which only grows:
+/// a client adds its signature to those that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lists {
+    /// Nothing else than what will be there.
+    Fewer,
+    /// All that is to be there, and more.
+    More,
+    /// Something else, or no such list.
+    Others,
+}
+
+impl Lists {
+    pub(crate) fn of(there: &[u8], ours: &[u8]) -> Self {
+        let (Some(there), Some(ours)) = (listed(there), listed(ours)) else {
+            return Self::Others;
+        };
+        if there.is_subset(&ours) {
+            Self::Fewer
+        } else if ours.is_subset(&there) {
+            Self::More
+        } else {
+            Self::Others
+        }
+    }
+}
+
+/// The signatures that a manifest of cosign's has as layers, or the manifests that a list of referrers names: whole, since
+/// what tells two signatures apart is an annotation.
+fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
+    let document: Value = serde_json::from_slice(document).ok()?;
+    let listed = document.get("layers").or(document.get("manifests"))?;
+    let listed = listed.as_array()?.iter();
+    Some(listed.map(Value::to_string).collect())
+}
+
+/// What a registry has under a reference, compared with what is to be there.
+pub(crate) async fn lists(
+    client: &Client,
+    repository: &Repository,
+    reference: &Reference,
+    ours: &[u8],
+) -> Result<Lists, Error> {
+    let is_list = |tag: &Tag| tag.subject().is_some();
+    if !matches!(reference, Reference::Tag(tag) if is_list(tag)) {
+        return Ok(Lists::Others);
+    }
+    let there = client.manifest(repository, reference).await?;
+    Ok(there.map_or(Lists::Fewer, |there| Lists::of(&there.bytes, ours)))
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::Digest;
+
+    use super::*;
+
+    fn list(signatures: &[&str], config: u8) -> Vec<u8> {
+        let digest = |number| Digest::new([number; 32]);
+        let layer = |signature: &&str| {
+            let of = digest(1);
+            format!(r#"{{"digest":"{of}","annotations":{{"signature":"{signature}"}}}}"#)
+        };
+        let layers: Vec<String> = signatures.iter().map(layer).collect();
+        let (config, layers) = (digest(config), layers.join(","));
+        format!(r#"{{"config":{{"digest":"{config}"}},"layers":[{layers}]}}"#).into_bytes()
+    }
+
+    #[test]
+    fn lists_of_signatures_only_grow() {
+        let one = list(&["a"], 7);
+        // All signatures of an image are about the same bytes, and the configuration follows from them.
+        for (there, ours, expected) in [
+            (&one, &list(&["a", "b"], 8), Lists::Fewer),
+            (&list(&["a", "b"], 8), &one, Lists::More),
+            (&list(&["a", "c"], 9), &list(&["a", "b"], 8), Lists::Others),
+            (&b"{}".to_vec(), &one, Lists::Others),
+        ] {
+            assert_eq!(Lists::of(there, ours), expected);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Images under the names by which workloads ask for them, where those are of other registries. The site's registry has
+//! each a second time, at `mirror/<host>/<path>` below the prefix, so that what stands before a name is all that a node
+//! has to change: containerd can change nothing else. Here is what nodes must be told of these places.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use registry::{ImageLocation, PlainHttp, Reference, RegistryAddress};
+use schemas::{ImagePlace, ImageReference, SolutionId};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::image_map::ImageMap;
+use crate::layout::Layout;
+use crate::nodes::{Format, NodeFile, Nodes};
+use crate::obstacle::Obstacle;
+use crate::place::asked_place;
+use crate::record::{Record, RecordedImage};
+
+/// An image that workloads ask for by a name of another registry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MirroredImage {
+    /// The name that workloads ask for.
+    #[serde(rename = "ref")]
+    pub reference: ImageReference,
+    /// The Solution id.
+    pub solution: String,
+    /// Its place in the Solution.
+    pub image: ImagePlace,
+    /// Where nodes find it.
+    pub address: String,
+}
+
+/// Which names of other registries the site's registry has.
+#[derive(Clone, Debug, Default)]
+pub struct Mirrors {
+    /// The images.
+    pub images: Vec<MirroredImage>,
+    /// For each registry of these names, where nodes find what it is asked for.
+    sources: BTreeMap<String, BTreeSet<RegistryAddress>>,
+    layout: Layout,
+}
+
+impl Mirrors {
+    /// What imported versions brought.
+    pub fn of_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Result<Self, Error> {
+        let mut mirrors = Self::default();
+        for record in records {
+            let registry = record.pull_registry()?;
+            for image in &record.images {
+                mirrors.add(&registry, record.id(), image)?;
+            }
+        }
+        Ok(mirrors)
+    }
+
+    /// What importing an archive brings to a registry, as nodes know it.
+    pub fn of(
+        id: &SolutionId,
+        images: &[RecordedImage],
+        registry: &RegistryAddress,
+        layout: Layout,
+    ) -> Result<Self, Error> {
+        let map = ImageMap::of(id, images, registry, layout)?;
+        if let Some(collision) = map.collisions()?.into_iter().next() {
+            return Err(collision.into());
+        }
+        let mut mirrors = Self {
+            layout,
+            ..Self::default()
+        };
+        for image in images {
+            mirrors.add(registry, id.to_string(), image)?;
+        }
+        Ok(mirrors)
+    }
+
+    fn add(
+        &mut self,
+        registry: &RegistryAddress,
+        solution: String,
+        image: &RecordedImage,
+    ) -> Result<(), Error> {
+        let Some(asked) = &image.reference else {
+            return Ok(());
+        };
+        let (repository, reference) = asked_place(registry, self.layout, asked, image.digest)?;
+        let separator = match reference {
+            Reference::Digest(_) => '@',
+            Reference::Tag(_) => ':',
+        };
+        self.images.push(MirroredImage {
+            reference: asked.clone(),
+            solution,
+            image: image.image.clone(),
+            address: format!("{}/{repository}{separator}{reference}", registry.host()),
+        });
+        let host = ImageLocation::of(asked)?.registry().host().to_owned();
+        self.sources
+            .entry(host)
+            .or_default()
+            .insert(registry.clone());
+        Ok(())
+    }
+
+    /// What nodes must be told, in the files that their container runtime reads. `ca` is the certificate authority of
+    /// the site's registry, PEM.
+    pub fn files(
+        &self,
+        format: Format,
+        plain: PlainHttp,
+        ca: Option<&str>,
+    ) -> Result<Vec<NodeFile>, Obstacle> {
+        let nodes = Nodes {
+            sources: &self.sources,
+            layout: self.layout,
+            plain,
+            ca,
+        };
+        nodes.files(format)
+    }
+}

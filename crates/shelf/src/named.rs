@@ -1,0 +1,160 @@
+//! Which names the images of an archive get at a registry.
+
+use std::collections::BTreeMap;
+
+use registry::{Reference, RegistryAddress, Repository};
+use schemas::{Image, ImagePlace};
+use validator::Accepted;
+
+use crate::artifact::Artifact;
+use crate::error::Error;
+use crate::image_map::ImageMap;
+use crate::layout::Layout;
+use crate::obstacle::Obstacle;
+use crate::place::{asked_place, image_place, main_place, mirror};
+use crate::record::RecordedImage;
+
+/// An image, and one name that it gets at the registry.
+#[derive(Clone, Debug)]
+pub struct Named<'a> {
+    /// The image.
+    pub image: &'a Image,
+    /// The repository, prefix included.
+    pub repository: Repository,
+    /// What names it there.
+    pub reference: Reference,
+}
+
+impl<'a> Named<'a> {
+    pub(crate) fn all(
+        accepted: &'a Accepted,
+        registry: &RegistryAddress,
+        layout: Layout,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Self>, Error> {
+        match layout {
+            Layout::Solution => {
+                let asked = if accepted.listed().has_blobs() {
+                    AskedFor::Too
+                } else {
+                    AskedFor::No
+                };
+                Self::by_solution(accepted, registry, asked, obstacles)
+            }
+            Layout::Ref => Self::by_reference(accepted, registry, obstacles),
+        }
+    }
+
+    /// Every image once, under the path of its reference where it has one.
+    fn by_reference(
+        accepted: &'a Accepted,
+        registry: &RegistryAddress,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Self>, Error> {
+        let (id, layout) = (&accepted.statement().predicate.id, Layout::Ref);
+        let recorded = recorded(accepted);
+        obstacles.extend(ImageMap::of(id, &recorded, registry, layout)?.collisions()?);
+        let mut all = BTreeMap::new();
+        for (image, recorded) in accepted.images().iter().zip(&recorded) {
+            let place = main_place(registry, layout, id, recorded)?;
+            all.entry(place).or_insert(image);
+        }
+        let named = |((repository, reference), image)| Self {
+            image,
+            repository,
+            reference,
+        };
+        Ok(all.into_iter().map(named).collect())
+    }
+
+    /// Every image under its own name, and under the one that workloads ask for where it has one. Without a medium
+    /// nothing can be pushed, and what runs needs no more than the first.
+    pub(crate) fn by_solution(
+        accepted: &'a Accepted,
+        registry: &RegistryAddress,
+        names: AskedFor,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Self>, Error> {
+        let id = &accepted.statement().predicate.id;
+        let mut all = Vec::new();
+        let mut asked_for = BTreeMap::new();
+        for image in accepted.images() {
+            let ImagePlace { name, tag } = &image.place;
+            all.push(Self {
+                image,
+                repository: registry.repository(&format!("{id}/{name}"))?,
+                reference: Reference::Tag(tag.clone()),
+            });
+            if accepted.manifest().spec.carries() {
+                let digest = image.root.digest;
+                let (repository, reference) =
+                    image_place(registry, id.name(), id.version(), &image.place, digest)?;
+                all.push(Self {
+                    image,
+                    repository,
+                    reference,
+                });
+            }
+            let asked = image.reference.as_ref();
+            let Some(asked) = asked.filter(|_| names == AskedFor::Too) else {
+                continue;
+            };
+            let (repository, reference) =
+                asked_place(registry, Layout::Solution, asked, image.root.digest)?;
+            let same = (repository.clone(), reference.clone());
+            match asked_for.insert(same, image.root.digest) {
+                None => all.push(Self {
+                    image,
+                    repository,
+                    reference,
+                }),
+                Some(digest) if digest == image.root.digest => {}
+                Some(_) => obstacles.push(Obstacle::SameReference(asked.clone())),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Whether the names that workloads ask for count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskedFor {
+    Too,
+    No,
+}
+
+/// Where a registry has the images of an archive that was imported to it, without a registry.
+#[derive(Debug)]
+pub struct Placed<'a> {
+    /// The images, each as often as it has names.
+    pub images: Vec<Named<'a>>,
+    /// The head of the archive, which versions are deployed from without the medium.
+    pub head: Artifact,
+    /// For each registry of these names that is mirrored, what stands before its names.
+    pub mirrors: BTreeMap<String, Repository>,
+}
+
+impl<'a> Placed<'a> {
+    /// The places below a registry's address.
+    pub fn of(accepted: &'a Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
+        let mut obstacles = Vec::new();
+        let named = Named::all(accepted, registry, Layout::Solution, &mut obstacles)?;
+        if let Some(obstacle) = obstacles.into_iter().next() {
+            return Err(obstacle.into());
+        }
+        let asked = accepted.images().iter();
+        let asked = asked.filter_map(|image| image.reference.as_ref());
+        let mirrors = asked.map(|asked| mirror(registry, asked));
+        Ok(Self {
+            images: named,
+            head: Artifact::of(accepted, registry)?,
+            mirrors: mirrors.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The images of an archive as they are recorded.
+#[must_use]
+pub fn recorded(accepted: &Accepted) -> Vec<RecordedImage> {
+    accepted.images().iter().map(RecordedImage::from).collect()
+}

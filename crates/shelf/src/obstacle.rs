@@ -1,0 +1,102 @@
+//! What is in the way of a push, or of reading an archive at a registry. What to do about it is said by whoever shows it.
+
+use registry::Refusal;
+use schemas::{Digest, ImageReference};
+
+/// Something in the way at a registry: its words say what is the case, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// Images have no place under the names that are to be told.
+    #[error(transparent)]
+    Misplaced(#[from] Misplaced),
+    /// A repository takes nothing.
+    #[error("{words}")]
+    PushRefused {
+        /// What the registry's answer comes to.
+        why: Refusal,
+        /// The answer, and to what.
+        words: String,
+        /// The registry.
+        host: String,
+        /// The repository, without its host.
+        repository: String,
+    },
+    /// The registry has no such project.
+    #[error("the project `{project}` does not exist in {host}")]
+    NoProject {
+        /// The registry.
+        host: String,
+        /// The project.
+        project: String,
+    },
+    /// A project has no room for what is to come.
+    #[error("the project `{project}` has room for {free} bytes, and {coming} are to be pushed")]
+    NoRoom {
+        /// The project.
+        project: String,
+        /// Bytes that are free in it.
+        free: u64,
+        /// Bytes that are to come.
+        coming: u64,
+    },
+    /// The registry does not have the head of the archive of a version.
+    #[error(
+        "the archive of {id} cannot be read without its medium: the registry does not have {head}"
+    )]
+    NotKept {
+        /// The Solution id.
+        id: String,
+        /// Where its head would lie.
+        head: String,
+    },
+    /// The registry no longer has what it had of an archive, and there is no medium to push it from.
+    #[error("{host} no longer has all of {what}")]
+    ImagesGone {
+        /// The registry.
+        host: String,
+        /// The images, or the Solution id.
+        what: String,
+    },
+    /// A registry that can only be read does not have all of an archive.
+    #[error("{host} does not serve all of {id}, and nothing is pushed to it")]
+    NotServed {
+        /// The registry.
+        host: String,
+        /// The Solution id.
+        id: String,
+    },
+    /// A tag names something else at the registry than in the archive.
+    #[error("{tag} already exists with a different digest: {found}; the archive has {ours}")]
+    OtherTag {
+        /// The tag, with its host and repository.
+        tag: String,
+        /// What it names at the registry.
+        found: Digest,
+        /// What the archive has under it.
+        ours: Digest,
+    },
+    /// Workloads would ask for two images of the archive by one name.
+    #[error("two different images of the archive have the reference `{0}`")]
+    SameReference(ImageReference),
+}
+
+/// Why images have no place under the names that are to be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misplaced {
+    /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.
+    #[error("images of {0} are in several places, and k3s rewrites a name in one way only: {1}")]
+    SeveralPrefixes(String, String),
+    /// Two registries have images of one path, which would lie in one repository.
+    #[error(
+        "`{0}` and `{1}` have the same path at two registries, and would lie in one repository"
+    )]
+    SamePath(ImageReference, ImageReference),
+    /// The path of a reference is one that images of Solutions have.
+    #[error("the path of the reference `{0}` is one that images of Solutions have")]
+    ReservedPath(ImageReference),
+    /// Kustomize knows images by their names alone.
+    #[error(
+        "two different images of the archive have the name `{0}`, and Kustomize tells none by its tag"
+    )]
+    SameImageName(String),
+}

@@ -1,0 +1,122 @@
+//! Where a registry has the images of a version, and those of objects that are carried as they are.
+
+use registry::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
+use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version};
+
+use crate::layout::Layout;
+use crate::record::RecordedImage;
+
+/// Hex digits of a digest in the tag that holds an image.
+const HELD: usize = 12;
+
+/// Where an image of carried objects lies: no version is part of the repository, so that an upgrade leaves pods running
+/// whose image is the same. The tag holds it there for its version: registries collect what has none. What refers to an
+/// image has the tag there that clients look for.
+pub fn image_place(
+    registry: &RegistryAddress,
+    solution: &SolutionName,
+    version: &Version,
+    image: &ImagePlace,
+    digest: Digest,
+) -> Result<(Repository, Reference), AddressError> {
+    let ImagePlace { name, tag } = image;
+    let repository = registry.repository(&format!("{solution}/{name}"))?;
+    if tag.subject().is_some() {
+        return Ok((repository, Reference::Tag(tag.clone())));
+    }
+    Ok((repository, Reference::Tag(holding_tag(version, digest))))
+}
+
+fn holding_tag(version: &Version, digest: Digest) -> Tag {
+    let mut hex = digest.hex();
+    hex.truncate(HELD);
+    let tag = format!("{version}-{hex}").parse();
+    tag.expect("a version, which is part of a DNS label, and hex digits are a tag")
+}
+
+/// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
+#[must_use]
+pub fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
+    format!("{registry}/{id}")
+}
+
+/// Where the registry has an image under the name that workloads ask for.
+pub(crate) fn asked_place(
+    registry: &RegistryAddress,
+    layout: Layout,
+    reference: &ImageReference,
+    digest: Digest,
+) -> Result<(Repository, Reference), AddressError> {
+    let asked = ImageLocation::of(reference)?;
+    let path = match layout.below(asked.registry().host()) {
+        Some(below) => format!("{below}/{}", asked.repository()),
+        None => asked.repository().to_string(),
+    };
+    let reference = match asked.reference() {
+        Reference::Digest(_) => Reference::Digest(digest),
+        tag @ Reference::Tag(_) => tag.clone(),
+    };
+    Ok((registry.repository(&path)?, reference))
+}
+
+/// The registry that a reference names, and what stands before its names where it is mirrored.
+pub(crate) fn mirror(
+    registry: &RegistryAddress,
+    reference: &ImageReference,
+) -> Result<(String, Repository), AddressError> {
+    let host = ImageLocation::of(reference)?.registry().host().to_owned();
+    let below = Layout::Solution.below(&host).unwrap_or_default();
+    Ok((host, registry.repository(&below)?))
+}
+
+/// The first place of an image: the only one by its `ref`, and that which operators are told else.
+pub(crate) fn main_place(
+    registry: &RegistryAddress,
+    layout: Layout,
+    id: &SolutionId,
+    RecordedImage {
+        image,
+        digest,
+        reference,
+    }: &RecordedImage,
+) -> Result<(Repository, Reference), AddressError> {
+    match (layout, reference) {
+        (Layout::Ref, Some(asked)) => asked_place(registry, layout, asked, *digest),
+        (Layout::Ref, None) | (Layout::Solution, _) => {
+            let ImagePlace { name, tag } = image;
+            let repository = registry.repository(&format!("{id}/{name}"))?;
+            Ok((repository, Reference::Tag(tag.clone())))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_has_one_place_below_the_prefix_that_no_solution_has() {
+        let registry: RegistryAddress = "r.test:5000/apps".parse().unwrap();
+        let digest = Digest::new([7; 32]);
+        let pinned = format!("quay.io/org/app:1@{}", Digest::new([8; 32]));
+        for (reference, expected) in [
+            ("quay.io/org/app:1.2", "apps/mirror/quay.io/org/app 1.2"),
+            ("app", "apps/mirror/docker.io/library/app latest"),
+            (
+                "index.docker.io/org/app:1",
+                "apps/mirror/docker.io/org/app 1",
+            ),
+            ("r.other:5000/app:1", "apps/mirror/r.other_5000/app 1"),
+            ("shop-1.0.0/web:7", "apps/mirror/shop-1.0.0/web 7"),
+            (
+                pinned.as_str(),
+                &format!("apps/mirror/quay.io/org/app {digest}"),
+            ),
+        ] {
+            let reference = reference.parse().unwrap();
+            let (repository, reference) =
+                asked_place(&registry, Layout::Solution, &reference, digest).unwrap();
+            assert_eq!(format!("{repository} {reference}"), expected);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What a registry gets of an archive where no cluster is asked or told: planned, and pushed. Nothing is recorded, since
+//! there is nowhere to.
+
+use registry::{Client, ManifestOutcome, ManifestPush, PushJob, PushReport, RegistryAddress};
+use serde::Serialize;
+use validator::{Accepted, Finding};
+use watch::Tell;
+
+use crate::error::{Error, PushFailure, Unpushed};
+use crate::layout::Layout;
+use crate::obstacle::Obstacle;
+use crate::pushed::Pushed;
+use crate::survey::{Survey, Wanted, denied, survey};
+
+/// What is to be pushed, and how.
+#[derive(Clone, Debug)]
+pub struct PushRequest {
+    /// Where nodes pull the images from; none for the registry that they are pushed to.
+    pub pull_registry: Option<RegistryAddress>,
+    /// How they lie.
+    pub wanted: Wanted,
+}
+
+/// What would be pushed, for people and for programs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PushSummary {
+    /// The Solution id.
+    pub solution: String,
+    /// SHA-256 of the signed statement.
+    pub archive_id: String,
+    /// Where images are pushed.
+    pub registry: String,
+    /// Where nodes pull them from.
+    pub pull_registry: String,
+    /// Under which paths they lie.
+    pub repository_layout: Layout,
+    /// Images in the archive.
+    pub images: usize,
+    /// Images that the registry has already.
+    pub images_present: usize,
+    /// Signatures and other referrers of survey.
+    #[serde(skip_serializing_if = "schemas::is_default")]
+    pub referrers: usize,
+    /// Bytes of all distinct blobs.
+    pub bytes: u64,
+    /// Bytes that the registry lacks.
+    pub bytes_to_push: u64,
+    /// What only an import with a cluster brings, for people.
+    pub needs_cluster: Vec<String>,
+    /// Worth knowing, and no reason to stop.
+    pub notes: Vec<String>,
+    /// What was found of the archive though it is accepted.
+    pub findings: Vec<Finding>,
+}
+
+/// What there is to push, and what is in the way.
+#[derive(Debug)]
+pub struct PushPlan {
+    survey: Survey,
+    summary: PushSummary,
+}
+
+/// A plan with nothing in its way: the only one that can be applied.
+#[derive(Debug)]
+pub struct ReadyPush {
+    survey: Survey,
+    summary: PushSummary,
+}
+
+impl PushPlan {
+    /// Finds out what the registry lacks, and what is in the way. Nothing is written. A plan that is not applied is to be
+    /// given up.
+    pub async fn make(
+        accepted: &Accepted,
+        findings: Vec<Finding>,
+        client: &Client,
+        request: &PushRequest,
+    ) -> Result<Self, Error> {
+        let mut survey = survey(accepted, client, request.wanted).await?;
+        let id = &accepted.statement().predicate.id;
+        let registry = client.address();
+        let pull_registry = request.pull_registry.as_ref().unwrap_or(registry);
+        let summary = PushSummary {
+            solution: id.to_string(),
+            archive_id: accepted.archive_id().to_string(),
+            registry: registry.to_string(),
+            pull_registry: pull_registry.to_string(),
+            repository_layout: request.wanted.layout,
+            images: survey.count,
+            images_present: survey.present,
+            referrers: survey.referrers,
+            bytes: survey.total_bytes,
+            bytes_to_push: survey.missing_bytes,
+            needs_cluster: needs_cluster(accepted),
+            notes: notes(accepted, client),
+            findings,
+        };
+        // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
+        let denied = denied(client, &survey.job).await?;
+        survey.obstacles.extend(denied);
+        Ok(Self { survey, summary })
+    }
+
+    /// Gives back what was opened at the registry to see whether it takes the survey.
+    pub async fn give_up(&self, client: &Client) {
+        client.cancel_uploads(&self.survey.job.known).await;
+    }
+
+    /// The plan in words.
+    #[must_use]
+    pub fn summary(&self) -> &PushSummary {
+        &self.summary
+    }
+
+    /// What is in the way.
+    #[must_use]
+    pub fn obstacles(&self) -> &[Obstacle] {
+        &self.survey.obstacles
+    }
+
+    /// The plan to apply, if nothing is in its way.
+    pub fn ready(self) -> Result<ReadyPush, Box<Self>> {
+        if !self.survey.obstacles.is_empty() {
+            return Err(Box::new(self));
+        }
+        let Self { survey, summary } = self;
+        Ok(ReadyPush { survey, summary })
+    }
+}
+
+/// What a push did, for the administrator's files.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PushReceipt {
+    /// What was planned.
+    #[serde(flatten)]
+    pub plan: PushSummary,
+    /// What became of its blobs.
+    #[serde(flatten)]
+    pub pushed: Pushed,
+}
+
+impl ReadyPush {
+    /// Pushes what the registry lacks.
+    pub async fn apply(
+        self,
+        client: &Client,
+        tell: Tell<'_, registry::Event>,
+    ) -> Result<PushReceipt, Error> {
+        let report = push_all(client, &self.survey.job, tell).await?;
+        Ok(PushReceipt {
+            plan: self.summary,
+            pushed: (&report).into(),
+        })
+    }
+
+    /// Gives back what was opened at the registry, of a plan that is not applied after all.
+    pub async fn give_up(&self, client: &Client) {
+        client.cancel_uploads(&self.survey.job.known).await;
+    }
+
+    /// The plan in words.
+    #[must_use]
+    pub fn summary(&self) -> &PushSummary {
+        &self.summary
+    }
+}
+
+/// What of an archive is for clusters.
+fn needs_cluster(accepted: &Accepted) -> Vec<String> {
+    let spec = &accepted.manifest().spec;
+    let crds = (!accepted.crds().is_empty()).then(|| "CRDs".to_owned());
+    let operator = spec.operator.as_ref().map(|_| "operator".to_owned());
+    let sets = spec.manifests.iter();
+    let sets = sets.map(|set| format!("set {}", set.name));
+    let charts = spec.charts.iter().map(|it| format!("chart {}", it.name));
+    let carried = sets.chain(charts);
+    crds.into_iter().chain(operator).chain(carried).collect()
+}
+
+fn notes(accepted: &Accepted, client: &Client) -> Vec<String> {
+    let unsigned = accepted.signers().is_none().then(|| {
+        "whether this Solution was signed before is known to clusters only, and none was asked"
+            .to_owned()
+    });
+    delegated(client).into_iter().chain(unsigned).collect()
+}
+
+/// Who else than the registry gets the login.
+#[must_use]
+pub fn delegated(client: &Client) -> Option<String> {
+    let host = client.token_server()?;
+    Some(format!(
+        "the registry delegates logins to {host}: the login is sent there"
+    ))
+}
+
+/// Brings all of it; an error if anything is missing then.
+pub async fn push_all(
+    client: &Client,
+    job: &PushJob,
+    tell: Tell<'_, registry::Event>,
+) -> Result<PushReport, Error> {
+    let report = registry::push(client, job.clone(), tell).await;
+    if report.is_complete() {
+        return Ok(report);
+    }
+    Err(Error::Push(Box::new(PushFailure {
+        images: failed_images(&job.manifests, &report.manifests),
+        errors: report.errors(),
+        pushed: (&report).into(),
+        failed: failed(job, report),
+    })))
+}
+
+/// Each blob and each manifest that was tried, with the reason why it is not in place.
+fn failed(job: &PushJob, report: PushReport) -> Vec<Unpushed> {
+    let blobs = report.failed_blobs.into_iter().map(|failed| Unpushed {
+        what: failed.digest.to_string(),
+        repository: failed.repository.to_string(),
+        error: failed.error,
+    });
+    let manifests = job.manifests.iter().zip(report.manifests);
+    let manifests = manifests.filter_map(|(manifest, outcome)| match outcome {
+        ManifestOutcome::Failed(error) => Some(Unpushed {
+            what: manifest.reference.to_string(),
+            repository: manifest.repository.to_string(),
+            error,
+        }),
+        _ => None,
+    });
+    blobs.chain(manifests).collect()
+}
+
+fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Vec<String> {
+    manifests
+        .iter()
+        .zip(outcomes)
+        .filter(|(manifest, outcome)| {
+            matches!(manifest.reference, registry::Reference::Tag(_))
+                && !matches!(outcome, ManifestOutcome::Pushed | ManifestOutcome::Present)
+        })
+        .map(|(manifest, _)| format!("{}:{}", manifest.repository, manifest.reference))
+        .collect()
+}

@@ -1,0 +1,94 @@
+//! What a site remembers of an imported version. Where it keeps that is not known here.
+
+use registry::RegistryAddress;
+use schemas::{
+    Digest, Image, ImagePlace, ImageReference, KeyId, Solution, SolutionName, StatementTime,
+    Version,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// An imported version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The Solution.
+    pub name: SolutionName,
+    /// The version.
+    pub version: Version,
+    /// SHA-256 of the signed statement.
+    pub archive_id: Digest,
+    /// The trusted keys whose signatures counted.
+    pub signers: Vec<KeyId>,
+    /// Where the images were pushed, `HOST[/PREFIX]/<name>-<version>`.
+    pub pushed_to: String,
+    /// Where nodes pull them from, likewise.
+    pub endpoint: String,
+    /// The images.
+    pub images: Vec<RecordedImage>,
+    /// When it was imported.
+    pub imported: StatementTime,
+    /// The manifest.
+    pub manifest: Solution,
+}
+
+/// An image of an imported version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedImage {
+    /// Its place in the Solution.
+    pub image: ImagePlace,
+    /// The digest of its manifest or index.
+    pub digest: Digest,
+    /// The reference that workloads ask for.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ImageReference>,
+}
+
+impl From<&Image> for RecordedImage {
+    fn from(image: &Image) -> Self {
+        Self {
+            image: image.place.clone(),
+            digest: image.root.digest,
+            reference: image.reference.clone(),
+        }
+    }
+}
+
+impl Record {
+    /// The Solution id, `<name>-<version>`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
+    /// Whether the same archive was imported to the same place; only the time may differ.
+    #[must_use]
+    pub fn is_same_import(&self, other: &Self) -> bool {
+        Self {
+            imported: other.imported,
+            ..self.clone()
+        } == *other
+    }
+
+    /// The registry that it was pushed to.
+    pub fn registry(&self) -> Result<RegistryAddress, Error> {
+        self.without_id(&self.pushed_to)
+    }
+
+    /// The same as nodes know it.
+    pub fn pull_registry(&self) -> Result<RegistryAddress, Error> {
+        self.without_id(&self.endpoint)
+    }
+
+    /// The registry as nodes know it, without a prefix.
+    #[must_use]
+    pub fn pull_host(&self) -> &str {
+        self.endpoint.split('/').next().unwrap_or_default()
+    }
+
+    fn without_id(&self, place: &str) -> Result<RegistryAddress, Error> {
+        let suffix = format!("/{}", self.id());
+        Ok(place.strip_suffix(&suffix).unwrap_or(place).parse()?)
+    }
+}

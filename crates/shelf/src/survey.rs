@@ -1,0 +1,228 @@
+//! What a registry has of an archive, and the job that brings the rest.
+
+use std::collections::BTreeSet;
+
+use registry::{Client, Known, PushJob, Repository};
+use schemas::{Digest, ImagePlace, Referrers};
+use serde::{Deserialize, Serialize};
+use validator::Accepted;
+
+use crate::artifact::Artifact;
+use crate::error::Error;
+use crate::job::job;
+use crate::layout::Layout;
+use crate::lists::{Lists, lists};
+use crate::named::Named;
+use crate::obstacle::Obstacle;
+
+/// What becomes of images that a registry does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Missing {
+    /// They are pushed.
+    #[default]
+    Push,
+    /// They are in the way: the registry is one that can only be read.
+    Refuse,
+}
+
+impl Missing {
+    /// Whether they are pushed.
+    #[must_use]
+    pub fn is_pushed(&self) -> bool {
+        *self == Self::Push
+    }
+}
+
+/// Whether another archive of the same Solution and version replaces the imported one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Replace {
+    /// It does not.
+    Refuse,
+    /// It does, and tags that point elsewhere are moved.
+    Allow,
+}
+
+/// How an archive is to lie at a registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Under which paths its images lie.
+    pub layout: Layout,
+    /// Whether tags that point elsewhere are moved.
+    pub replace: Replace,
+    /// What becomes of images that the registry does not have.
+    pub missing: Missing,
+}
+
+/// What there is to push, and what the registry has of it.
+#[derive(Debug)]
+pub struct Survey {
+    /// How many images the archive has, without what refers to others.
+    pub count: usize,
+    /// How many signatures and other referrers it has.
+    pub referrers: usize,
+    /// Images that are in place already, tag and content.
+    pub present: usize,
+    /// The repository of the first of them.
+    pub first: Option<Repository>,
+    /// The size of all distinct blobs.
+    pub total_bytes: u64,
+    /// The size of the distinct blobs that the registry lacks.
+    pub missing_bytes: u64,
+    /// What brings the rest.
+    pub job: PushJob,
+    /// What is in the way.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// Asks the registry what it has. Writes nothing. The head of the archive goes where versions are known by their records.
+pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Result<Survey, Error> {
+    let Wanted {
+        layout,
+        replace,
+        missing,
+    } = wanted;
+    client.ping().await?;
+    let mut obstacles = Vec::new();
+    let named = Named::all(accepted, client.address(), layout, &mut obstacles)?;
+    let artifact = match layout {
+        Layout::Solution => Some(Artifact::of(accepted, client.address())?),
+        Layout::Ref => None,
+    };
+    let mut all = job(accepted, &named);
+    if let Some(artifact) = &artifact {
+        artifact.add_to(&mut all);
+    }
+    let known = client.survey(&all).await?;
+    let first = named.first().map(|named| named.repository.clone());
+    let mut lacking = Vec::new();
+    for named in named {
+        match state(client, &known, &named, replace).await? {
+            State::Whole => {}
+            State::Lacking => lacking.push(named),
+            State::Other(digest) => obstacles.push(other_digest(client, &named, digest)),
+        }
+    }
+    let images: BTreeSet<&ImagePlace> = lacking.iter().map(|named| &named.image.place).collect();
+    let all_referrers = Referrers::among(accepted.images());
+    let own = accepted.images().iter();
+    let own = own.filter(|image| !all_referrers.has(image));
+    let present = own.filter(|image| !images.contains(&image.place)).count();
+    let (count, referrers) = Referrers::count(accepted.images());
+    let host = || client.address().host().to_owned();
+    if !lacking.is_empty() && !accepted.listed().has_blobs() {
+        let images: Vec<String> = images.iter().map(ToString::to_string).collect();
+        obstacles.push(Obstacle::ImagesGone {
+            host: host(),
+            what: images.join(", "),
+        });
+    }
+    let mut job = job(accepted, &lacking);
+    if let Some(artifact) = artifact.filter(|artifact| !artifact.is_whole(&known)) {
+        artifact.add_to(&mut job);
+    }
+    if missing == Missing::Refuse && !job.manifests.is_empty() {
+        obstacles.push(Obstacle::NotServed {
+            host: host(),
+            id: accepted.statement().predicate.id.to_string(),
+        });
+        job = PushJob::default();
+    }
+    job.known = known;
+    let lacking = job.blobs.iter();
+    let lacking = lacking.filter(|blob| job.known.holder(&blob.digest).is_none());
+    Ok(Survey {
+        count,
+        referrers,
+        present,
+        first,
+        total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
+        missing_bytes: lacking.map(|blob| blob.size).sum(),
+        job,
+        obstacles,
+    })
+}
+
+/// How a registry has an image under one of its names.
+enum State {
+    /// All of it is there.
+    Whole,
+    /// Some of it is not, or the tag is to be moved.
+    Lacking,
+    /// The tag names this.
+    Other(Digest),
+}
+
+async fn state(
+    client: &Client,
+    known: &Known,
+    named: &Named<'_>,
+    replace: Replace,
+) -> Result<State, Error> {
+    let Named {
+        image,
+        repository,
+        reference,
+    } = named;
+    let found = known.manifest(repository, reference);
+    let Some(found) =
+        found.filter(|found| *found == image.root.digest || replace == Replace::Refuse)
+    else {
+        return Ok(State::Lacking);
+    };
+    let whole = is_whole(known, named);
+    if found == image.root.digest {
+        return Ok(if whole { State::Whole } else { State::Lacking });
+    }
+    match lists(client, repository, reference, &image.root.bytes).await? {
+        Lists::Fewer => Ok(State::Lacking),
+        Lists::More if whole => Ok(State::Whole),
+        Lists::More | Lists::Others => Ok(State::Other(found)),
+    }
+}
+
+/// Whether the registry gives everything of an image whose tag it gives. A tag alone proves nothing: what it names can
+/// have been deleted or collected since.
+fn is_whole(known: &Known, named: &Named<'_>) -> bool {
+    let Named {
+        image, repository, ..
+    } = named;
+    let gives = |digest: Digest| known.manifest(repository, &digest.into()).is_some();
+    let mut children = image.children.iter();
+    children.all(|document| gives(document.digest))
+        && image
+            .blobs
+            .keys()
+            .all(|digest| known.has_blob(repository, digest))
+}
+
+/// Opens the uploads that prove the right to push: the push uses them, or they are given back. What is in the way.
+pub async fn denied(client: &Client, job: &PushJob) -> Result<Vec<Obstacle>, Error> {
+    let repositories = job.manifests.iter().map(|manifest| &manifest.repository);
+    let denied = client.open_uploads(&job.known, repositories.collect());
+    Ok(denied.await?.iter().map(refused).collect())
+}
+
+/// What is in the way where a repository takes nothing.
+pub(crate) fn refused(error: &registry::Error) -> Obstacle {
+    let refusal = error.refusal();
+    let (operation, why) = refusal.expect("opening uploads fails with all other errors");
+    let repository = operation.repository();
+    Obstacle::PushRefused {
+        why,
+        words: error.to_string(),
+        host: operation.host().to_owned(),
+        repository: repository.map(ToString::to_string).unwrap_or_default(),
+    }
+}
+
+fn other_digest(client: &Client, named: &Named<'_>, found: Digest) -> Obstacle {
+    let (host, repository) = (client.address().host(), &named.repository);
+    let tag = format!("{host}/{repository}:{}", named.reference);
+    Obstacle::OtherTag {
+        tag,
+        found,
+        ours: named.image.root.digest,
+    }
+}

@@ -1,0 +1,232 @@
+//! What the errors of an archive at a registry come to: of pushing it, reading it and writing it again, and of deleting
+//! what nobody needs.
+
+use std::sync::Arc;
+
+use shelf::{Error, Misplaced, Obstacle, PushFailure, ServeError, Unprunable};
+
+use super::fixes::SAME;
+use super::registry::{QUOTA, make_project, taking};
+use super::{Answer, Failure, Judge as _, Outcome, PushJson, UnpushedJson};
+use crate::args::choose;
+use crate::{hints, render};
+
+/// How many missing contents are named.
+const NAMED: usize = 10;
+const BRING_BACK: &str = "import the archive once more from its medium, which pushes what is missing, or get it from another site; bytes that the registry keeps though they are damaged have to be removed from its storage first";
+const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
+const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
+const NONE_KEPT: &str = "check the registry with its prefix, the name and the version; an archive is kept where it was imported to, but for `--repository-layout ref`";
+const KEEPS_MUCH: &str = "nothing is deleted as long as not all of it can be looked at; the registry's administrator can delete what nobody needs";
+const FROM_MEDIUM: &str =
+    "import the archive once more from its medium: only what is missing is pushed";
+const SERVE_IT: &str = "serve this very archive there with `solution serve`; without `serve://`, what is missing is pushed";
+const OTHER_TAG: &str =
+    "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
+const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
+const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution mirrors` tells nodes of them";
+const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all images";
+const ALLOW: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again";
+const GRANT: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; then run the same command again";
+const REPAIR: &str = "bring its head back with `solution registry verify ARCHIVE --repair` or another import; if nobody needs the version and nobody has its archive, have the registry's administrator delete its repositories";
+const OTHER_CLUSTER: &str = "check that it is the right cluster, with `--kubeconfig` and `--context`; what really nobody needs is deleted by its name and version";
+const AGAIN: &str = "run the same command again, and read what it shows";
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Refused(obstacle) => {
+                let fix = fix_at_registry(obstacle);
+                Self::no(error).hint(fix)
+            }
+            Error::Registry(cause) => Self::judged(cause.answer(), error),
+            Error::Push(failure) => not_pushed(failure),
+            Error::Lacking(lacking) => {
+                let words = lacking.iter().take(NAMED).map(ToString::to_string);
+                let mut words: Vec<String> = words.collect();
+                if let more @ 1.. = lacking.len() - words.len() {
+                    words.push(format!("and {more} more"));
+                }
+                let failure = Self::no(error).hint(BRING_BACK);
+                words.into_iter().fold(failure, Self::because)
+            }
+            Error::Unfetched(unfetched) => match unfetched.source.answer() {
+                Answer(Outcome::No, _) => Self::no(error).hint(BRING_BACK),
+                answer => Self::judged(answer, error),
+            },
+            Error::Write(cause) => Self::judged(cause.answer(), error),
+            Error::NotFreed { source, .. } => Self::judged(source.answer(), error),
+            Error::Archive(cause) if validator::is_finding(cause) => Self::no(error).hint(KEPT),
+            Error::Archive(_) | Error::Scratch { .. } | Error::Memory(_) => Self::unknown(error),
+            Error::KeepsNone { .. } => Self::no(error).hint(NONE_KEPT),
+            Error::KeepsSeveral { archives, .. } => {
+                let ids: Vec<String> = archives.iter().map(ToString::to_string).collect();
+                let failure = Self::no(error).hint("`--archive-id` says which one");
+                ids.into_iter().fold(failure, Self::because)
+            }
+            Error::OtherSolution { .. } => {
+                Self::no(error).hint("name the Solution and version whose archive this is")
+            }
+            Error::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
+            Error::UnreadHead { .. } => Self::no(error).hint(REPAIR),
+            Error::Repository(_) | Error::NotInArchive(_) => Self::no(error),
+        }
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Read { .. } => Self::unknown(error),
+            ServeError::TooMany(_) | ServeError::Conflict(_) => Self::no(error),
+            ServeError::Archive(error) => error.into(),
+        }
+    }
+}
+
+/// How to get something at a registry out of the way.
+pub(crate) fn fix_at_registry(obstacle: &Obstacle) -> String {
+    hints::fit(way_out(obstacle))
+}
+
+pub(super) fn way_out(obstacle: &Obstacle) -> String {
+    let words = match obstacle {
+        Obstacle::PushRefused {
+            why,
+            host,
+            repository,
+            ..
+        } => return taking(*why, host, repository),
+        Obstacle::NoProject { host, project } => return make_project(host, project),
+        Obstacle::NoRoom { .. } => QUOTA,
+        Obstacle::OtherTag { .. } => OTHER_TAG,
+        Obstacle::Misplaced(misplaced) => placing(misplaced),
+        Obstacle::SameReference(_) => SAME,
+        Obstacle::NotKept { .. } | Obstacle::ImagesGone { .. } => FROM_MEDIUM,
+        Obstacle::NotServed { .. } => SERVE_IT,
+    };
+    words.to_owned()
+}
+
+/// How images come to a place that can be told.
+fn placing(misplaced: &Misplaced) -> &'static str {
+    match misplaced {
+        Misplaced::SeveralPrefixes(..) => ONE_PREFIX,
+        Misplaced::SamePath(..) | Misplaced::ReservedPath(_) => BY_SOLUTION,
+        Misplaced::SameImageName(_) => BY_HAND,
+    }
+}
+
+/// What to do about what keeps a version from being deleted.
+pub(crate) fn unprunable(why: &Unprunable) -> String {
+    hints::fit(match why {
+        Unprunable::Needed { id, .. } => {
+            let (name, version) = (id.name(), id.version());
+            format!(
+                "`solution unimport {name} {version} --images` deletes it, once nothing uses it"
+            )
+        }
+        Unprunable::Absent { registry, .. } => {
+            format!("`solution registry prune --registry {registry}` lists what it keeps")
+        }
+        Unprunable::Unread { .. } => REPAIR.to_owned(),
+        Unprunable::NoRecord { .. } => OTHER_CLUSTER.to_owned(),
+        Unprunable::Changed => AGAIN.to_owned(),
+    })
+}
+
+/// How a deletion ends that did not come to its end.
+pub(crate) fn pruning(error: Error) -> Failure {
+    let cause = match &error {
+        Error::NotFreed { source, .. } => source.as_ref(),
+        Error::Registry(source) => source,
+        _ => return error.into(),
+    };
+    match cause {
+        registry::Error::KeepsAll { .. } => Failure::no(error).hint(ALLOW),
+        registry::Error::Denied { .. } => Failure::no(error).hint(GRANT),
+        _ => error.into(),
+    }
+}
+
+/// Not everything was pushed. One "no" is the answer, and damage says it all.
+fn not_pushed(failure: &PushFailure) -> Failure {
+    let errors = || failure.errors.iter().map(AsRef::as_ref);
+    let refused = errors().any(|error| error.answer().0 == Outcome::No);
+    let outcome = choose(refused, Outcome::No, Outcome::Unknown);
+    let count = render::count(failure.images.len(), "image");
+    let images = failure.images.join(", ");
+    let message = format!("{count} not in place, so the cluster was not touched: {images}");
+    let ended = Failure::new(outcome, anyhow::anyhow!(message)).push(for_programs(failure));
+    let causes = failure.errors.iter().cloned().map(anyhow::Error::new);
+    let ended = causes.fold(ended, |ended, error| ended.because(format!("{error:#}")));
+    if errors().any(|error| matches!(error, registry::Error::Damaged { .. })) {
+        return ended.hint(DAMAGED);
+    }
+    // Trying again helps only after somebody has looked at what is wrong there.
+    let look = |error: &&registry::Error| {
+        let slow = matches!(error, registry::Error::TooSlow { .. });
+        refused || slow || error.is_storing() || matches!(error, registry::Error::Read { .. })
+    };
+    let hints = errors().filter(look).filter_map(|error| error.answer().1);
+    let ended = hints.fold(ended, Failure::hint);
+    if refused || !ended.hints.is_empty() {
+        return ended;
+    }
+    let sent = render::bytes(failure.pushed.uploaded.bytes);
+    ended.hint(format!(
+        "run the same command again: it sends only what is missing ({sent} were sent already)"
+    ))
+}
+
+fn for_programs(failure: &PushFailure) -> PushJson {
+    let failed = failure.failed.iter().map(|it| UnpushedJson {
+        what: it.what.clone(),
+        repository: it.repository.clone(),
+        why: format!("{:#}", anyhow::Error::new(Arc::clone(&it.error))),
+    });
+    PushJson {
+        pushed: failure.pushed,
+        images: failure.images.clone(),
+        failed: failed.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushed(errors: impl IntoIterator<Item = registry::Error>) -> (Outcome, Vec<String>) {
+        let failure = Failure::from(Error::Push(Box::new(PushFailure {
+            images: vec!["app:1".to_owned()],
+            errors: errors.into_iter().map(Arc::new).collect(),
+            pushed: (&registry::PushReport::default()).into(),
+            failed: Vec::new(),
+        })));
+        (failure.outcome(), failure.hints.clone())
+    }
+
+    #[test]
+    fn one_no_among_many_pushes_is_the_answer_and_each_hint_comes_once() {
+        let digest = schemas::Digest::new([0; 32]);
+        let read = || registry::Error::Read {
+            digest,
+            offset: 0,
+            source: std::io::Error::other("no medium"),
+        };
+        let medium = "check the medium: copy the archive again, or try another drive".to_owned();
+        assert_eq!(
+            pushed([read(), read()]),
+            (Outcome::Unknown, vec![medium.clone()])
+        );
+        let authority = registry::Error::CertificateAuthority { index: 0 };
+        let (outcome, hints) = pushed([read(), authority]);
+        assert_eq!((outcome, &hints[0], hints.len()), (Outcome::No, &medium, 2));
+        let damaged = registry::Error::Damaged {
+            digest,
+            actual: digest,
+        };
+        let told = (Outcome::No, vec![DAMAGED.to_owned()]);
+        assert_eq!(pushed([read(), damaged]), told);
+    }
+}
