@@ -195,7 +195,7 @@ fn tests_of_attacks_that_the_documents_name_are_there() {
     ] {
         tests_in(Path::new(directory), &mut tests);
     }
-    let text = fs::read_to_string("docs/testing-hostile.md").unwrap();
+    let text = fs::read_to_string("docs/testing.md").unwrap();
     let section = text.split("## Beyond the archive").nth(1).unwrap();
     let section = section.split("## Fuzz targets").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| "));

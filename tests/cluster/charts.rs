@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::carried::{pods, unanswered};
 use crate::common::Answer;
-use crate::pages::commands;
+use crate::pages::{commands, pages};
 use crate::site::{Site, difference, eventually};
 
 /// The real Helm 4, which `scripts/install-tools` builds.
@@ -187,14 +187,15 @@ fn with_helm(site: &Site, line: &str) -> Answer {
 }
 
 #[test]
-fn a_new_user_can_follow_the_page() {
+fn a_new_user_can_follow_the_pages() {
     let site = site("charts-page");
     site.forget_signers();
     fs::remove_file(site.desk.path("publisher.key")).unwrap();
     fs::remove_file(site.desk.path("publisher.pub")).unwrap();
     let registry = upstream(&site);
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/first-chart.md");
-    let all = commands(&page);
+    let pages = pages("first/");
+    assert_eq!(pages.len(), 3, "{pages:?}");
+    let all: Vec<String> = pages.iter().flat_map(|page| commands(page)).collect();
     let mut id = String::new();
     for command in &all {
         // The registries of the internet have a well-known authority.
