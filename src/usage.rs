@@ -10,7 +10,7 @@ use crate::args::Output;
 use crate::commands::Cli;
 use crate::failure::Failure;
 use crate::hints::Verb;
-use crate::plugin;
+use crate::{plugin, render};
 
 /// A command line.
 pub(crate) enum Typed {
@@ -25,8 +25,16 @@ pub(crate) enum Typed {
 /// Reads the command line.
 pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let typed: Vec<OsString> = typed.into_iter().collect();
+    let respelled = respelled(&typed);
+    let is_respelled = respelled.is_some();
+    let typed = respelled.unwrap_or(typed);
     let error = match parse(&typed) {
-        Ok((cli, verb)) => return Typed::Command(Box::new(cli), verb),
+        Ok((cli, verb)) => {
+            if is_respelled && cli.output == Output::Human {
+                render::note("note: `solution import --no-cluster` is `solution push` now");
+            }
+            return Typed::Command(Box::new(cli), verb);
+        }
         Err(error) => error,
     };
     let output = wished(&typed);
@@ -41,6 +49,24 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
         }
         _ => Typed::Wrong(output, failure(&again(&typed).unwrap_or(error))),
     }
+}
+
+/// The words for `solution push`, of a command line that spells it as it was spelled before it was a verb.
+fn respelled(typed: &[OsString]) -> Option<Vec<OsString>> {
+    let options = typed.iter().take_while(|word| *word != "--");
+    let old = options.clone().position(|word| word == "--no-cluster")?;
+    let words = options.clone().enumerate().skip(1);
+    let is_value = |at: usize| typed[at - 1] == "--output";
+    let mut words =
+        words.filter(|(at, word)| !word.to_string_lossy().starts_with('-') && !is_value(*at));
+    let (verb, word) = words.next()?;
+    if word != "import" {
+        return None;
+    }
+    let mut typed = typed.to_vec();
+    typed[verb] = "push".into();
+    typed.remove(old);
+    Some(typed)
 }
 
 /// What these words ask for; the first is the program, as it was started.
@@ -138,6 +164,26 @@ mod tests {
             lines[0],
             "error: invalid value 'xml' for '--output <FORMAT>' [possible values: human, json]"
         );
+    }
+
+    #[test]
+    fn what_was_once_a_flag_of_import_is_the_verb_push() {
+        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
+        for (typed, read) in [
+            (
+                "solution import a.iso --no-cluster --key k",
+                Some("solution push a.iso --key k"),
+            ),
+            (
+                "solution --output json import --no-cluster a.iso",
+                Some("solution --output json push a.iso"),
+            ),
+            ("solution import a.iso -- --no-cluster", None),
+            ("solution registry prune --no-cluster", None),
+            ("solution import a.iso", None),
+        ] {
+            assert_eq!(respelled(&words(typed)), read.map(words), "{typed}");
+        }
     }
 
     #[test]

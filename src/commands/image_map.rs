@@ -5,6 +5,7 @@ use registry::{Options, RegistryAddress};
 use schemas::SolutionId;
 use serde::Serialize;
 use shelf::{Format, ImageMap, Layout, Mirrors, NodeFile, RecordedImage};
+use validator::Accepted;
 
 use crate::args::Output;
 use crate::failure::Failure;
@@ -91,7 +92,40 @@ pub(crate) struct ShownMap {
     format: MapFormat,
 }
 
-impl Mapping<'_> {
+/// A result, and where nodes find the images if that was asked for.
+#[derive(Serialize)]
+pub(crate) struct Mapped<'a, T> {
+    #[serde(flatten)]
+    pub(crate) result: &'a T,
+    #[serde(flatten)]
+    pub(crate) map: Option<&'a ShownMap>,
+}
+
+impl<T> Mapped<'_, T> {
+    pub(crate) fn show_map(&self) {
+        if let Some(map) = self.map {
+            map.show();
+        }
+    }
+}
+
+impl<'a> Mapping<'a> {
+    /// How the addresses of an archive's images are shown.
+    pub(crate) fn of(
+        accepted: &'a Accepted,
+        layout: Layout,
+        map: MapArguments,
+        reach: &'a Options,
+    ) -> Self {
+        Self {
+            id: &accepted.statement().predicate.id,
+            images: shelf::recorded(accepted),
+            layout,
+            format: map.image_map.unwrap_or_default(),
+            reach,
+        }
+    }
+
     /// The addresses at a registry, by the name that nodes know.
     pub(crate) fn at(&self, registry: &RegistryAddress) -> Result<ShownMap, Failure> {
         let image_map = ImageMap::of(self.id, &self.images, registry, self.layout)?;
@@ -114,7 +148,7 @@ impl Mapping<'_> {
     }
 
     /// The same, of an address that is a text.
-    pub(crate) fn of(&self, registry: &str) -> Result<ShownMap, Failure> {
+    pub(crate) fn named(&self, registry: &str) -> Result<ShownMap, Failure> {
         self.at(&registry.parse().map_err(Failure::no)?)
     }
 

@@ -29,6 +29,7 @@ mod pack;
 mod parameters;
 mod postrender;
 mod preflight;
+mod push;
 mod pushing;
 mod question;
 mod rbac;
@@ -104,6 +105,7 @@ pub(crate) enum Command {
     Logout(logout::Arguments),
     Preflight(Box<preflight::Arguments>),
     Import(Box<import::Arguments>),
+    Push(Box<push::Arguments>),
     Activate(Box<activate::Arguments>),
     Apply(Box<apply::Arguments>),
     Deploy(Box<deploy::Arguments>),
@@ -173,6 +175,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Logout(arguments) => logout::run(&arguments, output),
         Command::Preflight(arguments) => preflight::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
+        Command::Push(arguments) => push::run(&arguments, output),
         Command::Activate(arguments) => activate::run(&arguments, output),
         Command::Apply(arguments) => apply::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),

@@ -1,6 +1,6 @@
 //! References that are generated and committed, so that they cannot go stale: the help of every verb, and every finding.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::common::Desk;
@@ -31,23 +31,118 @@ fn help(desk: &Desk, verb: &[String]) -> String {
     desk.solution(&arguments).success()
 }
 
+/// Verbs that say the same of a flag before the reference says it once for all of them.
+const SEVERAL: usize = 3;
+
 fn reference() -> String {
     let desk = Desk::new();
-    let mut text = String::from(
-        "# Command reference\n\nThe output of `solution VERB --help`; renewed by `UPDATE=1 cargo test --test cli`. [Results for programs](results.md) tells what `--output json` gives.\n",
-    );
     let mut all = vec![Vec::new()];
     all.extend(verbs(&desk, &[]));
     assert!(all.len() > 10, "{all:?}");
-    for verb in all {
-        let title = [&["solution".to_owned()], &verb[..]].concat().join(" ");
-        // clap pads some lines; a reference needs no spaces at the end.
-        let help = help(&desk, &verb);
-        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
-        let help = help.join("\n");
-        writeln!(text, "\n## {title}\n\n```\n{help}\n```").unwrap();
+    let helps: Vec<String> = all.iter().map(|verb| help(&desk, verb)).collect();
+    let parts: Vec<Vec<Part>> = helps.iter().map(|help| parts(help)).collect();
+    let mut takers: BTreeMap<&str, usize> = BTreeMap::new();
+    for flag in parts.iter().flatten().filter_map(Part::flag) {
+        *takers.entry(flag).or_default() += 1;
     }
-    text
+    // Of two texts of one flag, that of most verbs: `Also` names it without its text.
+    let mut shared: BTreeMap<String, &str> = BTreeMap::new();
+    for (flag, count) in takers.iter().filter(|(_, count)| **count >= SEVERAL) {
+        let said = shared.entry(name_of(flag)).or_insert(flag);
+        if takers[said] < *count {
+            *said = flag;
+        }
+    }
+    let is_shared = |flag: &str| shared.get(&name_of(flag)) == Some(&flag);
+    let flags: Vec<&str> = shared.values().copied().collect();
+    let mut text = String::from(REFERENCE_HEAD);
+    writeln!(text, "\n```\n{}\n```", flags.join("\n\n")).unwrap();
+    for (verb, parts) in all.iter().zip(&parts) {
+        let title = [&["solution".to_owned()], &verb[..]].concat().join(" ");
+        let flags = parts.iter().filter_map(Part::flag);
+        let also = flags.filter(|flag| is_shared(flag)).map(name_of);
+        let also = also.collect::<Vec<_>>().join(", ");
+        let own = parts.iter().filter_map(|part| match part {
+            Part::Flag(flag) => Some(*flag).filter(|flag| !is_shared(flag)),
+            Part::Other(text) => Some(*text),
+        });
+        let own = without_empty_headings(&own.collect::<Vec<_>>());
+        writeln!(text, "\n## {title}\n\n```\n{own}\n```\n\nAlso: {also}.").unwrap();
+    }
+    // clap pads some lines; a reference needs no spaces at the end.
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n") + "\n"
+}
+
+const REFERENCE_HEAD: &str = "\
+# Command reference
+
+The output of `solution VERB --help`; renewed by `UPDATE=1 cargo test --test cli`. [Results for programs](results.md) \
+tells what `--output json` gives.
+
+## Flags of several verbs
+
+Under each verb, `Also` names those of these that it takes.
+";
+
+/// A part of a help text: a flag with what it does, or something else.
+enum Part<'a> {
+    Flag(&'a str),
+    Other(&'a str),
+}
+
+impl<'a> Part<'a> {
+    fn flag(&self) -> Option<&'a str> {
+        match self {
+            Self::Flag(flag) => Some(flag),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// The parts of a help text, which empty lines part; what is indented deeper than a flag belongs to the one before.
+fn parts(help: &str) -> Vec<Part<'_>> {
+    let is_deep = |at: usize| help[at..].starts_with("        ");
+    let after_empty = help.match_indices("\n\n").map(|(at, _)| at + 2);
+    // The first flag follows its heading without an empty line.
+    let headings = help.match_indices(":\n  ").map(|(at, _)| at + 2);
+    let flags = headings.filter(|at| help[*at..].trim_start().starts_with('-'));
+    let mut starts: Vec<usize> = after_empty.chain(flags).chain([0]).collect();
+    starts.retain(|at| !is_deep(*at));
+    starts.sort_unstable();
+    starts.push(help.len());
+    let texts = starts.windows(2).map(|it| help[it[0]..it[1]].trim_end());
+    let parts = texts.map(|text| {
+        if text.trim_start().starts_with('-') {
+            Part::Flag(text)
+        } else {
+            Part::Other(text)
+        }
+    });
+    parts.collect()
+}
+
+/// A flag as it is called, without its value and its short form.
+fn name_of(flag: &str) -> String {
+    let words = flag.split_whitespace();
+    let name = words.into_iter().find(|word| word.starts_with("--"));
+    format!("`{}`", name.expect("every flag has a long form"))
+}
+
+/// What is left of a help text; a heading under which no flag is left goes.
+fn without_empty_headings(parts: &[&str]) -> String {
+    let is_heading = |text: &str| text.ends_with(':') && !text.contains('\n');
+    let mut text = String::new();
+    for (at, part) in parts.iter().enumerate() {
+        let next = parts.get(at + 1);
+        let has_flag = next.is_some_and(|next| next.trim_start().starts_with('-'));
+        if is_heading(part) && !has_flag {
+            continue;
+        }
+        text += part;
+        text += if is_heading(part) { "\n" } else { "\n\n" };
+    }
+    text.trim_end().to_owned()
 }
 
 /// Every finding, by group.

@@ -123,9 +123,10 @@ fn what_is_for_a_cluster_is_refused_without_one() {
     // The site's file, which may name one, lies in a cluster.
     let text = desk.solution(&always).failure(2);
     assert!(text.contains("--registry"), "{text}");
+    // Operators, and records of what is whose, know images by their Solution.
     let layout = ["import", "a.iso", "--repository-layout", "ref"];
     let text = desk.solution(&[&layout[..], &REGISTRY].concat()).failure(2);
-    assert!(text.contains("`--no-cluster` only"), "{text}");
+    assert!(text.contains("'--repository-layout'"), "{text}");
 }
 
 #[test]

@@ -290,7 +290,7 @@ fn what_only_the_registry_knows_keeps_its_images() {
     let [mine, theirs] = ["1.0.0", "1.1.0"].map(|version| pack_shop(&site, version));
     import_at(&site, &mine, &registry);
     // As another cluster does it.
-    let import = ["import", &theirs, "--key", "publisher.pub", "--no-cluster"];
+    let import = ["push", &theirs, "--key", "publisher.pub"];
     site.desk
         .solution(&[&import[..], &["--registry", &registry]].concat())
         .success();

@@ -43,13 +43,7 @@ fn certificates_lie_where_podman_looks_for_them_or_where_they_are_named() {
     let host = server.host();
     let registry = format!("{host}/apps");
     let import = |more: &[&str]| {
-        let always = [
-            "import",
-            "out.iso",
-            "--no-cluster",
-            "--key",
-            "publisher.pub",
-        ];
+        let always = ["push", "out.iso", "--key", "publisher.pub"];
         desk.solution(&[&always[..], &["--registry", &registry], more].concat())
     };
     let named = ["--cert-dir", "certs"];
@@ -109,13 +103,7 @@ fn every_verb_goes_through_the_proxy_of_the_environment() {
         let mut command = desk.command();
         command.env("http_proxy", format!("http://{}", proxy.host()));
         command.env("NO_PROXY", except);
-        command.args([
-            "import",
-            "out.iso",
-            "--no-cluster",
-            "--key",
-            "publisher.pub",
-        ]);
+        command.args(["push", "out.iso", "--key", "publisher.pub"]);
         Answer::of(command.args(["--registry", "registry.invalid", "--plain-http"]))
     };
     run("").failure(1);

@@ -72,13 +72,7 @@ fn a_chart_is_taken_from_a_registry() {
     let (host, ca) = (server.host(), server.directory().join("ca.crt"));
     log_in(&desk, &host);
     // The artifact that an import pushes is Helm's.
-    let import = [
-        "import",
-        "copied.iso",
-        "--no-cluster",
-        "--key",
-        "publisher.pub",
-    ];
+    let import = ["push", "copied.iso", "--key", "publisher.pub"];
     let to = ["--registry", &host, "--ca-file", ca.to_str().unwrap()];
     with_logins(&desk, &[&import[..], &to].concat()).success();
     let repository = format!("{host}/web-1.2.3/charts/web");

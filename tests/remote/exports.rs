@@ -25,8 +25,8 @@ fn desk() -> (Desk, Server) {
 
 fn import(desk: &Desk, archive: &str, server: &Server) {
     let registry = server.host();
-    let to = ["--no-cluster", "--replace", "--registry", &registry];
-    let answer = desk.solution(&[&["import", archive][..], &KEY, &to].concat());
+    let to = ["--replace", "--registry", &registry];
+    let answer = desk.solution(&[&["push", archive][..], &KEY, &to].concat());
     answer.success();
 }
 
@@ -226,9 +226,9 @@ fn the_archive_of_another_version_is_none_of_this_one() {
 fn images_by_their_refs_have_no_archive_beside_them() {
     let (desk, server) = desk();
     let registry = server.host();
-    let flags = ["--no-cluster", "--repository-layout", "ref"];
+    let flags = ["--repository-layout", "ref"];
     let to = ["--registry", &registry];
-    let all = [&["import", "images.iso"][..], &KEY, &flags, &to].concat();
+    let all = [&["push", "images.iso"][..], &KEY, &flags, &to].concat();
     desk.solution(&all).success();
     let text = export(&desk, SHOP, &server, &KEY).failure(1);
     assert!(text.contains("--repository-layout ref"), "{text}");

@@ -91,13 +91,7 @@ fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &st
 
 /// A registry that has the images, of which nothing changes; and a tag that is another's.
 fn tells_of_an_import(desk: &Desk, server: &Server, registry: &str, login: &str) {
-    let import = [
-        "import",
-        "images.iso",
-        "--no-cluster",
-        "--key",
-        "publisher.pub",
-    ];
+    let import = ["push", "images.iso", "--key", "publisher.pub"];
     let to = ["--registry", registry, "--ca-file", "ca.pem"];
     let answer = desk.solution(&[&import[..], &to, &["--verbose"]].concat());
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -175,13 +169,7 @@ fn repositories_that_must_be_made_first_stand_in_the_plan_too() {
         );
         assert!(fix.unwrap().contains("create the repository"), "{obstacle}");
     }
-    let import = [
-        "import",
-        "images.iso",
-        "--no-cluster",
-        "--key",
-        "publisher.pub",
-    ];
+    let import = ["push", "images.iso", "--key", "publisher.pub"];
     let to = ["--registry", &site.host(), "--dry-run"];
     let text = desk.solution(&[&import[..], &to].concat()).failure(1);
     assert_eq!(

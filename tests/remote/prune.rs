@@ -50,8 +50,8 @@ spec:
 
 fn import(desk: &Desk, version: &str, registry: &str) {
     let archive = format!("{version}.iso");
-    let to = ["--no-cluster", "--registry", registry];
-    let all = [&["import", &archive][..], &KEY, &to].concat();
+    let to = ["--registry", registry];
+    let all = [&["push", &archive][..], &KEY, &to].concat();
     desk.solution(&all).success();
 }
 

@@ -21,8 +21,8 @@ fn desk() -> (Desk, Server) {
     desk.solution(&pack("source", "images.iso")).success();
     let server = Server::start(&Protection::None);
     let registry = server.host();
-    let to = ["--no-cluster", "--registry", &registry];
-    let import = [&["import", "images.iso"][..], &KEY, &to].concat();
+    let to = ["--registry", &registry];
+    let import = [&["push", "images.iso"][..], &KEY, &to].concat();
     desk.solution(&import).success();
     (desk, server)
 }

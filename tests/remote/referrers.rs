@@ -104,8 +104,8 @@ fn pack_with(desk: &Desk, archive: &str, more: &[&str]) -> Answer {
 
 fn import(desk: &Desk, archive: &str, server: &Server, more: &[&str]) -> Answer {
     let registry = server.host();
-    let to = ["--no-cluster", "--registry", &registry, "--output", "json"];
-    desk.solution(&[&["import", archive][..], &KEY, &to, more].concat())
+    let to = ["--registry", &registry, "--output", "json"];
+    desk.solution(&[&["push", archive][..], &KEY, &to, more].concat())
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn desk() -> Desk {
 }
 
 fn import<'a>(registry: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let always = ["import", "large.iso", "--no-cluster", "--key"];
+    let always = ["push", "large.iso", "--key"];
     let to = ["publisher.pub", "--registry", registry];
     [&always[..], &to, more].concat()
 }

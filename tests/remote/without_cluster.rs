@@ -1,4 +1,4 @@
-//! `solution import --no-cluster` and the map of images, at a real registry; and other programs that follow the map.
+//! `solution push` and the map of images, at a real registry; and other programs that follow the map.
 
 use std::net::TcpListener;
 
@@ -28,7 +28,7 @@ fn desk() -> (Desk, Server) {
 
 /// Imports an archive without a cluster.
 fn import(desk: &Desk, archive: &str, registry: &str, more: &[&str]) -> Answer {
-    let always = ["import", archive, "--no-cluster", "--key", "publisher.pub"];
+    let always = ["push", archive, "--key", "publisher.pub"];
     let to = ["--registry", registry];
     desk.solution(&[&always[..], &to, more].concat())
 }
@@ -66,7 +66,7 @@ fn images_reach_the_registry_and_no_cluster_is_asked() {
         ),
     );
     let registry = format!("{}/apps", server.host());
-    let flags = ["import", "images.iso", "--no-cluster", "--output", "json"];
+    let flags = ["push", "images.iso", "--output", "json"];
     let mut command = desk.command();
     command.env("KUBECONFIG", "kubeconfig").args(flags);
     command.args(["--verbose", "--key", "publisher.pub"]);
@@ -155,13 +155,7 @@ fn an_archive_that_is_not_trusted_brings_nothing() {
     let (desk, server) = desk();
     desk.solution(&["keygen", "other"]).success();
     let registry = server.host();
-    let flags = [
-        "import",
-        "images.iso",
-        "--no-cluster",
-        "--registry",
-        &registry,
-    ];
+    let flags = ["push", "images.iso", "--registry", &registry];
     let text = desk
         .solution(&[&flags[..], &["--key", "other.pub"]].concat())
         .failure(1);

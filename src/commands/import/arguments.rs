@@ -11,7 +11,7 @@ use registry::{AddressError, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 use shelf::{Missing, Replace};
 
-use super::super::image_map::{LayoutArguments, MapArguments};
+use super::super::image_map::MapArguments;
 use super::super::parameters::ParameterArguments;
 use super::then::Then;
 use crate::args::{
@@ -41,19 +41,15 @@ touched only when all are in place. Running it a second time pushes and changes 
 Without --environment the version only becomes available. The login to the registry is that of
 `solution login`, docker or podman.
 
-With --no-cluster the registry gets the images, and no cluster is asked or told. An archive of
-images needs no more; an operator or objects are deployed by importing it again with a cluster,
-which pushes nothing twice.
+`solution push` fills the registry and asks no cluster; an import of the same archive pushes nothing
+twice.
 
 Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
   solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
       --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json
-  solution import app.iso --key publisher.pub --registry serve://10.0.0.2:5000 --ca-file serve.crt -e prod
-  solution import images.iso --no-cluster --registry registry.site/apps
-  solution import images.iso --no-cluster --registry registry.site/apps --image-map kustomize \\
-      > images.yaml"
+  solution import app.iso --key publisher.pub --registry serve://10.0.0.2:5000 --ca-file serve.crt -e prod"
 )]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
@@ -64,18 +60,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) registries: Registries,
-
-    #[command(flatten)]
-    pub(super) layout: LayoutArguments,
-
-    /// Push the images only: no cluster is asked, nothing is recorded and nothing is deployed
-    #[arg(
-        long,
-        help_heading = "Registry",
-        requires = "registry",
-        conflicts_with_all = OF_CLUSTERS
-    )]
-    pub(super) no_cluster: bool,
 
     #[command(flatten)]
     pub(super) map: MapArguments,
@@ -111,39 +95,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) included: IncludedHelmArguments,
 }
-
-/// What says something only where there is a cluster. Also what needs an environment: clap asks for nothing that conflicts
-/// with another flag.
-const OF_CLUSTERS: [&str; 28] = [
-    "environment",
-    "namespace",
-    "create_environment",
-    "pull_secret",
-    "pull_login",
-    "no_pull_secret",
-    "no_pull_proof",
-    "set",
-    "values",
-    "unset",
-    "adopt",
-    "recreate",
-    "accept",
-    "allow_downgrade",
-    "change_signers",
-    "forget_signers",
-    "plan_out",
-    "diff",
-    "force_conflicts",
-    "kubeconfig",
-    "context",
-    "wait_for_cluster",
-    "wait",
-    "timeout",
-    "helm",
-    "use_included_helm",
-    "receipt_key",
-    "passphrase_file",
-];
 
 /// Whose archive is taken.
 #[derive(Args, Debug)]
@@ -209,8 +160,8 @@ impl Registries {
 /// A registry that images are pushed to, or one that can only be read.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageRegistry {
-    pub(super) address: RegistryAddress,
-    pub(super) missing: Missing,
+    pub(crate) address: RegistryAddress,
+    pub(crate) missing: Missing,
 }
 
 /// As it is typed.

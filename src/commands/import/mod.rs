@@ -9,7 +9,6 @@ pub(super) mod plan;
 mod request;
 pub(super) mod show;
 mod then;
-mod without_cluster;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,12 +16,12 @@ use std::time::Duration;
 use deployer::{Cluster, Waited};
 use importer::{Event, Plan, Ready, Request};
 use registry::Client;
-use serde::Serialize;
 use shelf::Layout;
 use validator::{Accepted, Finding};
 
 pub(crate) use self::arguments::{
-    Arguments, Place, PlanArguments, ProofArguments, Registries, Shown, SignerArguments,
+    Arguments, ImageRegistry, Place, PlanArguments, ProofArguments, Registries, Shown,
+    SignerArguments,
 };
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
@@ -31,28 +30,19 @@ pub(crate) use self::request::{
 };
 pub(crate) use self::then::Then;
 use super::give;
-use super::image_map::{Mapping, ShownMap};
+use super::image_map::{Mapped, Mapping};
 use super::watch::watch;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, push_events};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let layout = arguments.layout.layout();
-    if layout == Layout::Ref && !arguments.no_cluster {
-        return Err(Failure::usage(
-            "`--repository-layout ref` is for `--no-cluster` only: operators, and records of what is whose, know images by their Solution",
-        ));
-    }
     arguments.map.set_aside(output);
     push_events::begin(&arguments.progress)?;
     let (archive, signers) = (&arguments.archive, &arguments.signers);
     let Some(found) = accept(archive, signers, "nothing was imported", output)? else {
         return Ok(Outcome::No);
     };
-    if let (true, Some(registry)) = (arguments.no_cluster, &arguments.registries.registry) {
-        return without_cluster::run(arguments, registry, found, output);
-    }
     let choices = arguments.planning.choices();
     cluster::block_on(async {
         let cluster = match arguments.wait_for_cluster.map(Duration::from_secs) {
@@ -63,28 +53,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let request = request::request(arguments, &site)?;
         let reach = request::reach(&arguments.registries.reach, &site)?;
         let client = request::client(&request.registry, &arguments.registries.reach, &site)?;
-        let mapping = without_cluster::mapping(&found.0, arguments, &reach, layout);
+        let mapping = Mapping::of(&found.0, Layout::Solution, arguments.map, &reach);
         let mapping = arguments.map.image_map.map(|_| &mapping);
         let reached = (&client, &cluster);
         carry_out(&found, request, reached, (choices, mapping), output).await
     })
-}
-
-/// A result, and where nodes find the images if that was asked for.
-#[derive(Serialize)]
-struct Mapped<'a, T> {
-    #[serde(flatten)]
-    result: &'a T,
-    #[serde(flatten)]
-    map: Option<&'a ShownMap>,
-}
-
-impl<T> Mapped<'_, T> {
-    fn show_map(&self) {
-        if let Some(map) = self.map {
-            map.show();
-        }
-    }
 }
 
 /// Waits until the nodes are ready, where a plan asks for it, and tells what keeps them.
@@ -134,7 +107,7 @@ pub(crate) async fn carry_out(
                 return Ok(show::refusal(output, &plan, shown));
             }
         };
-        let map = match mapping.map(|mapping| mapping.of(&ready.summary().pull_registry)) {
+        let map = match mapping.map(|mapping| mapping.named(&ready.summary().pull_registry)) {
             Some(Err(failure)) => {
                 ready.give_up(client).await;
                 return Err(failure);

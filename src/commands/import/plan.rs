@@ -63,7 +63,7 @@ pub(crate) fn diff_of(object: &PlannedObject) {
 }
 
 /// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.
-pub(super) fn registry(
+pub(crate) fn registry(
     [pushed, pulled]: [&str; 2],
     [images, referrers]: [usize; 2],
     bytes: [u64; 2],

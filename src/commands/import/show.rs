@@ -55,7 +55,7 @@ pub(super) fn flag(chosen: LeftOpen) -> &'static str {
 }
 
 /// What was sent: `3 blobs sent (1.2 GB), 1 of them from where an earlier import ended (600 MB were there)`.
-pub(super) fn sent(
+pub(crate) fn sent(
     Pushed {
         uploaded, resumed, ..
     }: &Pushed,

@@ -7,12 +7,11 @@ use importer::{Moved, PlanFile, Ready, Run};
 use schemas::Digest;
 use serde::Serialize;
 
-use super::Mapped;
 use super::arguments::Shown;
 use super::show::{self, Planned};
 use crate::args::Output;
 use crate::commands::give;
-use crate::commands::image_map::ShownMap;
+use crate::commands::image_map::{Mapped, ShownMap};
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{self, Failure, Outcome};
 use crate::{plans, render};
