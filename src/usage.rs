@@ -31,7 +31,7 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let error = match parse(&typed) {
         Ok((cli, verb)) => {
             if is_respelled && cli.output == Output::Human {
-                render::note("note: `solution import --no-cluster` is `solution push` now");
+                render::note("note: an import without a cluster is `solution push` now");
             }
             return Typed::Command(Box::new(cli), verb);
         }

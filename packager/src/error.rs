@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use files::ReadError;
+use rules::Problem;
 use schemas::{
     ArchivePath, ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource, ReleaseName,
 };
 use sources::{FailedImage, SourceError};
-use validator::rules::Problem;
 use watch::Cancelled;
 
 use crate::missing::MissingImage;

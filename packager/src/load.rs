@@ -7,7 +7,6 @@ use archive::ArchiveFile;
 use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
 use sources::Network;
-use validator::rules;
 use watch::Watch;
 
 use crate::Event;

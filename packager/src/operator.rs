@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use archive::ArchiveFile;
 use files::ReadError;
+use rules::{self, DefinitionNames};
 use schemas::{ArchivePath, yaml};
 use serde_json::Value;
-use validator::rules::{self, DefinitionNames};
 
 use crate::error::PackError;
 
@@ -269,7 +269,7 @@ mod tests {
             .collect();
         let crds: Vec<(&str, &str)> = crds.iter().map(|(name, text)| (&**name, &**text)).collect();
         let message = refused(&crds, ROLE);
-        let size = validator::limits::OPERATOR_FILES + ROLE.len() as u64;
+        let size = rules::limits::OPERATOR_FILES + ROLE.len() as u64;
         assert!(
             message.contains(&format!("the files have {size} bytes")),
             "{message}"

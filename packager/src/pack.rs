@@ -13,7 +13,7 @@ use sources::{
     Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Referrers, Remote,
     Unpacking,
 };
-use validator::{Report, Verdict, rules};
+use validator::{Report, Verdict};
 use watch::{Cancel, Watch};
 
 use crate::error::PackError;

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use helm::{Helm, HelmError, Rendering};
 use manifests::reference::{self, KnownNames};
 use manifests::{Address, Expansion, KnownImages, RenderedObject, Unsettled};
+use rules::{self, PlaceholderNames};
 use schemas::{
     ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName, SolutionId, SourceImage,
     SourceSpec, yaml,
 };
 use serde_json::{Map, Value};
-use validator::rules::{self, PlaceholderNames};
 use watch::Watch;
 
 use crate::Event;

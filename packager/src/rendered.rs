@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use manifests::reference::normal;
 use manifests::{Kinds, RenderedObject};
+use rules::{self, Reach};
 use schemas::{ImageReference, ReleaseName, yaml};
 use serde_json::{Map, Value};
-use validator::rules::{self, Reach};
 
 use crate::error::PackError;
 

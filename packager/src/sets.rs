@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use archive::ArchiveFile;
 use manifests::{Compiler, Kinds, KnownImages, Object, Unsettled};
+use rules::{self, ObjectNames, PlaceholderNames};
 use schemas::{ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
 use serde_json::{Map, Value};
-use validator::rules::{self, ObjectNames, PlaceholderNames};
 
 use crate::charts::LoadedChart;
 use crate::error::PackError;

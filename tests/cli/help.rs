@@ -149,15 +149,15 @@ fn without_empty_headings(parts: &[&str]) -> String {
 fn findings() -> String {
     let mut text = String::from(FINDINGS_HEAD);
     let mut group = "";
-    for info in validator::FINDINGS {
+    for info in rules::catalogue::FINDINGS {
         if info.group() != group {
             group = info.group();
             writeln!(text, "\n## {group}\n\n{}\n", about(group)).unwrap();
             text += "| id | severity | what it means | what to do |\n|---|---|---|---|\n";
         }
         let severity = match info.severity {
-            validator::Severity::Error => "error",
-            validator::Severity::Warning => "warning",
+            rules::catalogue::Severity::Error => "error",
+            rules::catalogue::Severity::Warning => "warning",
         };
         let cell = |text: &str| text.replace('|', "\\|");
         let (id, summary, fix) = (info.id, cell(info.summary), cell(info.fix));

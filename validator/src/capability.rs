@@ -1,9 +1,9 @@
 //! What an archive has beyond format 1, compared with what its statement requires of readers.
 
 use archive::{Feature, MANIFEST};
+use rules::catalogue::FindingInfo;
 use schemas::{Capability, Solution};
 
-use crate::catalogue::FindingInfo;
 use crate::finding::Findings;
 
 /// A reader that does not know of a feature must not take the archive, and one that does need not expect any of it in vain.

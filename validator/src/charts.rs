@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{CHARTS, Feature, MANIFEST, OpenError};
 use charts::{Asks, Chart, ChartProblem, read_values};
+use rules::PlaceholderNames;
+use rules::catalogue::FindingInfo;
+use rules::catalogue::charts::{
+    ARCHIVE, ARTIFACT, BUDGET, CAPABILITY, DEPENDENCY, IDENTITY, METADATA, MISSING, RELEASE_SIZE,
+    SCHEMA, UNEXPECTED, VALUES,
+};
 use schemas::{
     Capability, ChartRelease, ContentsEntry, Digest, Image, ImagePlace, Solution, limits,
 };
 use serde_json::{Map, Value};
 
 use crate::capability;
-use crate::catalogue::FindingInfo;
-use crate::catalogue::charts::{
-    ARCHIVE, ARTIFACT, BUDGET, CAPABILITY, DEPENDENCY, IDENTITY, METADATA, MISSING, RELEASE_SIZE,
-    SCHEMA, UNEXPECTED, VALUES,
-};
 use crate::definitions::Definitions;
 use crate::files::Files;
-use crate::finding::Findings;
-use crate::rules::{self, PlaceholderNames};
+use crate::finding::{Findings, report};
 
 const DIRECTORY: &str = "charts/";
 
@@ -74,7 +74,7 @@ pub(crate) fn check(
     };
     let mut carried = Vec::new();
     // That there are more is a finding already.
-    for release in spec.charts.iter().take(crate::limits::CHARTS) {
+    for release in spec.charts.iter().take(rules::limits::CHARTS) {
         files.go_on()?;
         carried.extend(judge.release(release)?);
     }
@@ -212,7 +212,7 @@ impl<'a> Judge<'a> {
         match read_values(&bytes) {
             Ok(values) => {
                 let problems = self.placeholders.check_values(&values);
-                rules::report(problems, path.as_str(), self.findings);
+                report(problems, path.as_str(), self.findings);
                 Ok(Some(values))
             }
             Err(error) => {

@@ -5,13 +5,13 @@
 use std::path::Path;
 
 use archive::{Listed, Medium, OpenError, Opened, Trusted};
+use rules::catalogue::integrity::DAMAGED;
+use rules::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
 use schemas::{KubernetesName, Referrers, SolutionId, StatementTime};
 use signing::{Policies, Signers, Trust};
 use watch::{Cancel, Progress, Watch};
 
 use crate::accepted::Accepted;
-use crate::catalogue::integrity::DAMAGED;
-use crate::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
 use crate::content::{self, Content};
 use crate::files::{DamagedFiles, Files, ReadProblem};
 use crate::finding::{Chain, Findings};

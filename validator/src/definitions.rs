@@ -8,11 +8,11 @@ use charts::{Chart, ChartFile};
 use schemas::{ArchivePath, ContentsEntry, Digest, DocumentCost, yaml};
 use serde_json::Value;
 
-use crate::catalogue::FindingInfo;
-use crate::catalogue::charts::{BUDGET, DEFINITION, DEFINITION_METADATA};
 use crate::files::Files;
 use crate::finding::Findings;
-use crate::rules::{self, Problem};
+use rules::Problem;
+use rules::catalogue::FindingInfo;
+use rules::catalogue::charts::{BUDGET, DEFINITION, DEFINITION_METADATA};
 
 /// A custom resource definition, with the file it stands in.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
     use crate::files::ReadProblem;
-    use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES};
+    use rules::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES};
 
     fn definition(name: &str) -> String {
         format!(

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use archive::OpenError;
+use rules::catalogue::FindingInfo;
 use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
 use watch::Cancel;
 
-use crate::catalogue::FindingInfo;
 use crate::finding::Findings;
 
 /// Why a file has no bytes.

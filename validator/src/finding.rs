@@ -6,8 +6,9 @@ use std::fmt;
 use schemas::printable_within;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::catalogue::{FINDINGS, FindingInfo, Severity};
 use crate::limits;
+use rules::Problem;
+use rules::catalogue::{FINDINGS, FindingInfo, Severity};
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -126,10 +127,23 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
+/// Adds what is found of an archive that has these problems in one of its files.
+pub(crate) fn report(
+    problems: impl IntoIterator<Item = Problem>,
+    file: &str,
+    findings: &mut Findings,
+) {
+    for problem in problems {
+        if let Some(info) = problem.finding() {
+            findings.add(info, file, problem);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{container, integrity, operator};
+    use rules::catalogue::{container, integrity, operator};
 
     #[test]
     fn findings_come_in_the_order_of_the_catalogue_and_are_bounded() {

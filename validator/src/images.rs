@@ -18,13 +18,13 @@ use archive::{Feature, MANIFEST, OpenError};
 use schemas::walk::{Reached, Walker};
 use schemas::{Capability, Image, ImagePlace, SolutionId};
 
-use crate::catalogue::images::{BUDGET, CAPABILITY, INCOMPLETE, PLACE};
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
 use derived::Derivable;
 use documents::Documents;
 pub use index::{PATH as IMAGE_INDEX, parse as image_references};
+use rules::catalogue::images::{BUDGET, CAPABILITY, INCOMPLETE, PLACE};
 
 pub(crate) const PREFIX: &str = "images/";
 const ROOT: &str = "/manifest.json";

@@ -8,7 +8,6 @@
 
 mod accepted;
 mod capability;
-mod catalogue;
 mod charts;
 mod check;
 mod content;
@@ -24,11 +23,9 @@ mod practice;
 mod programs;
 mod refusal;
 mod report;
-pub mod rules;
 mod sets;
 
 pub use accepted::Accepted;
-pub use catalogue::{FINDINGS, FindingInfo, Severity};
 pub use charts::CarriedChart;
 pub use check::{check, check_accepted, check_draft, vouch};
 pub use definitions::Definition;

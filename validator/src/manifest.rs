@@ -4,14 +4,13 @@
 use std::collections::BTreeSet;
 
 use archive::{Feature, MANIFEST, OpenError};
+use rules::catalogue::manifest::{ID, IDENTITY, IMAGE_ABSENT, IMAGE_UNLISTED, KIND, MISSING, YAML};
+use rules::catalogue::operator::CAPABILITY;
 use schemas::{Capability, ImagePlace, ManifestError, Solution, SolutionId, limits};
 
 use crate::capability;
-use crate::catalogue::manifest::{ID, IDENTITY, IMAGE_ABSENT, IMAGE_UNLISTED, KIND, MISSING, YAML};
-use crate::catalogue::operator::CAPABILITY;
 use crate::files::Files;
-use crate::finding::Findings;
-use crate::rules;
+use crate::finding::{Findings, report};
 
 /// Reads the manifest.
 pub(crate) fn load(
@@ -69,13 +68,13 @@ pub(crate) fn check(
     );
     if let Some(operator) = &solution.spec.operator {
         let images = &solution.spec.images;
-        rules::report(rules::operator(operator, images), MANIFEST, findings);
-        rules::report(rules::template_reach(operator), MANIFEST, findings);
+        report(rules::operator(operator, images), MANIFEST, findings);
+        report(rules::template_reach(operator), MANIFEST, findings);
         let needs = rules::template_needs(operator, &solution.spec.manifests);
-        rules::report(needs, MANIFEST, findings);
+        report(needs, MANIFEST, findings);
         if let Some(references) = &present.references {
             let problems = rules::related_images(operator, references);
-            rules::report(problems, MANIFEST, findings);
+            report(problems, MANIFEST, findings);
         }
     }
 }
@@ -91,7 +90,7 @@ fn check_identity(solution: &Solution, signed: &SolutionId, findings: &mut Findi
 
 fn check_images(solution: &Solution, places: &BTreeSet<ImagePlace>, findings: &mut Findings) {
     let images = &solution.spec.images;
-    rules::report(rules::repeated(images), MANIFEST, findings);
+    report(rules::repeated(images), MANIFEST, findings);
     let mut listed = BTreeSet::new();
     for place in images {
         if listed.insert(place) && !places.contains(place) {

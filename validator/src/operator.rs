@@ -6,12 +6,12 @@ use archive::{OpenError, ROLE};
 use schemas::{ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
-use crate::catalogue::operator::{IGNORED, UNEXPECTED, YAML};
-use crate::catalogue::practice::TEMPLATE;
 use crate::definitions::Definition;
 use crate::files::Files;
-use crate::finding::Findings;
-use crate::rules::{self, DefinitionNames};
+use crate::finding::{Findings, report};
+use rules::DefinitionNames;
+use rules::catalogue::operator::{IGNORED, UNEXPECTED, YAML};
+use rules::catalogue::practice::TEMPLATE;
 
 const DIRECTORY: &str = "operator/";
 
@@ -40,7 +40,7 @@ pub(crate) fn check(
         .filter(|entry| archive::is_crd(&entry.path))
         .count();
     if let Err(problem) = rules::check_files(definitions, size) {
-        rules::report([problem], "operator", findings);
+        report([problem], "operator", findings);
         return Ok(OperatorFiles::default());
     }
     let mut loading = Loading {
@@ -53,7 +53,7 @@ pub(crate) fn check(
     for entry in files.below(DIRECTORY) {
         loading.load(entry, findings)?;
         if let Err(problem) = rules::check_cost(loading.loaded.cost) {
-            rules::report([problem], "operator", findings);
+            report([problem], "operator", findings);
             return Ok(OperatorFiles::default());
         }
     }
@@ -61,14 +61,14 @@ pub(crate) fn check(
     let mut names = DefinitionNames::default();
     for Definition { path, document } in &loaded.definitions {
         let path = path.as_str();
-        rules::report(rules::definition(document), path, findings);
-        rules::report(names.add(document, path), path, findings);
+        report(rules::definition(document), path, findings);
+        report(names.add(document, path), path, findings);
     }
     let definitions = loaded.definitions.iter().map(|it| &it.document);
     let problems = rules::roles(&loaded.roles, definitions, scope(solution));
-    rules::report(problems, ROLE, findings);
+    report(problems, ROLE, findings);
     let operator = solution.and_then(|it| it.spec.operator.as_ref());
-    rules::report(rules::kept_names(operator, &loaded.roles), ROLE, findings);
+    report(rules::kept_names(operator, &loaded.roles), ROLE, findings);
     if let Some(solution) = solution.filter(|it| it.spec.operator.is_none()) {
         // Sets of objects bring definitions too.
         let with_sets = !solution.spec.manifests.is_empty();
@@ -113,7 +113,7 @@ impl Loading<'_> {
                 path: entry.path.clone(),
                 document,
             }),
-            Err(problem) => rules::report([problem], path, findings),
+            Err(problem) => report([problem], path, findings),
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::files::ReadProblem;
-    use crate::limits::OPERATOR_DEFINITIONS;
+    use rules::limits::OPERATOR_DEFINITIONS;
 
     fn definitions(count: usize, size: u64) -> Contents {
         let entries = (0..count).map(|number| ContentsEntry {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rules::catalogue::practice::{DISPLAY_NAME, LATEST, NESTED_NAME};
 use schemas::{ChartRelease, ImagePlace, Solution};
 
-use crate::catalogue::practice::{DISPLAY_NAME, LATEST, NESTED_NAME};
 use crate::finding::Findings;
 
 const DISPLAY_NAME_ANNOTATION: &str = "solutions.metalk8s.scality.com/display-name";

@@ -3,10 +3,10 @@
 use archive::{Architecture, Feature, MANIFEST, OpenError, PROGRAMS, helm_path};
 use schemas::Capability;
 
-use crate::catalogue::programs::{CAPABILITY, EXECUTABLE, SIZE, UNEXPECTED};
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits;
+use rules::catalogue::programs::{CAPABILITY, EXECUTABLE, SIZE, UNEXPECTED};
 
 const DIRECTORY: &str = "bin/";
 

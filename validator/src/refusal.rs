@@ -1,10 +1,10 @@
 //! The words for what the stages of an archive refuse: each error of `archive` is one finding, or several.
 
 use archive::{ListError, OpenError};
+use rules::catalogue::{FindingInfo, container, integrity, manifest, signature};
 use schemas::KeyId;
 use signing::{Signers, VerifyError};
 
-use crate::catalogue::{FindingInfo, container, integrity, manifest, signature};
 use crate::finding::{Chain, Findings};
 
 /// Adds what a refusal says, or gives the error back: it says nothing about the archive, which could not be read.

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use rules::catalogue::Severity;
 use schemas::{Digest, KeyId, KubernetesName, SolutionName, Version};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
-use crate::catalogue::Severity;
 use crate::finding::Finding;
 
 /// What a check says of an archive as a whole.

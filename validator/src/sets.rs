@@ -11,11 +11,11 @@ use schemas::{
 use serde_json::Value;
 
 use crate::capability;
-use crate::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
 use crate::definitions::Definition;
 use crate::files::Files;
-use crate::finding::Findings;
-use crate::rules::{self, ObjectNames, PlaceholderNames, Problem};
+use crate::finding::{Findings, report};
+use rules::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
+use rules::{ObjectNames, PlaceholderNames, Problem};
 
 const DIRECTORY: &str = "manifests/";
 
@@ -68,12 +68,12 @@ pub(crate) fn check(
     );
     let spec = &solution.spec;
     let problems = rules::object_sets(&spec.manifests, &spec.charts, &spec.parameters);
-    rules::report(problems, MANIFEST, findings);
-    rules::report(rules::parameters(&spec.parameters), MANIFEST, findings);
+    report(problems, MANIFEST, findings);
+    report(rules::parameters(&spec.parameters), MANIFEST, findings);
     let entries = || files.below(DIRECTORY);
     let bytes = entries().fold(0, |sum: u64, entry| sum.saturating_add(entry.size));
     if let Err(problem) = rules::check_object_files(entries().count(), bytes) {
-        rules::report([problem], MANIFESTS, findings);
+        report([problem], MANIFESTS, findings);
         return Ok(Vec::new());
     }
     let mut places = places(files, spec.manifests.as_slice(), findings);
@@ -91,7 +91,7 @@ pub(crate) fn check(
         match judge.set(files, set, &entries, findings)? {
             Ok(set) => sets.push(set),
             Err(problem) => {
-                rules::report([problem], MANIFESTS, findings);
+                report([problem], MANIFESTS, findings);
                 return Ok(Vec::new());
             }
         }
@@ -182,7 +182,7 @@ impl<'a> Judge<'a> {
         let mut objects = Vec::new();
         let mut judged = set.clone();
         // More of them are refused, and each would be looked for in every object and text.
-        judged.namespaces.truncate(crate::limits::SET_NAMESPACES);
+        judged.namespaces.truncate(rules::limits::SET_NAMESPACES);
         let free = judged.namespaces.iter().filter(|it| !it.fixed);
         let namespaces: Vec<Namespace> = free.map(|it| it.name.clone()).collect();
         for (number, entry) in (1..).zip(entries) {
@@ -224,7 +224,7 @@ impl<'a> Judge<'a> {
         let is_object = !problems
             .iter()
             .any(|it| matches!(it, Problem::ObjectShape(_)));
-        rules::report(problems, place, findings);
+        report(problems, place, findings);
         if !is_object {
             return;
         }
@@ -234,24 +234,24 @@ impl<'a> Judge<'a> {
         if *path != expected {
             findings.add(&UNEXPECTED, path, format_args!("should be `{expected}`"));
         }
-        rules::report(
+        report(
             self.names.add(document, set, &self.kinds, place),
             place,
             findings,
         );
-        rules::report(
+        report(
             rules::namespace_of_cluster(document, &self.kinds),
             place,
             findings,
         );
-        rules::report(self.placeholders.check(document, set), place, findings);
+        report(self.placeholders.check(document, set), place, findings);
         let compiler = Compiler {
             images: &self.images,
             namespaces,
             // Where kinds of others have pod templates was known when they were compiled.
             templates: &[],
         };
-        rules::report(rules::compiled(&compiler, document), place, findings);
+        report(rules::compiled(&compiler, document), place, findings);
     }
 }
 
@@ -323,8 +323,8 @@ mod tests {
     fn five_thousand_objects_are_read_in_the_order_of_their_numbers() {
         assert_eq!(found(5000, 1, &object), (vec![], 5000));
         assert_eq!(
-            found(crate::limits::OBJECTS, 1, &object),
-            (vec![], crate::limits::OBJECTS)
+            found(rules::limits::OBJECTS, 1, &object),
+            (vec![], rules::limits::OBJECTS)
         );
     }
 
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn the_objects_are_bounded_before_they_are_read() {
         let unread = |path: &str| -> String { panic!("{path} was read") };
-        let (words, read) = found(crate::limits::OBJECTS + 1, 1, &unread);
+        let (words, read) = found(rules::limits::OBJECTS + 1, 1, &unread);
         assert_eq!(
             (&words[..], read),
             (

@@ -6,7 +6,6 @@ use manifests::reference::Hint;
 use manifests::{Compiler, Kinds, KnownImages, ManifestsError, Object, Remark, Unsettled, text};
 use schemas::{Namespace, SourceNamespace};
 use serde_json::Value;
-use validator::rules;
 
 use crate::ReleaseError;
 use crate::find::searched;

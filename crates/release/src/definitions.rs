@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use manifests::{Object, text};
 use schemas::KubernetesName;
 use serde_json::Value;
-use validator::rules;
 
 use crate::ReleaseError;
 use crate::notes::{Note, Weight};
 use crate::rights;
-use manifests::{Object, text};
 
 /// The definitions of a release.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use manifests::{DocumentPlace, ManifestsError};
-use validator::rules::Problem;
+use rules::Problem;
 
 use crate::helmfile::HelmfileError;
 

@@ -2,13 +2,12 @@
 
 use std::num::NonZeroU32;
 
+use manifests::{list, shown, text};
 use schemas::SecurityContext;
 use serde_json::{Value, json};
-use validator::rules;
 
 use crate::notes::{Note, Weight};
 use crate::template::{is_empty, scratch_of};
-use manifests::{list, shown, text};
 
 /// What stands where an import sets the same, where nothing is lost, or what the template takes over.
 const SAME: [&str; 32] = [

@@ -8,7 +8,6 @@ use manifests::shown;
 use schemas::{
     ChartName, ChartRelease, ChartSource, ChartVersion, SolutionId, SourceChart, Strategy, yaml,
 };
-use validator::rules;
 
 use crate::helmfile::{Helmfile, HelmfileProblem, ListedChart, ListedRelease, ListedValues};
 use crate::notes::{Note, Weight};

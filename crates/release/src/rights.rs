@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use manifests::{Object, list, shown, text};
 use schemas::{OperatorScope, is_cluster_scoped, yaml};
 use serde_json::Value;
-use validator::rules;
 
 use crate::notes::{Note, Weight, names};
-use manifests::{Object, list, shown, text};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -6,7 +6,6 @@ use std::num::NonZeroU32;
 use manifests::{list, text};
 use schemas::{OperatorTemplate, TemplateMetadata};
 use serde_json::{Map, Value, json};
-use validator::rules;
 
 /// Fields of the operator's container that are taken over as they are.
 const CONTAINER: [&str; 6] = [

@@ -6,7 +6,6 @@ use std::path::Path;
 use manifests::{Files, Object, Objects, Unclear, Unsettled, list, shown, text};
 use schemas::{ImageReference, SourceNamespace};
 use serde_json::Value;
-use validator::rules;
 
 use crate::contents::{self, Contents, Unsure};
 use crate::images::{DraftImages, FoundImages};

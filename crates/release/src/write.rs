@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
+use manifests::shown;
 use schemas::{OperatorScope, SolutionId, SolutionSource, yaml};
-use validator::rules;
 
 use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, Weight};
-use manifests::shown;
 
 /// What the record of a release says of itself.
 pub(crate) const RECORD: &str = "What `solution init --from` took from the release. `--update` compares it with this directory to keep what you edited; keep this file with the others, and do not edit it. `solution pack` does not read it.";

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Object, ObjectRef};
+use rules::{Right, Subject};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use validator::rules::{Right, Subject};
 
 use crate::model::config_map;
 use crate::model::error::Error;

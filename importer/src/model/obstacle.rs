@@ -4,11 +4,11 @@ use std::fmt;
 
 use change::{NotOurs, Recreate};
 use deployer::{Gvk, ObjectRef};
+use rules::ValueProblem;
 use schemas::{
     Digest, EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionId, SolutionName,
     Version, VersionRange,
 };
-use validator::rules::ValueProblem;
 
 use crate::limits;
 

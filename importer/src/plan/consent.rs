@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 
 use change::Entry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
+use rules::{
+    self, Borrowed, Compared, Granted, Reach, Right, RoleName, Subject, UnreadableRole, Weight,
+};
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use validator::rules::{
-    self, Borrowed, Compared, Granted, Reach, Right, RoleName, Subject, UnreadableRole, Weight,
-};
 
 use crate::model::error::Error;
 use crate::model::look::look_all;

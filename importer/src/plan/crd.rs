@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use change::{Adopt, vocabulary as v};
 use deployer::{Conflicts, Object, ObjectRef};
 use manifests::Definition;
+use rules::{self, SortedMetadata};
 use schemas::{SolutionName, Version};
 use serde_json::{Value, json};
-use validator::rules::{self, SortedMetadata};
 
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Asked;

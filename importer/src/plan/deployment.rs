@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use change::Plan;
 use deployer::Object;
 use manifests::pod_specs;
+use rules::Compared;
 use schemas::{Namespace, SolutionName, Version};
 use serde_json::Value;
-use validator::rules::Compared;
 
 use crate::model::cleanup::Cleanup;
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rules::ImagesByName;
 use schemas::{Digest, ImageName, ImagePlace, Piece, split_expansions};
-use validator::rules::ImagesByName;
 
 use crate::model::error::ExpandError;
 

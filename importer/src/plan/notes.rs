@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use deployer::{Access, Cluster, Node, Object};
 use manifests::{is_definition, pod_specs};
 use registry::Client;
+use rules::{Reach, Right};
 use schemas::{Image, SolutionId};
 use serde_json::Value;
 use validator::Accepted;
-use validator::rules::{Reach, Right};
 
 use crate::model::error::Error;
 use crate::model::request::Nodes;
@@ -206,7 +206,6 @@ fn fits(image: &Image, nodes: &[Node]) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use validator::rules;
 
     use super::*;
 

@@ -11,7 +11,6 @@ use schemas::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use validator::rules;
 
 use crate::model::error::ExpandError;
 use crate::plan::expand::Addresses;

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::{Cluster, Object, ObjectRef};
+use rules::check_value;
 use schemas::{Generate, Namespace, Parameter, ParameterName, ParameterType, SolutionName};
 use serde_json::{Value, json};
-use validator::rules::check_value;
 
 use crate::limits;
 use crate::model::error::Error;

@@ -8,7 +8,6 @@ use manifests::{PatchError, is_target, no_target, patch_one};
 use schemas::{Patch, PatchTarget};
 use serde_json::Value;
 use validator::CarriedSet;
-use validator::rules;
 
 use crate::model::obstacle::Unfit;
 

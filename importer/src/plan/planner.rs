@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::{DesiredObject, Entry, ObjectChange, Plan};
 use deployer::{Cluster, Object};
+use rules::Compared;
 use schemas::{KubernetesName, Namespace, Operator, Patch, SolutionName};
 use serde_json::json;
 use shelf::Record;
 use validator::CarriedChart;
-use validator::rules::Compared;
 
 use crate::model::authority::Authority;
 use crate::model::error::Error;

@@ -9,9 +9,9 @@ pub(crate) mod needs;
 use std::collections::BTreeSet;
 
 use deployer::{Access, Cluster, Grant, Object, ObjectRef, PolicyRule, RulePart};
+use rules::RoleName;
 use schemas::{Namespace, SolutionName};
 use validator::Accepted;
-use validator::rules::RoleName;
 
 use crate::model::authority::Authority;
 use crate::model::cleanup::{self, Cleanup};

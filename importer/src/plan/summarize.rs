@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use rules::{Right, When};
 use schemas::ParameterName;
 use serde_json::Value;
-use validator::rules::{Right, When};
 
 use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::consent::{self, Line};
@@ -159,8 +159,8 @@ pub(crate) fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
 
 #[cfg(test)]
 mod tests {
+    use rules::{self, Reach};
     use serde_json::json;
-    use validator::rules::{self, Reach};
 
     use super::*;
 

@@ -29,7 +29,7 @@ pub(super) fn charts(
     listed: &Listed,
     releases: &[ChartRelease],
 ) -> Result<Vec<ChartLine>, Failure> {
-    if releases.len() > validator::limits::CHARTS {
+    if releases.len() > rules::limits::CHARTS {
         let what = "there are more charts than can be shown";
         return Err(failure::too_much(archive, what));
     }

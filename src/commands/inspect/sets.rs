@@ -33,8 +33,8 @@ pub(super) fn sets(
     let size = entries
         .iter()
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.size));
-    let most = validator::limits::OBJECTS;
-    if entries.len() > most || size > validator::limits::OBJECT_FILES {
+    let most = rules::limits::OBJECTS;
+    if entries.len() > most || size > rules::limits::OBJECT_FILES {
         let what = "there are more objects than can be shown";
         return Err(failure::too_much(archive, what));
     }

@@ -1,6 +1,7 @@
 //! What a check has found, for people.
 
-use validator::{Finding, Judged, Report, Severity, Verdict};
+use rules::catalogue::Severity;
+use validator::{Finding, Judged, Report, Verdict};
 
 use crate::args::{Output, choose};
 use crate::failure::Outcome;

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use archive::OpenError;
+use rules::catalogue::images::CONFIG;
 use schemas::{ArchivePath, ContentsEntry, ImageManifest, Platform, json, known_keys};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::catalogue::images::CONFIG;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONFIG;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource, tree};
+use rules::catalogue::images::{DIFFERS, INCOMPLETE, PLACE, UNREFERENCED};
 use schemas::{Digest, Image, SolutionId};
 
 use super::PREFIX;
-use crate::catalogue::images::{DIFFERS, INCOMPLETE, PLACE, UNREFERENCED};
 use crate::files::Files;
 use crate::finding::Findings;
 

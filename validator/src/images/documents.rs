@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 
 use archive::OpenError;
+use rules::catalogue::images::{
+    BUDGET, DOCUMENT, EMPTY, FOREIGN, MEDIA_TYPE, MISSING, NESTING, PLATFORM, SIZE,
+};
 use schemas::walk::{Parsed, Visit, WalkProblem};
 use schemas::{
     ArchivePath, ContentsEntry, Descriptor, Digest, Document, ImageDocumentError, ImageManifest,
@@ -11,9 +14,6 @@ use schemas::{
 };
 
 use super::config::{self, Configuration};
-use crate::catalogue::images::{
-    BUDGET, DOCUMENT, EMPTY, FOREIGN, MEDIA_TYPE, MISSING, NESTING, PLATFORM, SIZE,
-};
 use crate::files::Files;
 use crate::finding::{Chain, Findings};
 use crate::limits::IMAGE_DOCUMENTS;

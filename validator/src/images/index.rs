@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use archive::OpenError;
+use rules::catalogue::images::INDEX;
 use schemas::{ImagePlace, ImageReference, json, known_keys};
 use serde::Deserialize;
 
-use crate::catalogue::images::INDEX;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::INDEX_SIZE;

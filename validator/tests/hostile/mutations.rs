@@ -10,8 +10,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rules::catalogue::FINDINGS;
 use tempfile::TempDir;
-use validator::{FINDINGS, Verdict};
+use validator::Verdict;
 
 use crate::subject::{good, options, report, same_but_for_signatures, sibling};
 use crate::variants::{SEED, Variants};

@@ -18,8 +18,9 @@ mod templates;
 use std::collections::BTreeSet;
 
 use archives::{Archive, ids};
+use rules::catalogue::FINDINGS;
 use source::Source;
-use validator::{FINDINGS, Verdict};
+use validator::Verdict;
 
 /// Findings that need more than a small archive; the tests beside the code produce them.
 const TESTED_BESIDE_THE_CODE: [&str; 5] = [

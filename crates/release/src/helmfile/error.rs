@@ -4,9 +4,9 @@ use std::error::Error;
 use std::fmt;
 
 use manifests::shown;
+use rules::limits::CHARTS;
 use schemas::yaml::YamlError;
 use schemas::{NameError, listed};
-use validator::limits::CHARTS;
 
 /// A place in a helmfile.
 #[derive(Clone, Debug, PartialEq, Eq)]

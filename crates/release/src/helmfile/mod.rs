@@ -11,9 +11,9 @@ mod release;
 
 use std::collections::BTreeSet;
 
+use rules::limits::CHARTS;
 use schemas::yaml;
 use serde_json::Value;
-use validator::limits::CHARTS;
 
 use crate::limits;
 use crate::notes::{Note, Weight};

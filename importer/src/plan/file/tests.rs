@@ -222,11 +222,11 @@ fn who_plans_again_and_what_was_pushed_meanwhile_is_of_no_account() {
 
 fn finding() -> validator::Finding {
     validator::Finding {
-        id: validator::FINDINGS[0].id,
-        severity: validator::Severity::Warning,
+        id: rules::catalogue::FINDINGS[0].id,
+        severity: rules::catalogue::Severity::Warning,
         place: String::new(),
         message: "m".to_owned(),
-        fix: validator::FINDINGS[0].fix,
+        fix: rules::catalogue::FINDINGS[0].fix,
     }
 }
 

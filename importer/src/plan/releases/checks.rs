@@ -5,7 +5,6 @@ use manifests::is_definition;
 use schemas::Namespace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use validator::rules;
 
 use super::hooks::{self, may_run};
 use super::planned::by_identity;

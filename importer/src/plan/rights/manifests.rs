@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::{DesiredObject, Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, PolicyRule};
+use rules::RoleName;
 use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
 use serde_json::{Value, json};
 use validator::Accepted;
-use validator::rules::RoleName;
 
 use crate::model::cleanup;
 use crate::model::error::Error;

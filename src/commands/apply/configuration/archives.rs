@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rules::catalogue::Severity;
 use schemas::{SolutionId, SolutionsConfiguration};
-use validator::{Accepted, Finding, Report, Severity};
+use validator::{Accepted, Finding, Report};
 
 use super::Arguments;
 use super::show::{Action, Step};

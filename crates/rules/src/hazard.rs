@@ -6,7 +6,7 @@
 use schemas::printable_within;
 use serde_json::{Map, Value, json};
 
-use super::danger::{ADMISSION, RBAC};
+use super::groups::{ADMISSION, RBAC};
 use super::pod::{beyond_namespace, quoted};
 use super::{aggregates, group_of, kind_of, text};
 use crate::limits::POINTER;

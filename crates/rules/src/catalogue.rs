@@ -39,10 +39,12 @@ macro_rules! catalogue {
     ($($(#[$doc:meta])* $group:ident {
         $($name:ident: $severity:ident, $id:literal, $summary:literal, $fix:literal;)*
     })*) => {
-        $($(#[$doc])* pub(crate) mod $group {
+        $($(#[$doc])*
+        #[expect(missing_docs, reason = "the summary of each says what it means")]
+        pub mod $group {
             use super::{FindingInfo, Severity};
 
-            $(pub(crate) const $name: FindingInfo = FindingInfo {
+            $(pub const $name: FindingInfo = FindingInfo {
                 id: $id,
                 severity: Severity::$severity,
                 summary: $summary,

@@ -5,8 +5,8 @@ use manifests::Kinds;
 use schemas::{KubernetesName, Namespace};
 use serde_json::{Map, Value};
 
-use super::danger::RBAC;
 use super::definition::{converts_by_webhook, is_definition};
+use super::groups::RBAC;
 use super::metadata::is_ours;
 use super::{Problem, kind_of, text};
 
@@ -68,7 +68,8 @@ pub fn rendered_object(document: &Value) -> Vec<Problem> {
 }
 
 /// Finds the namespace that an object of the whole cluster names. API servers pass over it, and so does an import.
-pub(crate) fn namespace_of_cluster(document: &Value, kinds: &Kinds) -> Option<Problem> {
+#[must_use]
+pub fn namespace_of_cluster(document: &Value, kinds: &Kinds) -> Option<Problem> {
     let namespace = text(document, "/metadata/namespace")?;
     let (_, kind) = kind_of(document);
     let problem = || Problem::NamespaceOfCluster(kind.to_owned(), namespace.to_owned());

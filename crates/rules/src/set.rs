@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::part::{Held, Part, Resource, Thing};
-use super::right::{Reach, Right, Things};
+use super::reach::Reach;
+use super::right::{Right, Things};
 use super::rule::{Cost, Rule, RuleProblem, rules};
 
 /// How labels of a `ClusterRole` begin whose rights go to everybody who has another one.

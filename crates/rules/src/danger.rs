@@ -4,6 +4,7 @@
 //! who runs commands in a pod acts as its ServiceAccount, and who changes a namespace's labels lifts its PodSecurity.
 //! See "Role Based Access Control Good Practices" in the documentation of Kubernetes.
 
+use super::groups::{ADMISSION, RBAC};
 use super::part::{ALL, Part, Resource, Thing};
 use super::right::{Right, Things};
 
@@ -78,8 +79,6 @@ impl Danger {
     }
 }
 
-pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
-pub(super) const ADMISSION: &str = "admissionregistration.k8s.io";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -100,7 +99,7 @@ const WORKLOADS: &str = "workloads";
 static ACCOUNTS: Danger = danger("accounts", "", &[on("", &["serviceaccounts"], WRITE)]);
 
 /// The gravest first.
-pub(super) static TABLE: &[Danger] = &[
+static TABLE: &[Danger] = &[
     danger(
         "everything",
         "do all that an administrator can",
@@ -279,7 +278,7 @@ pub(super) static TABLE: &[Danger] = &[
 ];
 
 impl Danger {
-    pub(super) fn is_given_by(&self, right: &Right) -> bool {
+    fn is_given_by(&self, right: &Right) -> bool {
         let Things::Resource {
             group,
             resource,
@@ -307,6 +306,12 @@ impl Danger {
 }
 
 impl Right {
+    /// The gravest thing that it makes possible, if it is in the table.
+    #[must_use]
+    pub fn danger(&self) -> Option<&'static Danger> {
+        TABLE.iter().find(|danger| danger.is_given_by(self))
+    }
+
     /// Whether pods, or accounts that pods run as, can be made with it.
     #[must_use]
     pub fn makes_pods(&self) -> bool {
@@ -348,7 +353,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::rules::{Reach, rights};
+    use crate::{Reach, rights};
 
     /// The dangers of one rule, in the order of its rights.
     fn ids(rule: &Value, reach: &Reach) -> Vec<&'static str> {

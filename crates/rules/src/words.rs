@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::danger::{ADMISSION, RBAC};
+use super::groups::{ADMISSION, RBAC};
 use super::part::{ALL, Resource};
-use super::right::{Reach, Right, Things};
+use super::reach::Reach;
+use super::right::{Right, Things};
 
 /// How verbs are said, in this order: sets of them in one word when all are there.
 const VERBS: &[(&[&str], &str)] = &[
@@ -75,8 +76,22 @@ const PARTS: &[(&str, &str)] = &[
     ("status", "the status of"),
 ];
 
+impl Right {
+    /// What it is without saying where: `read all Secrets`.
+    #[must_use]
+    pub fn what(&self) -> String {
+        what(self)
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self, f)
+    }
+}
+
 /// The right without its reach.
-pub(super) fn what(right: &Right) -> String {
+fn what(right: &Right) -> String {
     match &right.object {
         Things::Url(url) => asking(&right.verbs, url),
         Things::Resource {
@@ -98,7 +113,7 @@ pub(super) fn what(right: &Right) -> String {
     }
 }
 
-pub(super) fn write(right: &Right, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write(right: &Right, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match (&right.object, &right.reach) {
         (Things::Url(_), _) => f.write_str(&what(right)),
         (

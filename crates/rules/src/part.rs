@@ -6,7 +6,7 @@ use std::fmt;
 
 use schemas::is_cluster_scoped;
 
-use super::right::Reach;
+use super::reach::Reach;
 
 /// Everything of its kind.
 pub(super) const ALL: &str = "*";

@@ -9,12 +9,15 @@
 //! to the cluster.
 
 mod budget;
+pub mod catalogue;
 mod compiled;
 mod danger;
 mod definition;
 mod grant;
+mod groups;
 mod hazard;
 mod images;
+pub mod limits;
 mod metadata;
 mod object;
 mod object_names;
@@ -25,6 +28,7 @@ mod part;
 mod placeholders;
 mod pod;
 mod problem;
+mod reach;
 mod right;
 mod role;
 mod rule;
@@ -52,21 +56,21 @@ pub use object_sets::object_sets;
 pub use parameters::{ValueProblem, check_value, parameters};
 pub use placeholders::PlaceholderNames;
 pub use problem::Problem;
-pub use right::{Reach, Right};
+pub use reach::Reach;
+pub use right::Right;
 pub use role::{aggregates, identify_roles};
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
 pub use template::is_set_label;
 
-pub(crate) use budget::{check_cost, check_object_cost, check_object_files};
-pub(crate) use definition::{definition, definition_name};
-pub(crate) use images::repeated;
-pub(crate) use object::namespace_of_cluster;
-pub(crate) use operator::{operator, related_images};
-pub(crate) use problem::report;
-pub(crate) use role::roles;
-pub(crate) use template::{kept_names, template_needs, template_reach};
+pub use budget::{check_cost, check_object_cost, check_object_files};
+pub use definition::{definition, definition_name};
+pub use images::repeated;
+pub use object::namespace_of_cluster;
+pub use operator::{operator, related_images};
+pub use role::roles;
+pub use template::{kept_names, template_needs, template_reach};
 
 /// The text at a JSON pointer.
 fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {

@@ -8,8 +8,9 @@ use schemas::printable_within;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::danger::RBAC;
-use super::right::{Reach, Right};
+use super::groups::RBAC;
+use super::reach::Reach;
+use super::right::Right;
 use super::rule::RuleProblem;
 use super::{aggregates, aggregates_to, compare, group_of, kind_of, merge, rights, text};
 use crate::limits::{POINTER, RIGHTS};

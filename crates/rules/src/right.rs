@@ -1,50 +1,14 @@
 //! One right: verbs on one resource or path, within a reach.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::danger::{Danger, RBAC, TABLE};
 use super::part::{Part, Resource, Thing};
-use super::{group_of, kind_of, text, words};
-
-/// Where a right holds.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Reach {
-    /// In this namespace.
-    Namespace(String),
-    /// In all namespaces, and on what is in none.
-    Cluster,
-}
-
-impl Reach {
-    /// Returns where a binding gives what it gives; none if the object is no binding.
-    pub(super) fn of(binding: &Value) -> Option<Self> {
-        match (group_of(binding), kind_of(binding).1) {
-            (RBAC, "ClusterRoleBinding") => Some(Self::Cluster),
-            (RBAC, "RoleBinding") => {
-                let namespace = text(binding, "/metadata/namespace").unwrap_or_default();
-                Some(Self::Namespace(namespace.to_owned()))
-            }
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Reach {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Namespace(name) => write!(f, "of namespace {name}"),
-            Self::Cluster => f.write_str("in the whole cluster"),
-        }
-    }
-}
+use super::reach::Reach;
 
 /// Verbs on one resource of one group, or on one path, for all objects or for those of some names, within a reach.
-/// [`fmt::Display`] says it in plain words.
+/// [`std::fmt::Display`] says it in plain words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Right {
     pub(super) reach: Reach,
@@ -70,18 +34,6 @@ impl Right {
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
-    }
-
-    /// What it is without saying where: `read all Secrets`.
-    #[must_use]
-    pub fn what(&self) -> String {
-        words::what(self)
-    }
-
-    /// The gravest thing that it makes possible, if it is in the table.
-    #[must_use]
-    pub fn danger(&self) -> Option<&'static Danger> {
-        TABLE.iter().find(|danger| danger.is_given_by(self))
     }
 
     /// Its parts, each a verb on one thing.
@@ -112,11 +64,5 @@ impl Right {
                 verb,
             })
         })
-    }
-}
-
-impl fmt::Display for Right {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        words::write(self, f)
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
 }
 
 /// What the template asks for beyond the namespace: the site is told of it too.
-pub(crate) fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
+pub fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
     let pods = operator.template.iter();
     let pods = pods.map(|OperatorTemplate { metadata, spec, .. }| {
         json!({"metadata": {"annotations": metadata.annotations}, "spec": spec})
@@ -254,7 +254,8 @@ impl Judge {
 }
 
 /// Sets that the operator waits for in vain.
-pub(crate) fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
+#[must_use]
+pub fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
     let mut judge = Judge(Vec::new());
     let by_name: BTreeMap<&SetName, &ObjectSet> = sets.iter().map(|set| (&set.name, set)).collect();
     let template = operator.template.iter();
@@ -272,7 +273,7 @@ pub(crate) fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Pro
 }
 
 /// ClusterRoles whose names Kubernetes has for its own, of an operator whose roles keep their names.
-pub(crate) fn kept_names<'a>(
+pub fn kept_names<'a>(
     operator: Option<&Operator>,
     roles: &'a [Value],
 ) -> impl Iterator<Item = Problem> + use<'a> {

@@ -10,7 +10,6 @@ use schemas::{
 
 use super::RuleProblem;
 use crate::catalogue::{FindingInfo, charts, images, manifest, manifests, operator};
-use crate::finding::Findings;
 use crate::limits::{
     CHARTS, OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS,
     OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS, PATTERN_SMALL, PATTERNS_LARGE,
@@ -204,7 +203,8 @@ pub enum Problem {
 impl Problem {
     /// What is found of an archive with it. None where archives are accepted with it: only what is packed now must be
     /// without.
-    fn finding(&self) -> Option<&'static FindingInfo> {
+    #[must_use]
+    pub fn finding(&self) -> Option<&'static FindingInfo> {
         Some(match self {
             Self::NoImage | Self::ReferenceTwice(..) | Self::ObjectName(_) => return None,
             Self::ImageTwice(_) => &manifest::IMAGE_REPEATED,
@@ -260,18 +260,5 @@ impl Problem {
     #[must_use]
     pub fn fix(&self) -> Option<&'static str> {
         self.finding().map(|info| info.fix)
-    }
-}
-
-/// Adds what is found of an archive that has these problems in one of its files.
-pub(crate) fn report(
-    problems: impl IntoIterator<Item = Problem>,
-    file: &str,
-    findings: &mut Findings,
-) {
-    for problem in problems {
-        if let Some(info) = problem.finding() {
-            findings.add(info, file, problem);
-        }
     }
 }

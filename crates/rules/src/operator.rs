@@ -12,7 +12,7 @@ use super::{ImagesByName, Problem};
 const RELATED: &str = "RELATED_IMAGE_";
 
 /// What is wrong with the block when these are the images.
-pub(crate) fn operator<'a>(
+pub fn operator<'a>(
     operator: &'a Operator,
     images: &'a [ImagePlace],
 ) -> impl Iterator<Item = Problem> + 'a {
@@ -60,7 +60,7 @@ fn check_text(field: &Arc<str>, text: &str, images: &ImagesByName<'_>) -> Vec<Pr
 }
 
 /// Images that the operator is told by a reference which none of the images has.
-pub(crate) fn related_images<'a>(
+pub fn related_images<'a>(
     operator: &'a Operator,
     references: &'a BTreeSet<&str>,
 ) -> impl Iterator<Item = Problem> + 'a {

@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use manifests::Definition;
-pub use manifests::is_definition;
 use schemas::{KubernetesName, is_kubernetes_group};
 use serde_json::Value;
 
 use super::metadata::{is_of_kubernetes, metadata};
 use super::{Problem, kind_of, text};
 use crate::limits::WITHHELD;
+pub use manifests::is_definition;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// The name of a definition, as far as it is one.
-pub(crate) fn definition_name(document: &Value) -> Option<&str> {
+#[must_use]
+pub fn definition_name(document: &Value) -> Option<&str> {
     text(document, "/metadata/name").filter(|_| is_definition(document))
 }
 
@@ -58,7 +59,7 @@ pub fn identify_definition(document: &Value) -> Vec<Problem> {
 }
 
 /// Everything that is wrong with a definition.
-pub(crate) fn definition(document: &Value) -> Vec<Problem> {
+pub fn definition(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
         return identify_definition(document);
     }

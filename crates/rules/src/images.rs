@@ -38,7 +38,7 @@ impl<'a> ImagesByName<'a> {
 }
 
 /// Images that are listed again.
-pub(crate) fn repeated(places: &[ImagePlace]) -> impl Iterator<Item = Problem> {
+pub fn repeated(places: &[ImagePlace]) -> impl Iterator<Item = Problem> {
     let mut seen = BTreeSet::new();
     let again = places.iter().filter(move |place| !seen.insert(*place));
     again.cloned().map(Problem::ImageTwice)

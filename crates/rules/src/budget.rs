@@ -20,7 +20,7 @@ pub fn check_files(definitions: usize, bytes: u64) -> Result<(), Problem> {
 }
 
 /// Refuses more than may be kept in memory.
-pub(crate) fn check_cost(cost: DocumentCost) -> Result<(), Problem> {
+pub fn check_cost(cost: DocumentCost) -> Result<(), Problem> {
     if cost.values > OPERATOR_VALUES {
         Err(Problem::Values)
     } else if cost.text > OPERATOR_TEXT {
@@ -31,7 +31,7 @@ pub(crate) fn check_cost(cost: DocumentCost) -> Result<(), Problem> {
 }
 
 /// Refuses more objects, or more bytes of these, than are read.
-pub(crate) fn check_object_files(objects: usize, bytes: u64) -> Result<(), Problem> {
+pub fn check_object_files(objects: usize, bytes: u64) -> Result<(), Problem> {
     if bytes > OBJECT_FILES {
         Err(Problem::ObjectBytes(bytes))
     } else if objects > OBJECTS {
@@ -42,7 +42,7 @@ pub(crate) fn check_object_files(objects: usize, bytes: u64) -> Result<(), Probl
 }
 
 /// Refuses more than may be kept in memory of them.
-pub(crate) fn check_object_cost(cost: DocumentCost) -> Result<(), Problem> {
+pub fn check_object_cost(cost: DocumentCost) -> Result<(), Problem> {
     if cost.values > OBJECT_VALUES {
         Err(Problem::ObjectValues)
     } else if cost.text > OBJECT_TEXT {

@@ -68,7 +68,7 @@ struct RoleCheck<'a> {
 }
 
 /// Everything that is wrong with roles of an operator that has this scope and brings these definitions.
-pub(crate) fn roles<'a>(
+pub fn roles<'a>(
     documents: &[Value],
     definitions: impl Iterator<Item = &'a Value>,
     scope: OperatorScope,

@@ -1,0 +1,42 @@
+//! Where a right holds.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::groups::RBAC;
+use super::{group_of, kind_of, text};
+
+/// Where a right holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reach {
+    /// In this namespace.
+    Namespace(String),
+    /// In all namespaces, and on what is in none.
+    Cluster,
+}
+
+impl Reach {
+    /// Returns where a binding gives what it gives; none if the object is no binding.
+    pub(super) fn of(binding: &Value) -> Option<Self> {
+        match (group_of(binding), kind_of(binding).1) {
+            (RBAC, "ClusterRoleBinding") => Some(Self::Cluster),
+            (RBAC, "RoleBinding") => {
+                let namespace = text(binding, "/metadata/namespace").unwrap_or_default();
+                Some(Self::Namespace(namespace.to_owned()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace(name) => write!(f, "of namespace {name}"),
+            Self::Cluster => f.write_str("in the whole cluster"),
+        }
+    }
+}
