@@ -1,6 +1,7 @@
 //! Brings the images of an archive to a registry, and says which of them were sent.
 
 use registry::{Client, ManifestOutcome, ManifestPush, PushJob, PushReport};
+use schemars::JsonSchema;
 use serde::Serialize;
 use watch::Tell;
 
@@ -8,8 +9,8 @@ use crate::model::error::{Error, PushFailure, Unpushed};
 use crate::model::pushed::Pushed;
 use crate::plan::push::{PushSummary, ReadyPush};
 
-/// What an import without a cluster did, for the administrator's files.
-#[derive(Clone, Debug, Serialize)]
+/// What an import without a cluster did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PushReceipt {
     /// What was planned.

@@ -1,11 +1,12 @@
 //! Under which paths a registry has the images of a Solution.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::BELOW;
 
 /// Under which paths a registry has the images of a Solution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Layout {
     /// Below the Solution's id, as operators are told; an image with a `ref` a second time, below `mirror/<host>`.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::Cluster;
 use registry::{ImageLocation, PlainHttp, Reference, RegistryAddress, Repository};
+use schemars::JsonSchema;
 use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Version};
 use serde::Serialize;
 
@@ -56,15 +57,15 @@ pub(crate) fn mirror(
 }
 
 /// An image that workloads ask for by a name of another registry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MirroredImage {
     /// The name that workloads ask for.
     #[serde(rename = "ref")]
     pub reference: ImageReference,
-    /// The Solution id.
+    /// The id of the Solution, `<name>-<version>`.
     pub solution: String,
-    /// Its place in the Solution.
+    /// Its place in the Solution, NAME:TAG.
     pub image: ImagePlace,
     /// Where nodes find it.
     pub address: String,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
 use registry::RegistryAddress;
+use schemars::JsonSchema;
 use schemas::{
     Digest, Image, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution,
     SolutionName, StatementTime, Version,
@@ -20,7 +21,7 @@ use crate::model::error::Error;
 const FORMER_KEY: &str = "record.json";
 
 /// An imported version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// The Solution.
@@ -44,7 +45,7 @@ pub struct Record {
 }
 
 /// An image of an imported version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedImage {
     /// Its place in the Solution.
     pub image: ImagePlace,
