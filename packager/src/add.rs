@@ -18,7 +18,7 @@ use crate::missing::MissingImage;
 use crate::pack::{self, Request};
 use crate::{Event, load};
 
-/// With `--add-images`: what was added.
+/// What was added to the images of a source.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {

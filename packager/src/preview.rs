@@ -18,7 +18,7 @@ use crate::pack::{self, Request};
 use crate::programs::IncludedHelm;
 use crate::{Event, assemble, charts};
 
-/// With `--check`: what would be packed.
+/// What would be packed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preview {

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use importer::{Error, Format, ImageMap, Layout, Mirrors, NodeFile, RecordedImage};
 use registry::{Options, RegistryAddress};
+use schemars::JsonSchema;
 use schemas::SolutionId;
 use serde::Serialize;
 
@@ -80,11 +81,12 @@ pub(crate) struct Mapping<'a> {
 }
 
 /// Where a site has each image.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShownMap {
+    /// Where nodes find each image.
     image_map: ImageMap,
-    /// The same in another form.
+    /// The same as the format asked for has it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     image_map_files: Vec<NodeFile>,
     #[serde(skip)]

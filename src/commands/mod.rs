@@ -33,6 +33,8 @@ mod pushing;
 mod question;
 mod rbac;
 mod refusal;
+#[cfg(test)]
+mod results;
 mod rollback;
 mod serve;
 mod sign;
@@ -48,6 +50,7 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{Output, choose};
@@ -148,9 +151,10 @@ fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outc
     Outcome::Yes
 }
 
-/// Files that were written.
-#[derive(Serialize)]
-struct Files {
+/// What was written.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Files {
+    /// The files that were written.
     files: Vec<PathBuf>,
 }
 

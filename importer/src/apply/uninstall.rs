@@ -33,7 +33,7 @@ use crate::plan::default_account::DefaultAccount;
 use crate::plan::rights::{self, check_removing, of_change};
 use crate::plan::uses::{Images, workloads};
 
-/// With `--dry-run`: what deleting a Solution comes to.
+/// What deleting a Solution comes to: what goes, and what stays.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deletion {

@@ -8,7 +8,7 @@ mod one_of_several;
 pub(super) mod plan;
 mod request;
 pub(super) mod show;
-mod then;
+pub(super) mod then;
 mod without_cluster;
 
 use std::sync::atomic::AtomicBool;
@@ -17,6 +17,7 @@ use std::time::Duration;
 use deployer::{Cluster, Waited};
 use importer::{Event, Layout, Plan, Ready, Request};
 use registry::Client;
+use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{Accepted, Finding};
 
@@ -70,12 +71,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 /// A result, and where nodes find the images if that was asked for.
-#[derive(Serialize)]
-struct Mapped<'a, T> {
+// The schema is described as that of the result, and has the map as a field that is always there where `M` is one.
+#[derive(Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub(crate) struct Mapped<'a, T, M = Option<&'a ShownMap>> {
     #[serde(flatten)]
     result: &'a T,
     #[serde(flatten)]
-    map: Option<&'a ShownMap>,
+    map: M,
 }
 
 impl<T> Mapped<'_, T> {
