@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use registry::Event;
+use schemars::JsonSchema;
 use serde::Serialize;
 use watch::Progress;
 
@@ -104,28 +105,37 @@ fn write(waiting: &Receiver<Item>, mut out: impl FnMut(&str) -> std::io::Result<
 }
 
 /// What is told beside the events of the push itself.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "event")]
-enum Said<'a> {
+pub(crate) enum Said<'a> {
+    /// The push begins.
     Planned {
+        /// The id of the Solution, `<name>-<version>`.
         solution: &'a str,
+        /// The registry that is pushed to.
         registry: &'a str,
     },
+    /// The push is over.
     Done {
+        /// Whether everything is in place.
         complete: bool,
     },
 }
 
-#[derive(Serialize)]
+/// One step of a push, and how far the push has come.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a, T> {
+pub(crate) struct Line<'a, T> {
     #[serde(flatten)]
     said: &'a T,
+    /// Bytes that were sent, of those that this push has to send. They never become fewer within a push.
     bytes_done: u64,
+    /// Bytes that this push has to send.
     bytes_total: u64,
-    /// None until it was measured.
+    /// Bytes that were sent in a second, over the last ten of them. It is missing until it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_second: Option<u64>,
+    /// How long the rest takes at that speed. It is missing until that is known, and while nothing moves.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds_left: Option<u64>,
 }

@@ -103,7 +103,7 @@ pub(crate) fn help(answer: &clap::Error) {
 
 /// The version of what results hold: schemas/results has a schema for each verb. It rises when a field changes its meaning
 /// or goes; fields that are added leave it.
-const SCHEMA_VERSION: &str = "1";
+pub(crate) const SCHEMA_VERSION: &str = "1";
 
 /// A result as one line of JSON.
 pub(crate) fn json<T: Serialize>(value: &T) {

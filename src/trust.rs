@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use files::ownership::{self, PathError, Target};
+use schemars::JsonSchema;
 use schemas::{KeyId, KubernetesName, TrustPolicy, limits};
 use serde::Serialize;
 use signing::{Policies, Policy, PolicyError, PublicKey};
@@ -63,10 +64,12 @@ impl Stored {
 }
 
 /// A folder that was looked into.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PolicyFolder")]
 pub(crate) struct Folder {
+    /// The path of the folder.
     path: PathBuf,
-    /// How many policies it has; none if there is no such folder.
+    /// How many policies it has; null if there is no such folder.
     policies: Option<usize>,
 }
 

@@ -58,6 +58,7 @@ pub use plan::place::default_namespace;
 pub use plan::rights::manifests::{
     Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,
 };
+pub use plan::rights::roles::Manifest as RightsManifest;
 pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedHelm,
     PlannedLaterPods, PlannedLine, PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch,

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use manifests::reference;
+use schemars::JsonSchema;
 use schemas::{
     ImageName, ImagePlace, ImageReference, ImageSource, SolutionSource, SourceImage, Tag,
 };
@@ -17,8 +18,8 @@ use crate::missing::MissingImage;
 use crate::pack::{self, Request};
 use crate::{Event, load};
 
-/// What was added.
-#[derive(Debug, Serialize)]
+/// What was added to the images of a source.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
     /// The file.

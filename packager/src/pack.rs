@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use archive::{Draft, Feature, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
+use schemars::JsonSchema;
 use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use serde::{Serialize, Serializer};
 use signing::SecretKey;
@@ -13,7 +14,7 @@ use sources::{
     Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Referrers, Remote,
     Unpacking,
 };
-use validator::{Report, Verdict};
+use validator::{Finding, Report, Verdict};
 use watch::{Cancel, Watch};
 
 use crate::error::PackError;
@@ -75,16 +76,16 @@ impl Signing {
     }
 }
 
-/// What was made.
-#[derive(Debug, Serialize)]
+/// What was packed.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Packed {
-    /// The archive.
+    /// The path of the archive.
     #[serde(rename = "archive")]
     pub path: PathBuf,
     /// SHA-256 of the signed statement: what to publish beside the archive.
     pub archive_id: Digest,
-    /// Its size in bytes.
+    /// Bytes of the archive.
     pub size: u64,
     /// Name and version of the Solution.
     #[serde(skip)]
@@ -94,7 +95,7 @@ pub struct Packed {
     /// How many signatures and other referrers of images it brings.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
-    /// How many different layers and configurations they have.
+    /// How many different layers and configurations the images have.
     pub blobs: usize,
     /// The bytes of these together.
     #[serde(skip)]
@@ -104,8 +105,9 @@ pub struct Packed {
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub helm: Vec<IncludedHelm>,
-    /// What a check says of it: warnings. As JSON its findings.
+    /// What a check says of it: warnings.
     #[serde(rename = "findings", serialize_with = "findings")]
+    #[schemars(with = "Vec<Finding>")]
     pub report: Report,
 }
 
@@ -114,9 +116,9 @@ pub(crate) fn findings<S: Serializer>(report: &Report, serializer: S) -> Result<
 }
 
 /// What an image of the archive is, whatever its source says by now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pinned {
-    /// The image.
+    /// The place of the image, NAME:TAG.
     #[serde(rename = "image")]
     pub place: ImagePlace,
     /// Where it came from.

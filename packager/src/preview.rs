@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Unsigned};
+use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
 use sources::{Blob, Cache, Collected, Here, ImageContents};
-use validator::{Report, Verdict};
+use validator::{Finding, Report, Verdict};
 use watch::Watch;
 
 use crate::error::PackError;
@@ -18,10 +19,10 @@ use crate::programs::IncludedHelm;
 use crate::{Event, assemble, charts};
 
 /// What would be packed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preview {
-    /// Name and version of the Solution.
+    /// The id of the Solution, `<name>-<version>`.
     #[serde(rename = "solution")]
     pub id: SolutionId,
     /// Whether it would be accepted, once it is signed.
@@ -38,7 +39,7 @@ pub struct Preview {
     pub helm: Vec<IncludedHelm>,
     /// How many different layers and configurations there are.
     pub blobs: usize,
-    /// The bytes of these together.
+    /// The bytes of these layers and configurations together.
     pub blob_bytes: u64,
     /// Bytes of layers that packing would compress first. Until that is done, their images' digests are not known, and
     /// the archive's size is the most that it can be.
@@ -48,16 +49,17 @@ pub struct Preview {
     /// Every file but those that only hold what follows from the others, by path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ContentsEntry>,
-    /// What a check says of it. As JSON its findings.
+    /// What a check says of it.
     #[serde(rename = "findings", serialize_with = "pack::findings")]
+    #[schemars(with = "Vec<Finding>")]
     pub report: Report,
 }
 
 /// An image that would be packed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImagePreview {
-    /// The place in the archive.
+    /// The place in the archive, NAME:TAG.
     #[serde(rename = "image")]
     pub place: ImagePlace,
     /// The reference that workloads ask for.
@@ -70,15 +72,16 @@ pub struct ImagePreview {
     pub subject: Option<Digest>,
     /// The digest of the document that the tag names.
     pub digest: Digest,
-    /// What an artifact is; none for images and indexes.
+    /// What an artifact is. It is missing of images and indexes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
-    /// What it runs on.
+    /// The platforms that it runs on.
     #[serde(serialize_with = "in_words")]
+    #[schemars(with = "Vec<String>")]
     pub platforms: BTreeSet<Platform>,
     /// Bytes of all its documents, layers and configurations, each once.
     pub size: u64,
-    /// As many of these as no other image has.
+    /// How many of these bytes no other image has.
     pub own: u64,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use archive::{Architecture, ArchiveFile, FileSource, helm_path};
 use helm::{Helm, Source};
+use schemars::JsonSchema;
 use schemas::Digest;
 use serde::{Serialize, Serializer};
 use validator::limits;
@@ -12,12 +13,14 @@ use validator::limits;
 use crate::error::PackError;
 
 /// A `helm` that is included.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IncludedHelm {
     /// The processor that it is for.
     #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", extend("enum" = Architecture::ALL.map(Architecture::as_str)))]
     pub architecture: Architecture,
-    /// What it says of its version; none if it is for another processor than this machine has, where nobody can ask it.
+    /// The version, as the program says it. It is missing if the program is for another processor than this machine
+    /// has, where nobody can ask it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }

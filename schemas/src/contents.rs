@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{ArchivePath, Digest, limits};
 
 /// One file of an archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ContentsEntry {
     /// Where it lies.
     pub path: ArchivePath,

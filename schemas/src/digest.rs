@@ -1,9 +1,13 @@
 //! The digest of a content: SHA-256, in the spelling of the OCI image specification ("Digests").
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::pattern;
 
 /// A SHA-256 digest. The text form is `sha256:` and 64 lower-case hexadecimal characters; no other algorithm and
 /// no other spelling exists in archives.
@@ -113,6 +117,24 @@ impl<'de> Deserialize<'de> for Digest {
         String::deserialize(deserializer)?
             .parse()
             .map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Digest {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Digest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "`sha256:` and 64 lower-case hexadecimal characters",
+            "pattern": pattern::DIGEST,
+        })
     }
 }
 

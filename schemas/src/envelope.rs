@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::{self, JsonError};
 use crate::name::text_traits;
-use crate::{Digest, DigestError, limits};
+use crate::{Digest, DigestError, limits, pattern};
 
 /// The payload type of an in-toto statement.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -91,7 +91,11 @@ impl fmt::Display for KeyId {
     }
 }
 
-text_traits!(KeyId, "64 hexadecimal characters");
+text_traits!(
+    KeyId,
+    "64 lower-case hexadecimal characters",
+    pattern::KEY_ID
+);
 
 /// One signature.
 #[derive(Clone, PartialEq, Eq)]

@@ -153,17 +153,17 @@ checked_name! {
 checked_name! {
     /// The name of an environment: a DNS label, since it is a label's value and the default namespace.
     EnvironmentName, "environment name", "a DNS label: lower-case letters, digits and `-`, at most 63, no `-` at either end",
-    is_dns_label
+    is_dns_label, pattern::DNS_LABEL
 }
 checked_name! {
     /// The name of a Kubernetes namespace: a DNS label.
     Namespace, "namespace", "a DNS label: lower-case letters, digits and `-`, at most 63, no `-` at either end",
-    is_dns_label
+    is_dns_label, pattern::DNS_LABEL
 }
 checked_name! {
     /// The name of a Kubernetes object: a DNS subdomain.
     KubernetesName, "object name", "a DNS subdomain: labels of lower-case letters, digits and `-` joined by `.`, at most 253",
-    is_dns_subdomain
+    is_dns_subdomain, pattern::DNS_SUBDOMAIN
 }
 checked_name! {
     /// The name of an image in its Solution: one to five components of an OCI repository name.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::digest::shorten;
@@ -10,7 +11,8 @@ use crate::limits;
 
 /// A path inside an archive: `/`-separated, relative, at most [`limits::PATH_DEPTH`] components, each matching
 /// `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ArchivePath(String);
 
 /// Why a text is not a path of an archive.

@@ -51,6 +51,10 @@ macro_rules! identifier {
 }
 
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
+pub(crate) const DNS_SUBDOMAIN: &str =
+    "^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
+pub(crate) const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
+pub(crate) const KEY_ID: &str = "^[0-9a-f]{64}$";
 pub(crate) const RELEASE_NAME: &str = "^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$";
 pub(crate) const CHART_NAME: &str = concat!("^(?=.{1,63}$)", component!(), "$");
 pub(crate) const CHART_SOURCE: &str = concat!(

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
-    ActiveVersion, ChartName, ChartSource, ImageName, ImagePlace, ImageSource, LabelValue,
-    OperatorConfig, Quantity, ReleaseName, Repository, Site, Solution, SolutionName,
-    SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag, Timeout,
-    TrustPolicy, Version, WantedPlatform, yaml,
+    ActiveVersion, ChartName, ChartSource, Digest, EnvironmentName, ImageName, ImagePlace,
+    ImageSource, KeyId, KubernetesName, LabelValue, Namespace, OperatorConfig, Quantity,
+    ReleaseName, Repository, Site, Solution, SolutionName, SolutionPattern, SolutionSource,
+    SolutionsConfiguration, StatementTime, Tag, Timeout, TrustPolicy, Version, WantedPlatform,
+    yaml,
 };
 use serde_json::{Value, json};
 
@@ -188,6 +189,22 @@ fn agrees<T: JsonSchema + std::str::FromStr>(texts: &[&str]) {
 }
 
 #[test]
+fn patterns_of_names_in_clusters_say_what_the_types_say() {
+    let (label, long) = ("a".repeat(63), "a".repeat(64));
+    let labels = ["a", "a-b", "0", "", "-a", "a-", "A", "a.b", &label, &long];
+    agrees::<EnvironmentName>(&labels);
+    agrees::<Namespace>(&labels);
+    let parts = format!("{label}.{label}.{label}.");
+    let (name, long) = (
+        parts.clone() + &"a".repeat(61),
+        parts.clone() + &"a".repeat(62),
+    );
+    agrees::<KubernetesName>(&[
+        "a", "a-b.c", "0", "", "-a", "a-", "A", "a..b", "a.", ".a", "a.-b", "a_b", &name, &long,
+    ]);
+}
+
+#[test]
 fn patterns_of_names_say_what_the_types_say() {
     let (label, long) = ("a".repeat(63), "a".repeat(64));
     agrees::<SolutionName>(&[
@@ -329,6 +346,16 @@ fn patterns_of_what_a_site_chooses_say_what_the_types_say() {
         "1", "250m", "0.5", "64Mi", "1Ti", "1k", "", "m", ".5", "5.", "1.2.3", "1 Mi", "1mi", "-1",
         "1e3", &long,
     ]);
+}
+
+#[test]
+fn patterns_of_digests_say_what_the_types_say() {
+    let (hex, upper) = ("0a".repeat(32), "0A".repeat(32));
+    let digest = |hex: &str| format!("sha256:{hex}");
+    let texts = [hex.clone(), digest(&hex), digest(&upper), digest(&hex[1..])];
+    let texts = texts.each_ref().map(String::as_str);
+    agrees::<Digest>(&texts);
+    agrees::<KeyId>(&[&texts[..], &[&upper, &hex[1..], ""]].concat());
 }
 
 #[test]

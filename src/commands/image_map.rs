@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use registry::{Options, RegistryAddress};
+use schemars::JsonSchema;
 use schemas::SolutionId;
 use serde::Serialize;
 use shelf::{Format, ImageMap, Layout, Mirrors, NodeFile, RecordedImage};
@@ -81,11 +82,12 @@ pub(crate) struct Mapping<'a> {
 }
 
 /// Where a site has each image.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShownMap {
+    /// Where nodes find each image.
     image_map: ImageMap,
-    /// The same in another form.
+    /// The same as the format asked for has it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     image_map_files: Vec<NodeFile>,
     #[serde(skip)]
@@ -93,12 +95,14 @@ pub(crate) struct ShownMap {
 }
 
 /// A result, and where nodes find the images if that was asked for.
-#[derive(Serialize)]
-pub(crate) struct Mapped<'a, T> {
+// The schema is described as that of the result, and has the map as a field that is always there where `M` is one.
+#[derive(Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub(crate) struct Mapped<'a, T, M = Option<&'a ShownMap>> {
     #[serde(flatten)]
     pub(crate) result: &'a T,
     #[serde(flatten)]
-    pub(crate) map: Option<&'a ShownMap>,
+    pub(crate) map: M,
 }
 
 impl<T> Mapped<'_, T> {

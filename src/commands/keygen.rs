@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
+use schemars::JsonSchema;
 use schemas::KeyId;
 use serde::Serialize;
 use signing::SecretKey;
@@ -41,12 +42,17 @@ pub(crate) struct Arguments {
     passphrase_file: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
+/// A pair of keys.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+pub(crate) struct Made {
+    /// The file of the secret key.
     secret: PathBuf,
+    /// The file of the public key.
     public: PathBuf,
+    /// The id of the key: SHA-256 of its DER form.
     key_id: KeyId,
+    /// Whether a passphrase protects the secret key.
     encrypted: bool,
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use registry::{Client, Credentials, Keeper, Options, RegistryAddress, Secret, Username, limits};
+use schemars::JsonSchema;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -45,13 +46,17 @@ pub(crate) struct Arguments {
     reach: RegistryArguments,
 }
 
-#[derive(Serialize)]
+/// A login that was written.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct LoggedIn {
+pub(crate) struct LoggedIn {
+    /// The registry, as the file names it.
     registry: String,
+    /// The name of the user.
     username: String,
     /// The file that has the login, or that names the helper.
     file: PathBuf,
+    /// The credential helper that has the login.
     #[serde(skip_serializing_if = "Option::is_none")]
     helper: Option<String>,
     /// The host that checked the login for the registry.

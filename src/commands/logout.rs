@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use registry::{Keeper, RegistryAddress};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::give;
@@ -34,12 +35,15 @@ pub(crate) struct Arguments {
     file: LoginFileArguments,
 }
 
-#[derive(Serialize)]
+/// Logins that were removed.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct LoggedOut {
-    /// As the file names them.
+pub(crate) struct LoggedOut {
+    /// The registries, as the file names them.
     registries: Vec<String>,
+    /// The file that had the logins, or that names the helper.
     file: PathBuf,
+    /// The credential helper that had them.
     #[serde(skip_serializing_if = "Option::is_none")]
     helper: Option<String>,
     /// Other files that hold a login, which counts from now on.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use registry::RegistryAddress;
+use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 use shelf::{Format, MirroredImage, Mirrors, NodeFile};
@@ -104,10 +105,12 @@ impl Runtime {
     }
 }
 
-/// What nodes are told, for programs.
-#[derive(Serialize)]
-struct Shown<'a> {
+/// What nodes are told.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Shown<'a> {
+    /// The images that workloads ask for by a `ref`.
     images: &'a [MirroredImage],
+    /// The files that tell it to nodes; none if no image has a `ref`.
     files: Vec<NodeFile>,
 }
 

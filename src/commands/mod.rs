@@ -34,6 +34,8 @@ mod pushing;
 mod question;
 mod rbac;
 mod refusal;
+#[cfg(test)]
+mod results;
 mod rollback;
 mod serve;
 mod sign;
@@ -49,6 +51,7 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{Output, choose};
@@ -150,9 +153,10 @@ fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outc
     Outcome::Yes
 }
 
-/// Files that were written.
-#[derive(Serialize)]
-struct Files {
+/// What was written.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Files {
+    /// The files that were written.
     files: Vec<PathBuf>,
 }
 

@@ -1,6 +1,6 @@
 //! `solution preflight`: what a registry can do, before anything is pushed.
 
-mod shown;
+pub(super) mod shown;
 
 use std::path::PathBuf;
 

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use importer::{RightsVerb, Subject, WantedRights, WantedWithin};
+use importer::{RightsManifest, RightsVerb, Subject, WantedRights, WantedWithin};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version, yaml};
-use serde_json::{Value, json};
+use serde::Serialize;
 use validator::Accepted;
 
 use super::give;
@@ -165,9 +166,26 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         render::note(CHARTS);
     }
     let wanted = arguments.wanted(accepted.as_ref())?;
-    let manifests = wanted.manifests()?;
-    let list = json!({ "apiVersion": "v1", "kind": "List", "items": manifests });
-    Ok(give(output, &list, |_| show(&manifests)))
+    let list = List {
+        api_version: "v1",
+        items: wanted.manifests()?,
+        kind: "List",
+    };
+    Ok(give(output, &list, |list| show(&list.items)))
+}
+
+/// A List of Kubernetes. kubectl takes it as it is and passes over `schemaVersion`, which is of no item.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct List {
+    /// Always `v1`.
+    #[schemars(extend("const" = "v1"))]
+    api_version: &'static str,
+    /// The namespace of the records, the roles, and what binds them.
+    items: Vec<RightsManifest>,
+    /// Always `List`.
+    #[schemars(extend("const" = "List"))]
+    kind: &'static str,
 }
 
 impl Arguments {
@@ -252,7 +270,7 @@ fn imported(
 }
 
 /// Each as a document of YAML.
-fn show(manifests: &[Value]) {
+fn show(manifests: &[RightsManifest]) {
     for manifest in manifests {
         render::line("---");
         yaml::to_string(manifest).lines().for_each(render::line);

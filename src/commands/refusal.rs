@@ -1,33 +1,50 @@
 //! What is in the way, all of it at once.
 
 use importer::{Hindered, Obstacle, Use};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
-#[derive(Serialize)]
-struct Refused<P> {
+/// What would be done, and what is in the way of it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Refused<P> {
+    /// What would be done.
     plan: P,
+    /// What is in the way.
+    #[schemars(length(min = 1))]
     obstacles: Vec<InTheWay>,
 }
 
-/// The same of a removal, with what any failure says.
-#[derive(Serialize)]
-struct Kept<'a> {
+/// What keeps something from being removed. Nothing was.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Kept<'a> {
+    /// What is in the way, in one line.
     error: String,
+    /// There are none beside the obstacles.
     causes: [&'a str; 0],
+    /// The fix of each obstacle.
+    #[schemars(length(min = 1))]
     hints: Vec<&'a str>,
+    /// Always `no`.
+    #[schemars(extend("const" = "no"))]
     answer: &'static str,
+    /// What is in the way.
+    #[schemars(length(min = 1))]
     obstacles: &'a [InTheWay],
+    /// Every object that uses what was to go.
     uses: &'a [Use],
 }
 
-/// An obstacle, and how to get it out of the way.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct InTheWay {
+/// Something in the way.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Obstacle")]
+pub(crate) struct InTheWay {
+    /// What is the case, and where.
     pub(super) message: String,
+    /// How to get it out of the way.
     pub(super) fix: String,
 }
 

@@ -4,6 +4,7 @@ use clap::Args;
 use importer::{
     ChangeReceipt, EnvironmentNamespace, OperatorStatus, Outcome as Change, Unseen, VersionStatus,
 };
+use schemars::JsonSchema;
 use schemas::Namespace;
 use serde::Serialize;
 
@@ -30,24 +31,33 @@ pub(crate) struct Arguments {
     cluster: ReadArguments,
 }
 
-/// A status, and what to do about it.
-#[derive(Serialize)]
-struct Shown<'a> {
+/// What is imported, and what runs where.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Shown<'a> {
+    /// The imported versions.
     versions: &'a [VersionStatus],
+    /// The namespaces of environments.
     environments: &'a [EnvironmentNamespace],
+    /// The operators that are deployed.
     operators: Vec<Hinted<'a>>,
+    /// The changes of which a part may be there, the oldest first: they go on, were interrupted, or failed, and none
+    /// since has made up for it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     incomplete: &'a [ChangeReceipt],
+    /// What is said of environments in the cluster, and is not so.
     notes: &'a [String],
+    /// What this user may not see.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unseen: &'a [Unseen],
 }
 
 /// An operator, and what to do where it does not run as it should.
-#[derive(Serialize)]
-pub(super) struct Hinted<'a> {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HintedOperator")]
+pub(crate) struct Hinted<'a> {
     #[serde(flatten)]
     operator: &'a OperatorStatus,
+    /// What to do where it does not run as it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'static str>,
 }

@@ -22,6 +22,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::{NodeFile, Pushed};
 
@@ -91,46 +92,73 @@ pub(crate) struct Failure {
     push: Option<Box<PushJson>>,
 }
 
-/// What became of a push that is not complete, for programs.
-#[derive(Debug, Serialize)]
+/// What became of a push that is not complete.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "FailedPush")]
 pub(crate) struct PushJson {
     #[serde(flatten)]
     pub(crate) pushed: Pushed,
-    /// The images that are not in place.
+    /// The images that are not in place, as `REPOSITORY:TAG`.
     pub(crate) images: Vec<String>,
+    /// What was tried and is not in place.
     pub(crate) failed: Vec<UnpushedJson>,
 }
 
 /// A blob or manifest that is not in place.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Unpushed")]
 pub(crate) struct UnpushedJson {
+    /// The digest of a blob, or the tag or digest of a manifest.
     pub(crate) what: String,
+    /// The repository that lacks it, with its registry.
     pub(crate) repository: String,
+    /// Why it is not in place.
     pub(crate) why: String,
 }
 
-/// A failure, for programs.
-#[derive(Serialize)]
-struct FailureJson<'a> {
+/// Why a command did not do what it was asked.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FailureJson<'a> {
+    /// What went wrong.
     error: String,
+    /// Why, the nearest cause first.
     causes: Vec<String>,
+    /// What to do next.
     hints: &'a [String],
+    /// What is to be written on every node.
     #[serde(skip_serializing_if = "<[NodeFile]>::is_empty")]
+    // Each has a place on the node.
+    #[schemars(extend("items" = { "$ref": "#/$defs/NodeFile", "required": ["path"] }))]
     files: &'a [NodeFile],
+    /// What others wrote.
     #[serde(skip_serializing_if = "<[Quote]>::is_empty")]
     quotes: &'a [Quote],
+    /// What became of a push that is not complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     push: Option<&'a PushJson>,
-    answer: &'static str,
+    /// What the failure answers.
+    answer: FailureAnswer,
 }
 
-/// What others wrote, in as many lines as they wrote.
-#[derive(Debug, Serialize)]
+/// What a failure answers.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum FailureAnswer {
+    /// The answer is no; the exit code is 1.
+    No,
+    /// The command line is wrong; the exit code is 2.
+    Usage,
+    /// It was not found out; the exit code is 3, or that of a signal.
+    Unknown,
+}
+
+/// What others wrote.
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Quote {
     /// What it is.
     pub(crate) what: &'static str,
-    /// Their words.
+    /// Their words, in as many lines as they wrote.
     pub(crate) text: String,
 }
 
@@ -273,10 +301,10 @@ impl Failure {
                 quotes: &self.quotes,
                 push: self.push.as_deref(),
                 answer: match self.outcome {
-                    Outcome::Yes => "yes",
-                    Outcome::No => "no",
-                    Outcome::Usage => "usage",
-                    Outcome::Unknown | Outcome::Ended(_) => "unknown",
+                    Outcome::No => FailureAnswer::No,
+                    Outcome::Usage => FailureAnswer::Usage,
+                    // No failure is a yes.
+                    Outcome::Yes | Outcome::Unknown | Outcome::Ended(_) => FailureAnswer::Unknown,
                 },
             }),
         }

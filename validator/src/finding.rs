@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use schemas::printable_within;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -11,15 +12,15 @@ use rules::Problem;
 use rules::catalogue::{FINDINGS, FindingInfo, Severity};
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// Which kind, one of [`FINDINGS`].
+    /// The kind of it: one of docs/findings.md.
     pub id: &'static str,
     /// How much it weighs.
     pub severity: Severity,
-    /// Where: a path of the archive, with the place inside the file; empty when it is the archive as a whole.
+    /// The path in the archive, with the place inside the file; empty for the archive as a whole.
     pub place: String,
-    /// What is wrong, in one line, made printable ([`schemas::printable`]).
+    /// What is wrong, in one line.
     pub message: String,
     /// What to do, in one line.
     pub fix: &'static str,

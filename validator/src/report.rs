@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rules::catalogue::Severity;
+use schemars::JsonSchema;
 use schemas::{Digest, KeyId, KubernetesName, SolutionName, Version};
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use crate::accepted::Accepted;
 use crate::finding::Finding;
 
 /// What a check says of an archive as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// No errors, and trusted keys vouch for the archive, or it was allowed by its id.
@@ -22,7 +23,7 @@ pub enum Verdict {
 }
 
 /// What is known of an archive. Fields are none as long as nothing that is signed says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// The path that was checked.
@@ -35,7 +36,7 @@ pub struct Summary {
     pub version: Option<Version>,
     /// The trusted keys whose signatures verified, sorted.
     pub signers: Vec<KeyId>,
-    /// By what the signatures were judged; none when they were not.
+    /// By what the signatures were judged; null if they were not.
     pub judged: Option<Judged>,
     /// Bytes of the image.
     pub size: Option<u64>,
@@ -47,14 +48,15 @@ pub struct Summary {
     pub images: Option<usize>,
     /// Signatures and other referrers of these, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub referrers: Option<usize>,
 }
 
 /// By what the signatures of an archive were judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Judged {
-    /// The site's policy; none for keys that were given for this one check.
+    /// The site's policy; null for keys that were given for this one check.
     pub policy: Option<KubernetesName>,
     /// How many keys count.
     pub keys: usize,
@@ -62,12 +64,14 @@ pub struct Judged {
     pub threshold: usize,
 }
 
-/// What was found. As JSON: the fields of [`Summary`], then `findings` and `verdict`; fields are added, never changed.
-#[derive(Debug, Serialize)]
+/// What a check says of an archive.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
     #[serde(flatten)]
     summary: Summary,
+    /// What was found.
     findings: Vec<Finding>,
+    /// Whether the archive is accepted.
     verdict: Verdict,
     #[serde(skip)]
     accepted: Option<Box<Accepted>>,

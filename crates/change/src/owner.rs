@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use deployer::Object;
+use schemars::JsonSchema;
 use schemas::{Namespace, SolutionName};
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary as v;
 
 /// Whether what belongs to nobody is taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Adopt {
     /// It is in the way.

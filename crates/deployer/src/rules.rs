@@ -5,34 +5,21 @@ pub(crate) mod held;
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// A rule of a Role or `ClusterRole`, with the field names of `rbac.authorization.k8s.io/v1`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A rule of a Role or `ClusterRole`, with the field names of `rbac.authorization.k8s.io/v1`, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyRule {
-    /// What may be done; `*` is everything.
-    pub verbs: Vec<String>,
     /// In which API groups; empty text is the core group, `*` all.
     #[serde(
         deserialize_with = "null_as_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub api_groups: Vec<String>,
-    /// With which resources, `pods` or `pods/log`; `*` is all, `*/scale` one subresource of all.
-    #[serde(
-        deserialize_with = "null_as_empty",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub resources: Vec<String>,
-    /// Only with objects of these names; all when empty.
-    #[serde(
-        deserialize_with = "null_as_empty",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub resource_names: Vec<String>,
     /// Paths of the server that are no resources; a last `*` is any rest.
     #[serde(
         rename = "nonResourceURLs",
@@ -40,6 +27,20 @@ pub struct PolicyRule {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub non_resource_urls: Vec<String>,
+    /// Only with objects of these names; all when empty.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub resource_names: Vec<String>,
+    /// With which resources, `pods` or `pods/log`; `*` is all, `*/scale` one subresource of all.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub resources: Vec<String>,
+    /// What may be done; `*` is everything.
+    pub verbs: Vec<String>,
 }
 
 fn null_as_empty<'de, D: serde::Deserializer<'de>>(

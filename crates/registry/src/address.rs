@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use schemas::{Digest, ImageName, ImageReference, Tag};
 use serde::{Deserialize, Serialize};
 
@@ -170,7 +171,8 @@ impl fmt::Display for RegistryAddress {
 }
 
 /// The full path of a repository below the host, prefix included.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Repository(String);
 
 impl Repository {
@@ -307,8 +309,9 @@ fn is_registry(component: &str) -> bool {
 }
 
 /// What names a manifest in its repository.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(inline)]
 pub enum Reference {
     /// The content itself.
     Digest(Digest),

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use schemas::Digest;
 use serde::{Serialize, Serializer};
 
 use crate::address::{Reference, Repository};
 
 /// How a blob came to be in a repository.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "arrival", rename_all = "camelCase")]
 pub enum Arrival {
     /// Its bytes were sent.
@@ -24,12 +25,22 @@ pub enum Arrival {
     Present,
 }
 
-/// One step of a push or a pull.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// How a manifest came to be in a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ManifestArrival {
+    /// Its bytes were sent.
+    Uploaded,
+    /// It was there already.
+    Present,
+}
+
+/// One step of a push or a pull. The schema has those that programs are told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
-    /// So many bytes of a blob, from its beginning, have been handed to the connection. Goes back when an upload has to
-    /// begin again; whoever shows it keeps the largest.
+    /// A blob gets further: so many bytes of it, from its beginning, have been handed to the connection. Goes back
+    /// when an upload has to begin again; whoever shows it keeps the largest.
     #[serde(rename = "sent")]
     BlobSent {
         /// The blob.
@@ -51,6 +62,7 @@ pub enum Event {
         size: u64,
     },
     /// Something of the [`Journal`](crate::Journal) is not used.
+    #[schemars(skip)]
     JournalIgnored {
         /// What, and why.
         reason: String,
@@ -67,7 +79,8 @@ pub enum Event {
         #[serde(flatten)]
         arrival: Arrival,
     },
-    /// A blob did not come into a repository.
+    /// A blob did not come into a repository. As JSON it is what [`Event::ManifestFailed`] is, whose schema is that of both.
+    #[schemars(skip)]
     #[serde(rename = "failed")]
     BlobFailed {
         /// The blob.
@@ -85,14 +98,13 @@ pub enum Event {
         repository: Repository,
         /// What names it.
         reference: Reference,
-        /// [`Arrival::Uploaded`] or [`Arrival::Present`].
-        #[serde(flatten)]
-        arrival: Arrival,
+        /// How it came there.
+        arrival: ManifestArrival,
     },
-    /// A manifest was tried and did not come into a repository.
+    /// Something was tried and is not in a repository.
     #[serde(rename = "failed")]
     ManifestFailed {
-        /// What names it.
+        /// The digest of a blob, or the tag or digest of a manifest.
         #[serde(rename = "what")]
         reference: Reference,
         /// Where it is missing.
@@ -102,6 +114,7 @@ pub enum Event {
         reason: String,
     },
     /// So many bytes of a blob, from its beginning, are here. Goes back when a blob has to be fetched again.
+    #[schemars(skip)]
     BlobReceived {
         /// The blob.
         digest: Digest,
@@ -109,6 +122,7 @@ pub enum Event {
         position: u64,
     },
     /// A blob is here, and its digest is right.
+    #[schemars(skip)]
     BlobComplete {
         /// The blob.
         digest: Digest,
@@ -122,6 +136,7 @@ pub enum Event {
         reason: String,
         /// The wait.
         #[serde(rename = "milliseconds", serialize_with = "milliseconds")]
+        #[schemars(with = "u64")]
         wait: Duration,
     },
 }

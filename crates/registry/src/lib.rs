@@ -64,7 +64,7 @@ pub use client::{Client, Options, Parts, PlainHttp, Proxies};
 pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameError};
 pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation, Refusal};
-pub use events::{Arrival, Event};
+pub use events::{Arrival, Event, ManifestArrival};
 pub use identity::{ClientIdentity, IdentityError};
 pub use job::{BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, Tally};
 pub use journal::Journal;

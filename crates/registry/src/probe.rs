@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::stream;
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
+use schemars::JsonSchema;
 use schemas::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +37,8 @@ pub struct Probe<'a> {
     pub largest: Option<u64>,
 }
 
-/// Whether a registry does something. The texts are for people, and partly the registry's own, shortened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Whether a registry does something. The reasons are for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "answer", content = "reason", rename_all = "camelCase")]
 pub enum Ability {
     /// It does.
@@ -62,19 +63,19 @@ pub struct Chunks {
 }
 
 /// The largest body of one request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "camelCase")]
 pub enum BodyLimit {
     /// Nobody said no to so many bytes. Some proxies say so only once they came.
     NoneSeen {
-        /// Bytes.
+        /// Bytes that nobody refused by their number.
         taken: u64,
     },
     /// So many bytes are too many; so many are not, if any are taken.
     Limited {
-        /// Bytes that were refused.
+        /// Bytes that are too many.
         refused: u64,
-        /// Bytes that were not.
+        /// Bytes that nobody refused by their number.
         #[serde(skip_serializing_if = "Option::is_none")]
         taken: Option<u64>,
     },
@@ -86,17 +87,17 @@ pub enum BodyLimit {
 }
 
 /// Room for what is to be pushed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "camelCase")]
 pub enum Space {
     /// A project's quota, in bytes; no limit if there is none.
     Known {
         /// The project.
         project: String,
-        /// What it may hold.
+        /// Bytes that it may hold. They are missing if there is no quota.
         #[serde(skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
-        /// What it holds.
+        /// Bytes that it holds.
         used: u64,
     },
     /// The project does not exist.

@@ -10,7 +10,7 @@ use crate::address::{Reference, Repository};
 use crate::answer;
 use crate::auth::Access;
 use crate::error::{Error, Verb};
-use crate::events::{Arrival, Event};
+use crate::events::{Event, ManifestArrival};
 use crate::job::{ManifestOutcome, ManifestPush};
 use crate::limits;
 use crate::manifests::digest_of;
@@ -80,10 +80,8 @@ impl Run<'_> {
                     arrival,
                 });
                 match arrival {
-                    Arrival::Present => ManifestOutcome::Present,
-                    Arrival::Uploaded | Arrival::Resumed { .. } | Arrival::Mounted => {
-                        ManifestOutcome::Pushed
-                    }
+                    ManifestArrival::Present => ManifestOutcome::Present,
+                    ManifestArrival::Uploaded => ManifestOutcome::Pushed,
                 }
             }
             Err(error) => {
@@ -98,13 +96,13 @@ impl Run<'_> {
         (index, outcome)
     }
 
-    async fn put_manifest(&self, manifest: &ManifestPush) -> Result<Arrival, Arc<Error>> {
+    async fn put_manifest(&self, manifest: &ManifestPush) -> Result<ManifestArrival, Arc<Error>> {
         self.check_stopped()?;
         let media_type = self.check(manifest).map_err(Arc::new)?;
         let put = || self.put_unless_there(manifest, &media_type);
         let arrival = self.client.retrying_aloud(put, self.tell).await;
         let arrival = arrival.map_err(|error| self.failed(error))?;
-        if arrival == Arrival::Uploaded {
+        if arrival == ManifestArrival::Uploaded {
             let kept = self.check_kept(manifest).await;
             kept.map_err(|error| self.failed(error))?;
         }
@@ -115,7 +113,7 @@ impl Run<'_> {
         &self,
         manifest: &ManifestPush,
         media_type: &HeaderValue,
-    ) -> Result<Arrival, Error> {
+    ) -> Result<ManifestArrival, Error> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
         let (bytes, digest) = (&manifest.bytes, manifest.digest);
         let find = self
@@ -130,12 +128,12 @@ impl Run<'_> {
             },
         };
         if there {
-            return Ok(Arrival::Present);
+            return Ok(ManifestArrival::Present);
         }
         self.client
             .put_manifest(repository, reference, media_type, bytes, digest)
             .await
-            .map(|()| Arrival::Uploaded)
+            .map(|()| ManifestArrival::Uploaded)
     }
 
     /// Whether the registry gives a manifest, and not only its digest.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -47,7 +48,7 @@ pub struct Faulty {
 }
 
 /// How something at a registry is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(tag = "fault", content = "found", rename_all = "camelCase")]
 pub enum Fault {
     /// It is not there, or its name is and no content.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use manifests::{ManifestFile, Object, Objects, shown};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::paths::is_manifest;
 
 /// What is different between two releases.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Changes {
     /// What only the next has.
     pub added: Vec<String>,

@@ -1,9 +1,10 @@
 //! What a person must know about a draft: what was chosen, what to decide, what was left out.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How much a note matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
     /// What was chosen, and why.
@@ -17,7 +18,7 @@ pub enum Weight {
 }
 
 /// One thing to know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
     /// How much it matters.
     pub weight: Weight,

@@ -1,9 +1,12 @@
 //! Every finding that there is, in one table. Checks name its constants, documentation and tests read [`FINDINGS`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much a finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The archive is refused.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::part::{Part, Resource, Thing};
@@ -9,23 +10,31 @@ use super::reach::Reach;
 
 /// Verbs on one resource of one group, or on one path, for all objects or for those of some names, within a reach.
 /// [`std::fmt::Display`] says it in plain words.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Right {
+    /// Where it holds.
     pub(super) reach: Reach,
+    /// What it is a right to.
     pub(super) object: Things,
+    /// What may be done with that.
     pub(super) verbs: BTreeSet<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What a right is to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Things {
+    /// A resource of the API.
     Resource {
+        /// The API group; empty for the core group.
         group: String,
+        /// The resource, such as `pods` or `pods/log`.
         resource: String,
         /// The only objects meant; all when empty.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         names: BTreeSet<String>,
     },
+    /// A path of the server.
     Url(String),
 }
 

@@ -84,6 +84,7 @@ impl Right {
     }
 }
 
+/// In plain words.
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(self, f)

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use registry::{DOCKER_HUB, ImageLocation, Reference, RegistryAddress, Repository};
+use schemars::JsonSchema;
 use schemas::{Digest, ImageName, ImagePlace, ImageReference, SolutionId, Tag, yaml};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,21 +15,21 @@ use crate::place::main_place;
 use crate::record::RecordedImage;
 
 /// An image, and where the site's registry has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MappedImage {
-    /// Its place in the Solution.
+    /// Its place in the Solution, NAME:TAG.
     pub image: ImagePlace,
     /// The name that workloads ask for.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageReference>,
-    /// Where nodes find it, by digest.
+    /// Where nodes find it, `HOST/REPOSITORY@DIGEST`.
     pub address: String,
-    /// The host of the registry, as nodes know it.
+    /// The host of the address.
     pub registry: String,
-    /// The repository there.
+    /// The repository of the address.
     pub repository: String,
-    /// The tag there; none for what is pushed by its digest alone.
+    /// The tag there. It is missing of what is pushed by its digest alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<Tag>,
     /// The digest of its manifest or index.
@@ -36,7 +37,7 @@ pub struct MappedImage {
 }
 
 /// Where a site has each image of a Solution.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ImageMap {
     /// The images.

@@ -1,12 +1,13 @@
 //! Under which paths a registry has the images of a Solution.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// No Solution id is this component, since each has a version with dots: no reference can name a place of its images.
 pub(crate) const BELOW: &str = "mirror";
 
 /// Under which paths a registry has the images of a Solution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Layout {
     /// Below the Solution's id, as operators are told; an image with a `ref` a second time, below `mirror/<host>`.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use registry::{ImageLocation, PlainHttp, Reference, RegistryAddress};
+use schemars::JsonSchema;
 use schemas::{ImagePlace, ImageReference, SolutionId};
 use serde::Serialize;
 
@@ -17,15 +18,15 @@ use crate::place::asked_place;
 use crate::record::{Record, RecordedImage};
 
 /// An image that workloads ask for by a name of another registry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MirroredImage {
     /// The name that workloads ask for.
     #[serde(rename = "ref")]
     pub reference: ImageReference,
-    /// The Solution id.
+    /// The id of the Solution, `<name>-<version>`.
     pub solution: String,
-    /// Its place in the Solution.
+    /// Its place in the Solution, NAME:TAG.
     pub image: ImagePlace,
     /// Where nodes find it.
     pub address: String,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use registry::{PlainHttp, RegistryAddress};
+use schemars::JsonSchema;
 use schemas::yaml;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,10 +26,10 @@ pub enum Format {
     Openshift,
 }
 
-/// A file for a node, or of objects for the cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A file for nodes or another tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NodeFile {
-    /// Where it lies on every node; none for objects.
+    /// Where it lies on every node. It is missing of what has no place of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Its text.

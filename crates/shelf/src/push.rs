@@ -2,6 +2,7 @@
 //! there is nowhere to.
 
 use registry::{Client, ManifestOutcome, ManifestPush, PushJob, PushReport, RegistryAddress};
+use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{Accepted, Finding};
 use watch::Tell;
@@ -21,13 +22,14 @@ pub struct PushRequest {
     pub wanted: Wanted,
 }
 
-/// What would be pushed, for people and for programs.
-#[derive(Clone, Debug, Serialize)]
+/// What a push would do.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PushSummary {
-    /// The Solution id.
+    /// The id of the Solution, `<name>-<version>`.
     pub solution: String,
     /// SHA-256 of the signed statement.
+    #[schemars(with = "schemas::Digest")]
     pub archive_id: String,
     /// Where images are pushed.
     pub registry: String,
@@ -39,16 +41,16 @@ pub struct PushSummary {
     pub images: usize,
     /// Images that the registry has already.
     pub images_present: usize,
-    /// Signatures and other referrers of survey.
+    /// Signatures and other referrers of images, if there are any.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// Bytes of all distinct blobs.
     pub bytes: u64,
     /// Bytes that the registry lacks.
     pub bytes_to_push: u64,
-    /// What only an import with a cluster brings, for people.
+    /// What only an import with a cluster brings.
     pub needs_cluster: Vec<String>,
-    /// Worth knowing, and no reason to stop.
+    /// What is worth knowing, and no reason to stop.
     pub notes: Vec<String>,
     /// What was found of the archive though it is accepted.
     pub findings: Vec<Finding>,
@@ -129,8 +131,8 @@ impl PushPlan {
     }
 }
 
-/// What a push did, for the administrator's files.
-#[derive(Clone, Debug, Serialize)]
+/// What a push did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PushReceipt {
     /// What was planned.

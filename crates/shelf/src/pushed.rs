@@ -1,14 +1,15 @@
 //! What became of the blobs of a push, in numbers.
 
 use registry::{PushReport, Tally};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A number of blobs, and their bytes.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Count {
-    /// Blobs.
+    /// How many blobs.
     pub blobs: u64,
-    /// Bytes.
+    /// How many bytes.
     pub bytes: u64,
 }
 
@@ -22,16 +23,16 @@ impl From<Tally> for Count {
 }
 
 /// What became of blobs that were to be pushed. Each counts once for every repository.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pushed {
-    /// Those that were sent, and the bytes that had to be.
+    /// Blobs that were sent, and the bytes that had to be.
     pub uploaded: Count,
-    /// Those among them that an earlier import had begun to send, and the bytes that the registry had of them.
+    /// Blobs among these that an earlier import had begun to send, and the bytes that the registry had of them.
     pub resumed: Count,
-    /// Those that the registry took from another repository.
+    /// Blobs that the registry took from another repository.
     pub mounted: Count,
-    /// Those that were there.
+    /// Blobs that were there.
     pub present: Count,
 }
 

@@ -1,6 +1,7 @@
 //! What a site remembers of an imported version. Where it keeps that is not known here.
 
 use registry::RegistryAddress;
+use schemars::JsonSchema;
 use schemas::{
     Digest, Image, ImagePlace, ImageReference, KeyId, Solution, SolutionName, StatementTime,
     Version,
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 /// An imported version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// The Solution.
@@ -34,7 +35,7 @@ pub struct Record {
 }
 
 /// An image of an imported version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedImage {
     /// Its place in the Solution.
     pub image: ImagePlace,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use registry::{Client, Known, PushJob, Repository};
+use schemars::JsonSchema;
 use schemas::{Digest, ImagePlace, Referrers};
 use serde::{Deserialize, Serialize};
 use validator::Accepted;
@@ -16,7 +17,7 @@ use crate::named::Named;
 use crate::obstacle::Obstacle;
 
 /// What becomes of images that a registry does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Missing {
     /// They are pushed.
@@ -35,12 +36,12 @@ impl Missing {
 }
 
 /// Whether another archive of the same Solution and version replaces the imported one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Replace {
-    /// It does not.
+    /// It does not replace it.
     Refuse,
-    /// It does, and tags that point elsewhere are moved.
+    /// It replaces it, and tags that point elsewhere are moved.
     Allow,
 }
 

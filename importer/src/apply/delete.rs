@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use change::{NotOurs, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemars::JsonSchema;
 use schemas::named;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde_json::json;
@@ -32,7 +33,7 @@ pub enum Resources {
 }
 
 /// What deleting an environment did to a namespace, or would do.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Left {
     /// It is gone.
@@ -44,7 +45,7 @@ pub enum Left {
 }
 
 /// What became of an environment, or would.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedEnvironment {
     /// Each of its namespaces.
@@ -57,8 +58,9 @@ pub struct DeletedEnvironment {
     /// The site's file of the environment, which went, or would go, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_file: Option<String>,
-    /// The number of the change in the cluster's history; none where nothing was changed.
+    /// The number of the change in the cluster's history. It is missing where nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub revision: Option<Revision>,
 }
 

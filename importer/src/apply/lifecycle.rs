@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use change::{ReleaseEntry, owner_of};
 use deployer::{Cluster, Object, ObjectRef};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 use shelf::Record;
@@ -44,24 +45,25 @@ use crate::plan::standing::StandingRelease;
 use crate::plan::uses::{Images, workloads};
 use crate::plan::withdrawal::Withdrawal;
 
-/// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
-#[derive(Clone, Debug, Default, Serialize)]
+/// What was removed, or would be, and what is left.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Undone {
-    /// Every object that was applied before anything was removed.
+    /// Every object that was applied before anything was removed, or would be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
-    /// Every object that was removed.
+    /// Every object that was removed, or would be.
     pub removed: Vec<String>,
     /// What stays behind, and how to remove it.
     pub notes: Vec<String>,
     /// What used it all the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
-    /// Manifests that were deleted at the registry, as `HOST/REPOSITORY@DIGEST`.
+    /// Manifests that were deleted at the registry, or would be, as `HOST/REPOSITORY@DIGEST`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freed: Vec<String>,
-    /// The number of the change in the cluster's history; none where nothing was changed.
+    /// The number of the change in the cluster's history. It is missing where nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub revision: Option<Revision>,
 }
 

@@ -31,6 +31,7 @@ mod withdraw;
 
 use deployer::{Cluster, Object, ObjectRef};
 use registry::{Client, PushReport};
+use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::Pushed;
 use validator::Finding;
@@ -56,13 +57,14 @@ use crate::plan::deployment::Deployment;
 use crate::plan::hidden::Hidden;
 use crate::plan::veil;
 
-/// What an import did, for the administrator's files.
-#[derive(Clone, Debug, Serialize)]
+/// What an import did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
-    /// The Solution id.
+    /// The id of the Solution, `<name>-<version>`.
     pub solution: String,
     /// SHA-256 of the signed statement.
+    #[schemars(with = "schemas::Digest")]
     pub archive_id: String,
     /// What became of its blobs.
     #[serde(flatten)]
@@ -80,8 +82,9 @@ pub struct Receipt {
     /// The id of what reaches beyond the environment and was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
-    /// The number of the change in the cluster's history; none where nothing was changed.
+    /// The number of the change in the cluster's history. It is missing where nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub revision: Option<Revision>,
     /// What was found of the archive though it was accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,5 +1,6 @@
 //! How a site's file gets into the cluster.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::apply::change::Change;
@@ -23,7 +24,7 @@ pub struct KeptSite {
 }
 
 /// What becomes of the file that the cluster keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SiteChange {
     /// It stays.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use deployer::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version};
 use serde::Serialize;
 use shelf::Holdings;
@@ -32,15 +33,15 @@ use crate::plan::default_account::DefaultAccount;
 use crate::plan::rights::{self, check_removing, of_change};
 use crate::plan::uses::{Images, workloads};
 
-/// What deleting a Solution comes to: what goes, what stays, and what is in the way.
-#[derive(Clone, Debug, Serialize)]
+/// What deleting a Solution comes to: what goes, and what stays.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deletion {
     /// The context of the kubeconfig.
     pub context: Option<String>,
     /// The API server.
     pub server: String,
-    /// The Solution.
+    /// The name of the Solution.
     pub solution: SolutionName,
     /// Everywhere its operator runs.
     pub deployments: Vec<Leaving>,
@@ -83,7 +84,7 @@ pub struct Registries {
 }
 
 /// An operator that leaves a namespace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Leaving {
     /// The environment.

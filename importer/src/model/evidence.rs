@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use deployer::Object;
+use schemars::JsonSchema;
 use schemas::{Digest, Envelope, PayloadType};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -23,11 +24,13 @@ pub enum Sealed {
 }
 
 /// Receipts that are no longer there, from the first to the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gap {
-    /// The first.
+    /// The number of the first.
+    #[schemars(range(min = 1))]
     pub first: Revision,
-    /// The last.
+    /// The number of the last.
+    #[schemars(range(min = 1))]
     pub last: Revision,
 }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Object, ObjectRef};
 use rules::{Right, Subject};
+use schemars::JsonSchema;
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
 };
@@ -72,13 +73,13 @@ pub(crate) struct Deployed {
 }
 
 /// A person's consent to what reaches beyond an environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consent {
     /// The id under which it was shown.
     pub id: String,
     /// Who gave it: user and host.
     pub by: String,
-    /// When.
+    /// When it was given.
     pub at: StatementTime,
     /// What was shown, line by line.
     pub lines: BTreeSet<String>,
@@ -88,16 +89,16 @@ pub struct Consent {
 }
 
 /// A right that somebody gets.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
-    /// Who.
+    /// Who gets it.
     pub subject: Subject,
-    /// What, and where.
+    /// What may be done, and where.
     pub right: Right,
 }
 
 /// A namespace of an environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EnvironmentNamespace {
     /// The environment.
     pub environment: EnvironmentName,
@@ -115,7 +116,7 @@ pub struct EnvironmentNamespace {
 }
 
 /// Where a namespace of an environment comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// It was made for the environment, and goes with it.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::vocabulary as v;
 use deployer::Object;
+use schemars::JsonSchema;
 use schemas::{
     Digest, Envelope, EnvironmentName, KubernetesName, Namespace, PayloadType, SolutionName,
     StatementTime, Version,
@@ -36,12 +37,15 @@ const SCHEMA_VERSION: u32 = 1;
 /// The number of a change: each change of a cluster has the next one.
 pub type Revision = u32;
 
-/// What became of a change of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A change of a cluster, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeReceipt {
+    /// The shape of receipts, which is not that of results.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
-    /// Its number.
+    /// The number of the change.
+    #[schemars(range(min = 1))]
     pub revision: Revision,
     /// When it began.
     pub at: StatementTime,
@@ -66,7 +70,7 @@ pub struct ChangeReceipt {
 }
 
 /// What a change is about, as it is known before the first write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeSubject {
     /// What was asked for.
@@ -74,7 +78,7 @@ pub struct ChangeSubject {
     /// The Solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub solution: Option<SolutionName>,
-    /// Its version.
+    /// The version of the Solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// The archive of the version.
@@ -85,7 +89,7 @@ pub struct ChangeSubject {
 }
 
 /// What a change is to do in a namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Passage {
     /// The environment.
@@ -101,7 +105,7 @@ pub struct Passage {
 }
 
 /// A version that runs somewhere, and what was chosen for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ran {
     /// The version.
@@ -115,8 +119,9 @@ pub struct Ran {
     /// The values of parameters that were chosen, but for sensitive ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: ParameterValues,
-    /// Which Secret of the namespace had the sensitive ones.
+    /// The number of the Secret that had the sensitive ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub secret: Option<SecretNumber>,
     /// The id of what reaches beyond the environment and was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +129,7 @@ pub struct Ran {
 }
 
 /// What became of a change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", content = "reason", rename_all = "camelCase")]
 pub enum Outcome {
     /// It goes on, or was interrupted and nothing was changed since.

@@ -10,6 +10,7 @@ use change::{Adopt, Recreate};
 use deployer::Conflicts;
 use helm::Helm;
 use registry::{Credentials, RegistryAddress, Secret};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use serde::{Deserialize, Serialize};
 use shelf::{Missing, Record, Replace};
@@ -184,7 +185,7 @@ impl Login {
 }
 
 /// What an administrator allows beyond the ordinary, one flag each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
     /// What is taken over that no Solution owns.
@@ -228,7 +229,7 @@ impl Allowed {
 }
 
 /// What is taken over that no Solution owns, each by its own word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Adoption {
     /// The namespace.
@@ -250,63 +251,63 @@ fn is_refused(adopt: &Adopt) -> bool {
 }
 
 /// Whether a Solution may come from other signers than before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ChangeSigners {
-    /// It may not.
+    /// It may come only from a key that signed it before.
     Refuse,
-    /// It may.
+    /// It may come from others.
     Allow,
 }
 
 /// Whether a site forgets who signed a Solution before, and so takes an archive that nobody signed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ForgetSigners {
-    /// It does not.
+    /// The site does not forget it.
     Refuse,
-    /// It does.
+    /// The site forgets it.
     Allow,
 }
 
 /// Whether an older version may follow a newer one in an environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Downgrade {
-    /// It may not.
+    /// It may not follow.
     Refuse,
-    /// It may.
+    /// It may follow.
     Allow,
 }
 
 /// Whether an environment that is not there yet is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CreateEnvironment {
-    /// It is not: a mistyped name makes no namespace.
+    /// It is not made: a mistyped name makes no namespace.
     Refuse,
-    /// It is.
+    /// It is made.
     Allow,
 }
 
 /// Whether objects are stored anew, so that a CRD can give up the API version in which they were stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Migrate {
-    /// They are not.
+    /// They are not stored anew.
     Refuse,
-    /// They are, where a version is activated. Versions that need what goes cannot be returned to.
+    /// They are stored anew where a version is activated. Versions that need what goes cannot be returned to.
     Allow,
 }
 
 /// Whether an operator is deployed before a pod has pulled its image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Unproved {
-    /// It is not: what keeps nodes from its image is told before anything of it is changed.
+    /// It is not deployed: what keeps nodes from its image is told before anything of it is changed.
     #[default]
     Refuse,
-    /// It is: at this site no pod can be made for that.
+    /// It is deployed: at this site no pod can be made for that.
     Allow,
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 
 use change::vocabulary as v;
 use deployer::{Access, Cluster, Object};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::{Serialize, Serializer};
 use shelf::Record;
@@ -19,10 +20,11 @@ use crate::model::site::{self, SiteTexts};
 use crate::model::state::{self, ClusterState};
 
 /// Something that this user may not see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unseen {
-    /// What it is.
+    /// What it is, in words.
     #[serde(serialize_with = "in_words")]
+    #[schemars(with = "String")]
     pub what: Hidden,
     /// The right that is missing.
     pub right: String,

@@ -7,6 +7,7 @@ use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
 use manifests::{PatchError, check_patch};
 use registry::{AddressError, RegistryAddress};
+use schemars::JsonSchema;
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Patch, Site, SiteError, SiteSpec, SolutionName,
     SolutionSpec,
@@ -232,7 +233,7 @@ fn kept(text: String, environment: Option<EnvironmentName>) -> Result<SiteFile, 
 pub struct HeldSite(Vec<SiteFile>);
 
 /// A value that a site chose.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteValue {
     /// The field, and of maps the key.

@@ -1,23 +1,24 @@
 //! What uses something that is to go, and whether that counts.
 
 use deployer::Object;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 
 /// An object that uses something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Use {
-    /// Its kind.
+    /// The kind of the object.
     pub kind: String,
-    /// Its namespace, if it has one.
+    /// The namespace of the object, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
-    /// The image that it runs; none if it is used otherwise.
+    /// The image that it runs. It is missing where something is used otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
 }

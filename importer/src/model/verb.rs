@@ -2,15 +2,16 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
     /// A version was imported, perhaps activated and deployed.
     Import,
-    /// The CRDs of an imported version.
+    /// The CRDs of an imported version were activated.
     Activate,
     /// An imported version was deployed.
     Deploy,

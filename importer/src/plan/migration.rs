@@ -7,6 +7,7 @@ use std::path::Path;
 use change::vocabulary as v;
 use deployer::{Cluster, Object};
 use registry::Client;
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, SolutionId, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,12 +23,12 @@ use crate::plan::rights::ask::deny;
 use crate::plan::rights::needs::Needs;
 
 /// A CRD whose objects are stored anew.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedMigration {
     /// The CRD.
     pub crd: String,
-    /// Its objects.
+    /// How many objects it has.
     pub objects: usize,
     /// The API version that they are stored in then.
     pub storage: String,

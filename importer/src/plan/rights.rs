@@ -5,6 +5,7 @@
 pub(crate) mod ask;
 pub(crate) mod manifests;
 pub(crate) mod needs;
+pub(crate) mod roles;
 
 use std::collections::BTreeSet;
 

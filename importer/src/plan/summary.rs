@@ -7,6 +7,7 @@ use deployer::{
     Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, ObjectRef, Trial,
 };
 use helm::Helm;
+use schemars::JsonSchema;
 use schemas::named;
 use schemas::{Digest, Version};
 use serde::{Deserialize, Serialize};
@@ -25,18 +26,19 @@ use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
 
 /// What an import would do, for people and for programs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanSummary {
-    /// The kubeconfig's context.
+    /// The context of the kubeconfig.
     pub context: Option<String>,
     /// The API server.
     pub server: String,
     /// The version of Kubernetes.
     pub kubernetes: String,
-    /// The Solution id.
+    /// The id of the Solution, `<name>-<version>`.
     pub solution: String,
     /// SHA-256 of the signed statement.
+    #[schemars(with = "Digest")]
     pub archive_id: String,
     /// Where images are pushed.
     pub registry: String,
@@ -46,7 +48,7 @@ pub struct PlanSummary {
     pub images: usize,
     /// Images that the registry has already.
     pub images_present: usize,
-    /// Signatures and other referrers of images.
+    /// Signatures and other referrers of images, if there are any.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// Bytes of all distinct blobs.
@@ -60,9 +62,9 @@ pub struct PlanSummary {
     /// CRDs whose objects are stored anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<PlannedMigration>,
-    /// The environment and namespace, when the operator is deployed.
+    /// Where the operator would run; null if it is not deployed.
     pub target: Option<PlannedTarget>,
-    /// Worth knowing, and no reason to stop.
+    /// What is worth knowing, and no reason to stop.
     pub notes: Vec<String>,
     /// What was found of the archive though it is accepted.
     pub findings: Vec<Finding>,
@@ -114,25 +116,25 @@ pub struct PlannedDefault {
 }
 
 /// A right in plain words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedRight {
     /// What may be done, and where.
     pub right: String,
-    /// What that makes possible, when it is dangerous.
+    /// What a dangerous right makes possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub danger: Option<Cow<'static, str>>,
 }
 
 /// What reaches beyond the namespaces of the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedBeyond {
-    /// What accepts it: a hash of what is shown.
+    /// The id that accepts it: a hash of what is shown.
     pub id: String,
     /// Whether it is accepted, by this request or before.
     pub accepted: bool,
-    /// Whether it was accepted before, by its words alone, and is asked for once more.
+    /// Whether it was accepted before, by its words alone, and so is asked for once more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
     /// Each thing of it.
@@ -140,10 +142,10 @@ pub struct PlannedBeyond {
 }
 
 /// One thing that reaches beyond the namespaces of the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedLine {
-    /// What it is.
+    /// What it is, in words.
     pub text: String,
     /// Whether it was not accepted for the version that runs.
     pub new: bool,
@@ -153,12 +155,12 @@ pub struct PlannedLine {
 }
 
 /// An object, and what would become of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedObject {
-    /// Which.
+    /// The object, by kind and name.
     pub object: String,
-    /// `create`, `change`, `replace`, `keep`, …
+    /// What becomes of it: `create`, `change`, `replace`, `keep`, …
     pub action: String,
     /// The fields that would change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -189,10 +191,10 @@ impl PlannedObject {
 }
 
 /// A field that somebody else set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedField {
-    /// Which, for example `.spec.replicas`.
+    /// The field, for example `.spec.replicas`.
     pub field: String,
     /// Who set it, by the name under which the API server knows him.
     pub manager: String,
@@ -205,12 +207,12 @@ impl From<FieldConflict> for PlannedField {
 }
 
 /// Something that a CRD takes away.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedNarrowing {
     /// The version of the API.
     pub api_version: String,
-    /// Where in its objects, for example `.spec.ports[].name`.
+    /// The place in its objects, for example `.spec.ports[].name`.
     pub path: String,
     /// What is taken away.
     pub problem: String,
@@ -230,31 +232,32 @@ impl From<&Narrowing> for PlannedNarrowing {
 }
 
 /// Where the operator would run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedTarget {
     /// The environment.
     pub environment: String,
     /// The namespace.
     pub namespace: String,
-    /// The version that runs there now.
+    /// The version that runs there now; null if none does.
     pub running: Option<Version>,
-    /// What the operator may do that that of the running version may not.
+    /// What the operator may do and that of the running version may not.
     pub rights_gained: Vec<PlannedRight>,
-    /// What it may not do any more.
+    /// What the operator may not do any more.
     pub rights_lost: Vec<PlannedRight>,
     /// What its objects do that is dangerous, whoever has rights to what, and that asks for no consent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
-    /// What reaches beyond the namespaces of the environment; none when nothing does.
+    /// What reaches beyond the namespaces of the environment; null if nothing does.
     pub beyond: Option<PlannedBeyond>,
-    /// What pods pull before anything of the operator is changed; none where its image stays, or nobody asks for it.
+    /// What pods pull before anything of the operator is changed. It is missing where its image stays, or nobody asks
+    /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_proof: Option<PlannedProof>,
     /// What the site's file chooses for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site: Vec<SiteValue>,
-    /// The values of the parameters.
+    /// The values of the parameters, and where each comes from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<PlannedParameter>,
     /// What the site's files change about objects that are carried as they are.
@@ -263,10 +266,10 @@ pub struct PlannedTarget {
     /// What is applied when it is removed, and awaited before anything goes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleanup: Vec<String>,
-    /// Pods that are made later, and how nodes would log in for them; none where no login is needed or none are made.
+    /// Where pods have a login to the registry. It is missing where no login is needed or no pods are made later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later_pods: Option<PlannedLaterPods>,
-    /// What charts are installed by; none where there is nothing for it to do.
+    /// The program that installs charts. It is missing where there is nothing for it to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<PlannedHelm>,
     /// The releases of charts.
@@ -280,10 +283,10 @@ pub struct PlannedTarget {
 }
 
 /// The program that installs charts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedHelm {
-    /// What it says of its version.
+    /// The version, as the program says it.
     pub version: String,
     /// Whether it is the one that the archive includes.
     pub included: bool,
@@ -299,17 +302,19 @@ impl From<&Helm> for PlannedHelm {
 }
 
 /// A release of a chart, and what would become of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedChart {
-    /// The release, as Helm's users write it.
+    /// The release, as `release NAMESPACE/NAME`.
     pub release: String,
     /// The chart, with its version.
     pub chart: String,
-    /// `install`, `upgrade`, `keep`, `leave` or `uninstall`.
+    /// What becomes of it.
+    #[schemars(extend("enum" = ["install", "upgrade", "keep", "leave", "uninstall"]))]
     pub action: String,
-    /// Helm's newest revision; none if the release is new.
+    /// Helm's newest revision. It is missing if the release is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub revision: Option<u32>,
     /// That somebody else has changed it since it was deployed from here, or that a run of Helm was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -323,7 +328,7 @@ pub struct PlannedChart {
 }
 
 /// The value of a parameter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedParameter {
     /// The parameter.
@@ -335,37 +340,38 @@ pub struct PlannedParameter {
 }
 
 /// A patch of the site's file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedPatch {
     /// The object that it is applied to.
     pub object: String,
-    /// Where it stands.
+    /// The file that it stands in, and its place there.
     pub from: String,
 }
 
 /// Where pods have a login to the registry. Those that are made later elsewhere, or with other accounts, have none unless
 /// nodes themselves log in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedLaterPods {
     /// The registry, as nodes know it.
     pub host: String,
     /// The namespaces with a login.
+    #[schemars(length(min = 1))]
     pub namespaces: Vec<String>,
-    /// Where the Secret lies that nodes could log in with.
+    /// The namespace of the Secret that nodes could log in with.
     pub namespace: String,
     /// The Secret.
     pub secret: String,
 }
 
 /// What short-lived pods pull, to prove that nodes can.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedProof {
     /// The image, by digest.
     pub image: String,
-    /// The architectures on which one does; on any node if there are none.
+    /// The architectures of the nodes on which a pod does; any node if there are none.
     pub architectures: Vec<String>,
 }
 

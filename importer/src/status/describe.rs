@@ -2,6 +2,7 @@
 //! consent.
 
 use deployer::{Cluster, Gvk, Object};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,20 +21,20 @@ use crate::status::{OperatorStatus, all_ready, standing};
 /// The label of a namespace that says what pods may do there.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 
-/// An environment.
-#[derive(Clone, Debug, Serialize)]
+/// An environment, in detail.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Description {
-    /// Its name.
+    /// The name of the environment.
     pub environment: EnvironmentName,
-    /// Its namespaces.
+    /// The namespaces of the environment.
     pub namespaces: Vec<NamespaceDescription>,
     /// What is said of it in the cluster, and is not so.
     pub notes: Vec<String>,
 }
 
 /// A namespace of an environment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceDescription {
     /// The namespace.
@@ -42,14 +43,14 @@ pub struct NamespaceDescription {
     pub description: String,
     /// Whether it was made for the environment.
     pub origin: Origin,
-    /// The uid that was recorded; none as long as its making was not finished.
+    /// The uid that was recorded; null as long as its making was not finished.
     pub uid: Option<String>,
     /// Whether it is still the one that was recorded.
     pub identity: Identity,
     /// The `PodSecurity` level that the cluster enforces there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_security: Option<String>,
-    /// Its quotas; unknown where this user may not look.
+    /// Its quotas. They are missing where this user may not look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quotas: Option<Vec<Quota>>,
     /// What is deployed in it.
@@ -57,10 +58,10 @@ pub struct NamespaceDescription {
 }
 
 /// Whether a namespace is the one that was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Identity {
-    /// It is.
+    /// It is the one that was recorded.
     Recorded,
     /// Its making was cut off.
     Unfinished,
@@ -73,7 +74,7 @@ pub enum Identity {
 }
 
 /// A `ResourceQuota`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Quota {
     /// Its name.
     pub name: String,
@@ -84,7 +85,7 @@ pub struct Quota {
 }
 
 /// An operator, and what was chosen for it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeployedOperator {
     /// Whether it runs as it should.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use change::vocabulary as v;
 use deployer::{Access, Awaited, Cluster, Object, RolloutState, Selector};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 use shelf::Record;
@@ -45,10 +46,10 @@ pub struct Status {
 }
 
 /// An imported version.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionStatus {
-    /// The record.
+    /// The record of its import.
     pub record: Record,
     /// Whether its CRDs are in the cluster.
     pub active: bool,
@@ -57,7 +58,7 @@ pub struct VersionStatus {
 }
 
 /// An operator in a namespace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorStatus {
     /// The Solution.
@@ -68,11 +69,11 @@ pub struct OperatorStatus {
     pub environment: EnvironmentName,
     /// The namespace.
     pub namespace: Namespace,
-    /// Pods of this version that are ready, of those wanted; none when the Deployment is gone.
+    /// Pods of this version that are ready, and those wanted; null if the Deployment is gone or may not be seen.
     pub ready: Option<[u64; 2]>,
     /// Whether it runs as it should.
     pub condition: Condition,
-    /// Why it does not.
+    /// Why it does not run as it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// What a Deployment of the right version waits for.
@@ -81,8 +82,9 @@ pub struct OperatorStatus {
 }
 
 /// Whether an operator runs as it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OperatorCondition")]
 pub enum Condition {
     /// All pods are of the version that should run, and ready.
     Ready,

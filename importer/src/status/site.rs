@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, LabelName, LabelValue, SolutionName};
 use serde::Serialize;
 
@@ -15,10 +16,10 @@ use crate::model::site::{
 };
 use crate::model::state::ClusterState;
 
-/// What holds for an environment, or for those without a file of their own.
-#[derive(Clone, Debug, Serialize)]
+/// What a site has chosen.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteShown {
-    /// The environment.
+    /// The environment; null for those without a file of their own.
     pub environment: Option<EnvironmentName>,
     /// What holds for everything.
     pub settings: Vec<SiteValue>,
@@ -30,7 +31,7 @@ pub struct SiteShown {
 }
 
 /// What holds for a workload.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteWorkload {
     /// The Solution.
     pub solution: SolutionName,

@@ -1,7 +1,7 @@
 //! `solution apply`: makes the cluster as a file says: a configuration of the site, or a plan that somebody else may have
 //! approved.
 
-mod configuration;
+pub(super) mod configuration;
 mod plan;
 
 use std::num::NonZeroUsize;

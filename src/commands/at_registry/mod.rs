@@ -1,7 +1,7 @@
 //! `solution registry`: what a registry has of archives.
 
-mod prune;
-mod verify;
+pub(super) mod prune;
+pub(super) mod verify;
 
 use clap::Subcommand;
 

@@ -6,6 +6,7 @@ use clap::Args;
 use deployer::Cluster;
 use importer::Run;
 use registry::{Client, RegistryAddress};
+use schemars::JsonSchema;
 use schemas::{Digest, SolutionId};
 use serde::Serialize;
 use shelf::{KeptVersion, Pruning, Record, Stock, Unprunable};
@@ -73,14 +74,20 @@ pub(crate) struct PruneArguments {
 }
 
 /// What is kept, and what was deleted or would be.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Pruned {
+pub(crate) struct Pruned {
+    /// The registry, `HOST[:PORT][/PREFIX]`.
     registry: String,
+    /// Every version whose head the registry keeps, sorted.
     versions: Vec<ShownVersion>,
+    /// The versions that were deleted, or would be.
     deleted: Vec<SolutionId>,
+    /// Manifests that were deleted at the registry, or would be, as `HOST/REPOSITORY@DIGEST`.
     freed: Vec<String>,
+    /// Bytes of contents that only these versions have, of all that the registry keeps.
     freed_bytes: u64,
+    /// What is worth knowing.
     notes: Vec<String>,
     #[serde(skip)]
     asked: Asked,
@@ -93,17 +100,26 @@ enum Asked {
     Nobody,
 }
 
-#[derive(Serialize)]
+/// A version whose head the registry keeps.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ShownVersion {
+#[schemars(rename = "KeptVersion")]
+pub(crate) struct ShownVersion {
+    /// The id of the Solution, `<name>-<version>`.
     solution: SolutionId,
+    /// The ids of its archives.
+    #[schemars(length(min = 1))]
     archives: Vec<Digest>,
+    /// The record of the cluster that needs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     needed_by: Option<String>,
+    /// Bytes of contents that no other version there has. They are missing if a head cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     own_bytes: Option<u64>,
+    /// Why a head cannot be read. Nothing is deleted as long as there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     unread: Option<String>,
+    /// The command that deletes it.
     delete: String,
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use registry::{Client, Fault, Faulty, Reference, RegistryAddress, Verified};
+use schemars::JsonSchema;
 use schemas::{Digest, SolutionId, SolutionName, Version};
 use serde::Serialize;
 use shelf::Error;
@@ -62,27 +63,41 @@ pub(crate) struct VerifyArguments {
 }
 
 /// What was found.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+pub(crate) struct Found {
+    /// The id of the Solution, `<name>-<version>`.
     solution: SolutionId,
+    /// SHA-256 of the signed statement.
     archive_id: Digest,
+    /// The registry, `HOST[:PORT][/PREFIX]`.
     registry: String,
+    /// How many manifests there have to be; one counts once for each name.
     manifests: usize,
+    /// How many blobs were read and are right; one counts once for each repository.
     blobs: usize,
+    /// The bytes of these blobs.
     bytes: u64,
+    /// What is wrong; after a repair, what is wrong still.
     faults: Vec<ShownFault>,
+    /// What was wrong and is right now, read back.
     repaired: Vec<ShownFault>,
+    /// What kept the repair from more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct ShownFault {
+/// A manifest or blob that is wrong.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Fault")]
+pub(crate) struct ShownFault {
+    /// The repository, with the registry's host.
     repository: String,
+    /// The digest or tag.
     reference: Reference,
     #[serde(flatten)]
     fault: Fault,
+    /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }

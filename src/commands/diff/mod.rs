@@ -2,7 +2,7 @@
 
 mod arguments;
 mod request;
-mod show;
+pub(super) mod show;
 
 use deployer::Cluster;
 use importer::{Comparison, Running, Since};

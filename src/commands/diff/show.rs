@@ -1,8 +1,10 @@
 //! What differs, for people and for programs.
 
 use importer::{Comparison, PlannedObject};
+use schemars::{JsonSchema, Schema};
 use schemas::{EnvironmentName, Namespace, Version};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::args::{Output, choose};
 use crate::commands::import::{diff_of, warnings};
@@ -10,29 +12,50 @@ use crate::commands::refusal::InTheWay;
 use crate::failure::Outcome;
 use crate::render;
 
-#[derive(Serialize)]
-struct All<'a> {
+/// What differs. With exit code 1 something does, with 3 it cannot be told of everything.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct All<'a> {
+    /// The environment.
     environment: &'a EnvironmentName,
+    /// Whether an object differs, of those of which it could be told.
     differs: bool,
+    /// Each version that was compared.
     comparisons: Vec<One<'a>>,
 }
 
-#[derive(Serialize)]
+/// A version, against what is in a namespace.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct One<'a> {
+#[schemars(rename = "Comparison")]
+pub(crate) struct One<'a> {
+    /// The id of the Solution, `<name>-<version>`.
     solution: &'a str,
+    /// The namespace; null if it is not known which one is meant.
     namespace: Option<&'a Namespace>,
+    /// The version that runs there; null if none does.
     running: Option<&'a Version>,
+    /// The objects that differ.
     objects: Vec<Different<'a>>,
+    /// What keeps others from being known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     obstacles: Vec<InTheWay>,
 }
 
-#[derive(Serialize)]
-struct Different<'a> {
+/// An object that differs.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "DifferentObject", transform = differs)]
+pub(crate) struct Different<'a> {
     #[serde(flatten)]
     object: &'a PlannedObject,
+    /// A unified diff in YAML.
     diff: &'a str,
+}
+
+/// What is kept is not shown.
+fn differs(schema: &mut Schema) {
+    if let Some(action) = schema.pointer_mut("/properties/action") {
+        action["enum"] = json!(["create", "change", "remove"]);
+    }
 }
 
 impl<'a> From<&'a Comparison> for One<'a> {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use importer::{DeletedEnvironment, Left, Resources, Run};
+use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
 
@@ -35,11 +36,13 @@ pub(crate) struct DeleteArguments {
     removal: RemovalArguments,
 }
 
-#[derive(Serialize)]
+/// What became of an environment, or would become.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Deleted {
+pub(crate) struct Deleted {
     #[serde(flatten)]
     environment: DeletedEnvironment,
+    /// Whether nothing was changed.
     dry_run: bool,
 }
 

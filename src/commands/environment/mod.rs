@@ -1,13 +1,13 @@
 //! `solution environment`: labelled namespaces, made and removed.
 
-mod delete;
+pub(super) mod delete;
 mod describe;
 
 use clap::{Args, Subcommand};
 use importer::{Adopt, EnvironmentNamespace, Run};
+use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
-use serde_json::json;
 
 use self::delete::DeleteArguments;
 use self::describe::DescribeArguments;
@@ -84,14 +84,29 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     change(cluster, Run::Real, output, async |change| {
         importer::create_environment(change, &environment, &namespace, description, adopt).await
     })?;
-    let created = json!({ "environment": environment, "namespace": namespace });
-    Ok(give(output, &created, |_| {
+    let created = Created {
+        environment,
+        namespace,
+    };
+    Ok(give(output, &created, |it| {
+        let (environment, namespace) = (&it.environment, &it.namespace);
         render::line!("environment {environment} exists, in namespace {namespace}");
     }))
 }
 
-#[derive(Serialize)]
-struct Environments {
+/// A namespace that an environment has got.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Created {
+    /// The environment.
+    environment: EnvironmentName,
+    /// The namespace.
+    namespace: Namespace,
+}
+
+/// The environments of a cluster.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Environments {
+    /// Each of their namespaces.
     environments: Vec<EnvironmentNamespace>,
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use archive::{Listed, Overwrite, Written};
 use importer::HeldSite;
 use registry::Client;
+use schemars::JsonSchema;
 use schemas::{Digest, KeyId, SolutionId};
 use serde::Serialize;
 use shelf::{Export, Head, KeptArchive};
@@ -22,15 +23,22 @@ use crate::failure::{Failure, Outcome};
 use crate::{cluster, environment, interrupt, render};
 
 /// What was written.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Exported {
+pub(crate) struct Exported {
+    /// The path of the archive.
     archive: PathBuf,
+    /// SHA-256 of the signed statement.
     archive_id: Digest,
+    /// The id of the Solution, `<name>-<version>`.
     solution: SolutionId,
+    /// Where it came from.
     registry: String,
+    /// Bytes of the archive.
     size: u64,
+    /// Manifests, configurations and layers that the registry gave.
     contents: usize,
+    /// The keys whose signatures it has.
     signed_by: Vec<KeyId>,
 }
 

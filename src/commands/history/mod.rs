@@ -1,6 +1,6 @@
 //! `solution history`: what was changed in the cluster, by whom, and what became of it.
 
-mod shown;
+pub(super) mod shown;
 mod signature;
 mod table;
 

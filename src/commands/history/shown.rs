@@ -1,6 +1,7 @@
 //! What was changed, as it is shown.
 
 use importer::{ChangeReceipt, Gap, History, Revision};
+use schemars::JsonSchema;
 use schemas::KeyId;
 use serde::Serialize;
 use signing::Trust;
@@ -9,24 +10,31 @@ use super::signature::{self, Signature};
 use super::table;
 use crate::render;
 
-/// A history.
-#[derive(Serialize)]
-pub(super) struct Shown<'a> {
+/// The history of a cluster.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Shown<'a> {
+    /// The changes, the newest first.
     revisions: Vec<ShownChange<'a>>,
+    /// Receipts that cannot be read: of a later program, or damaged.
     unreadable: &'a [String],
+    /// Of all receipts those that are not any more as the next one names them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(inner(range(min = 1)))]
     changed: &'a [Revision],
+    /// Of all receipts those that somebody removed, as far as that can be told.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     missing: &'a [Gap],
 }
 
 /// A change, and who signed its receipt.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ShownChange<'a> {
+pub(crate) struct ShownChange<'a> {
     #[serde(flatten)]
     pub(super) receipt: &'a ChangeReceipt,
+    /// What is known of its receipt's signature.
     pub(super) signature: Signature,
+    /// The keys that made the signature, if it is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) signed_by: Vec<KeyId>,
     /// Whether keys are given.

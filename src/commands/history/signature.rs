@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use importer::Sealed;
+use schemars::JsonSchema;
 use schemas::KeyId;
 use serde::Serialize;
 use signing::Trust;
@@ -12,12 +13,12 @@ use crate::failure::Failure;
 use crate::keys;
 
 /// What is known of a receipt's signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Signature {
+pub(crate) enum Signature {
     /// There is none.
     None,
-    /// There is one, and no key to check it with.
+    /// There is one, and no key is given to check it with.
     Unchecked,
     /// One of the keys made it.
     Valid,

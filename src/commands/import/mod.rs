@@ -8,7 +8,7 @@ mod one_of_several;
 pub(super) mod plan;
 mod request;
 pub(super) mod show;
-mod then;
+pub(super) mod then;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! How a plan, its progress, its obstacles and its receipt are shown.
 
-use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt, Unseen, Verb};
+use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, PlannedObject, Receipt, Unseen, Verb};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use shelf::Pushed;
 
 use super::arguments::Shown;
@@ -12,18 +12,60 @@ use crate::commands::refusal::refuse;
 use crate::failure::Outcome;
 use crate::render;
 
-/// A plan, with the flags that would choose otherwise.
-#[derive(Serialize)]
+/// What an import would do.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Plan")]
 pub(crate) struct Planned<'a> {
     #[serde(flatten)]
     summary: &'a PlanSummary,
-    defaults: Vec<Value>,
-    /// What changes in each object, where that was asked for.
+    /// What nobody asked for, and stands or is usual.
+    defaults: Vec<ShownDefault<'a>>,
+    /// What changes in each object, with `--diff`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    diffs: Vec<Value>,
-    /// What could not be seen.
+    diffs: Vec<ObjectDiff<'a>>,
+    /// What could not be seen when the plan was made with the rights of one namespace.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unseen: &'a [Unseen],
+}
+
+/// A value that was not asked for.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Default")]
+pub(crate) struct ShownDefault<'a> {
+    /// The flag that would choose otherwise.
+    flag: &'static str,
+    /// The value.
+    value: &'a str,
+    /// Where it comes from.
+    why: &'a str,
+}
+
+impl<'a> From<&'a PlannedDefault> for ShownDefault<'a> {
+    fn from(default: &'a PlannedDefault) -> Self {
+        Self {
+            flag: flag(default.what),
+            value: &default.value,
+            why: &default.why,
+        }
+    }
+}
+
+/// What changes in an object.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ObjectDiff<'a> {
+    /// A unified diff in YAML.
+    diff: &'a str,
+    /// The object.
+    object: &'a str,
+}
+
+impl<'a> From<&'a PlannedObject> for ObjectDiff<'a> {
+    fn from(planned: &'a PlannedObject) -> Self {
+        Self {
+            diff: &planned.diff,
+            object: &planned.object,
+        }
+    }
 }
 
 /// What is in the way.
@@ -33,15 +75,12 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>, shown: Shown) -> Outcome 
 
 /// A plan, for programs.
 pub(crate) fn planned(summary: &PlanSummary, shown: Shown) -> Planned<'_> {
-    let in_json =
-        |it: &PlannedDefault| json!({ "flag": flag(it.what), "value": it.value, "why": it.why });
     let objects = summary.objects().filter(|_| shown == Shown::WithDiff);
-    let diffs = objects.map(|it| json!({ "object": it.object, "diff": it.diff }));
     Planned {
         summary,
-        diffs: diffs.collect(),
+        diffs: objects.map(ObjectDiff::from).collect(),
         unseen: &summary.unseen,
-        defaults: summary.defaults.iter().map(in_json).collect(),
+        defaults: summary.defaults.iter().map(ShownDefault::from).collect(),
     }
 }
 

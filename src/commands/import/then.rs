@@ -4,6 +4,7 @@ use std::path::Path;
 
 use deployer::Cluster;
 use importer::{Moved, PlanFile, Ready, Run};
+use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
 
@@ -29,22 +30,26 @@ pub(crate) enum Then<'a> {
     Follow(&'a PlanFile, Run),
 }
 
-/// A plan, and where it was written.
-#[derive(Serialize)]
+/// With `--plan-out`: what an import would do, and where that was written.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+pub(crate) struct Written<'a> {
     #[serde(flatten)]
     plan: Planned<'a>,
+    /// The path of the file.
     plan_file: &'a Path,
+    /// SHA-256 of the plan.
     plan_id: Digest,
 }
 
-/// A plan of which nothing is left to do.
-#[derive(Serialize)]
+/// With `--plan`: a plan of which nothing is left to do.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct InPlace<'a> {
+pub(crate) struct InPlace<'a> {
     #[serde(flatten)]
     plan: Planned<'a>,
+    /// Always true.
+    #[schemars(extend("const" = true))]
     in_place: bool,
 }
 

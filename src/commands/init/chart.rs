@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use packager::ReadChart;
 use release::PublishedChart;
+use schemars::JsonSchema;
 use schemas::{ChartName, ChartSource, ChartVersion, SolutionName, Version, limits};
 use serde::Serialize;
 
@@ -16,15 +17,21 @@ use crate::commands::pack::{request, watch};
 use crate::failure::{Failure, Outcome};
 use crate::{environment, progress, render};
 
-/// What was made for a chart.
-#[derive(Serialize)]
+/// With a chart: what was made of it.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Made<'a> {
+pub(crate) struct Made<'a> {
+    /// The name of the Solution.
     solution: &'a SolutionName,
+    /// The version of the Solution.
     version: &'a Version,
+    /// The chart's own name.
     chart: &'a ChartName,
+    /// The chart's own version.
     chart_version: &'a ChartVersion,
+    /// Where solution.yaml takes the chart from.
     source: &'a ChartSource,
+    /// The files that were written.
     files: &'a [PathBuf],
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use packager::ReadChart;
 use release::{ChartRead, Copied, Helmfile, Note, Reads, Weight};
+use schemars::JsonSchema;
 use schemas::{ChartSource, ReleaseName, SolutionName, Version, limits};
 use serde::Serialize;
 
@@ -14,20 +15,28 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// What was made of a helmfile.
-#[derive(Serialize)]
-struct Made<'a> {
+/// With a helmfile: what was made of it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Made<'a> {
+    /// The name of the Solution.
     solution: &'a SolutionName,
+    /// The version of the Solution.
     version: &'a Version,
+    /// The releases that are carried.
     releases: Vec<Release<'a>>,
+    /// The files that were written.
     files: &'a [PathBuf],
+    /// What there is to know.
     notes: &'a [Note],
 }
 
 /// A release that is carried.
-#[derive(Serialize)]
-struct Release<'a> {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CarriedRelease")]
+pub(crate) struct Release<'a> {
+    /// The name of the release.
     name: &'a ReleaseName,
+    /// Where solution.yaml takes the chart from.
     source: &'a ChartSource,
 }
 

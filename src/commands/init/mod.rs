@@ -1,9 +1,9 @@
 //! `solution init`: a source tree to begin with, from a template, from a release or a helmfile, or for a chart.
 
-mod chart;
-mod helmfile;
-mod release;
-mod update;
+pub(super) mod chart;
+pub(super) mod helmfile;
+pub(super) mod release;
+pub(super) mod update;
 
 use std::path::{Path, PathBuf};
 

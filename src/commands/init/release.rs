@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use release::{Note, ReleaseError, SourceTree, Weight};
+use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
@@ -12,13 +13,18 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// What was made of a release.
-#[derive(Serialize)]
-struct Made<'a> {
+/// With a release: what was made of it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Made<'a> {
+    /// The name of the Solution.
     solution: &'a SolutionName,
+    /// The version of the Solution.
     version: &'a Version,
+    /// The files that were written.
     files: &'a [PathBuf],
+    /// How many images it has.
     images: usize,
+    /// What there is to know.
     notes: &'a [Note],
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use release::{Changes, Note, ReleaseError, Renewed};
+use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
@@ -12,23 +13,34 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// What became of a tree.
-#[derive(Serialize)]
-struct Updated<'a> {
+/// With a release and `--update`: what became of the source tree.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Updated<'a> {
+    /// The name of the Solution.
     solution: &'a SolutionName,
+    /// The version of the Solution.
     version: &'a Version,
+    /// The version that it was.
     from: &'a Version,
+    /// The files that were written.
     files: &'a [PathBuf],
+    /// The files that were removed.
     removed: &'a [PathBuf],
+    /// How many images it has.
     images: usize,
+    /// What is different between the releases.
     changes: OfRelease<'a>,
+    /// What there is to know.
     notes: &'a [Note],
 }
 
 /// What is different between the releases.
-#[derive(Serialize)]
-struct OfRelease<'a> {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReleaseChanges")]
+pub(crate) struct OfRelease<'a> {
+    /// The objects, as `KIND [NAMESPACE/]NAME`.
     objects: &'a Changes,
+    /// The images, by their references.
     images: &'a Changes,
 }
 

@@ -4,22 +4,29 @@ use std::path::Path;
 
 use ::charts::Chart;
 use archive::Listed;
+use schemars::JsonSchema;
 use schemas::{ChartRelease, ImagePlace, ReleaseName, Strategy};
 use serde::Serialize;
 
 use crate::failure::{self, Failure};
 use crate::render;
 
-/// What a chart says of itself; only its place where it cannot be read.
-#[derive(Serialize)]
+/// What a chart says of itself. Only its place is known where it cannot be read.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ChartLine {
+#[schemars(rename = "InspectedChart")]
+pub(crate) struct ChartLine {
+    /// The name of its release.
     name: ReleaseName,
+    /// The place of its artifact among the images, NAME:TAG.
     artifact: ImagePlace,
+    /// The version of what it installs.
     #[serde(skip_serializing_if = "String::is_empty")]
     app_version: String,
+    /// The versions of Kubernetes that it is for.
     #[serde(skip_serializing_if = "String::is_empty")]
     kube_version: String,
+    /// How many files it has below `crds/`, with those of the charts in it.
     definition_files: usize,
 }
 

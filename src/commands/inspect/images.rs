@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use archive::{Listed, Roots};
+use schemars::JsonSchema;
 use schemas::{Digest, ImageDocument, ImagePlace, limits};
 use serde::Serialize;
 use shelf::RecordedImage;
@@ -18,11 +19,14 @@ const SHOWN: usize = limits::FILES * (12 + ENTRY);
 /// Bytes that a text costs beside its own.
 const ENTRY: usize = 32;
 
-#[derive(Serialize)]
+/// An image or an artifact of an archive.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ImageLine {
+#[schemars(rename = "InspectedImage")]
+pub(crate) struct ImageLine {
+    /// Its place in the Solution, NAME:TAG.
     pub(super) image: ImagePlace,
-    /// The digest of what the tag names; none when that cannot be read.
+    /// The digest of what the tag names. It is missing if that cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<Digest>,
     /// What it refers to, if it is a signature or another referrer of an image of the archive.
@@ -34,7 +38,7 @@ pub(super) struct ImageLine {
     /// What an artifact is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) artifact_type: Option<String>,
-    /// What an index has images for.
+    /// The platforms that an index has images for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) platforms: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 mod charts;
 mod images;
-mod plan;
+pub(super) mod plan;
 mod sets;
 pub(super) mod words;
 
@@ -15,6 +15,7 @@ use schemas::{
     ContentsEntry, Digest, KeyId, Solution, SolutionName, StatementTime, Version, limits,
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::charts::ChartLine;
@@ -71,29 +72,41 @@ pub(crate) struct Arguments {
 /// What whoever reads an archive without its signatures must know.
 pub(super) const NOT_VERIFIED: &str = "not verified: `solution validate` says whether to trust it";
 
-#[derive(Serialize)]
+/// What an archive says of itself. Nothing of it is verified.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Inspected {
+pub(crate) struct Inspected {
+    /// SHA-256 of the statement.
     archive_id: Digest,
+    /// The name of the Solution.
     solution: SolutionName,
+    /// The version of the Solution.
     version: Version,
+    /// When it was packed.
     time: StatementTime,
+    /// Bytes of the image.
     size: u64,
+    /// The keys that signed, as the archive says.
     signatures: Vec<KeyId>,
+    /// The manifest.
     manifest: Solution,
+    /// The images.
     images: Vec<ImageLine>,
-    /// How many signatures and other referrers there are.
+    /// Signatures and other referrers of images, if there are any.
     #[serde(skip_serializing_if = "schemas::is_default")]
     referrers: usize,
     #[serde(flatten)]
     map: Option<ShownMap>,
+    /// The sets of objects that it carries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sets: Vec<SetLine>,
+    /// The charts that it carries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     charts: Vec<ChartLine>,
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     programs: Vec<ContentsEntry>,
+    /// Its files, with `--files`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<ContentsEntry>,
 }

@@ -1,6 +1,7 @@
 //! A plan file, as it was shown when it was made.
 
 use importer::{Allowed, PlanFile};
+use schemars::JsonSchema;
 use schemas::{Digest, KeyId, SolutionId, StatementTime};
 use serde::Serialize;
 
@@ -15,17 +16,27 @@ use crate::render;
 /// What whoever reads a plan without asking who signed it must know.
 const NOT_VERIFIED: &str = "not verified: `solution apply --plan FILE --approved-by KEY --dry-run` says who signed it, and whether it still holds";
 
-#[derive(Serialize)]
+/// What a plan file says.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Inspected<'a> {
+pub(crate) struct Inspected<'a> {
+    /// SHA-256 of the plan.
     plan_id: Digest,
+    /// Who planned: user and host, as that machine said.
     planned_by: &'a str,
+    /// When it was planned.
     planned_at: StatementTime,
+    /// The uid of the cluster's namespace `kube-system`.
     cluster: &'a str,
+    /// The id of the Solution, `<name>-<version>`.
     solution: &'a SolutionId,
+    /// SHA-256 of the archive's signed statement.
     archive_id: Digest,
+    /// The keys that signed, as the file says: not verified.
     signatures: Vec<KeyId>,
+    /// What whoever planned allowed beyond the ordinary.
     allowed: Allowed,
+    /// What the import would do.
     plan: Planned<'a>,
 }
 

@@ -1,9 +1,11 @@
 //! The sets of objects of an archive, and the parameters, as far as they can be shown.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use archive::Listed;
+use schemars::JsonSchema;
 use schemas::{
     Condition, ContentsEntry, ObjectSet, Parameter, ParameterName, ParameterType, Phase, SetName,
     Strategy, limits, yaml,
@@ -16,10 +18,14 @@ use crate::failure::{self, Failure};
 use crate::render;
 
 /// How many objects of each kind a set has.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SetLine {
+#[schemars(rename = "InspectedSet")]
+pub(crate) struct SetLine {
+    /// The name of the set.
     name: SetName,
+    /// How many objects it has of each kind.
+    #[schemars(with = "BTreeMap<String, NonZeroUsize>")]
     objects: BTreeMap<String, usize>,
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod watch;
 use std::path::Path;
 
 use packager::{IncludedHelm, PackError, Packed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{Finding, Report, Verdict};
 
@@ -21,10 +22,14 @@ use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{interrupt, keys, progress, render};
 
-#[derive(Serialize)]
-struct Refused<'a> {
+/// What would not be accepted, and was not written.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Refused<'a> {
+    /// The path that was asked for.
     archive: &'a Path,
+    /// Whether the archive would be accepted.
     verdict: Verdict,
+    /// What is wrong with it.
     findings: &'a [Finding],
 }
 

@@ -3,19 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use registry::{Abilities, Ability, BodyLimit, Client, Credentials, Space};
+use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::{ImagesToPush, Obstacle, Preflight};
 
 use crate::commands::refusal::InTheWay;
 use crate::render;
 
-/// Which login was used, without its secret.
-#[derive(Serialize)]
+/// The login that was used, without its secret.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Login {
-    /// None of a token, which says nothing of whose it is.
+pub(crate) struct Login {
+    /// The name of the user. It is missing of a token, which says nothing of whose it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     username: Option<String>,
+    /// The login file that has it.
     file: PathBuf,
 }
 
@@ -32,48 +34,71 @@ impl Login {
     }
 }
 
-#[derive(Serialize)]
+/// What the registry can do. The exit code is 1 if there are obstacles.
+// With an `A` that is no option the schema says that the fields of an archive are all there, or that none is.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Shown {
+pub(crate) struct Shown<A = Option<Archive>> {
+    /// The registry, `HOST[:PORT][/PREFIX]`.
     registry: String,
+    /// Whether it is reached by HTTPS.
     tls: bool,
+    /// The login that was used, without its secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<Login>,
-    /// Whether the registry asked for one: else it is not known to be right.
+    /// Whether the registry asked for a login; if not, the login is not known to be right.
     login_asked: bool,
+    /// The host that checked the login for the registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     token_server: Option<String>,
     #[serde(flatten)]
-    archive: Option<Archive>,
+    archive: A,
+    /// The repositories in which an upload was opened and given back.
     repositories: Vec<Tried>,
+    /// Whether a blob can be taken from another repository.
     mount: Ability,
+    /// Whether a blob can be sent in parts.
     chunks: Ability,
-    /// Bytes of the smallest part that the registry takes.
+    /// Bytes of the smallest part, where the registry states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     smallest_chunk: Option<u64>,
+    /// Whether an upload that broke can go on.
     resume: Ability,
+    /// Whether an upload can be given back.
     cancel: Ability,
+    /// The largest body of one request.
     body_limit: BodyLimit,
+    /// Whether manifests can be deleted.
     delete: Ability,
+    /// Room for more.
     space: Space,
+    /// What is in the way of a push.
     obstacles: Vec<InTheWay>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Archive {
+pub(crate) struct Archive {
+    /// The id of the Solution, `<name>-<version>`.
     solution: String,
+    /// Images in the archive.
     images: usize,
+    /// Signatures and other referrers of images, if there are any.
     #[serde(skip_serializing_if = "schemas::is_default")]
     referrers: usize,
+    /// Images that the registry has already.
     images_present: usize,
+    /// Bytes that the registry lacks.
     bytes_to_push: u64,
 }
 
 /// A repository, and whether it takes something.
-#[derive(Serialize)]
-struct Tried {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TriedRepository")]
+pub(crate) struct Tried {
+    /// The repository, with its registry.
     repository: String,
+    /// Whether it takes something.
     push: bool,
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use schemas::{Digest, Referrers, StatementTime};
 use serde::Serialize;
 use serve::{Access, Event};
@@ -20,44 +21,70 @@ pub(super) struct Log {
     access: bool,
 }
 
-/// What is said, for programs.
-#[derive(Serialize)]
+/// What has happened.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "event")]
-enum Said<'a> {
+pub(crate) enum Said<'a> {
+    /// It takes connections now.
     Listening {
+        /// Where it listens.
         url: &'a str,
     },
+    /// An archive was verified, and is served.
     #[serde(rename_all = "camelCase")]
     Serving {
+        /// The path of the archive.
         archive: String,
+        /// SHA-256 of the signed statement.
         archive_id: Digest,
+        /// The name of the Solution.
         solution: String,
+        /// The version of the Solution.
         version: String,
+        /// How many images it has.
         images: usize,
+        /// Signatures and other referrers of images, if there are any.
         #[serde(skip_serializing_if = "schemas::is_default")]
         referrers: usize,
     },
+    /// An archive is not served.
     LeftOut {
+        /// The path of the archive.
         archive: String,
+        /// What is wrong, and why.
         reasons: Vec<String>,
     },
+    /// Archives could not be looked at, or no connection could be taken. What was served goes on.
     Failed {
+        /// What is wrong, and why.
         reasons: Vec<String>,
     },
+    /// A request was answered (`--access-log`).
     #[serde(rename_all = "camelCase")]
     Access {
+        /// When it came; null if the clock is wrong.
         time: Option<StatementTime>,
+        /// The address and port of the client.
         peer: String,
+        /// The method.
         method: &'a str,
+        /// The target; of a long one the first 1024 characters.
         target: &'a str,
+        /// The status of the answer.
         status: u16,
+        /// Bytes that were sent behind the head.
         bytes: u64,
+        /// How long it took.
         milliseconds: u64,
+        /// Why the answer was not sent to its end.
         #[serde(skip_serializing_if = "Option::is_none")]
         broken: Option<String>,
     },
+    /// A blob was not served (`--verify-reads`).
     Unfit {
+        /// The digest of the blob.
         digest: &'a Digest,
+        /// What is wrong, and why.
         reasons: Vec<String>,
     },
 }

@@ -1,7 +1,7 @@
 //! `solution serve`: a registry over archives, until it is asked to end.
 
 mod archives;
-mod log;
+pub(super) mod log;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use archive::{Destination, Signable, Subject, detached_path};
+use schemars::JsonSchema;
 use schemas::{Digest, KeyId, PayloadType, SolutionId};
 use serde::Serialize;
 
@@ -18,28 +19,37 @@ use crate::failure::{self, Failure, Outcome};
 use crate::{disk, keys, plans, render};
 
 /// What a signature is of.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-enum Id {
+pub(crate) enum Id {
+    /// SHA-256 of an archive's signed statement.
     ArchiveId(Digest),
+    /// SHA-256 of a plan.
     PlanId(Digest),
 }
 
-#[derive(Serialize)]
+/// A signature was added to an archive or a plan file.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Signed<'a> {
+pub(crate) struct Signed<'a> {
+    /// The id of the Solution, `<name>-<version>`.
     solution: &'a SolutionId,
     #[serde(flatten)]
     id: Id,
+    /// The keys that signed.
     key_ids: Vec<KeyId>,
+    /// The file that has the signatures now.
     written: PathBuf,
 }
 
-#[derive(Serialize)]
-struct ToSign<'a> {
+/// With `--payload-out`: what an outside key is to sign was written.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ToSign<'a> {
+    /// The id of the Solution, `<name>-<version>`.
     solution: &'a SolutionId,
     #[serde(flatten)]
     id: Id,
+    /// The file with what is to be signed.
     payload: &'a Path,
 }
 

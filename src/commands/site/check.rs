@@ -1,16 +1,17 @@
 //! `solution site check`: a file by itself, or what the cluster keeps against what the cluster has.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use importer::SiteChecked;
+use schemars::JsonSchema;
 use schemas::EnvironmentName;
-use serde_json::json;
+use serde::Serialize;
 
 use super::read;
 use crate::args::{Output, ReadArguments};
 use crate::commands::give;
-use crate::commands::refusal::refuse;
+use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -36,12 +37,37 @@ pub(crate) struct Arguments {
     cluster: ReadArguments,
 }
 
+/// A file that can be used.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Usable<'a> {
+    /// The path that was checked.
+    file: &'a Path,
+    /// What the file chooses, and reaches less than it seems to.
+    notes: &'a [String],
+}
+
+/// The cluster has all that its files name.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Fulfilled<'a> {
+    /// What a file chooses, and reaches less than it seems to.
+    notes: &'a [String],
+    /// There is nothing in the way.
+    obstacles: [InTheWay; 0],
+}
+
+/// A check plans nothing.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Nothing {}
+
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.file {
         let file = read(path, arguments.environment.as_ref())?;
         let notes: Vec<String> = importer::operators_alone(&file).into_iter().collect();
-        let result = json!({ "file": path, "notes": &notes });
-        return Ok(give(output, &result, |_| {
+        let usable = Usable {
+            file: path,
+            notes: &notes,
+        };
+        return Ok(give(output, &usable, |_| {
             render::line!("`{}` can be used as the site's file", path.display());
             show(&notes);
         }));
@@ -50,10 +76,13 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         Ok(importer::check_site(cluster).await?)
     })?;
     if !problems.is_empty() {
-        return Ok(refuse(output, json!({}), &problems));
+        return Ok(refuse(output, Nothing {}, &problems));
     }
-    let result = json!({ "obstacles": [], "notes": &notes });
-    Ok(give(output, &result, |_| {
+    let fulfilled = Fulfilled {
+        notes: &notes,
+        obstacles: [],
+    };
+    Ok(give(output, &fulfilled, |_| {
         render::line("the cluster has all that the site's files name");
         show(&notes);
     }))

@@ -1,10 +1,11 @@
 //! `solution site init`: a file to begin with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::args::Output;
 use crate::commands::give;
@@ -26,13 +27,23 @@ pub(crate) struct Arguments {
     file: PathBuf,
 }
 
+/// The file that was written.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Begun<'a> {
+    /// The path that was written.
+    file: &'a Path,
+}
+
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let file = arguments.file.display();
     if arguments.file.exists() {
         return Err(Failure::no(anyhow!("`{file}` exists")).hint("name another file"));
     }
     disk::write_new(&arguments.file, 0o644, TEMPLATE.as_bytes())?;
-    Ok(give(output, &json!({ "file": arguments.file }), |_| {
+    let begun = Begun {
+        file: &arguments.file,
+    };
+    Ok(give(output, &begun, |_| {
         render::line!("`{file}` is written");
         render::note!("edit it, then `solution site set {file}`");
     }))

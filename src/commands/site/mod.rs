@@ -1,8 +1,8 @@
 //! `solution site`: what a site chooses for itself, kept in its cluster.
 
-mod check;
-mod init;
-mod set;
+pub(super) mod check;
+pub(super) mod init;
+pub(super) mod set;
 mod show;
 
 use std::path::Path;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use importer::{Run, SiteChange};
+use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
 
@@ -43,11 +44,14 @@ pub(crate) struct Arguments {
     wait: ChangeArguments,
 }
 
-/// What became of the file, for programs.
-#[derive(Serialize)]
-struct Shown {
+/// What became of the file that the cluster keeps, or would become.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Shown {
+    /// The environment that the file is for; null for all of them.
     environment: Option<EnvironmentName>,
+    /// What becomes, or would become, of the file that the cluster keeps.
     change: SiteChange,
+    /// What the file names and the cluster does not have.
     problems: Vec<InTheWay>,
 }
 

@@ -1,11 +1,12 @@
 //! `solution trust`: whose signatures count on this machine, for which Solutions.
 
 mod add;
-mod remove;
+pub(super) mod remove;
 
 use std::path::Path;
 
 use clap::{Args, Subcommand};
+use schemars::JsonSchema;
 use schemas::{KeyId, KubernetesName, SolutionPattern};
 use serde::Serialize;
 
@@ -41,24 +42,36 @@ Examples:
   solution trust list --output json")]
 pub(crate) struct List {}
 
-#[derive(Serialize)]
-struct Policies<'a> {
+/// The policies of a machine and of a user.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Policies<'a> {
+    /// The policies.
     policies: Vec<Shown<'a>>,
 }
 
-/// A policy, as it is shown.
-#[derive(Serialize)]
-struct Shown<'a> {
+/// A policy of trust.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Policy")]
+pub(crate) struct Shown<'a> {
+    /// The name of the policy.
     name: &'a KubernetesName,
+    /// The path of its file.
     path: &'a Path,
+    /// The Solutions that it is for.
     solutions: &'a [SolutionPattern],
+    /// How many of the keys must have signed.
     threshold: usize,
+    /// The keys that it trusts.
     keys: Vec<ShownKey<'a>>,
 }
 
-#[derive(Serialize)]
-struct ShownKey<'a> {
+/// A trusted key.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PolicyKey")]
+pub(crate) struct ShownKey<'a> {
+    /// The id of the key: SHA-256 of its DER form.
     id: KeyId,
+    /// Whose it is, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     comment: Option<&'a str>,
 }

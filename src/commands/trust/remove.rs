@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use importer::Run;
+use schemars::JsonSchema;
 use schemas::{KeyId, KubernetesName};
 use serde::Serialize;
 use signing::PublicKey;
@@ -38,10 +39,13 @@ pub(crate) struct Remove {
     dry_run: DryRunArguments,
 }
 
-#[derive(Serialize)]
+/// A policy was removed, or would be.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Removed {
+pub(crate) struct Removed {
+    /// The path of its file.
     removed: PathBuf,
+    /// Whether nothing was changed.
     dry_run: bool,
 }
 

@@ -6,6 +6,7 @@ pub(super) mod words;
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{Depth, Report, Signatures, Verdict};
 
@@ -36,12 +37,13 @@ pub(crate) struct Arguments {
     skip_signature: bool,
 }
 
-/// A report, and where the policies were looked for that it is judged by.
-#[derive(Serialize)]
+/// What a check says of an archive.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Validated<'a> {
+pub(crate) struct Validated<'a> {
     #[serde(flatten)]
     report: &'a Report,
+    /// Where policies were looked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     policy_folders: Vec<Folder>,
 }

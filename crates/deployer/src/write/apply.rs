@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -52,12 +53,12 @@ impl FieldManager {
 }
 
 /// What to do when another manager owns a field and has another value in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Conflicts {
-    /// Change nothing and say who owns what.
+    /// Nothing is changed, and who owns what is told.
     Refuse,
-    /// Take the fields over.
+    /// The fields are taken over.
     Force,
 }
 

@@ -6,7 +6,7 @@ use change::{DesiredObject, Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, PolicyRule};
 use rules::RoleName;
 use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
-use serde_json::{Value, json};
+use serde_json::Value;
 use validator::Accepted;
 
 use crate::model::cleanup;
@@ -20,6 +20,7 @@ use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::Rendering;
 use crate::plan::place::default_namespace;
 use crate::plan::rights::needs::Needs;
+use crate::plan::rights::roles::{Bound, Manifest};
 use crate::plan::rights::rules_of;
 use crate::plan::sets;
 
@@ -155,7 +156,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// The namespace of the records, roles for exactly this, and their bindings if somebody is to be bound.
-    pub fn manifests(&self) -> Result<Vec<Value>, Error> {
+    pub fn manifests(&self) -> Result<Vec<Manifest>, Error> {
         self.check_carried()?;
         let objects = self.objects()?;
         let mut rules = Rules::default();
@@ -187,21 +188,12 @@ impl<'a> Wanted<'a> {
             needs.events();
         }
         rules.add(needs.wanted());
-        let mut manifests = vec![record::namespace()];
+        let mut manifests = vec![Manifest::records()];
         for (namespace, rules) in rules.all() {
-            let scope = if namespace.is_some() { "" } else { "Cluster" };
-            let mut metadata = json!({ "name": self.name() });
-            if let Some(namespace) = namespace {
-                metadata["namespace"] = json!(namespace);
-            }
-            manifests.push(json!({
-                "apiVersion": format!("{RBAC}/v1"),
-                "kind": format!("{scope}Role"),
-                "metadata": &metadata,
-                "rules": rules,
-            }));
+            manifests.push(Manifest::role(self.name(), namespace.clone(), rules));
             if !self.subjects.is_empty() {
-                manifests.push(self.binding(scope, &metadata));
+                let subjects = self.subjects.iter().map(Subject::bound).collect();
+                manifests.push(Manifest::binding(self.name(), namespace, subjects));
             }
         }
         Ok(manifests)
@@ -224,17 +216,6 @@ impl<'a> Wanted<'a> {
             Within::Namespace(namespace) => parts.extend([String::new(), namespace.to_string()]),
         }
         parts.join(":")
-    }
-
-    fn binding(&self, scope: &str, metadata: &Value) -> Value {
-        let subjects: Vec<Value> = self.subjects.iter().map(Subject::manifest).collect();
-        json!({
-            "apiVersion": format!("{RBAC}/v1"),
-            "kind": format!("{scope}RoleBinding"),
-            "roleRef": { "apiGroup": RBAC, "kind": format!("{scope}Role"), "name": metadata["name"] },
-            "metadata": metadata,
-            "subjects": subjects,
-        })
     }
 
     /// The objects of the version's operator; none without one.
@@ -541,13 +522,11 @@ impl<'a> Wanted<'a> {
 }
 
 impl Subject {
-    fn manifest(&self) -> Value {
+    fn bound(&self) -> Bound {
         match self {
-            Self::User(name) => json!({ "apiGroup": RBAC, "kind": "User", "name": name }),
-            Self::Group(name) => json!({ "apiGroup": RBAC, "kind": "Group", "name": name }),
-            Self::ServiceAccount(namespace, name) => {
-                json!({ "kind": "ServiceAccount", "namespace": namespace, "name": name })
-            }
+            Self::User(name) => Bound::user(name),
+            Self::Group(name) => Bound::group(name),
+            Self::ServiceAccount(namespace, name) => Bound::account(namespace, name),
         }
     }
 }
@@ -633,7 +612,17 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    /// The manifests as JSON.
+    fn manifests(wanted: &Wanted<'_>) -> Vec<Value> {
+        let manifests = wanted.manifests().unwrap().into_iter();
+        manifests
+            .map(|it| serde_json::to_value(it).unwrap())
+            .collect()
+    }
 
     fn wanted(verbs: &[Verb], place: Option<&str>) -> Wanted<'static> {
         let place = place.map(|it| Within::Environment(it.parse().unwrap(), it.parse().unwrap()));
@@ -647,7 +636,7 @@ mod tests {
 
     /// The rules of the roles that lie in a namespace, or in none, as `verbs group/resources`.
     fn rules(wanted: &Wanted<'_>, namespace: Option<&str>) -> Vec<String> {
-        let manifests = wanted.manifests().unwrap();
+        let manifests = manifests(wanted);
         let here = |it: &&Value| it["metadata"]["namespace"].as_str() == namespace;
         let there = manifests.iter().filter(here);
         let rules = there.filter_map(|it| it["rules"].as_array()).flatten();
@@ -706,7 +695,7 @@ mod tests {
         assert_eq!(rules(&status, None), Vec::<String>::new());
         let records = rules(&status, Some(v::RECORDS_NAMESPACE));
         assert_eq!(records, ["get /configmaps"]);
-        let manifests = status.manifests().unwrap();
+        let manifests = manifests(&status);
         let role = &manifests[1];
         assert_eq!(role["rules"][0]["resourceNames"], json!(["namespace-prod"]));
     }
@@ -735,7 +724,7 @@ mod tests {
         assert_eq!(rules(&alone, None), Vec::<String>::new());
         let records = rules(&alone, Some(v::RECORDS_NAMESPACE));
         assert_eq!(records, ["get /configmaps", "get /configmaps"]);
-        let manifests = alone.manifests().unwrap();
+        let manifests = manifests(&alone);
         let named = manifests.iter().filter_map(|it| it["rules"].as_array());
         let named = named.flatten().map(|rule| &rule["resourceNames"][0]);
         let named: BTreeSet<&str> = named.filter_map(Value::as_str).collect();
@@ -772,7 +761,7 @@ mod tests {
             subjects,
             ..wanted(&[Verb::Import], None)
         };
-        let manifests = wanted.manifests().unwrap();
+        let manifests = manifests(&wanted);
         let kinds: Vec<&str> = manifests
             .iter()
             .map(|it| it["kind"].as_str().unwrap())

@@ -3,7 +3,7 @@
 mod archives;
 mod carry_out;
 mod plan;
-mod show;
+pub(in crate::commands) mod show;
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! What applying a configuration does, step by step, and how it is shown.
 
 use importer::PlannedObject;
+use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
@@ -8,29 +9,34 @@ use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// All steps, of a plan or as they have ended.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Overview {
+/// With `--file`: all steps, planned or as they have ended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Overview {
     /// The context of the kubeconfig.
     pub(super) context: Option<String>,
     /// The API server.
     pub(super) server: String,
+    /// The steps, in their order.
     pub(super) steps: Vec<Step>,
 }
 
 /// Something that is done, or left.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Step {
+#[schemars(rename = "ApplyStep")]
+pub(crate) struct Step {
+    /// What is done.
     pub(super) action: Action,
-    /// The archive's path, of one that is listed.
+    /// The archive's path, as it is listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) archive: Option<String>,
-    /// None of an archive that cannot be read.
+    /// The name of the Solution. It is missing where an archive cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) solution: Option<SolutionName>,
+    /// The version of the Solution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<Version>,
+    /// How far it has come.
     pub(super) state: State,
     /// Bytes that the registry lacks, or that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,19 +58,24 @@ pub(super) struct Step {
     pub(super) outcome: Outcome,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Action {
+pub(crate) enum Action {
+    /// A version is imported.
     Import,
+    /// The CRDs of a version are activated.
     Activate,
+    /// The CRDs of a Solution are removed.
     Deactivate,
+    /// A version is forgotten.
     Unimport,
 }
 
 /// How far a step has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum State {
+pub(crate) enum State {
     /// It is to be done.
     Planned,
     /// It was done.
