@@ -122,14 +122,16 @@ impl Judge for ReleaseError {
             Self::NoName { .. } => no("give one with `--name`"),
             Self::NoVersion { .. } => no("give one with `--version`"),
             Self::Id(_) => no("give a shorter one with `--name`"),
-            Self::Write { .. } => UNKNOWN,
+            Self::Write { .. } | Self::Git { .. } => UNKNOWN,
             Self::NotMade(_) => no(
                 "give the directory that `init --from` made; renew one of `--as operator` by hand, beside a new one",
             ),
-            Self::Edited(_) => no(
-                "write what was edited as `patches` of the set in solution.yaml, put these files back as they were, and try again",
+            Self::Unresolved(_) => no(
+                "edit each until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and try again",
             ),
-            Self::ByHand(_) => no("make these changes in solution.yaml yourself, and try again"),
+            Self::NoGit(_) => no(
+                "install git, or make a tree of the release in another directory and compare the two",
+            ),
             Self::Source(_)
             | Self::NotEmpty(_)
             | Self::Name { .. }

@@ -10,8 +10,7 @@ use schemas::{
 
 use crate::contents::Contents;
 use crate::images::DraftImages;
-use crate::paths::{MANIFESTS, NOTES, RECORD, SOURCE};
-use crate::record::Record;
+use crate::paths::{self, MANIFESTS, NOTES, SOURCE};
 use crate::{
     ReleaseError, SourceTree, Wishes, empty_source, identity, namespaces, undecided, write,
 };
@@ -29,26 +28,17 @@ pub(crate) struct Carried {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Makes a source tree that carries a release as it is.
+/// Makes a source tree that carries a release as it is, with a copy of it that the next release is merged by.
 pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
-    let carried = Carried::of(release, wishes)?;
-    let source = carried.source();
-    let mut files = carried.files.clone();
-    if !carried.notes.is_empty() {
-        let notes = write::undecided(&carried.id, write::RELEASE, &release.name, &carried.notes);
-        files.insert(NOTES.to_owned(), notes);
-    }
-    let images = source.spec.images.clone();
-    let record = Record::new(&carried.version, images, &carried.own, &files);
-    let text = write::carried(&source, &carried.images, &release.name)?;
-    files.insert(SOURCE.to_owned(), text);
-    files.insert(RECORD.to_owned(), record.bytes());
-    Ok(SourceTree {
-        id: carried.id,
-        source,
-        files,
-        notes: carried.notes,
-    })
+    let mut tree = Carried::of(release, wishes)?.tree(&release.name)?;
+    let copies = tree.files.iter();
+    let copies: Vec<_> = copies
+        .map(|(path, bytes)| (paths::draft(path), bytes.clone()))
+        .collect();
+    tree.files.extend(copies);
+    tree.files
+        .insert(paths::draft("README"), write::DRAFT.into());
+    Ok(tree)
 }
 
 impl Carried {
@@ -75,6 +65,24 @@ impl Carried {
             own,
             notes,
             files,
+        })
+    }
+
+    /// The tree; `called` is the release's name.
+    pub(crate) fn tree(&self, called: &str) -> Result<SourceTree, ReleaseError> {
+        let source = self.source();
+        let mut files = self.files.clone();
+        if !self.notes.is_empty() {
+            let notes = write::undecided(&self.id, write::RELEASE, called, &self.notes);
+            files.insert(NOTES.to_owned(), notes);
+        }
+        let text = write::carried(&source, &self.images, called)?;
+        files.insert(SOURCE.to_owned(), text);
+        Ok(SourceTree {
+            id: self.id.clone(),
+            source,
+            files,
+            notes: self.notes.clone(),
         })
     }
 

@@ -81,17 +81,25 @@ pub enum ReleaseError {
     )]
     Spelling,
     /// The directory holds no tree that carries a release.
-    #[error("`{}` has no usable `.solution-init.json`, which says what was taken from its release", .0.display())]
+    #[error("`{}` has no `.solution-init`, the copy of how it was made of a release", .0.display())]
     NotMade(PathBuf),
     /// `solution.yaml` of a tree cannot be read.
     #[error("`solution.yaml` cannot be parsed")]
     Source(#[source] schemas::ManifestError),
-    /// Files of the release are not as they were written.
-    #[error("{} not as the last release had {}; nothing was written", are(.0), them(.0))]
-    Edited(Vec<String>),
-    /// `solution.yaml` is written in a way that is not understood.
-    #[error("`solution.yaml` is written in a way that cannot be changed without losing something; nothing was written; to change: {}", .0.join(", "))]
-    ByHand(Vec<String>),
+    /// Conflicts that the last update left.
+    #[error("conflicts of the last update are not resolved, in {}; nothing was written", schemas::listed(.0))]
+    Unresolved(Vec<String>),
+    /// There is no git, and there are files to merge.
+    #[error("there is no program `git`, which merges {}; nothing was written", schemas::listed(.0))]
+    NoGit(Vec<String>),
+    /// Git could not be run, or did not merge.
+    #[error("git cannot merge `{path}`")]
+    Git {
+        /// The file, by its path in the tree.
+        path: String,
+        /// What it said, or why it was not run.
+        source: io::Error,
+    },
     /// The draft would lie among files of others.
     #[error("`{}` is not an empty directory; nothing was written; give another, or empty it", .0.display())]
     NotEmpty(PathBuf),
@@ -103,13 +111,4 @@ pub enum ReleaseError {
         /// The reason.
         source: io::Error,
     },
-}
-
-fn are(paths: &[String]) -> String {
-    let verb = if paths.len() == 1 { "is" } else { "are" };
-    format!("{} {verb}", schemas::listed(paths))
-}
-
-fn them(paths: &[String]) -> &'static str {
-    if paths.len() == 1 { "it" } else { "them" }
 }

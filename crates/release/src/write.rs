@@ -10,8 +10,11 @@ use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, Weight};
 use manifests::shown;
 
-/// What the record of a release says of itself.
-pub(crate) const RECORD: &str = "What `solution init --from` took from the release. `--update` compares it with this directory to keep what you edited; keep this file with the others, and do not edit it. `solution pack` does not read it.";
+/// What stands beside the copy of a tree, for who looks into it.
+pub(crate) const DRAFT: &str = "These are the files beside this directory as `solution init --from` wrote them, before anybody edited them.
+`--update` merges the next release with what was edited since; keep them with the others, and do not edit
+them. `solution pack` does not read them.
+";
 
 /// `solution.yaml`. What is written is read back and compared, so that no name of the release can mean something else
 /// in it.
@@ -109,26 +112,26 @@ fn push_images(images: &DraftImages, text: &mut String) {
         text,
         "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is its\n  # original name. Remove what you do not want to ship; add what its programs start but it does not name.\n  images:"
     );
-    for image in &images.images {
-        push_image(image, "    ", text);
+    // What is changed in one element and in the next can be merged where a line is between them.
+    for (number, image) in images.images.iter().enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        push_image(image, text);
     }
 }
 
-/// An image with who asks for it, as an element of a list that is indented so.
-pub(crate) fn push_image(named: &NamedImage, indent: &str, text: &mut String) {
+/// An image with who asks for it.
+fn push_image(named: &NamedImage, text: &mut String) {
     let NamedImage { image, askers } = named;
     for asker in askers {
-        push!(text, "{indent}# {asker}");
+        push!(text, "    # {asker}");
     }
     let (name, tag) = (quoted(image.name.as_str()), quoted(image.tag.as_str()));
-    push!(text, "{indent}- name: {name}\n{indent}  tag: {tag}");
-    push!(
-        text,
-        "{indent}  source: {}",
-        quoted(&image.source.to_string())
-    );
+    push!(text, "    - name: {name}\n      tag: {tag}");
+    push!(text, "      source: {}", quoted(&image.source.to_string()));
     if let Some(reference) = &image.reference {
-        push!(text, "{indent}  ref: {}", quoted(reference.as_str()));
+        push!(text, "      ref: {}", quoted(reference.as_str()));
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long = "as", value_enum, value_name = "WHAT", help_heading = WITH_FROM)]
     taken: Option<Taken>,
 
-    /// Renew the tree in DIR, made of an earlier release, for this one: keep what was edited, and show what changed
+    /// Renew the tree in DIR, made of an earlier release, for this one: merge it with what was edited, by git, and show what changed
     #[arg(long, help_heading = WITH_FROM, requires = "from", conflicts_with_all = ["name", "deployment"])]
     update: bool,
 

@@ -8,9 +8,8 @@ use serde::Serialize;
 
 use super::{Arguments, Taken, show_files};
 use crate::args::Output;
-use crate::commands::give;
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{environment, render};
 
 /// What became of a tree.
 #[derive(Serialize)]
@@ -20,6 +19,7 @@ struct Updated<'a> {
     from: &'a Version,
     files: &'a [PathBuf],
     removed: &'a [PathBuf],
+    conflicts: &'a [PathBuf],
     images: usize,
     changes: OfRelease<'a>,
     notes: &'a [Note],
@@ -43,21 +43,28 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
         return Err(Failure::usage(message).hint("give the directory of solution.yaml"));
     };
     let release = manifests::read(from).map_err(ReleaseError::from)?;
-    let renewed = release::update(directory, &release, arguments.version.clone())?;
+    let git = environment::program("git");
+    let version = arguments.version.clone();
+    let renewed = release::update(directory, &release, version, git.as_deref())?;
     let updated = Updated {
         solution: renewed.id.name(),
         version: renewed.id.version(),
         from: &renewed.from,
         files: &renewed.written,
         removed: &renewed.removed,
-        images: renewed.sources.len(),
+        conflicts: &renewed.conflicts,
+        images: renewed.images,
         changes: OfRelease {
             objects: &renewed.objects,
-            images: &renewed.images,
+            images: &renewed.image_changes,
         },
         notes: &renewed.notes,
     };
-    Ok(give(output, &updated, |_| show(&renewed, directory)))
+    render::result(output, &updated, |_| show(&renewed, directory));
+    Ok(match renewed.conflicts[..] {
+        [] => Outcome::Yes,
+        _ => Outcome::No,
+    })
 }
 
 fn show(renewed: &Renewed, directory: &Path) {
@@ -65,7 +72,13 @@ fn show(renewed: &Renewed, directory: &Path) {
     for path in &renewed.removed {
         render::line!("removed {}", path.display());
     }
-    for (what, changes) in [("object", &renewed.objects), ("image", &renewed.images)] {
+    for path in &renewed.conflicts {
+        render::line!("conflict {}", path.display());
+    }
+    for (what, changes) in [
+        ("object", &renewed.objects),
+        ("image", &renewed.image_changes),
+    ] {
         for (how, names) in [
             ("added", &changes.added),
             ("changed", &changes.changed),
@@ -76,7 +89,7 @@ fn show(renewed: &Renewed, directory: &Path) {
             }
         }
     }
-    let (id, images) = (&renewed.id, render::count(renewed.sources.len(), "image"));
+    let (id, images) = (&renewed.id, render::count(renewed.images, "image"));
     render::note!(
         "{} {}, was {}: {images}",
         id.name(),
@@ -87,6 +100,11 @@ fn show(renewed: &Renewed, directory: &Path) {
         render::note!("decide: {}: {}", note.about, note.text);
     }
     let directory = directory.display();
+    if !renewed.conflicts.is_empty() {
+        render::note!(
+            "conflicts: each of these files was changed here and in the release; edit it until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and delete it if the release has none of its name any more"
+        );
+    }
     render::note!(
         "next: read what changed, for example with `git diff {directory}`, then `solution pack {directory} -o FILE --key KEY`"
     );
