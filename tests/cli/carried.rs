@@ -147,7 +147,10 @@ fn what_only_olm_understands_is_refused_with_what_to_do() {
         said.contains("is an OLM bundle's ClusterServiceVersion"),
         "{said}"
     );
-    assert!(said.contains("`--as operator`"), "{said}");
+    assert!(
+        said.contains("hint: give the manifests that its project publishes"),
+        "{said}"
+    );
     assert_eq!(desk.names(), [""; 0], "something was written");
 }
 

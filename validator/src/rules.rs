@@ -39,8 +39,7 @@ pub use budget::check_files;
 pub use compiled::compiled;
 pub use danger::{Danger, When};
 pub use definition::{
-    DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
-    only_document,
+    DefinitionNames, converts_by_webhook, identify_definition, is_definition, only_document,
 };
 pub use grant::{Borrowed, Granted, RoleName, Subject, UnreadableRole, covers, grants, subjects};
 pub use hazard::{Hazard, Weight, accounts, acts, hazards};
@@ -53,7 +52,8 @@ pub use parameters::{ValueProblem, check_value, parameters};
 pub use placeholders::PlaceholderNames;
 pub use problem::Problem;
 pub use right::{Reach, Right};
-pub use role::{aggregates, identify_roles};
+use role::aggregates;
+pub use role::identify_roles;
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};

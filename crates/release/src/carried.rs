@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use manifests::{Files, ManifestFile, ManifestsError, Object};
+use manifests::{Files, ManifestFile, ManifestsError, Object, Objects};
 use schemas::{
     Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet, Strategy, Version,
 };
@@ -44,9 +44,7 @@ pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
 impl Carried {
     pub(crate) fn of(release: &Files, wishes: &Wishes) -> Result<Self, ReleaseError> {
         let mut objects = manifests::parse(&release.files)?;
-        if let Some(bundle) = objects.all.iter().find(|it| is_bundle(it)) {
-            return Err(ReleaseError::Bundle(bundle.place.clone()));
-        }
+        refuse_bundle(&objects)?;
         let mut notes = undecided::of_files(release, &objects);
         let files = files(release, !objects.kindless.is_empty())?;
         let contents = Contents::of(std::mem::take(&mut objects.all));
@@ -98,16 +96,20 @@ impl Carried {
             when: None,
             phase: Phase::Install,
         };
-        let mut source = empty_source(&self.id, None);
+        let mut source = empty_source(&self.id);
         source.spec.images = self.images.sources();
         source.spec.manifests = vec![set];
         source
     }
 }
 
-/// Only OLM understands these.
-fn is_bundle(object: &Object<'_>) -> bool {
-    object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
+/// Refuses what only OLM understands.
+pub(crate) fn refuse_bundle(objects: &Objects<'_>) -> Result<(), ReleaseError> {
+    let is_bundle = |object: &&Object<'_>| {
+        object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
+    };
+    let bundle = objects.all.iter().find(is_bundle);
+    bundle.map_or(Ok(()), |it| Err(ReleaseError::Bundle(it.place.clone())))
 }
 
 /// The Solution's name, if a set can have it.

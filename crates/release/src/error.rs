@@ -34,11 +34,15 @@ pub enum ReleaseError {
     #[error("{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not know")]
     Bundle(DocumentPlace),
     /// Nothing that could be the operator.
-    #[error("the release holds no Deployment, so there is no operator to run")]
+    #[error(
+        "no Deployment of the release takes `--config`, the file by which an import tells an operator where images are"
+    )]
     NoOperator,
-    /// No Deployment of the wished name.
-    #[error("the release holds no Deployment `{wished}`; it holds: {names}")]
-    NoSuchDeployment {
+    /// No Deployment of the wished name that could be it.
+    #[error(
+        "the release holds no Deployment `{wished}` that takes `--config`, the file by which an import tells an operator where images are; those that do: {names}"
+    )]
+    NoSuchOperator {
         /// The name that was asked for.
         wished: String,
         /// Those that there are.
@@ -47,20 +51,12 @@ pub enum ReleaseError {
     /// Several that could be the operator, by their names.
     #[error("any of these could be the operator: {0}")]
     Ambiguous(String),
-    /// A Deployment with nothing to run.
-    #[error("{place}: {workload} has no container with an image")]
-    NoContainer {
-        /// Where it stands.
-        place: DocumentPlace,
-        /// Kind and name.
-        workload: String,
-    },
-    /// The operator's Deployment is none.
+    /// Something of an operator that an import cannot do.
     #[error("{place}: {what}")]
     Workload {
         /// Where it stands.
         place: DocumentPlace,
-        /// What is missing, and what to do.
+        /// What it is, and why not.
         what: String,
     },
     /// No name for the Solution, among what was looked at.

@@ -209,7 +209,7 @@ impl Listed {
         if let Some(problem) = problem {
             return Err(ReleaseError::Unfit(Box::new(problem)));
         }
-        let mut source = empty_source(&id, None);
+        let mut source = empty_source(&id);
         source.spec.charts = self.charts;
         let text = charts::text(&source, write::RELEASE, called)?;
         self.notes.sort_by_key(|note| note.weight);

@@ -37,8 +37,8 @@ helm template NAME CHART --include-crds > release.yaml, and --from release.yaml
 
 With --from and a helmfile (helmfile*.yaml, without `kind`), the tree carries the chart and values of each release that it lists. Nothing in it is expanded or run: templates, hooks, secrets and whatever else is not taken over are refused.
 
-With --as operator, an import makes the operator anew from what solution.yaml says of it; NOTES.md says what was chosen, \
-what to decide, and what of the release was left out.
+With --as operator, the release has a Deployment that takes its configuration as imports give it, and an import runs it as solution.yaml says; \
+NOTES.md says what was chosen, what to decide, and what of the release was left out.
 
 Examples:
   solution init shop
@@ -49,13 +49,13 @@ Examples:
   solution init --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.7.0
   solution init --chart https://stefanprodan.github.io/podinfo#podinfo@6.7.0 --values values.yaml web
   solution init --chart ./podinfo-6.7.0.tgz web --version 1.0.0
-  solution init --from olm-bundle/ database --as operator --deployment database-controller-manager")]
+  solution init --from shop-operator.yaml --as operator")]
 pub(crate) struct Arguments {
     /// The directory; its name becomes the Solution's [default with --from and --chart: the name of the release or chart]
     #[arg(value_name = "DIR", required_unless_present_any = ["from", "chart"])]
     directory: Option<PathBuf>,
 
-    /// The release: a file of YAML documents, a directory of them, or an OLM bundle; or a helmfile
+    /// The release: a file of YAML documents, or a directory of them; or a helmfile
     #[arg(long, value_name = "FILE|DIR")]
     from: Option<PathBuf>,
 
@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = WITH_CHART, requires = "chart")]
     values: Vec<PathBuf>,
 
-    /// What the release becomes: all its objects as they are, or an operator that an import makes anew [default: manifests]
+    /// What the release becomes: all its objects as they are, or an operator that an import runs [default: manifests]
     #[arg(long = "as", value_enum, value_name = "WHAT", help_heading = WITH_FROM)]
     taken: Option<Taken>,
 
