@@ -41,10 +41,7 @@ pub use carried::carry;
 pub use changes::Changes;
 pub use chart::{PublishedChart, chart};
 pub use error::ReleaseError;
-pub use helmfile::{
-    Helmfile, HelmfileError, HelmfilePlace, HelmfileProblem, ListedChart, ListedRelease,
-    ListedValues,
-};
+pub use helmfile::{Helmfile, HelmfileError, HelmfileProblem};
 pub use listed::{ChartRead, Copied, Reads, carry_helmfile};
 pub use notes::{Note, Weight};
 pub use operator::draft;

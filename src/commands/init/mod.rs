@@ -22,6 +22,9 @@ const WITH_FROM: &str = "Only with --from";
 /// The heading of what only says something about a chart.
 const WITH_CHART: &str = "Only with --chart";
 
+/// The heading of what says how a helmfile is read.
+const WITH_HELMFILE: &str = "Only with --from and a helmfile";
+
 /// The heading of what says something about either.
 const WITH_EITHER: &str = "Only with --from or --chart";
 
@@ -35,7 +38,8 @@ With --chart, the tree carries a Helm chart as it is: one in a registry or repos
 packing; one on this disk is copied. To carry what it renders to instead: \
 helm template NAME CHART --include-crds > release.yaml, and --from release.yaml
 
-With --from and a helmfile (helmfile*.yaml, without `kind`), the tree carries the chart and values of each release that it lists. Nothing in it is expanded or run: templates, hooks, secrets and whatever else is not taken over are refused.
+With --from and a helmfile (helmfile*.yaml, without `kind`), the tree carries the chart and values of each release that it lists, as the program `helmfile` says: it expands templates, \
+with your environment and your files. Hooks, secrets and whatever else is not taken over are refused.
 
 With --as operator, the release has a Deployment that takes its configuration as imports give it, and an import runs it as solution.yaml says; \
 NOTES.md says what was chosen, what to decide, and what of the release was left out.
@@ -89,7 +93,27 @@ pub(crate) struct Arguments {
     deployment: Option<String>,
 
     #[command(flatten)]
+    helmfile: HelmfileArguments,
+
+    #[command(flatten)]
     reach: RegistryArguments,
+}
+
+/// How a helmfile is read.
+#[derive(Args, Debug)]
+#[command(next_help_heading = WITH_HELMFILE)]
+struct HelmfileArguments {
+    /// The program `helmfile` [default: the one that HELMFILE names, else the first on the path]
+    #[arg(long = "helmfile", value_name = "FILE", requires = "from")]
+    program: Option<PathBuf>,
+
+    /// The environment of the helmfile that is meant [default: Helmfile's own choice]
+    #[arg(long = "helmfile-environment", value_name = "NAME", requires = "from")]
+    environment: Option<String>,
+
+    /// Labels of the releases that are meant, such as `tier=front`; may be repeated, and each chooses more
+    #[arg(long = "helmfile-selector", value_name = "LABELS", requires = "from")]
+    selectors: Vec<String>,
 }
 
 /// What a release becomes.
@@ -111,6 +135,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     {
         return helmfile::run(arguments, from, output);
     }
+    refuse_helmfiles(&arguments.helmfile)?;
     let RegistryArguments {
         ca_file,
         cert_dir,
@@ -132,6 +157,21 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         (None, None) => Err(Failure::usage(
             "give a directory, a release with `--from`, or a chart with `--chart`",
         )),
+    }
+}
+
+/// Refuses what only says something about a helmfile.
+fn refuse_helmfiles(arguments: &HelmfileArguments) -> Result<(), Failure> {
+    let program = arguments.program.as_ref().map(|_| "--helmfile");
+    let environment = arguments.environment.as_ref();
+    let environment = environment.map(|_| "--helmfile-environment");
+    let selector = arguments.selectors.first().map(|_| "--helmfile-selector");
+    match program.or(environment).or(selector) {
+        None => Ok(()),
+        Some(option) => {
+            let message = format!("`{option}` is about a helmfile, and manifests are given");
+            Err(Failure::usage(message).hint(format!("leave `{option}` out")))
+        }
     }
 }
 
