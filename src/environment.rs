@@ -25,6 +25,11 @@ fn raw(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// All variables, for a program that is the user's own.
+pub(crate) fn variables() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
 /// A variable that is set, not empty, and text.
 pub(crate) fn variable(name: &str) -> Option<String> {
     raw(name)?.into_string().ok()

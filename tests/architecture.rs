@@ -184,11 +184,7 @@ const SPOKEN: &[(&str, &str)] = &[
         "CACHEDIR.TAG says whose it is",
     ),
     ("crates/release/src/charts.rs", NOTES),
-    ("crates/release/src/choose.rs", NOTES),
-    ("crates/release/src/definitions.rs", NOTES),
-    ("crates/release/src/fields.rs", NOTES),
-    ("crates/release/src/left.rs", NOTES),
-    ("crates/release/src/scope.rs", NOTES),
+    ("crates/release/src/operator.rs", NOTES),
     ("crates/release/src/write.rs", NOTES),
     ("crates/rules/src/catalogue.rs", FINDINGS),
 ];

@@ -11,6 +11,9 @@ use sources::{CacheError, SourceError};
 
 use super::{Answer, Judge, NO, Outcome, UNKNOWN, no, unknown};
 
+/// What to do with a release that is no operator as imports run them.
+const BY_HAND: &str = "leave `--as operator` out, and the release is carried as it is; or write an operator by hand, from the tree that `solution init DIR` makes";
+
 impl Judge for PackError {
     fn answer(&self) -> Answer {
         match self {
@@ -111,29 +114,29 @@ impl Judge for ReleaseError {
             Self::OtherBytes(_) => {
                 no("give one of the charts another version, or have both releases use one")
             }
-            Self::Bundle(_) => no("make an operator of it: `--as operator`"),
-            Self::NoOperator => no(
-                "give the file with the operator's Deployment, or use `solution init DIR` and write spec.images by hand for a Solution without one",
+            Self::Bundle(_) => no(
+                "give the manifests that its project publishes for clusters without OLM; or write an operator by hand, from the tree that `solution init DIR` makes",
             ),
-            Self::NoSuchDeployment { .. } | Self::Ambiguous { .. } => {
+            Self::NoOperator | Self::Workload { .. } => no(BY_HAND),
+            Self::NoSuchOperator { .. } | Self::Ambiguous(_) => {
                 no("choose one with `--deployment`")
             }
-            Self::NoContainer { .. } => no("choose another with `--deployment`"),
             Self::NoName { .. } => no("give one with `--name`"),
             Self::NoVersion { .. } => no("give one with `--version`"),
             Self::Id(_) => no("give a shorter one with `--name`"),
-            Self::Write { .. } => UNKNOWN,
+            Self::Write { .. } | Self::Git { .. } => UNKNOWN,
             Self::NotMade(_) => no(
                 "give the directory that `init --from` made; renew one of `--as operator` by hand, beside a new one",
             ),
-            Self::Edited(_) => no(
-                "write what was edited as `patches` of the set in solution.yaml, put these files back as they were, and try again",
+            Self::Unresolved(_) => no(
+                "edit each until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and try again",
             ),
-            Self::ByHand(_) => no("make these changes in solution.yaml yourself, and try again"),
+            Self::NoGit(_) => no(
+                "install git, or make a tree of the release in another directory and compare the two",
+            ),
             Self::Source(_)
             | Self::NotEmpty(_)
             | Self::Name { .. }
-            | Self::Workload { .. }
             | Self::Unfit(_)
             | Self::Spelling => NO,
         }

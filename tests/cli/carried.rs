@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use schemas::SolutionSource;
 use serde_json::{Value, json};
 
-use crate::common::Desk;
+use crate::common::{Answer, Desk};
 use crate::releases::{bring_images, names, release};
 
 /// The releases: file, name and version that are found, and what is left to decide.
@@ -147,7 +147,10 @@ fn what_only_olm_understands_is_refused_with_what_to_do() {
         said.contains("is an OLM bundle's ClusterServiceVersion"),
         "{said}"
     );
-    assert!(said.contains("`--as operator`"), "{said}");
+    assert!(
+        said.contains("hint: give the manifests that its project publishes"),
+        "{said}"
+    );
     assert_eq!(desk.names(), [""; 0], "something was written");
 }
 
@@ -185,9 +188,18 @@ fn next_release() -> String {
     format!("{next}---\n{more}")
 }
 
-fn update(desk: &Desk, more: &[&str]) -> crate::common::Answer {
-    let update = ["init", "--from", "next.yaml", "cert-keeper", "--update"];
-    desk.solution(&[&update[..], more].concat())
+/// Where programs such as git are.
+const PROGRAMS: &str = "/usr/bin:/bin";
+
+/// Runs the program where it finds others in these folders.
+fn with_programs(desk: &Desk, arguments: &[&str], folders: &str) -> Answer {
+    Answer::of(desk.command().args(arguments).env("PATH", folders))
+}
+
+const UPDATE: [&str; 5] = ["init", "--from", "next.yaml", "cert-keeper", "--update"];
+
+fn update(desk: &Desk, more: &[&str]) -> Answer {
+    with_programs(desk, &[&UPDATE[..], more].concat(), PROGRAMS)
 }
 
 /// An image of the release, by its reference.
@@ -212,16 +224,15 @@ fn edited() -> (Desk, String) {
           merge: {spec: {replicas: 2}}
 ";
     let desk = made();
-    let webhook = format!("\"docker://{}\"", image("webhook", "v1.16.1"));
+    let after = "  # Ours.\n  upgradeFrom: '>=1.16.0'\n  images:\n";
+    let own = "    - {name: ours, tag: '1', source: 'oci:images/ours'}\n\n";
+    let solver = "    # Deployment `cert-keeper`\n    - name: \"cert-keeper-acmesolver\"\n";
     let ours = text(&desk, SOURCE)
-        .replace(
-            "  images:\n",
-            "  # Ours.\n  upgradeFrom: '>=1.16.0'\n  images:\n",
-        )
-        .replace(&webhook, "oci:images/webhook # built by us");
+        .replace("  images:\n", after)
+        .replace(solver, &format!("{own}{solver}"));
     let ours = ours + PATCHES;
     desk.write(SOURCE, &ours);
-    desk.write("cert-keeper/images/webhook/mine", "mine");
+    desk.write("cert-keeper/images/ours/mine", "mine");
     desk.write("next.yaml", next_release());
     (desk, ours)
 }
@@ -239,26 +250,33 @@ fn a_renewed_tree_keeps_what_was_edited() {
     let last = format!("      ref: \"{}\"\n", image("webhook", "v1.17.0"));
     let added = entry("ConfigMap `cert-keeper`", "dns", "v1.17.0");
     let expected = ours
-        .replace(&injector, "")
+        .replace(&format!("{injector}\n"), "")
+        .replace("`cert-keeper.yaml`", "`next.yaml`")
         .replace("1.16.1", "1.17.0")
-        .replace(&last, &format!("{last}{added}"));
+        .replace(&last, &format!("{last}\n{added}"));
     assert_eq!(text(&desk, SOURCE), expected);
     assert_eq!(
         text(&desk, "cert-keeper/manifests/next.yaml"),
         next_release()
     );
-    assert_eq!(text(&desk, "cert-keeper/images/webhook/mine"), "mine");
+    assert_eq!(text(&desk, "cert-keeper/images/ours/mine"), "mine");
     assert_eq!(
         names(&desk, "cert-keeper"),
-        [
-            ".solution-init.json",
-            "NOTES.md",
-            "images",
-            "manifests",
-            "solution.yaml"
-        ]
+        [".solution-init", "images", "manifests", "solution.yaml"]
     );
     assert_eq!(names(&desk, "cert-keeper/manifests"), ["next.yaml"]);
+    // The copy is of the new draft, which the next update is merged by.
+    desk.solution(&[
+        "init",
+        "--from",
+        "next.yaml",
+        "anew",
+        "--name",
+        "cert-keeper",
+    ])
+    .success();
+    let copy = |tree: &str| files_below(&desk.path(&format!("{tree}/.solution-init")));
+    assert!(copy("cert-keeper") == copy("anew"));
 }
 
 #[test]
@@ -276,14 +294,11 @@ fn an_update_says_what_changed_and_what_is_left_to_decide() {
                 .collect::<Vec<_>>()
         )
     };
-    let written = [
-        ".solution-init.json",
-        "NOTES.md",
-        "manifests/next.yaml",
-        "solution.yaml",
-    ];
+    let written = ["manifests/next.yaml", "solution.yaml"];
     assert_eq!(said["files"], in_tree(&written));
     assert_eq!(said["removed"], in_tree(&["manifests/cert-keeper.yaml"]));
+    assert_eq!(said["conflicts"], json!([]));
+    assert_eq!(said["images"], 5);
     let renewed = |name| {
         format!(
             "{} is now {}",
@@ -310,7 +325,7 @@ fn an_update_says_what_changed_and_what_is_left_to_decide() {
     assert!(changed.contains(&json!("Deployment cert-keeper/cert-keeper")));
     assert!(!changed.contains(&json!("Namespace cert-keeper")));
     let patch = "patch 2 of the set `cert-keeper`";
-    assert_eq!(about(&said), ["image `cert-keeper-webhook`", patch]);
+    assert_eq!(about(&said), [patch]);
     // What is not decided stays so, when the same release is taken again.
     let again = update(&desk, &["--output", "json"]).json();
     assert_eq!(about(&again), [patch]);
@@ -343,15 +358,19 @@ fn what_a_renewed_tree_says_is_for_people_too() {
     assert_eq!(again["files"], json!([]), "{again:#}");
 }
 
-/// Every file below a directory, with its bytes.
-fn snapshot(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Every file below a directory, by its path there, with its bytes.
+fn files_below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(snapshot(&path));
-        } else {
-            all.insert(path.clone(), std::fs::read(&path).unwrap());
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(directory).unwrap().to_owned();
+                all.insert(name, std::fs::read(&path).unwrap());
+            }
         }
     }
     all
@@ -362,60 +381,35 @@ type Case<'a> = (&'a dyn Fn(&Desk), &'a [&'a str]);
 
 #[test]
 fn what_cannot_be_renewed_is_refused_and_left_as_it_is() {
-    let edited = |desk: &Desk| {
-        let path = "cert-keeper/manifests/cert-keeper.yaml";
-        desk.write(path, text(desk, path).replace("replicas: 1", "replicas: 2"));
-    };
-    let in_the_way = |desk: &Desk| desk.write("cert-keeper/manifests/next.yaml", "mine");
-    let flow = |desk: &Desk| {
-        let path = "cert-keeper/solution.yaml";
-        let source = SolutionSource::from_slice(&desk.read(path)).unwrap();
-        desk.write(path, serde_json::to_string(&source).unwrap());
-    };
-    let no_record =
-        |desk: &Desk| std::fs::remove_file(desk.path("cert-keeper/.solution-init.json")).unwrap();
-    let leads_out = |desk: &Desk| {
-        let path = "cert-keeper/.solution-init.json";
-        let record = text(desk, path);
+    let not_made =
+        |desk: &Desk| std::fs::remove_dir_all(desk.path("cert-keeper/.solution-init")).unwrap();
+    let unreadable = |desk: &Desk| desk.write(SOURCE, "spec: [");
+    let unresolved = |desk: &Desk| {
         desk.write(
-            path,
-            record.replace("manifests/cert-keeper.yaml", "manifests/../../next.yaml"),
+            "cert-keeper/manifests/cert-keeper.yaml",
+            "a: b\n<<<<<<< edited\r\n",
         );
     };
-    let interrupted = |desk: &Desk| desk.write("cert-keeper/.solution-update/next/x", "x");
+    let in_the_way = |desk: &Desk| desk.write("cert-keeper/manifests/next.yaml/x", "mine");
     let twice = |desk: &Desk| {
         desk.write("next.yaml", format!("{}---\nkind: X\nmetadata: {{name: a}}\n---\nkind: X\nmetadata: {{name: a, labels: {{a: b}}}}\n", next_release()));
     };
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 5] = [
         (
-            &edited,
+            &not_made,
+            &["`cert-keeper` has no `.solution-init`, the copy of how it was made"],
+        ),
+        (&unreadable, &["`solution.yaml` cannot be parsed"]),
+        (
+            &unresolved,
             &[
-                "`manifests/cert-keeper.yaml` is not as the last release had it",
-                "as `patches` of the set",
+                "conflicts of the last update are not resolved, in `manifests/cert-keeper.yaml`",
+                "until no line begins with",
             ],
         ),
         (
             &in_the_way,
-            &["`manifests/next.yaml` is not as the last release had it"],
-        ),
-        (
-            &flow,
-            &[
-                "`version` becomes 1.17.0",
-                "make these changes in solution.yaml yourself",
-            ],
-        ),
-        (
-            &no_record,
-            &["`cert-keeper` has no usable `.solution-init.json`"],
-        ),
-        (
-            &leads_out,
-            &["`cert-keeper` has no usable `.solution-init.json`"],
-        ),
-        (
-            &interrupted,
-            &["cannot write `cert-keeper/.solution-update`"],
+            &["`cert-keeper/manifests/next.yaml` is not a regular file"],
         ),
         (&twice, &["both define X `a`"]),
     ];
@@ -423,41 +417,191 @@ fn what_cannot_be_renewed_is_refused_and_left_as_it_is() {
         let desk = made();
         desk.write("next.yaml", next_release());
         spoil(&desk);
-        let before = snapshot(&desk.path("cert-keeper"));
+        let before = files_below(&desk.path("cert-keeper"));
         let said = update(&desk, &[]);
-        assert!([1, 3].contains(&said.code), "{said:?}");
+        assert_eq!(said.code, 1, "{said:?}");
         for words in words {
             assert!(said.stderr.contains(words), "`{words}`: {said:?}");
         }
-        assert!(snapshot(&desk.path("cert-keeper")) == before, "{words:?}");
+        assert!(
+            files_below(&desk.path("cert-keeper")) == before,
+            "{words:?}"
+        );
     }
 }
 
-#[test]
-fn a_failure_in_the_middle_leaves_the_tree_as_it_was() {
+/// A tree of a directory with one release's files, and the next release in that directory.
+fn renewable() -> Desk {
     let desk = Desk::new();
-    let file = std::fs::read_to_string(release("cert-keeper.yaml")).unwrap();
-    desk.write("release/a.yaml", &file);
-    desk.solution(&["init", "--from", "release", "cert-keeper"])
+    let last = std::fs::read_to_string(release("cert-keeper.yaml")).unwrap();
+    desk.write("next.yaml/a.yaml", last);
+    desk.solution(&["init", "--from", "next.yaml", "cert-keeper"])
         .success();
-    desk.write("release/a.yaml", next_release());
+    desk.write("next.yaml/a.yaml", next_release());
     desk.write(
-        "release/b/c.yaml",
+        "next.yaml/b.yaml",
         "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n",
     );
-    // Where the release has a directory now, the publisher has a file.
-    desk.write("cert-keeper/manifests/b", "mine");
-    let before = snapshot(&desk.path("cert-keeper"));
-    let update = ["init", "--from", "release", "cert-keeper", "--update"];
-    let said = desk.solution(&update).failure(3);
+    desk
+}
+
+#[test]
+fn what_was_edited_on_both_sides_is_merged_by_git() {
+    let desk = renewable();
+    let manifest = "cert-keeper/manifests/a.yaml";
+    let kind = "kind: ServiceAccount\n";
+    let edit = |text: String| {
+        text.replacen(
+            kind,
+            &format!("{kind}automountServiceAccountToken: false\n"),
+            1,
+        )
+    };
+    let ours = edit(text(&desk, manifest));
+    desk.write(manifest, &ours);
+    // Without git, nothing happens.
+    let before = files_below(&desk.path("cert-keeper"));
+    let nothing = "/nonexistent";
+    let said = with_programs(&desk, &UPDATE, nothing).failure(1);
     assert!(
-        said.contains("cannot write `cert-keeper/manifests/b/c.yaml`"),
+        said.contains("no program `git`, which merges `manifests/a.yaml`; nothing was written"),
         "{said}"
     );
-    assert!(snapshot(&desk.path("cert-keeper")) == before);
-    std::fs::remove_file(desk.path("cert-keeper/manifests/b")).unwrap();
-    desk.solution(&update).success();
-    assert_eq!(text(&desk, "cert-keeper/manifests/a.yaml"), next_release());
+    assert!(said.contains("hint: install git"), "{said}");
+    assert!(files_below(&desk.path("cert-keeper")) == before);
+    update(&desk, &[]).success();
+    assert_ne!(ours, next_release());
+    assert_eq!(text(&desk, manifest), edit(next_release()));
+    // Where there is nothing to merge, git is not needed.
+    with_programs(&desk, &UPDATE, nothing).success();
+    assert_eq!(text(&desk, manifest), edit(next_release()));
+}
+
+#[test]
+fn conflicts_stay_for_a_person_to_resolve() {
+    let (desk, ours) = edited();
+    let source = format!("\"docker://{}\"", image("webhook", "v1.16.1"));
+    let ours = ours.replace(&source, "oci:images/webhook");
+    desk.write(SOURCE, &ours);
+    let manifest = "cert-keeper/manifests/cert-keeper.yaml";
+    let edited = text(&desk, manifest) + "# ours\n";
+    desk.write(manifest, &edited);
+    let said = update(&desk, &["--output", "json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    // The release has no file of this name any more.
+    assert_eq!(said.json()["conflicts"], json!([manifest, SOURCE]));
+    assert_eq!(text(&desk, manifest), edited);
+    let merged = text(&desk, SOURCE);
+    let theirs = image("webhook", "v1.17.0");
+    let conflict = format!(
+        "<<<<<<< edited
+      tag: \"v1.16.1\"
+      source: oci:images/webhook
+      ref: \"{}\"
+=======
+      tag: \"v1.17.0\"
+      source: \"docker://{theirs}\"
+      ref: \"{theirs}\"
+",
+        image("webhook", "v1.16.1")
+    );
+    assert!(merged.contains(&conflict), "{merged}");
+    assert!(merged.contains("upgradeFrom: '>=1.16.0'"), "{merged}");
+    // As long as they are there, nothing goes on.
+    let said = update(&desk, &[]).failure(1);
+    let words = "conflicts of the last update are not resolved, in `solution.yaml`";
+    assert!(said.contains(words), "{said}");
+    assert_eq!(text(&desk, SOURCE), merged);
+    let pack = ["pack", "cert-keeper", "-o", "out.iso", "--unsigned"];
+    let said = desk.solution(&pack).failure(1);
+    assert!(
+        said.contains("`cert-keeper/solution.yaml` cannot be"),
+        "{said}"
+    );
+    let (before, rest) = merged.split_once("<<<<<<< edited\n").unwrap();
+    let (_, after) = rest.split_once(">>>>>>> new draft\n").unwrap();
+    let both = format!(
+        "      tag: \"v1.17.0\"\n      source: oci:images/webhook\n      ref: \"{theirs}\"\n"
+    );
+    let resolved = format!("{before}{both}{after}");
+    desk.write(SOURCE, &resolved);
+    let said = update(&desk, &["--output", "json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.json()["files"], json!([]));
+    assert_eq!(text(&desk, SOURCE), resolved);
+    assert_eq!(text(&desk, manifest), edited);
+}
+
+#[test]
+fn conflicts_are_told_to_people_too() {
+    let desk = made();
+    let file = |name: &str| format!("cert-keeper/manifests/{name}");
+    desk.write(&file("next.yaml"), "mine\n");
+    desk.write("next.yaml", next_release());
+    let said = update(&desk, &[]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let conflict = format!("conflict {}", file("next.yaml"));
+    assert!(said.stdout.lines().any(|line| line == conflict), "{said:?}");
+    assert!(
+        said.stderr.contains("edit it until no line begins"),
+        "{said:?}"
+    );
+    let merged = text(&desk, &file("next.yaml"));
+    let begin = "<<<<<<< edited\nmine\n=======\n";
+    assert!(merged.starts_with(begin), "{merged}");
+}
+
+#[test]
+fn what_cannot_be_read_once_it_is_merged_is_a_conflict() {
+    let desk = made();
+    let name = "a".repeat(47);
+    let of_release = "name: \"cert-keeper\"\n  annotations";
+    let ours = text(&desk, SOURCE).replace(of_release, &format!("name: {name}\n  annotations"));
+    desk.write(SOURCE, ours);
+    let long = next_release().replace("v1.17.0", "v1.17.0-rc.1");
+    desk.write("next.yaml", long);
+    let said = update(&desk, &["--output", "json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.json()["conflicts"], json!([SOURCE]));
+    let merged = text(&desk, SOURCE);
+    assert!(merged.contains(&name) && merged.contains("version: \"1.17.0-rc.1\""));
+}
+
+#[test]
+fn an_update_that_failed_in_the_middle_is_completed_by_the_next() {
+    let [whole, broken] = [(); 2].map(|()| {
+        let desk = renewable();
+        let ours = text(&desk, SOURCE).replace("  images:\n", "  # Ours.\n  images:\n");
+        desk.write(SOURCE, ours);
+        let more = "apiVersion: v1\nkind: Service\nmetadata: {name: c}\n";
+        desk.write("next.yaml/c.yaml", more);
+        desk
+    });
+    update(&whole, &[]).success();
+    let in_the_way = "cert-keeper/.solution-init/manifests/b.yaml";
+    broken.write(&format!("{in_the_way}/x"), "x");
+    let said = update(&broken, &[]).failure(3);
+    assert!(
+        said.contains(&format!("cannot write `{in_the_way}`")),
+        "{said}"
+    );
+    // It is half done, with all that was edited.
+    let is_there = |name: &str| {
+        let path = format!("cert-keeper/manifests/{name}");
+        broken.path(&path).exists()
+    };
+    assert_eq!(["b.yaml", "c.yaml"].map(is_there), [true, false]);
+    assert!(text(&broken, SOURCE).contains("# Ours."));
+    std::fs::remove_dir_all(broken.path(in_the_way)).unwrap();
+    // So does one that was killed leave something behind.
+    broken.write("cert-keeper/.solution-init.new/manifests/b.yaml", "half");
+    update(&broken, &[]).success();
+    let trees = [&whole, &broken].map(|desk| files_below(&desk.path("cert-keeper")));
+    assert!(
+        trees[0] == trees[1],
+        "{:?}",
+        trees.map(|tree| tree.into_keys().collect::<Vec<_>>())
+    );
 }
 
 #[test]
@@ -475,24 +619,23 @@ fn what_was_taken_out_of_a_tree_stays_out() {
     std::fs::remove_file(desk.path(config_map)).unwrap();
     let path = "stream/solution.yaml";
     let builder = "    # ConfigMap `stream-operator`\n    - name: \"maven-builder\"\n      tag: \"1.2.0\"\n      source: \"docker://quay.io/example/maven-builder:1.2.0\"\n      ref: \"quay.io/example/maven-builder:1.2.0\"\n";
-    assert!(text(&desk, path).contains(builder));
-    let ours = text(&desk, path).replace(builder, "");
+    let builder = format!("{builder}\n");
+    assert!(text(&desk, path).contains(&builder));
+    let ours = text(&desk, path).replace(&builder, "");
     desk.write(
         path,
         ours.replace("version: \"1.2.0\"", "version: \"7.0.0\""),
     );
     let notes = text(&desk, "stream/NOTES.md").replace("- [ ]", "- [x]");
     desk.write("stream/NOTES.md", &notes);
-    for name in ["050-ConfigMap.yaml", "060-Deployment.yaml"] {
-        let file = format!("release/{name}");
-        desk.write(&file, text(&desk, &file).replace("1.2.0", "1.3.0"));
-    }
+    let file = "release/060-Deployment.yaml";
+    desk.write(file, text(&desk, file).replace("1.2.0", "1.3.0"));
     for version in ["7.0.0", "7.1.0"] {
         let update = [
             "init", "--from", "release", "stream", "--update", "--output", "json",
         ];
         desk.write(path, text(&desk, path).replace("7.0.0", version));
-        let said = desk.solution(&update);
+        let said = with_programs(&desk, &update, PROGRAMS);
         assert_eq!(said.code, 0, "{said:?}");
         assert_eq!(said.json()["version"], version);
         assert!(!desk.path(config_map).exists());
@@ -508,9 +651,9 @@ fn what_was_taken_out_of_a_tree_stays_out() {
             [
                 "bridge",
                 "stream-operator",
-                "proxy",
                 "stream-1.3.0-stream-4.2.0",
-                "stream-1.3.0-stream-4.3.0"
+                "stream-1.3.0-stream-4.3.0",
+                "proxy"
             ]
         );
         assert_eq!(text(&desk, "stream/NOTES.md"), notes, "what was ticked off");

@@ -1,36 +1,69 @@
-//! `init --from` of a helmfile: trees that carry its releases, and are packed as they are.
+//! `init --from` of a helmfile: trees that carry its releases, and are packed as they are. In the place of Helmfile stands a
+//! script that prints what Helmfile 1.7.4 printed for `fixtures/helmfiles/shop`, with Helm 4.3, once:
+//! `helmfile build --file=shop/helmfile.yaml.gotmpl --no-color=true --environment=prod`, without and with
+//! `--embed-values=true`.
 
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 
 use crate::charts_init::repository;
 use crate::common::{Answer, Desk};
 
-/// A desk with two charts and a helmfile beside them.
-fn desk(helmfile: &str) -> Desk {
+/// What stands in the place of Helmfile. It notes its arguments, and the environment that it has.
+const HELMFILE: &str = r#"#!/bin/sh
+cd "$(dirname "$0")"
+echo "$@" >> said
+echo "$STORE_TOKEN" > token
+case "$*" in *--embed-values=true*) file=embedded.yaml ;; *) file=named.yaml ;; esac
+sed "s|@DIRECTORY@|$PWD|" "$file"
+"#;
+
+/// A desk with the helmfile of the fixtures, a program in Helmfile's place, and what that prints.
+fn desk() -> Desk {
     let desk = Desk::with_key();
-    for name in ["web", "db"] {
-        let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.2.3\n");
-        desk.write(&format!("shop/charts/{name}/Chart.yaml"), chart);
-        let template = format!("shop/charts/{name}/templates/a.yaml");
-        desk.write(&template, "{{ .Values.image }}");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/helmfiles");
+    let shop = fixtures.join("shop").display().to_string();
+    desk.run("cp", &["-r", &shop, "shop"]).success();
+    desk.write("helmfile", HELMFILE);
+    fs::set_permissions(desk.path("helmfile"), Permissions::from_mode(0o755)).unwrap();
+    // A repository that is here has the chart.
+    let chart = "apiVersion: v2\nname: web-shop\nversion: v1.2.3+b\n";
+    desk.write("remote/Chart.yaml", chart);
+    desk.write("remote/templates/a.yaml", "a: b\n");
+    desk.solution(&["init", "--chart", "remote", "copied"])
+        .success();
+    let url = repository(desk.read("copied/charts/web-shop-v1.2.3+b.tgz"));
+    for output in ["named", "embedded"] {
+        let printed = fs::read_to_string(fixtures.join(format!("shop-{output}.yaml"))).unwrap();
+        let printed = printed
+            .replace("https://charts.test/stable/", &url)
+            .replace(
+                "stable/search\n    version: 4.5.6",
+                "stable/web-shop\n    version: v1.2.3+b",
+            );
+        desk.write(&format!("{output}.yaml"), printed);
     }
-    desk.write("shop/values/web.yaml", "image: a\nsize: 1\n");
-    desk.write("shop/helmfile.yaml", helmfile);
     desk
 }
 
-const SHOP: &str = "
-helmDefaults: {wait: true, timeout: 600}
-releases:
-  - name: front
-    namespace: web
-    chart: ./charts/web
-    values: [values/web.yaml, {image: b}]
-    needs: [back/db]
-    labels: {tier: front}
-  - {name: db, namespace: back, chart: ./charts/db}
-  - {name: old, chart: none/old, installed: false}
-";
+fn init(desk: &Desk, arguments: &[&str]) -> Answer {
+    let mut command = desk.command();
+    command.env("HELMFILE", desk.path("helmfile"));
+    command
+        .env("STORE_TOKEN", "mine")
+        .env("PATH", "/usr/bin:/bin");
+    let from = ["init", "--from", "shop/helmfile.yaml.gotmpl"];
+    Answer::of(command.args([&from[..], arguments].concat()))
+}
+
+/// What Helmfile prints, where it prints the same of each run.
+fn prints(desk: &Desk, state: &str) {
+    for output in ["named.yaml", "embedded.yaml"] {
+        let source = "---\n#  Source: @DIRECTORY@/shop/helmfile.yaml.gotmpl\n\n";
+        desk.write(output, format!("{source}{state}"));
+    }
+}
 
 fn pack(desk: &Desk, directory: &str) -> Answer {
     let packed = ["pack", directory, "-o", "out.iso", "--key", "publisher.key"];
@@ -39,12 +72,19 @@ fn pack(desk: &Desk, directory: &str) -> Answer {
 
 #[test]
 fn the_releases_of_a_helmfile_become_a_tree_that_can_be_packed() {
-    let desk = desk(SHOP);
-    let made = desk.solution(&["init", "--from", "shop/helmfile.yaml", "tree"]);
+    let desk = desk();
+    let choice = [
+        "--helmfile-environment",
+        "prod",
+        "--helmfile-selector",
+        "part=shop",
+        "--helmfile-selector=name=db",
+    ];
+    let made = init(&desk, &[&["tree"][..], &choice].concat());
     for words in [
-        "tree 0.1.0: 2 releases",
+        "tree 0.1.0: 3 releases",
         "left out: old: `installed: false`",
-        "left out: labels: by them Helmfile chooses",
+        "left out: cache: `condition: cache.enabled` does not hold",
         "next: read tree/NOTES.md and tree/solution.yaml, list the images with `solution pack tree --add-images`",
     ] {
         assert!(made.stderr.contains(words), "{made:?}");
@@ -55,38 +95,65 @@ fn the_releases_of_a_helmfile_become_a_tree_that_can_be_packed() {
 tree/charts/db-1.2.3.tgz
 tree/charts/web-1.2.3.tgz
 tree/solution.yaml
+tree/values/db-1.yaml
 tree/values/front-1.yaml
 tree/values/front-2.yaml
+tree/values/front-3.yaml
 "
     );
+    let said = String::from_utf8(desk.read("said")).unwrap();
+    let asked = "build --file=shop/helmfile.yaml.gotmpl --no-color=true";
+    let choice = "--environment=prod --selector=part=shop --selector=name=db";
+    let runs = format!("{asked} {choice}\n{asked} --embed-values=true {choice}\n");
+    assert_eq!(said, runs);
+    // Its stores of charts and of values are the user's.
+    assert_eq!(desk.read("token"), b"mine\n");
     pack(&desk, "tree").success();
     let shown = desk.solution(&["inspect", "out.iso"]).success();
-    let charts = "chart       front  web 1.2.3
+    let charts = "chart       db  db 1.2.3
+  namespace back
+  timeout   60s
+chart       front  web 1.2.3
   namespace web
   needs     db
   timeout   600s
-chart       db  db 1.2.3
-  namespace back
+chart       search  web-shop v1.2.3+b
+  namespace web
+  needs     front
   timeout   600s
 ";
     assert!(shown.contains(charts), "{shown}");
     let values = ["cat", "out.iso", "charts/front/values.yaml"];
     let values = desk.solution(&values).success();
-    assert_eq!(values, "image: 'b'\nsize: 1\n");
+    for line in ["environment: 'prod'\n", "image: 'a'\n", "replicas: 3\n"] {
+        assert!(values.contains(line), "{values}");
+    }
 }
 
 #[test]
 fn without_a_directory_the_solution_is_called_as_that_of_the_helmfile() {
-    let desk = desk(SHOP);
-    desk.write("secret.yaml", "image: c\n");
-    let helmfile = "releases: [{name: web, chart: ./charts/web, values: [values/link.yaml]}]";
-    desk.write("shop/helmfile-one.yaml", helmfile);
-    symlink("../../secret.yaml", desk.path("shop/values/link.yaml")).unwrap();
+    let desk = desk();
+    desk.write("outside.yaml", "image: c\n");
+    symlink("../../outside.yaml", desk.path("shop/values/link.yaml")).unwrap();
+    let state = |values: &str| {
+        format!("releases: [{{name: web, chart: ./charts/web, values: [{values}]}}]\n")
+    };
+    prints(&desk, &state("{image: c}"));
+    let source = "---\n#  Source: @DIRECTORY@/shop/helmfile.yaml.gotmpl\n\n";
+    desk.write("named.yaml", source.to_owned() + &state("values/link.yaml"));
     let mut command = desk.command();
+    command
+        .env("HELMFILE", desk.path("helmfile"))
+        .env("PATH", "/usr/bin:/bin");
     command.current_dir(desk.path("shop"));
-    let init = ["init", "--from", "helmfile-one.yaml", "--version", "2.0.0"];
-    let json = ["--output", "json"];
-    let made = Answer::of(command.args([&init[..], &json].concat())).json();
+    let init = [
+        "init",
+        "--from",
+        "helmfile.yaml.gotmpl",
+        "--version",
+        "2.0.0",
+    ];
+    let made = Answer::of(command.args([&init[..], &["--output", "json"]].concat())).json();
     assert_eq!(made["solution"], "shop");
     assert_eq!(made["version"], "2.0.0");
     assert_eq!(made["releases"][0]["source"], "file:charts/web-1.2.3.tgz");
@@ -95,55 +162,29 @@ fn without_a_directory_the_solution_is_called_as_that_of_the_helmfile() {
         .iter()
         .find(|note| note["about"] == "values/web-1.yaml");
     let told = told.unwrap()["text"].as_str().unwrap();
-    let words = "is a copy of `values/link.yaml`, outside of the helmfile's directory";
+    let words = "/shop/values/link.yaml`, outside of the helmfile's directory";
     assert!(told.contains(words), "{told}");
-    assert_eq!(desk.read("shop/shop/values/web-1.yaml"), b"image: c\n");
-}
-
-#[test]
-fn a_chart_of_a_listed_repository_is_named_and_packed_from_there() {
-    let desk = desk(SHOP);
-    desk.write(
-        "shop/charts/web/Chart.yaml",
-        "apiVersion: v2\nname: web-shop\nversion: v1.2.3+b\n",
-    );
-    desk.solution(&["init", "--chart", "shop/charts/web", "copied"])
-        .success();
-    let url = repository(desk.read("copied/charts/web-shop-v1.2.3+b.tgz"));
-    let helmfile = |version: &str| {
-        format!(
-            "repositories: [{{name: local, url: '{url}'}}]\nreleases: [{{name: web, chart: local/web-shop, version: {version}}}]\n"
-        )
-    };
-    desk.write("helmfile.yml", helmfile("v1.2.3+b"));
-    let made = desk.solution(&["init", "--from", "helmfile.yml", "tree"]);
-    assert_eq!(made.success(), "tree/NOTES.md\ntree/solution.yaml\n");
-    let text = String::from_utf8(desk.read("tree/solution.yaml")).unwrap();
-    let source = format!("source: \"{url}#web-shop@v1.2.3+b\"");
-    assert!(text.contains(&source), "{text}");
-    pack(&desk, "tree").success();
-    desk.write("helmfile.yml", helmfile("v1.2.4"));
-    let said = desk.solution(&["init", "--from", "helmfile.yml", "x"]);
-    let said = said.failure(1);
-    let words = "does not list the chart `web-shop` in version v1.2.4";
-    assert!(said.contains(words), "{said}");
-    assert!(!desk.path("x").exists());
+    assert_eq!(desk.read("shop/shop/values/web-1.yaml"), b"image: 'c'\n");
 }
 
 #[test]
 fn what_cannot_be_taken_over_makes_no_tree_and_says_what_to_do() {
-    let desk = desk(SHOP);
+    let desk = desk();
     let one = |more: &str| format!("releases: [{{name: web, chart: ./charts/web{more}}}]\n");
-    for (helmfile, words, hint) in [
+    let two = |more: &str| {
+        format!(
+            "{}  - {{name: db, chart: ./db/chart{more}}}\n",
+            one("").replace('[', "\n  - ").replace(']', "")
+        )
+    };
+    let repository = "repositories: [{name: a, url: 'http://u:p@a.test'}]\n";
+    let of_repository =
+        |version: &str| one("").replace("./charts/web", &format!("a/web, version: {version}"));
+    for (state, words, hint) in [
         (
             one(", hooks: [{events: [presync]}]"),
-            "`helmfile.yaml`, release `web` has what is not taken over: `hooks`",
+            "release `web` has what is not taken over: `hooks`",
             "hint: write what these set as `values`",
-        ),
-        (
-            one(", values: ['{{ .Values }}']"),
-            "has a template in `values`",
-            "hint: `helmfile build --embed-values > helmfile-built.yaml`",
         ),
         (
             one(", condition: web.enabled"),
@@ -151,61 +192,136 @@ fn what_cannot_be_taken_over_makes_no_tree_and_says_what_to_do() {
             "hint: write `installed: true` or `installed: false` instead",
         ),
         (
-            "releases: [{name: web, chart: a/web, version: 1.x}]".to_owned(),
-            "takes its chart from `a`, which is not among `repositories`",
-            "hint: list it with its `url`",
+            of_repository("1.0.0"),
+            "has `chart: a/web`",
+            "hint: list its repository with its `url`",
         ),
         (
-            "releases: [{name: web, chart: 'oci://r.test/web', version: 1.x}]".to_owned(),
-            "has `version: 1.x`, which is not one whole version",
+            repository.to_owned() + &of_repository("1.0.0"),
+            "with a login in its `url`",
+            "hint: take it out of there",
+        ),
+        (
+            repository.replace("u:p@", "") + &of_repository("1.x"),
+            "has `version: 1.x`",
             "hint: write the version that was tested",
         ),
         (one(", values: [values/none.yaml]"), "values/none.yaml`", ""),
         (
-            one(", values: [charts/web/templates/a.yaml]"),
-            "a.yaml` cannot be the values of a chart",
-            "",
+            one(", values: ['https://r.test/a.yaml']"),
+            "which is not one file of this disk",
+            "hint: name each file by its path",
         ),
         (
-            "releases: [{name: web, chart: ./charts/none}]".to_owned(),
-            "cannot read `shop/charts/none`",
+            one("").replace("charts/web", "charts/none"),
+            "/shop/./charts/none`",
             "",
         ),
         (
             one(", needs: [db]"),
             "needs `db`, which is not listed",
-            "hint: add the release",
+            "hint: add the release, choose it too",
+        ),
+        (
+            two("").replace("name: db", "name: web"),
+            "is not the only one of its name",
+            "hint: give each a name of its own",
         ),
     ] {
-        desk.write("shop/helmfile.yaml", &helmfile);
-        let said = desk.solution(&["init", "--from", "shop/helmfile.yaml", "x"]);
-        let said = said.failure(1);
+        prints(&desk, &state);
+        let said = init(&desk, &["x"]).failure(1);
         assert!(
             said.contains(words) && said.contains(hint),
-            "{helmfile}: {said}"
+            "{state}: {said}"
         );
+        assert!(!desk.path("x").exists());
     }
-    desk.write("shop/helmfile.yaml.gotmpl", "releases: []");
-    let init = ["init", "--from", "shop/helmfile.yaml.gotmpl", "x"];
-    let said = desk.solution(&init).failure(1);
-    let words = "`helmfile.yaml.gotmpl` is a template, which only Helmfile expands";
-    assert!(said.contains(words), "{said}");
-    desk.write("shop/helmfile.yaml", SHOP);
+}
+
+#[test]
+fn secrets_are_refused_before_helmfile_asks_for_them() {
+    let desk = desk();
+    desk.write("shop/values/store.yaml", "a: ref+vault://a/b\n");
+    for (field, words) in [
+        (
+            "values: [values/store.yaml]",
+            "/shop/values/store.yaml` takes values from a store of secrets",
+        ),
+        (
+            "secrets: [a.yaml]",
+            "release `web` takes values from a store of secrets, or has `secrets`",
+        ),
+    ] {
+        let state = format!("releases: [{{name: web, chart: ./charts/web, {field}}}]\n");
+        prints(&desk, &state);
+        let said = init(&desk, &["x"]).failure(1);
+        assert!(said.contains(words), "{said}");
+        assert!(
+            said.contains("hint: an archive must hold no secrets"),
+            "{said}"
+        );
+        let runs = String::from_utf8(desk.read("said")).unwrap();
+        assert!(!runs.contains("--embed-values"), "{runs}");
+        assert!(!desk.path("x").exists());
+    }
+}
+
+#[test]
+fn without_helmfile_no_helmfile_is_read() {
+    let desk = desk();
+    let from = ["init", "--from", "shop/helmfile.yaml.gotmpl", "x"];
+    let said = desk.solution(&from).failure(1);
+    assert!(
+        said.contains(
+            "there is no program `helmfile`, which reads helmfiles\nhint: install Helmfile"
+        ),
+        "{said}"
+    );
+    let named = [&from[..], &["--helmfile", "./none"]].concat();
+    let said = desk.solution(&named).failure(1);
+    assert!(
+        said.contains("there is no program `./none`\nhint: install Helmfile"),
+        "{said}"
+    );
+    let failing = "#!/bin/sh\necho 'in shop: no such template' >&2\nexit 2\n";
+    desk.write("helmfile", failing);
+    let said = init(&desk, &["x"]).failure(1);
+    assert!(
+        said.contains("error: helmfile build: in shop: no such template\nhint: `helmfile build`"),
+        "{said}"
+    );
+    assert!(!desk.path("x").exists());
+}
+
+#[test]
+fn what_is_about_manifests_or_about_a_helmfile_is_refused_with_the_other() {
+    let desk = desk();
     for option in [
         &["--as", "operator"][..],
         &["--update"],
         &["--as=manifests"],
     ] {
-        let init = ["init", "--from", "shop/helmfile.yaml", "x"];
-        let said = desk.solution(&[&init[..], option].concat()).failure(2);
+        let said = init(&desk, &[&["x"][..], option].concat()).failure(2);
         assert!(said.contains("is about manifests"), "{said}");
     }
-    assert!(!desk.path("x").exists());
+    desk.write("release.yaml", "kind: X\nmetadata: {name: a}\n");
+    for option in [
+        "--helmfile=helmfile",
+        "--helmfile-environment=prod",
+        "--helmfile-selector=a=b",
+    ] {
+        let said = desk.solution(&["init", "--from", "release.yaml", option]);
+        let said = said.failure(2);
+        assert!(
+            said.contains("is about a helmfile, and manifests are given"),
+            "{said}"
+        );
+    }
 }
 
 #[test]
 fn manifests_in_a_file_of_that_name_are_manifests() {
-    let desk = desk(SHOP);
+    let desk = Desk::new();
     let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app.kubernetes.io/version: 1.0.0}}\n";
     let pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: 'r.test/a:1.0.0'}]}\n";
     desk.write("helmfile-operator.yaml", [object, pod].concat());
@@ -218,22 +334,28 @@ fn manifests_in_a_file_of_that_name_are_manifests() {
 }
 
 #[test]
-fn what_is_copied_is_bounded() {
-    let desk = desk(SHOP);
+fn what_is_read_is_bounded() {
+    let desk = desk();
     // As large as a file of values may be, and nothing to parse.
     let mut large = vec![b' '; 4 << 20];
     large[0] = b'#';
     desk.write("shop/large.yaml", &large);
-    let helmfile = |times| {
-        let values = vec!["large.yaml"; times].join(", ");
-        format!("releases: [{{name: web, chart: ./charts/web, values: [{values}]}}]\n")
-    };
-    desk.write("shop/helmfile.yaml", helmfile(33));
-    let said = desk.solution(&["init", "--from", "shop/helmfile.yaml", "x"]);
-    let said = said.failure(1);
-    let words = "with `shop/large.yaml`, more than 128 MiB would be copied";
+    let values = vec!["large.yaml"; 33].join(", ");
+    prints(
+        &desk,
+        &format!("releases: [{{name: web, chart: ./charts/web, values: [{values}]}}]\n"),
+    );
+    let said = init(&desk, &["x"]).failure(1);
+    let words = "/shop/large.yaml`, more than 128 MiB would be copied";
     assert!(
         said.contains(words) && said.contains("hint: make several"),
+        "{said}"
+    );
+    // Of what Helmfile prints, too.
+    desk.write("helmfile", "#!/bin/sh\nyes a\n");
+    let said = init(&desk, &["x"]).failure(1);
+    assert!(
+        said.contains("helmfile build wrote more than 33554432 bytes"),
         "{said}"
     );
     assert!(!desk.path("x").exists());

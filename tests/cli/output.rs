@@ -139,18 +139,23 @@ fn a_source_forges_no_line() {
 #[test]
 fn a_release_forges_no_line() {
     let desk = Desk::new();
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/releases/metrics-operator.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/releases/shop-operator.yaml");
     let release = std::fs::read_to_string(path).unwrap();
-    let pod = "      containers:\n";
-    assert!(release.contains(pod), "{release}");
-    let more = format!("      {YAML}: {{a: b}}\n{pod}");
-    desk.write("release.yaml", release.replacen(pod, &more, 1));
+    let mut hostile = release.clone();
+    for field in ["  replicas: 1\n", "      containers:\n"] {
+        assert!(release.contains(field), "{release}");
+        let indent = &field[..field.len() - field.trim_start().len()];
+        let more = format!("{indent}{YAML}: {{a: b}}\n{field}");
+        hostile = hostile.replacen(field, &more, 1);
+    }
+    desk.write("release.yaml", hostile);
     let operator = ["init", "--as", "operator", "--from", "release.yaml"];
     let answer = desk.solution(&[&operator[..], &["made"]].concat());
     assert_eq!(answer.code, 0, "{answer:?}");
     let notes = String::from_utf8(desk.read("made/NOTES.md")).unwrap();
     assert!(notes.contains(SHOWN), "{notes}");
+    let source = String::from_utf8(desk.read("made/solution.yaml")).unwrap();
+    assert!(!source.contains(HOSTILE), "{source}");
     desk.write(
         "release.yaml",
         format!("{release}---\n{YAML}: 1\n{YAML}: 2\n"),

@@ -1,4 +1,4 @@
-//! `init --from --as operator`: releases in the shape of three well-known operators become archives that `validate`
+//! `init --from --as operator`: a release in the shape of an operator for MetalK8s becomes an archive that `validate`
 //! accepts.
 
 use std::path::{Path, PathBuf};
@@ -84,17 +84,6 @@ fn images(source: &SolutionSource) -> Vec<String> {
     places.map(|image| image.place().to_string()).collect()
 }
 
-fn env(source: &SolutionSource) -> Vec<(String, String)> {
-    let variables = source.spec.operator.as_ref().unwrap().env.iter();
-    variables
-        .map(|variable| (variable.name.clone(), variable.value.clone()))
-        .collect()
-}
-
-fn pair(name: &str, value: &str) -> (String, String) {
-    (name.to_owned(), value.to_owned())
-}
-
 pub(crate) fn names(desk: &Desk, directory: &str) -> Vec<String> {
     let entries = std::fs::read_dir(desk.path(directory)).unwrap();
     let mut names: Vec<String> = entries
@@ -105,152 +94,87 @@ pub(crate) fn names(desk: &Desk, directory: &str) -> Vec<String> {
 }
 
 #[test]
-fn one_of_several_deployments_is_the_operator_and_the_others_are_told() {
+fn an_operator_that_takes_its_configuration_becomes_an_archive() {
     let desk = Desk::with_key();
-    let (made, source, findings) = whole_way(&desk, &release("cert-keeper.yaml"), "cert-keeper");
-    // It keeps certificates in Secrets.
-    assert_eq!(findings, ["operator.dangerous-rule"]);
-    assert_eq!(source.id().unwrap().to_string(), "cert-keeper-1.16.1");
+    let (made, source, findings) = whole_way(&desk, &release("shop-operator.yaml"), "shop");
+    assert_eq!(findings, [""; 0]);
+    assert_eq!(source.id().unwrap().to_string(), "shop-2.1.0");
     assert_eq!(
         images(&source),
-        [
-            "cert-keeper-controller:v1.16.1",
-            "cert-keeper-acmesolver:v1.16.1",
-            "cert-keeper-cainjector:v1.16.1",
-            "cert-keeper-webhook:v1.16.1"
-        ]
+        ["cache:v7.2.0", "operator:v2.1.0", "till:v2.1.0"]
     );
     let operator = source.spec.operator.as_ref().unwrap();
-    assert_eq!(operator.image.name.as_str(), "cert-keeper-controller");
-    assert_eq!(operator.command.as_deref(), Some(&[][..]));
+    assert_eq!(operator.image.name.as_str(), "operator");
+    let program = ["/shop-operator".to_owned()];
+    assert_eq!(operator.command.as_deref(), Some(&program[..]));
     assert_eq!(
         operator.args,
         [
-            "--v=2",
-            "--cluster-resource-namespace=$(POD_NAMESPACE)",
-            "--leader-election-namespace=kube-system",
-            "--acme-http01-solver-image=$(image:cert-keeper-acmesolver)",
-            "--max-concurrent-challenges=60"
+            "--config=/etc/config/operator.yaml",
+            "--till-image=$(image:till)"
         ]
     );
-    assert_eq!(env(&source), [pair("WATCH_NAMESPACE", "")]);
-    assert_eq!(operator.scope, OperatorScope::Cluster);
-    assert!(operator.security_context.run_as_non_root);
-    assert!(operator.security_context.read_only_root_filesystem);
-    assert_eq!(
-        about(&made, "decide"),
-        [
-            "Role `cert-keeper:leaderelection`",
-            "argument `--leader-election-namespace=kube-system`",
-            "Deployment `cert-keeper-cainjector`, `cert-keeper-webhook`",
-            "MutatingWebhookConfiguration `cert-keeper-webhook`",
-            "ValidatingWebhookConfiguration `cert-keeper-webhook`"
-        ]
-    );
-    let roles = String::from_utf8(desk.read("cert-keeper/operator/deploy/role.yaml")).unwrap();
-    let named: Vec<&str> = roles
-        .lines()
-        .filter_map(|line| line.strip_prefix("  name: "))
-        .collect();
-    assert_eq!(
-        named,
-        [
-            "cert-keeper:leaderelection",
-            "cert-keeper-controller-certificates",
-            "cert-keeper-controller-clusterissuers"
-        ]
-    );
-    assert_eq!(names(&desk, "cert-keeper/operator/deploy/crds").len(), 4);
-}
-
-#[test]
-fn a_bundle_for_olm_is_taken_apart() {
-    let desk = Desk::with_key();
-    let (made, source, findings) = whole_way(
-        &desk,
-        &release("database-operator-bundle"),
-        "database-operator",
-    );
-    assert_eq!(findings, [""; 0]);
-    assert_eq!(source.id().unwrap().to_string(), "database-operator-2.4.0");
-    assert_eq!(
-        images(&source),
-        [
-            "database-operator:2.4.0",
-            "postgres-17.2:17.2",
-            "postgres-16.6:16.6",
-            "backup:sha256-0123456789ab",
-            "postgres-exporter:0.15.0",
-            "kube-rbac-proxy:v0.18.1"
-        ]
-    );
-    let operator = source.spec.operator.as_ref().unwrap();
-    assert_eq!(
-        operator.command.as_deref(),
-        Some(&["/manager".to_owned()][..])
-    );
-    assert_eq!(operator.args, ["--leader-elect"]);
+    let [variable] = &operator.env[..] else {
+        panic!("{:?}", operator.env);
+    };
+    assert_eq!(variable.value, "$(image:cache)");
     assert_eq!(operator.scope, OperatorScope::Namespace);
-    assert_eq!(
-        env(&source),
-        [
-            pair("OPERATOR_NAMESPACE", "$(POD_NAMESPACE)"),
-            pair("RELATED_IMAGE_POSTGRES_17", "$(image:postgres-17.2)"),
-            pair("RELATED_IMAGE_POSTGRES_16", "$(image:postgres-16.6)"),
-            pair("RELATED_IMAGE_BACKUP", "$(image:backup)"),
-            pair(
-                "POSTGRES_IMAGES",
-                "17=$(image:postgres-17.2)\n16=$(image:postgres-16.6)\n"
-            ),
-        ]
+    assert_eq!(about(&made, "decide"), [""; 0]);
+    assert_eq!(about(&made, "chosen"), ["scope"]);
+    assert_eq!(about(&made, "lost"), ["objects"]);
+    let roles = String::from_utf8(desk.read("shop/operator/deploy/role.yaml")).unwrap();
+    assert!(
+        roles.contains("resources: [shops, shops/status]"),
+        "{roles}"
     );
-    assert_eq!(
-        about(&made, "decide"),
-        [
-            "webhook `vdatabase.db.example.test`",
-            "CustomResourceDefinition `databases.db.example.test`",
-            "volume `cert` at `/tmp/k8s-webhook-server/serving-certs`"
-        ]
+    let crd = "shop/operator/deploy/crds/shops.shop.example.test_crd.yaml";
+    let crd = String::from_utf8(desk.read(crd)).unwrap();
+    // Numbers, comments and order are the release's own.
+    let whole = std::fs::read_to_string(release("shop-operator.yaml")).unwrap();
+    assert!(
+        whole.contains(&crd) && crd.contains("minimum: 0.10\n"),
+        "{crd}"
     );
 }
 
 #[test]
-fn many_definitions_are_split_as_they_stand() {
-    let desk = Desk::with_key();
-    let file = release("metrics-operator.yaml");
-    let (made, source, findings) = whole_way(&desk, &file, "metrics-operator");
-    // The release grants `*` on its own resources and on Secrets, as such releases do.
-    let expected = [&["operator.wildcard"; 3][..], &["operator.dangerous-rule"]];
-    assert_eq!(findings, expected.concat());
-    assert_eq!(source.id().unwrap().to_string(), "metrics-operator-0.77.1");
-    let operator = source.spec.operator.as_ref().unwrap();
-    assert_eq!(
-        operator.args[1],
-        "--metrics-config-reloader=$(image:metrics-config-reloader)"
-    );
-    assert_eq!(
-        env(&source),
-        [pair("WATCH_NAMESPACE", ""), pair("GOGC", "30")]
-    );
-    assert_eq!(
-        operator.security_context.run_as_user.map(u32::from),
-        Some(65534)
-    );
-    assert_eq!(about(&made, "decide"), [""; 0]);
-    let crds = "metrics-operator/operator/deploy/crds";
-    let files = names(&desk, crds);
-    assert_eq!(files.len(), 10);
-    let whole = std::fs::read_to_string(&file).unwrap();
-    for name in files {
-        let text = String::from_utf8(desk.read(&format!("{crds}/{name}"))).unwrap();
-        let plural = name.split('.').next().unwrap();
-        assert!(
-            text.contains(&format!("name: {plural}.monitoring.example.test\n")),
-            "{name}"
-        );
-        // Numbers, quotes and order are the release's own.
-        assert!(whole.contains(&text), "{name}");
-        assert!(text.contains("minimum: 0.10\n"), "{name}");
+fn what_to_know_is_said_at_once() {
+    let desk = Desk::new();
+    let file = release("shop-operator.yaml");
+    let init = [&OPERATOR[..], &[&file]].concat();
+    let said = desk.solution(&init);
+    for words in [
+        "shop 2.1.0: 3 images",
+        "chosen: scope: Namespace: ",
+        "left out: objects: Service `shop-operator-metrics`: carry what",
+        "next: read shop/NOTES.md and shop/solution.yaml",
+    ] {
+        assert!(said.stderr.contains(words), "{said:?}");
+    }
+    said.success();
+}
+
+#[test]
+fn what_is_no_such_operator_is_refused_with_what_to_do() {
+    let desk = Desk::new();
+    let hint = "hint: leave `--as operator` out, and the release is carried as it is; or write an operator by hand";
+    for (file, words, hint) in [
+        (
+            "cert-keeper.yaml",
+            "no Deployment of the release takes `--config`",
+            hint,
+        ),
+        (
+            "database-operator-bundle",
+            "is an OLM bundle's ClusterServiceVersion",
+            "hint: give the manifests that its project publishes",
+        ),
+    ] {
+        let file = release(file);
+        let init = [&OPERATOR[..], &[&file]].concat();
+        let said = desk.solution(&init).failure(1);
+        assert!(said.contains(words) && said.contains(hint), "{said}");
+        assert_eq!(desk.names(), [""; 0], "something was written");
     }
 }
 
@@ -258,16 +182,9 @@ fn many_definitions_are_split_as_they_stand() {
 fn the_same_release_gives_the_same_tree() {
     let desk = Desk::new();
     for directory in ["one", "other"] {
-        for name in [
-            "cert-keeper.yaml",
-            "database-operator-bundle",
-            "metrics-operator.yaml",
-        ] {
-            let tree = format!("{directory}/{name}");
-            let arguments = [&release(name), &tree, "--name", "app"];
-            desk.solution(&[&OPERATOR[..], &arguments].concat())
-                .success();
-        }
+        let arguments = [&release("shop-operator.yaml"), directory, "--name", "app"];
+        desk.solution(&[&OPERATOR[..], &arguments].concat())
+            .success();
     }
     let diff = desk.run("diff", &["--recursive", "one", "other"]);
     assert_eq!((diff.code, diff.stdout.as_str()), (0, ""));
@@ -277,7 +194,7 @@ fn the_same_release_gives_the_same_tree() {
 fn a_directory_is_written_only_when_it_is_empty() {
     let desk = Desk::new();
     desk.write("app/mine", "mine");
-    let file = release("metrics-operator.yaml");
+    let file = release("shop-operator.yaml");
     let text = desk
         .solution(&[&OPERATOR[..], &[&file, "app"]].concat())
         .failure(1);
@@ -298,7 +215,7 @@ fn a_directory_is_written_only_when_it_is_empty() {
 #[test]
 fn names_and_versions_can_be_given() {
     let desk = Desk::new();
-    let file = release("metrics-operator.yaml");
+    let file = release("shop-operator.yaml");
     let wished = ["--name", "metrics", "--version", "1.2.3-rc.1"];
     desk.solution(&[&OPERATOR[..], &[&file, "somewhere"], &wished].concat())
         .success();
@@ -307,14 +224,16 @@ fn names_and_versions_can_be_given() {
     desk.solution(&[&OPERATOR[..], &[&file, "shop"]].concat())
         .success();
     let source = SolutionSource::from_slice(&desk.read("shop/solution.yaml")).unwrap();
-    assert_eq!(source.id().unwrap().to_string(), "shop-0.77.1");
+    assert_eq!(source.id().unwrap().to_string(), "shop-2.1.0");
     desk.solution(&["init", "--name", "x", "app"]).failure(2);
     desk.solution(&["init"]).failure(2);
     let text = desk
         .solution(&[&OPERATOR[..], &[&file, "x", "--deployment", "other"]].concat())
         .failure(1);
     assert!(
-        text.contains("no Deployment `other`; it holds: `metrics-operator`\nhint: choose one with `--deployment`"),
+        text.contains("no Deployment `other` that takes `--config`")
+            && text
+                .contains("those that do: `shop-operator`\nhint: choose one with `--deployment`"),
         "{text}"
     );
     let missing: PathBuf = desk.path("missing.yaml");

@@ -40,8 +40,10 @@ pub enum HelmError {
         found: Box<Digest>,
     },
     /// It failed.
-    #[error("helm {verb}: {said}")]
+    #[error("{program} {verb}: {said}")]
     Failed {
+        /// Helm, or Helmfile.
+        program: &'static str,
         /// What it was asked to do.
         verb: &'static str,
         /// The last that it said.
@@ -56,24 +58,30 @@ pub enum HelmError {
         source: serde_json::Error,
     },
     /// It did not end in time.
-    #[error("helm {verb} did not end within {} s", limit.as_secs())]
+    #[error("{program} {verb} did not end within {} s", limit.as_secs())]
     TooLong {
+        /// Helm, or Helmfile.
+        program: &'static str,
         /// What it was asked to do.
         verb: &'static str,
         /// How long it may take.
         limit: Duration,
     },
     /// It wrote more than is read.
-    #[error("helm {verb} wrote more than {limit} bytes")]
+    #[error("{program} {verb} wrote more than {limit} bytes")]
     TooMuch {
+        /// Helm, or Helmfile.
+        program: &'static str,
         /// What it was asked to do.
         verb: &'static str,
         /// Bytes that it may write.
         limit: u64,
     },
     /// It was asked to end, did not in its time, and was killed. A release that it was changing is half done.
-    #[error("helm {verb} was killed: it had not ended by itself")]
+    #[error("{program} {verb} was killed: it had not ended by itself")]
     Killed {
+        /// Helm, or Helmfile.
+        program: &'static str,
         /// What it was asked to do.
         verb: &'static str,
     },

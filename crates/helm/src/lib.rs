@@ -1,10 +1,12 @@
-//! Runs the `helm` program, version 4, apart from everything of the user's and within limits.
+//! Runs the `helm` program, version 4, apart from everything of the user's and within limits; and, within the same limits,
+//! `helmfile`, with what is the user's.
 //!
 //! This crate must not know what a chart contains nor what a cluster has: it is given a chart's bytes and says what Helm
 //! said, and it is given what Helm keeps of a release and reads it.
 
 mod copy;
 mod error;
+mod helmfile;
 mod home;
 mod install;
 pub mod limits;
@@ -18,6 +20,7 @@ mod verify;
 
 pub use copy::Source;
 pub use error::HelmError;
+pub use helmfile::{Helmfile, Values};
 pub use home::Home;
 pub use install::{Access, Release, Upgrade};
 pub use program::Helm;

@@ -16,6 +16,8 @@ pub const VERIFYING: Duration = Duration::from_mins(1);
 pub const KEYRING: u64 = 16 * 1024 * 1024;
 /// How long it may take to say its version.
 pub const VERSION: Duration = Duration::from_secs(20);
+/// How long Helmfile may take: it asks Helm for charts of registries.
+pub const HELMFILE: Duration = Duration::from_mins(10);
 /// Bytes of memory that it may write to: rendering 30 MB takes 400 MB, the largest charts in use 100 MB. A template can ask
 /// for all there is. What Go only reserves does not count, which is more than all that is used: a limit of the address
 /// space that leaves room for it lets templates have twice as much as this.

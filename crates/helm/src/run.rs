@@ -23,6 +23,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// The exit code of Go's runtime where it cannot go on. Helm itself has no other than 1.
 const BROKEN: i32 = 2;
 
+/// What most runs are of.
+const HELM: &str = "helm";
+
 /// What Helm is to do.
 #[derive(Debug)]
 pub struct Run<'a> {
@@ -38,6 +41,8 @@ pub struct Run<'a> {
     pub environment: Vec<(OsString, OsString)>,
     /// Whether what it writes is wanted; its standard error always is.
     pub heard: bool,
+    /// Helm; or Helmfile, whose files lie where the user's do.
+    program: &'static str,
     verb: &'static str,
     arguments: Vec<OsString>,
 }
@@ -46,12 +51,22 @@ impl<'a> Run<'a> {
     /// A verb that changes nothing, has an hour, nothing in its environment, and is heard.
     #[must_use]
     pub fn new(home: &'a Home, verb: &'static str) -> Self {
+        Self::of(HELM, home, verb)
+    }
+
+    /// The same of Helmfile.
+    pub(crate) fn of_helmfile(home: &'a Home, verb: &'static str) -> Self {
+        Self::of("helmfile", home, verb)
+    }
+
+    fn of(program: &'static str, home: &'a Home, verb: &'static str) -> Self {
         Self {
             home,
             time: Duration::from_hours(1),
             farewell: Duration::ZERO,
             environment: Vec::new(),
             heard: true,
+            program,
             verb,
             arguments: vec![verb.into()],
         }
@@ -96,7 +111,9 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
     cancel.go_on()?;
     let mut command = Command::new(program);
     command.args(&run.arguments).env_clear();
-    command.envs(run.home.variables());
+    if run.program == HELM {
+        command.envs(run.home.variables());
+    }
     command.envs(run.environment.iter().map(|(name, value)| (name, value)));
     // Its own group: an interruption at the terminal is told by us, once.
     command.process_group(0).stdin(Stdio::null());
@@ -124,13 +141,16 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
     let status = child.0.wait().map_err(|it| failed(program, it))?;
     match said {
         Some(said) if status.success() => Ok(said),
-        _ => Err(HelmError::Failed {
-            verb: run.verb,
-            said: match status.code() {
-                Some(BROKEN) => broken(),
-                _ => words(&stderr.recv_timeout(TICK).unwrap_or_default()),
-            },
-        }),
+        _ => {
+            let said = stderr.recv_timeout(TICK).unwrap_or_default();
+            // Helmfile ends with this code too, where it finds nothing.
+            let is_broken = status.code() == Some(BROKEN) && run.program == HELM;
+            Err(HelmError::Failed {
+                program: run.program,
+                verb: run.verb,
+                said: if is_broken { broken() } else { words(&said) },
+            })
+        }
     }
 }
 
@@ -162,19 +182,23 @@ fn attend(
     cancel: Cancel<'_>,
 ) -> Result<Option<Vec<u8>>, HelmError> {
     let started = Instant::now();
-    let verb = run.verb;
+    let (program, verb) = (run.program, run.verb);
     let mut heard = None;
     loop {
         if let Err(cancelled) = cancel.go_on() {
             return Err(match take_leave(child, run.farewell, cancel) {
-                Ended::Killed if !run.farewell.is_zero() => HelmError::Killed { verb },
+                Ended::Killed if !run.farewell.is_zero() => HelmError::Killed { program, verb },
                 Ended::Itself | Ended::Killed => cancelled.into(),
             });
         }
         if started.elapsed() >= run.time {
             take_leave(child, run.farewell, cancel);
             let limit = run.time;
-            return Err(HelmError::TooLong { verb, limit });
+            return Err(HelmError::TooLong {
+                program,
+                verb,
+                limit,
+            });
         }
         let Some(stdout) = stdout.filter(|_| heard.is_none()) else {
             match child.0.try_wait() {
@@ -186,7 +210,11 @@ fn attend(
         match stdout.recv_timeout(TICK) {
             Ok(Heard { more: true, .. }) => {
                 let limit = limits::OUTPUT;
-                return Err(HelmError::TooMuch { verb, limit });
+                return Err(HelmError::TooMuch {
+                    program,
+                    verb,
+                    limit,
+                });
             }
             Ok(Heard { bytes, .. }) => heard = Some(bytes),
             Err(RecvTimeoutError::Timeout) => {}

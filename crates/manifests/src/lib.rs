@@ -27,7 +27,7 @@ pub use expand::{Address, ExpandError, Expansion};
 pub use image::KnownImages;
 pub use kinds::Kinds;
 pub use named::{default_images, default_texts, named_images, pod_images};
-pub use namespace::{Unclear, says_otherwise};
+pub use namespace::Unclear;
 pub use patch::{PatchError, check_patch, is_target, no_target, patch, patch_one};
 pub use read::{Files, ManifestFile, PassedOver, read};
 pub use rendered::{RenderedError, RenderedObject, differing, rendered};

@@ -85,8 +85,7 @@ pub(crate) fn is_named(name: &str) -> bool {
 }
 
 /// Whether a flag or variable says that its value is something else than a namespace.
-#[must_use]
-pub fn says_otherwise(name: &str) -> bool {
+fn says_otherwise(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
     !is_named(&name) && (name.contains("image") || OTHERS.contains(&last))

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use manifests::{Files, ManifestFile, ManifestsError, Object};
+use manifests::{Files, ManifestFile, ManifestsError, Object, Objects};
 use schemas::{
     Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet, Strategy, Version,
 };
 
 use crate::contents::Contents;
 use crate::images::DraftImages;
-use crate::paths::{MANIFESTS, NOTES, RECORD, SOURCE};
-use crate::record::Record;
+use crate::paths::{self, MANIFESTS, NOTES, SOURCE};
 use crate::{
     ReleaseError, SourceTree, Wishes, empty_source, identity, namespaces, undecided, write,
 };
@@ -29,34 +28,23 @@ pub(crate) struct Carried {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Makes a source tree that carries a release as it is.
+/// Makes a source tree that carries a release as it is, with a copy of it that the next release is merged by.
 pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
-    let carried = Carried::of(release, wishes)?;
-    let source = carried.source();
-    let mut files = carried.files.clone();
-    if !carried.notes.is_empty() {
-        let notes = write::undecided(&carried.id, write::RELEASE, &release.name, &carried.notes);
-        files.insert(NOTES.to_owned(), notes);
-    }
-    let images = source.spec.images.clone();
-    let record = Record::new(&carried.version, images, &carried.own, &files);
-    let text = write::carried(&source, &carried.images, &release.name)?;
-    files.insert(SOURCE.to_owned(), text);
-    files.insert(RECORD.to_owned(), record.bytes());
-    Ok(SourceTree {
-        id: carried.id,
-        source,
-        files,
-        notes: carried.notes,
-    })
+    let mut tree = Carried::of(release, wishes)?.tree(&release.name)?;
+    let copies = tree.files.iter();
+    let copies: Vec<_> = copies
+        .map(|(path, bytes)| (paths::draft(path), bytes.clone()))
+        .collect();
+    tree.files.extend(copies);
+    tree.files
+        .insert(paths::draft("README"), write::DRAFT.into());
+    Ok(tree)
 }
 
 impl Carried {
     pub(crate) fn of(release: &Files, wishes: &Wishes) -> Result<Self, ReleaseError> {
         let mut objects = manifests::parse(&release.files)?;
-        if let Some(bundle) = objects.all.iter().find(|it| is_bundle(it)) {
-            return Err(ReleaseError::Bundle(bundle.place.clone()));
-        }
+        refuse_bundle(&objects)?;
         let mut notes = undecided::of_files(release, &objects);
         let files = files(release, !objects.kindless.is_empty())?;
         let contents = Contents::of(std::mem::take(&mut objects.all));
@@ -78,6 +66,24 @@ impl Carried {
         })
     }
 
+    /// The tree; `called` is the release's name.
+    pub(crate) fn tree(&self, called: &str) -> Result<SourceTree, ReleaseError> {
+        let source = self.source();
+        let mut files = self.files.clone();
+        if !self.notes.is_empty() {
+            let notes = write::undecided(&self.id, write::RELEASE, called, &self.notes);
+            files.insert(NOTES.to_owned(), notes);
+        }
+        let text = write::carried(&source, &self.images, called)?;
+        files.insert(SOURCE.to_owned(), text);
+        Ok(SourceTree {
+            id: self.id.clone(),
+            source,
+            files,
+            notes: self.notes.clone(),
+        })
+    }
+
     fn source(&self) -> SolutionSource {
         let set = SourceSet {
             name: set_name(self.id.name().as_str()),
@@ -90,16 +96,20 @@ impl Carried {
             when: None,
             phase: Phase::Install,
         };
-        let mut source = empty_source(&self.id, None);
+        let mut source = empty_source(&self.id);
         source.spec.images = self.images.sources();
         source.spec.manifests = vec![set];
         source
     }
 }
 
-/// Only OLM understands these.
-fn is_bundle(object: &Object<'_>) -> bool {
-    object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
+/// Refuses what only OLM understands.
+pub(crate) fn refuse_bundle(objects: &Objects<'_>) -> Result<(), ReleaseError> {
+    let is_bundle = |object: &&Object<'_>| {
+        object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
+    };
+    let bundle = objects.all.iter().find(is_bundle);
+    bundle.map_or(Ok(()), |it| Err(ReleaseError::Bundle(it.place.clone())))
 }
 
 /// The Solution's name, if a set can have it.

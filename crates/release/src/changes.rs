@@ -1,12 +1,11 @@
-//! What is different between the objects of two releases.
+//! What is different between the objects and images of two releases.
 
 use std::collections::BTreeMap;
 
-use manifests::{ManifestFile, Object, Objects, shown};
+use manifests::{Object, Objects, shown};
 use schemars::JsonSchema;
+use schemas::{ImageReference, SourceImage};
 use serde::Serialize;
-
-use crate::paths::is_manifest;
 
 /// What is different between two releases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -17,16 +16,6 @@ pub struct Changes {
     pub changed: Vec<String>,
     /// What only the last had.
     pub removed: Vec<String>,
-}
-
-/// The release's files among those of a tree.
-pub(crate) fn manifests(files: &BTreeMap<String, Vec<u8>>) -> Vec<ManifestFile> {
-    let manifests = files.iter().filter(|(path, _)| is_manifest(path));
-    let file = |(path, bytes): (&String, &Vec<u8>)| ManifestFile {
-        name: path.clone(),
-        bytes: bytes.clone(),
-    };
-    manifests.map(file).collect()
 }
 
 /// The objects that are different.
@@ -41,6 +30,39 @@ pub(crate) fn of(before: &Objects<'_>, after: &Objects<'_>) -> Changes {
         changed: changed.map(|(_, object)| title(object)).collect(),
         removed: only(&before, &after),
     }
+}
+
+/// The images that are different. One of the same name with another reference has changed.
+pub(crate) fn of_images(before: &[SourceImage], after: &[SourceImage]) -> Changes {
+    let (gone, come) = (without(before, after), without(after, before));
+    let mut changes = Changes::default();
+    for image in &come {
+        let reference = reference(image);
+        match gone.iter().find(|gone| gone.name == image.name) {
+            Some(gone) => changes
+                .changed
+                .push(format!("{} is now {reference}", self::reference(gone))),
+            None => changes.added.push(reference),
+        }
+    }
+    let same_name = |gone: &&&SourceImage| !come.iter().any(|image| image.name == gone.name);
+    let removed = gone.iter().filter(same_name);
+    changes.removed = removed.map(|image| reference(image)).collect();
+    changes
+}
+
+fn reference(image: &SourceImage) -> String {
+    let reference = image.known_reference().map(ImageReference::to_string);
+    reference.unwrap_or_else(|| image.place().to_string())
+}
+
+/// The images whose references others do not have.
+fn without<'a>(images: &'a [SourceImage], others: &[SourceImage]) -> Vec<&'a SourceImage> {
+    let others: Vec<String> = others.iter().map(reference).collect();
+    let images = images.iter();
+    images
+        .filter(|image| !others.contains(&reference(image)))
+        .collect()
 }
 
 /// Objects by kind, group, namespace and name.

@@ -39,7 +39,7 @@ pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, Rele
         needs: Vec::new(),
         timeout: None,
     };
-    let mut source = empty_source(&id, None);
+    let mut source = empty_source(&id);
     source.spec.charts.push(release);
     let text = charts::text(&source, write::CHART, &chart.called)?;
     let notes = charts::notes();

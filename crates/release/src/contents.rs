@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use manifests::reference::Hint;
-use manifests::{Compiler, Kinds, KnownImages, ManifestsError, Object, Remark, Unsettled, text};
+use manifests::{
+    Compiler, Kinds, KnownImages, ManifestsError, Object, Remark, Unsettled, list, text,
+};
 use schemas::{Namespace, SourceNamespace};
 use serde_json::Value;
 
 use crate::ReleaseError;
-use crate::find::searched;
 use crate::images::{DraftImages, FoundImages, Searched};
 use crate::limits::RELEASE_IMAGES;
-use crate::rights;
+use crate::roles;
 
 /// A release's objects.
 #[derive(Debug)]
@@ -57,8 +58,8 @@ impl<'a> Contents<'a> {
                 }
             }
             if !rules::is_definition(&object.value)
-                && !rights::is_role(object)
-                && !rights::is_binding(object)
+                && !roles::is_role(object)
+                && !roles::is_binding(object)
             {
                 scan(&mut images, object, &title);
             }
@@ -76,10 +77,7 @@ impl<'a> Contents<'a> {
         images: &'a DraftImages,
         own: &[SourceNamespace],
     ) -> impl Iterator<Item = Unsure<'a>> {
-        let places = images.images.iter().map(|named| &named.image);
-        let known = KnownImages::new(
-            places.filter_map(|image| Some((image.place(), image.reference.as_ref()?))),
-        );
+        let known = images.known();
         let moved = self.moved(own);
         let compiled_ones = self
             .objects
@@ -117,10 +115,50 @@ fn scan(images: &mut FoundImages, object: &Object<'_>, title: &str) {
     }
 }
 
+/// Kinds that run containers, or configure what does, name images in any of their texts.
+fn searched(kind: &str) -> Searched {
+    const ALL: [&str; 10] = [
+        "Deployment",
+        "StatefulSet",
+        "DaemonSet",
+        "ReplicaSet",
+        "ReplicationController",
+        "PodTemplate",
+        "Job",
+        "CronJob",
+        "Pod",
+        "ConfigMap",
+    ];
+    if ALL.contains(&kind) {
+        Searched::All
+    } else {
+        Searched::Fields
+    }
+}
+
 /// The specification of an object's pods, if its kind is one of Kubernetes' own that have any.
 pub(crate) fn pod(object: &Value) -> Option<&Value> {
     let pointers = manifests::pod_specs(object);
     object.pointer(pointers.first()?)
+}
+
+/// The container that kubectl would choose of a workload's pod: the one that the annotation names, the one that
+/// builders of operators call `manager`, else the first.
+pub(crate) fn main_container<'a>(workload: &Value, pod: &'a Value) -> Option<&'a Value> {
+    let containers = list(pod, "/containers");
+    let wished = workload
+        .pointer("/spec/template/metadata/annotations")
+        .and_then(|annotations| annotations.get("kubectl.kubernetes.io/default-container"))
+        .and_then(Value::as_str);
+    let called = |name: &str| {
+        containers
+            .iter()
+            .find(|container| text(container, "/name") == name)
+    };
+    wished
+        .and_then(called)
+        .or_else(|| called("manager"))
+        .or_else(|| containers.first())
 }
 
 /// Kind and name of a definition, for people.

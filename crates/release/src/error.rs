@@ -34,11 +34,15 @@ pub enum ReleaseError {
     #[error("{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not know")]
     Bundle(DocumentPlace),
     /// Nothing that could be the operator.
-    #[error("the release holds no Deployment, so there is no operator to run")]
+    #[error(
+        "no Deployment of the release takes `--config`, the file by which an import tells an operator where images are"
+    )]
     NoOperator,
-    /// No Deployment of the wished name.
-    #[error("the release holds no Deployment `{wished}`; it holds: {names}")]
-    NoSuchDeployment {
+    /// No Deployment of the wished name that could be it.
+    #[error(
+        "the release holds no Deployment `{wished}` that takes `--config`, the file by which an import tells an operator where images are; those that do: {names}"
+    )]
+    NoSuchOperator {
         /// The name that was asked for.
         wished: String,
         /// Those that there are.
@@ -47,20 +51,12 @@ pub enum ReleaseError {
     /// Several that could be the operator, by their names.
     #[error("any of these could be the operator: {0}")]
     Ambiguous(String),
-    /// A Deployment with nothing to run.
-    #[error("{place}: {workload} has no container with an image")]
-    NoContainer {
-        /// Where it stands.
-        place: DocumentPlace,
-        /// Kind and name.
-        workload: String,
-    },
-    /// The operator's Deployment is none.
+    /// Something of an operator that an import cannot do.
     #[error("{place}: {what}")]
     Workload {
         /// Where it stands.
         place: DocumentPlace,
-        /// What is missing, and what to do.
+        /// What it is, and why not.
         what: String,
     },
     /// No name for the Solution, among what was looked at.
@@ -81,17 +77,25 @@ pub enum ReleaseError {
     )]
     Spelling,
     /// The directory holds no tree that carries a release.
-    #[error("`{}` has no usable `.solution-init.json`, which says what was taken from its release", .0.display())]
+    #[error("`{}` has no `.solution-init`, the copy of how it was made of a release", .0.display())]
     NotMade(PathBuf),
     /// `solution.yaml` of a tree cannot be read.
     #[error("`solution.yaml` cannot be parsed")]
     Source(#[source] schemas::ManifestError),
-    /// Files of the release are not as they were written.
-    #[error("{} not as the last release had {}; nothing was written", are(.0), them(.0))]
-    Edited(Vec<String>),
-    /// `solution.yaml` is written in a way that is not understood.
-    #[error("`solution.yaml` is written in a way that cannot be changed without losing something; nothing was written; to change: {}", .0.join(", "))]
-    ByHand(Vec<String>),
+    /// Conflicts that the last update left.
+    #[error("conflicts of the last update are not resolved, in {}; nothing was written", schemas::listed(.0))]
+    Unresolved(Vec<String>),
+    /// There is no git, and there are files to merge.
+    #[error("there is no program `git`, which merges {}; nothing was written", schemas::listed(.0))]
+    NoGit(Vec<String>),
+    /// Git could not be run, or did not merge.
+    #[error("git cannot merge `{path}`")]
+    Git {
+        /// The file, by its path in the tree.
+        path: String,
+        /// What it said, or why it was not run.
+        source: io::Error,
+    },
     /// The draft would lie among files of others.
     #[error("`{}` is not an empty directory; nothing was written; give another, or empty it", .0.display())]
     NotEmpty(PathBuf),
@@ -103,13 +107,4 @@ pub enum ReleaseError {
         /// The reason.
         source: io::Error,
     },
-}
-
-fn are(paths: &[String]) -> String {
-    let verb = if paths.len() == 1 { "is" } else { "are" };
-    format!("{} {verb}", schemas::listed(paths))
-}
-
-fn them(paths: &[String]) -> &'static str {
-    if paths.len() == 1 { "it" } else { "them" }
 }

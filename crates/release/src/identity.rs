@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use manifests::reference::{normal, path};
 use schemas::{ChartName, ChartVersion, SolutionId, SolutionName, Version};
 
-use crate::bundle::{self, About};
-use crate::container::{self, Container};
-use crate::contents::{Contents, pod};
+use crate::contents::{Contents, main_container, pod};
 use crate::notes;
 use crate::{ReleaseError, Wishes};
-use manifests::{Object, Objects, text};
+use manifests::{Object, text};
 use serde_json::Value;
 
 /// What a release may be called, and which version it may be, the likeliest first.
@@ -20,37 +18,6 @@ pub(crate) struct Candidates<'a> {
     versions: Vec<&'a str>,
     /// Versions of its parts, of which nothing says that one is its own.
     of_parts: Vec<&'a str>,
-}
-
-/// What an operator's release may be called.
-pub(crate) fn of_operator<'a>(
-    objects: &'a Objects<'_>,
-    about: Option<&'a About>,
-    workload: &'a Object<'_>,
-    container: &'a Container,
-) -> Candidates<'a> {
-    let labels = ["/metadata/labels", "/spec/template/metadata/labels"];
-    let label = |name: &str| {
-        labels.map(|at| text(&workload.value, &format!("{at}/app.kubernetes.io~1{name}")))
-    };
-    let mut names = vec![
-        bundle::packages(objects).next().unwrap_or_default(),
-        about.map_or("", |about| &about.name),
-    ];
-    names.extend(label("part-of"));
-    names.extend(label("name"));
-    names.extend([
-        workload.name().trim_end_matches("-controller-manager"),
-        workload.name(),
-    ]);
-    let mut versions = vec![about.map_or("", |about| &about.version)];
-    versions.extend(label("version"));
-    versions.push(tag(&container.image));
-    Candidates {
-        names,
-        versions,
-        of_parts: Vec::new(),
-    }
 }
 
 /// What a Solution that carries a chart may be called. Its versions have no `+`.
@@ -129,7 +96,7 @@ struct Program<'a> {
 fn programs<'a>(objects: &'a [Object<'_>]) -> Vec<Program<'a>> {
     let program = |object: &'a Object<'_>| {
         let pod = pod(&object.value)?;
-        let container = container::choose(&object.value, pod)?;
+        let container = main_container(&object.value, pod)?;
         Some(Program {
             workload: object.name(),
             image: text(container, "/image"),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use manifests::KnownImages;
 use manifests::reference::{Hint, normal, path, references};
 use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
 use serde_json::{Map, Value};
@@ -39,8 +40,6 @@ pub(crate) struct FoundImages {
     index: BTreeMap<String, usize>,
     /// How often an image was named.
     named: usize,
-    /// References that were written otherwise than they are kept, with what they became.
-    pub(crate) rewritten: BTreeMap<String, ImageReference>,
 }
 
 impl FoundImages {
@@ -89,9 +88,6 @@ impl FoundImages {
         let Some(reference) = normal(written) else {
             return;
         };
-        if reference.as_str() != written {
-            self.rewritten.insert(written.to_owned(), reference.clone());
-        }
         self.named += 1;
         let next = self.found.len();
         let index = *self.index.entry(reference.to_string()).or_insert(next);
@@ -131,7 +127,6 @@ impl FoundImages {
         DraftImages {
             images,
             index: self.index,
-            rewritten: self.rewritten,
         }
     }
 }
@@ -150,7 +145,6 @@ pub(crate) struct DraftImages {
     pub(crate) images: Vec<NamedImage>,
     /// Where the image of a reference is among them.
     index: BTreeMap<String, usize>,
-    pub(crate) rewritten: BTreeMap<String, ImageReference>,
 }
 
 impl DraftImages {
@@ -166,20 +160,12 @@ impl DraftImages {
         Some(&self.images.get(*index)?.image)
     }
 
-    /// The text with `$(image:NAME)` for every reference.
-    pub(crate) fn expandable(&self, text: &str, hint: Hint) -> String {
-        let mut written = String::with_capacity(text.len());
-        let mut end = 0;
-        for range in references(text, hint) {
-            let Some(image) = self.get(&text[range.clone()]) else {
-                continue;
-            };
-            written.push_str(&text[end..range.start]);
-            written.extend(["$(image:", image.name.as_str(), ")"]);
-            end = range.end;
-        }
-        written.push_str(&text[end..]);
-        written
+    /// The images, as objects are compiled with them.
+    pub(crate) fn known(&self) -> KnownImages {
+        let places = self.images.iter().map(|named| &named.image);
+        KnownImages::new(
+            places.filter_map(|image| Some((image.place(), image.reference.as_ref()?))),
+        )
     }
 }
 

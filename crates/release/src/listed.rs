@@ -2,22 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use manifests::shown;
 use schemas::{
     ChartName, ChartRelease, ChartSource, ChartVersion, SolutionId, SourceChart, Strategy, yaml,
 };
 
-use crate::helmfile::{Helmfile, HelmfileProblem, ListedChart, ListedRelease, ListedValues};
+use crate::helmfile::{
+    Helmfile, HelmfileError, HelmfileProblem, ListedChart, ListedRelease, ListedValues, asks_store,
+    has_reference,
+};
 use crate::notes::{Note, Weight};
 use crate::paths::{NOTES, SOURCE};
 use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
 
-/// Reads what a helmfile names.
+/// Reads a helmfile, and what it names.
 pub trait Reads {
     /// Why something cannot be read.
     type Error: From<ReleaseError>;
+
+    /// The releases, with files of values by their names.
+    fn named(&mut self) -> Result<Helmfile, Self::Error>;
+
+    /// The releases, with what is in those files, and in the stores of secrets that they refer to.
+    fn embedded(&mut self) -> Result<Helmfile, Self::Error>;
 
     /// Reads a chart of this disk, a directory or packed: its copy is packed.
     fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), Self::Error>;
@@ -25,8 +34,8 @@ pub trait Reads {
     /// Reads a chart that is elsewhere, and stays there.
     fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, Self::Error>;
 
-    /// Reads a file of values, which are values.
-    fn values(&mut self, path: &Path) -> Result<Copied, Self::Error>;
+    /// Reads a file, a helmfile or one with values.
+    fn file(&mut self, path: &Path) -> Result<Copied, Self::Error>;
 }
 
 /// What a chart says of itself.
@@ -50,9 +59,9 @@ pub struct Copied {
 /// The version of a Solution for which there is no other.
 const VERSION: &str = "0.1.0";
 
-/// Makes a source tree that carries the releases of a helmfile, in a directory of this name.
+/// Makes a source tree that carries the releases of a helmfile of this name, in a directory of that one.
 pub fn carry_helmfile<R: Reads>(
-    helmfile: &Helmfile,
+    called: &str,
     directory: &str,
     wishes: &Wishes,
     reads: &mut R,
@@ -62,29 +71,27 @@ pub fn carry_helmfile<R: Reads>(
         notes: charts::notes(),
         ..Listed::default()
     };
+    tree.decide("secrets", "Helmfile filled in what templates take from its environment, from files and from commands; look through values/ before you hand the archive over");
     if wishes.version.is_none() {
         let text = format!("a helmfile has none; `spec.version` is {VERSION}");
-        tree.notes.push(Note::new(Weight::Decide, "version", text));
+        tree.decide("version", text);
     }
+    tree.check_secrets(reads)?;
+    let helmfile = reads.embedded()?;
     tree.notes.extend(helmfile.notes.iter().cloned());
-    // A file that is not there is found out before anything is downloaded.
-    let mut values = Vec::new();
     for release in &helmfile.releases {
-        values.push(tree.values(helmfile, release, reads)?);
-    }
-    for (release, values) in helmfile.releases.iter().zip(values) {
         let (chart, source) = match &release.chart {
             ListedChart::Elsewhere(source) => (reads.chart(source)?, source.clone()),
-            ListedChart::Local { path, version } => {
+            ListedChart::Local(path, version) => {
                 let (chart, copied) = reads.local_chart(path)?;
                 tree.note_version(release, version.as_deref(), &chart.version);
                 let source = tree.copied_chart(path, &chart, copied)?;
                 (chart, source)
             }
         };
-        tree.add(release, values, chart, source);
+        tree.add(release, chart, source);
     }
-    Ok(tree.finish(id, &helmfile.name)?)
+    Ok(tree.finish(id, called)?)
 }
 
 /// What a tree will be made of.
@@ -98,43 +105,47 @@ struct Listed {
 }
 
 impl Listed {
-    /// Copies the values of a release. Gives their paths in the tree.
-    fn values<R: Reads>(
-        &mut self,
-        helmfile: &Helmfile,
-        release: &ListedRelease,
-        reads: &mut R,
-    ) -> Result<Vec<PathBuf>, R::Error> {
-        let mut paths = Vec::new();
-        for (number, values) in (1..).zip(&release.values) {
-            let path = format!("values/{}-{number}.yaml", release.name);
-            let bytes = match values {
-                ListedValues::Inline(values) => yaml::to_string(values).into_bytes(),
-                ListedValues::File(file) => {
-                    let copied = reads.values(file)?;
-                    if Helmfile::has_reference(&copied.bytes) {
-                        let wrong = helmfile.problem(release, HelmfileProblem::Secret);
-                        return Err(ReleaseError::from(wrong).into());
-                    }
-                    self.copied(&path, file, copied)
-                }
-            };
-            self.files.insert(path.clone(), bytes);
-            paths.push(path.into());
-        }
-        Ok(paths)
+    fn decide(&mut self, about: &str, text: impl Into<String>) {
+        self.notes.push(Note::new(Weight::Decide, about, text));
     }
 
-    /// The bytes of a file. What is taken from elsewhere is told: whoever wrote the helmfile may not know what is there.
-    fn copied(&mut self, path: &str, from: &Path, copied: Copied) -> Vec<u8> {
+    /// Refuses files that take from stores of secrets, before Helmfile does. What is elsewhere is told: whoever wrote the
+    /// helmfile may not know what is there.
+    fn check_secrets<R: Reads>(&mut self, reads: &mut R) -> Result<(), R::Error> {
+        let named = reads.named()?;
+        let secret = |path: &Path| {
+            let place = format!("`{}`", shown(&path.to_string_lossy()));
+            ReleaseError::from(HelmfileError::new(place, HelmfileProblem::Secret))
+        };
+        for file in &named.files {
+            if asks_store(&String::from_utf8_lossy(&reads.file(file)?.bytes)) {
+                return Err(secret(file).into());
+            }
+        }
+        for release in &named.releases {
+            for (number, values) in (1..).zip(&release.values) {
+                let ListedValues::File(file) = values else {
+                    continue;
+                };
+                let copied = reads.file(file)?;
+                let text = String::from_utf8_lossy(&copied.bytes);
+                if has_reference(&text) || asks_store(&text) {
+                    return Err(secret(file).into());
+                }
+                self.note_outside(&values_path(release, number), file, &copied);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_outside(&mut self, path: &str, from: &Path, copied: &Copied) {
         if copied.outside {
             let from = shown(&from.to_string_lossy());
             let text = format!(
                 "is a copy of `{from}`, outside of the helmfile's directory; look whether it may be handed over"
             );
-            self.notes.push(Note::new(Weight::Decide, path, text));
+            self.decide(path, text);
         }
-        copied.bytes
     }
 
     /// Copies a chart. Gives what it is called then.
@@ -145,24 +156,27 @@ impl Listed {
         copied: Copied,
     ) -> Result<ChartSource, ReleaseError> {
         let path = format!("charts/{}-{}.tgz", chart.name, chart.version);
-        let bytes = self.copied(&path, from, copied);
+        self.note_outside(&path, from, &copied);
         match self.files.entry(path.clone()) {
-            Entry::Occupied(other) if *other.get() != bytes => {
+            Entry::Occupied(other) if *other.get() != copied.bytes => {
                 return Err(ReleaseError::OtherBytes(path));
             }
             Entry::Occupied(_) => {}
-            Entry::Vacant(vacant) => drop(vacant.insert(bytes)),
+            Entry::Vacant(vacant) => drop(vacant.insert(copied.bytes)),
         }
         Ok(ChartSource::File(path.into()))
     }
 
-    fn add(
-        &mut self,
-        release: &ListedRelease,
-        values: Vec<PathBuf>,
-        chart: ChartRead,
-        source: ChartSource,
-    ) {
+    fn add(&mut self, release: &ListedRelease, chart: ChartRead, source: ChartSource) {
+        let mut values = Vec::new();
+        for (number, listed) in (1..).zip(&release.values) {
+            let path = values_path(release, number);
+            if let ListedValues::Inline(listed) = listed {
+                self.files
+                    .insert(path.clone(), yaml::to_string(listed).into_bytes());
+                values.push(path.into());
+            }
+        }
         let ListedRelease {
             name: release,
             namespace,
@@ -208,7 +222,7 @@ impl Listed {
         if let Some(problem) = problem {
             return Err(ReleaseError::Unfit(Box::new(problem)));
         }
-        let mut source = empty_source(&id, None);
+        let mut source = empty_source(&id);
         source.spec.charts = self.charts;
         let text = charts::text(&source, write::RELEASE, called)?;
         self.notes.sort_by_key(|note| note.weight);
@@ -222,4 +236,9 @@ impl Listed {
             notes: self.notes,
         })
     }
+}
+
+/// Where the values of a release lie in a tree.
+fn values_path(release: &ListedRelease, number: usize) -> String {
+    format!("values/{}-{number}.yaml", release.name)
 }

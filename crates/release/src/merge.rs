@@ -1,222 +1,210 @@
-//! What the next release changes about `solution.yaml`, beside what its publisher wrote there.
+//! Three-way merges of a tree: the draft of before, what became of it, and the new draft. Git merges the files that were
+//! edited on both sides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use schemas::{ImageReference, SolutionSource, SourceImage, Version};
+use manifests::ManifestsError;
+use schemas::limits::YAML_STREAM_SIZE;
 
-use crate::changes::Changes;
-use crate::edit::Edit;
-use crate::images::NamedImage;
-use crate::notes::{Note, Weight};
-use crate::record::Record;
+use crate::ReleaseError;
+use crate::paths::{NOTES, SOURCE, draft, is_manifest};
 
-/// The version that a tree is to have.
-pub(crate) enum Wanted {
-    /// Somebody asks for it.
-    Asked(Version),
-    /// The release gives it itself; a version of one's own is kept.
-    Released(Version),
+/// Files, by path in the tree.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// Where the new draft and the merged files are until all are there.
+const STAGE: &str = ".solution-init.new";
+
+/// How the three sides are called in a file with conflicts.
+const SIDES: [&str; 3] = ["edited", "last draft", "new draft"];
+
+/// What a tree is merged from.
+pub(crate) struct Merge<'a> {
+    pub(crate) directory: &'a Path,
+    /// The draft of before.
+    pub(crate) last: &'a Files,
+    /// The new draft.
+    pub(crate) next: &'a Files,
+    /// The program, if there is one.
+    pub(crate) git: Option<&'a Path>,
 }
 
-/// The changes, and what the file says with them.
+/// What becomes of the files of a tree.
+#[derive(Debug, Default)]
 pub(crate) struct Merged {
-    pub(crate) source: SolutionSource,
-    pub(crate) edits: Vec<Edit>,
-    pub(crate) images: Changes,
-    pub(crate) notes: Vec<Note>,
-    /// The release's images under the names that they have in the tree.
-    pub(crate) recorded: Vec<SourceImage>,
+    /// Those that change, as they are then.
+    pub(crate) written: Files,
+    pub(crate) removed: Vec<String>,
+    /// Those that somebody has to look at.
+    pub(crate) conflicts: Vec<String>,
 }
 
-/// Brings the release's version and images into what `solution.yaml` says. What was edited since the last release is
-/// kept, and noted where the release says something else.
-pub(crate) fn merge(
-    source: &SolutionSource,
-    record: &Record,
-    version: &Wanted,
-    images: Vec<NamedImage>,
-) -> Merged {
-    let mut merged = Merged {
-        source: source.clone(),
-        edits: Vec::new(),
-        images: Changes::default(),
-        notes: Vec::new(),
-        recorded: Vec::new(),
-    };
-    merged.version(record, version);
-    let mut gone = Vec::new();
-    for (old, new) in pairs(&record.images, images) {
-        match (old, new) {
-            (Some(old), Some(new)) => merged.renew(old, &new.image),
-            (Some(old), None) => gone.extend(merged.remove(old)),
-            (None, Some(new)) => merged.add(new),
-            (None, None) => {}
-        }
-    }
-    let images = &mut merged.source.spec.images;
-    let mut index = 0;
-    images.retain(|_| {
-        index += 1;
-        !gone.contains(&(index - 1))
-    });
-    merged
-}
-
-impl Merged {
-    fn decide(&mut self, about: String, text: String) {
-        self.notes.push(Note::new(Weight::Decide, about, text));
-    }
-
-    fn version(&mut self, record: &Record, wanted: &Wanted) {
-        let own = self.source.spec.version.clone();
-        let (version, takes_it) = match wanted {
-            Wanted::Asked(version) => (version, true),
-            Wanted::Released(version) => (version, own == record.version),
-        };
-        if takes_it && own != *version {
-            self.edits.push(Edit::Version(version.to_string()));
-            self.source.spec.version = version.clone();
-        } else if own != *version {
-            self.decide(
-                "version".to_owned(),
-                format!(
-                    "is your own, `{own}`, and was kept; the release went from {} to {version}",
-                    record.version
-                ),
-            );
-        }
-    }
-
-    /// Where an image of the last release is in the tree, if it was not taken out.
-    fn find(&self, image: &SourceImage) -> Option<usize> {
-        let images = &self.source.spec.images;
-        let by_reference = images.iter().position(|it| {
-            it.known_reference().is_some() && it.known_reference() == image.known_reference()
-        });
-        by_reference.or_else(|| images.iter().position(|it| it.place() == image.place()))
-    }
-
-    fn renew(&mut self, old: &SourceImage, new: &SourceImage) {
-        let recorded = SourceImage {
-            name: old.name.clone(),
-            ..new.clone()
-        };
-        self.recorded.push(recorded);
-        let Some(index) = self.find(old).or_else(|| self.find(new)) else {
-            return;
-        };
-        let image = &mut self.source.spec.images[index];
-        let name = image.name.to_string();
-        let mut fields = Vec::new();
-        if take(&mut image.tag, &old.tag, &new.tag, &mut fields, "tag") {
-            self.edits.push(field(index, "tag", &new.tag));
-        }
-        let (before, after) = (&old.source, &new.source);
-        if take(&mut image.source, before, after, &mut fields, "source") {
-            self.edits.push(field(index, "source", &new.source));
-        }
-        if let (Some(own), Some(before), Some(after)) =
-            (&mut image.reference, &old.reference, &new.reference)
-            && take(own, before, after, &mut fields, "ref")
-        {
-            self.edits.push(field(index, "ref", after));
-        }
-        if old.reference != new.reference {
-            let of = |image: &SourceImage| image.known_reference().map(ImageReference::to_string);
-            let (from, to) = (of(old).unwrap_or_default(), of(new).unwrap_or_default());
-            self.images.changed.push(format!("{from} is now {to}"));
-        }
-        for (key, said) in fields {
-            self.decide(
-                format!("image `{name}`"),
-                format!("has a `{key}` of your own, which was kept; the release says `{said}`"),
-            );
-        }
-    }
-
-    /// The place of an image that goes, unless it was edited.
-    fn remove(&mut self, old: &SourceImage) -> Option<usize> {
-        let index = self.find(old)?;
-        if self.source.spec.images[index] != *old {
-            let about = format!("image `{}`", self.source.spec.images[index].name);
-            self.decide(
-                about,
-                "is not named by the release any more; it was kept, since you edited it".to_owned(),
-            );
-            return None;
-        }
-        self.edits.push(Edit::Remove(index));
-        self.images.removed.push(old.known_reference()?.to_string());
-        Some(index)
-    }
-
-    fn add(&mut self, new: NamedImage) {
-        self.recorded.push(new.image.clone());
-        if self.find(&new.image).is_some() {
-            return;
-        }
-        let reference = new.image.known_reference().map(ImageReference::to_string);
-        self.images.added.extend(reference);
-        self.source.spec.images.push(new.image.clone());
-        self.edits.push(Edit::Add(new));
+/// A file of a tree, if it is there.
+pub(crate) fn read(directory: &Path, path: &str) -> Result<Option<Vec<u8>>, ReleaseError> {
+    match files::read(&directory.join(path), YAML_STREAM_SIZE) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(ManifestsError::from(error).into()),
     }
 }
 
-fn field(image: usize, key: &'static str, value: &impl ToString) -> Edit {
-    Edit::Field {
-        image,
-        key,
-        value: value.to_string(),
+/// Refuses a tree in which conflicts of a merge of before are not resolved.
+pub(crate) fn check_resolved(directory: &Path, last: &Files) -> Result<(), ReleaseError> {
+    let begin = format!("<<<<<<< {}", SIDES[0]);
+    let mut unresolved = Vec::new();
+    for path in last.keys() {
+        let ours = read(directory, path)?.unwrap_or_default();
+        let mut lines = ours.split(|byte| *byte == b'\n');
+        if lines.any(|line| line.trim_ascii_end() == begin.as_bytes()) {
+            unresolved.push(path.clone());
+        }
     }
+    if unresolved.is_empty() {
+        return Ok(());
+    }
+    Err(ReleaseError::Unresolved(unresolved))
 }
 
-/// Whether a field takes the release's value: it changed there and not here. Where it changed in both, `kept` gets what
-/// the release says.
-fn take<T: PartialEq + Clone + ToString>(
-    own: &mut T,
-    old: &T,
-    new: &T,
-    kept: &mut Vec<(&'static str, String)>,
-    key: &'static str,
-) -> bool {
-    if old == new || own == new {
-        return false;
+impl Merge<'_> {
+    /// Merges all files. Whatever fails, nothing that was edited is lost, and merging again completes it.
+    pub(crate) fn run(&self) -> Result<Merged, ReleaseError> {
+        let mut merged = Merged::default();
+        let both = self.one_sided(&mut merged)?;
+        if self.git.is_none() && !both.is_empty() {
+            return Err(ReleaseError::NoGit(both));
+        }
+        let stage = self.directory.join(STAGE);
+        // What an interruption has left.
+        let _ = fs::remove_dir_all(&stage);
+        let done = self.two_sided(&stage, &both, &mut merged);
+        let done = done.and_then(|()| self.move_all(&stage, &merged));
+        let _ = fs::remove_dir_all(&stage);
+        done.map(|()| merged)
     }
-    if own != old {
-        kept.push((key, new.to_string()));
-        return false;
-    }
-    own.clone_from(new);
-    true
-}
 
-/// The images of the last release beside those of the next: the same reference, or the same name.
-fn pairs(
-    old: &[SourceImage],
-    new: Vec<NamedImage>,
-) -> Vec<(Option<&SourceImage>, Option<NamedImage>)> {
-    let mut old: Vec<Option<&SourceImage>> = old.iter().map(Some).collect();
-    let mut new: Vec<Option<NamedImage>> = new.into_iter().map(Some).collect();
-    let mut pairs = Vec::new();
-    let by: [fn(&SourceImage) -> Option<String>; 2] = [
-        |image| image.known_reference().map(ImageReference::to_string),
-        |image| Some(image.name.to_string()),
-    ];
-    for key in by {
-        let named = new.iter().enumerate();
-        let index: BTreeMap<String, usize> = named
-            .filter_map(|(index, new)| Some((key(&new.as_ref()?.image)?, index)))
-            .collect();
-        for image in &mut old {
-            let Some(at) = image.and_then(key).and_then(|key| index.get(&key)) else {
+    /// Decides about what only one side has changed. Gives the files that both have.
+    fn one_sided(&self, merged: &mut Merged) -> Result<Vec<String>, ReleaseError> {
+        let mut both = Vec::new();
+        let paths: BTreeSet<&String> = self.last.keys().chain(self.next.keys()).collect();
+        for path in paths {
+            let ours = read(self.directory, path)?;
+            let [last, next] = [self.last, self.next].map(|draft| draft.get(path));
+            let is_edited = ours.as_ref() != last;
+            // What was taken out stays out, and what was ticked off stays.
+            let is_own = (ours.is_none() && is_manifest(path)) || (ours.is_some() && path == NOTES);
+            if last == next || ours.as_ref() == next || (is_edited && is_own) {
                 continue;
-            };
-            if let Some(found) = new[*at].take() {
-                pairs.push((image.take(), Some(found)));
+            }
+            match (ours, next) {
+                (Some(_), Some(_)) if is_edited => both.push(path.clone()),
+                (Some(_), None) if is_edited => merged.conflicts.push(path.clone()),
+                (_, Some(next)) => drop(merged.written.insert(path.clone(), next.clone())),
+                (_, None) => merged.removed.push(path.clone()),
             }
         }
+        Ok(both)
     }
-    pairs.extend(old.into_iter().flatten().map(|it| (Some(it), None)));
-    pairs.extend(new.into_iter().flatten().map(|it| (None, Some(it))));
-    pairs
+
+    /// Merges what both sides have changed. Everything is then beside the tree.
+    fn two_sided(
+        &self,
+        stage: &Path,
+        both: &[String],
+        merged: &mut Merged,
+    ) -> Result<(), ReleaseError> {
+        let create = |path: String, bytes: &[u8]| {
+            let path = stage.join(path);
+            files::create(&path, bytes).map_err(|source| ReleaseError::Write { path, source })
+        };
+        for (path, bytes) in self.next {
+            create(draft(path), bytes)?;
+        }
+        for path in both {
+            let (conflicts, bytes) = self.by_git(stage, path)?;
+            if conflicts > 0 {
+                merged.conflicts.push(path.clone());
+            }
+            merged.written.insert(path.clone(), bytes);
+        }
+        for (path, bytes) in &merged.written {
+            create(path.clone(), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The number of conflicts, and the merged file.
+    fn by_git(&self, stage: &Path, path: &str) -> Result<(i32, Vec<u8>), ReleaseError> {
+        let failed = |source| ReleaseError::Git {
+            path: path.to_owned(),
+            source,
+        };
+        let last = if self.last.contains_key(path) {
+            self.directory.join(draft(path))
+        } else {
+            "/dev/null".into()
+        };
+        let git = self.git.expect("nothing is merged without git");
+        let mut command = Command::new(git);
+        command.args(["merge-file", "-p"]);
+        command.args(SIDES.iter().flat_map(|side| ["-L", side]));
+        command.arg("--").arg(self.directory.join(path)).arg(last);
+        command.arg(stage.join(draft(path))).stdin(Stdio::null());
+        let output = command.output().map_err(failed)?;
+        // Git ends with the number of conflicts, at most 127.
+        if let Some(conflicts @ 0..=127) = output.status.code() {
+            return Ok((conflicts, output.stdout));
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(failed(io::Error::other(said.trim().to_owned())))
+    }
+
+    /// Moves everything in: each file before its draft, since a file that is merged twice is as if it were merged once; and
+    /// `solution.yaml` before all others, since it says by its version what is under way.
+    fn move_all(&self, stage: &Path, merged: &Merged) -> Result<(), ReleaseError> {
+        let others = self.next.keys().map(String::as_str);
+        let others = others.filter(|path| *path != SOURCE);
+        for path in [SOURCE].into_iter().chain(others) {
+            if merged.written.contains_key(path) {
+                self.move_in(stage, path)?;
+            }
+            self.move_in(stage, &draft(path))?;
+        }
+        for path in self.last.keys().filter(|it| !self.next.contains_key(*it)) {
+            if merged.removed.contains(path) {
+                self.remove(path)?;
+            }
+            self.remove(&draft(path))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file, and the directories above it that are empty then.
+    fn remove(&self, path: &str) -> Result<(), ReleaseError> {
+        let file = self.directory.join(path);
+        match fs::remove_file(&file) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(ReleaseError::Write { path: file, source });
+            }
+            _ => {}
+        }
+        let above = Path::new(path).ancestors().skip(1);
+        for directory in above.filter(|above| !above.as_os_str().is_empty()) {
+            let _ = fs::remove_dir(self.directory.join(directory));
+        }
+        Ok(())
+    }
+
+    fn move_in(&self, stage: &Path, path: &str) -> Result<(), ReleaseError> {
+        let target = self.directory.join(path);
+        let parent = target.parent().map_or(Ok(()), fs::create_dir_all);
+        let moved = parent.and_then(|()| fs::rename(stage.join(path), &target));
+        moved.map_err(|source| ReleaseError::Write {
+            path: target,
+            source,
+        })
+    }
 }

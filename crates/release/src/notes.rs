@@ -13,8 +13,6 @@ pub enum Weight {
     Decide,
     /// Not in the draft.
     Lost,
-    /// Not in the draft because an import makes it itself.
-    Made,
 }
 
 /// One thing to know.

@@ -4,13 +4,18 @@
 pub(crate) const SOURCE: &str = "solution.yaml";
 /// What is left to decide, if anything is.
 pub(crate) const NOTES: &str = "NOTES.md";
-/// What was taken from the release.
-pub(crate) const RECORD: &str = ".solution-init.json";
 /// The directory of the release's files.
 pub(crate) const MANIFESTS: &str = "manifests";
+/// The directory with the tree as it was made, before anybody edited it.
+pub(crate) const DRAFT: &str = ".solution-init";
 
 /// Whether a file is the release's.
 pub(crate) fn is_manifest(path: &str) -> bool {
     path.strip_prefix(MANIFESTS)
         .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Where the draft of a file lies.
+pub(crate) fn draft(path: &str) -> String {
+    format!("{DRAFT}/{path}")
 }

@@ -5,11 +5,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::paths::DRAFT;
 use crate::{ReleaseError, SourceTree};
 
 impl SourceTree {
-    /// Writes the draft into a directory that is empty or not there. Gives the paths written. When one cannot be
-    /// written, all that were are removed.
+    /// Writes the draft into a directory that is empty or not there. Gives the paths written, without the copy that updates
+    /// are merged by. When one cannot be written, all that were are removed.
     pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>, ReleaseError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -34,7 +35,9 @@ impl SourceTree {
                 undo(directory, &self.files);
                 return Err(failed(&path)(source));
             }
-            written.push(path);
+            if !name.starts_with(DRAFT) {
+                written.push(path);
+            }
         }
         Ok(written)
     }

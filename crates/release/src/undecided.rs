@@ -175,7 +175,7 @@ fn stops_everything(webhook: &Value) -> bool {
         && list(webhook, "/rules").iter().any(everything)
 }
 
-fn of_definition(definition: &Value) -> Option<Note> {
+pub(crate) fn of_definition(definition: &Value) -> Option<Note> {
     let named = FoundImages::default().scan_defaults(&definition["spec"], "");
     named.then(|| decide(contents::title(definition), "has images among its default values, which stay as they are: the site's nodes must find these references, by a mirror or by values in the custom resources"))
 }

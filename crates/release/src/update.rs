@@ -1,20 +1,17 @@
-//! `solution init --from … --update`: a tree that carries a release is renewed for the next one. What its publisher
-//! edited is kept, and what cannot be kept is refused before anything is written.
+//! `solution init --from … --update`: a tree that carries a release is renewed for the next one. The draft of the next is
+//! merged with what was edited since the last.
 
 use std::path::{Path, PathBuf};
 
 use manifests::{Files, Objects};
-use schemas::{Namespace, SolutionId, SolutionSource, SourceImage, Version};
+use schemas::{SolutionId, SolutionSource, Version};
 
 use crate::carried::Carried;
 use crate::changes::{self, Changes};
-use crate::edit::{self, Edit};
-use crate::merge::{self, Merged, Wanted};
+use crate::merge::{self, Merge};
 use crate::notes::{Note, Weight};
-use crate::paths::{NOTES, RECORD, SOURCE};
-use crate::record::Record;
-use crate::worktree::Worktree;
-use crate::{ReleaseError, Wishes, write};
+use crate::paths::{DRAFT, MANIFESTS, NOTES, SOURCE};
+use crate::{ReleaseError, Wishes};
 
 /// A tree that was renewed.
 #[derive(Debug)]
@@ -23,109 +20,124 @@ pub struct Renewed {
     pub id: SolutionId,
     /// The version that the tree had.
     pub from: Version,
-    /// The images that it has.
-    pub sources: Vec<SourceImage>,
+    /// How many images it has.
+    pub images: usize,
     /// The files that were written.
     pub written: Vec<PathBuf>,
     /// The files that were removed.
     pub removed: Vec<PathBuf>,
-    /// The release's objects, as `KIND [NAMESPACE/]NAME`.
+    /// The files that were changed both here and in the release, in ways that do not go together.
+    pub conflicts: Vec<PathBuf>,
+    /// What is different between the releases' objects, as `KIND [NAMESPACE/]NAME`.
     pub objects: Changes,
-    /// Its images.
-    pub images: Changes,
+    /// What is different between their images.
+    pub image_changes: Changes,
     /// What to decide.
     pub notes: Vec<Note>,
 }
 
-/// Renews a tree for another release. A failure leaves the tree as it was.
+/// Renews a tree for another release. `git` is the program that merges the files that were edited, if there is one.
 pub fn update(
     directory: &Path,
     release: &Files,
     version: Option<Version>,
+    git: Option<&Path>,
 ) -> Result<Renewed, ReleaseError> {
-    let tree = Worktree::read(directory)?;
+    let last = Last::read(directory)?;
+    merge::check_resolved(directory, &last.files)?;
+    let own = merge::read(directory, SOURCE)?;
+    let own = own.ok_or_else(|| ReleaseError::NotMade(directory.to_owned()))?;
+    let from = parsed(&own)?.spec.version;
+    // A version of one's own stays until another is asked for.
+    let stays = version.is_none() && from != last.version;
     let wishes = Wishes {
-        name: Some(tree.source.metadata.name.clone()),
-        version,
+        name: Some(last.source.metadata.name.clone()),
+        version: version.or_else(|| stays.then(|| from.clone())),
         deployment: None,
     };
-    let carried = Carried::of(release, &wishes)?;
-    let images = carried.images.images.clone();
-    let wanted = match wishes.version {
-        Some(version) => Wanted::Asked(version),
-        None => Wanted::Released(carried.version.clone()),
+    let next = Carried::of(release, &wishes)?;
+    let draft = next.tree(&release.name)?;
+    let mut objects = manifests::parse(&release.files)?;
+    let object_changes = changes::of(&manifests::parse(&last.release.files)?, &objects);
+    let [before, after] = [&last.source, &draft.source].map(|it| &it.spec.images[..]);
+    let image_changes = changes::of_images(before, after);
+    let merge = Merge {
+        directory,
+        last: &last.files,
+        next: &draft.files,
+        git,
     };
-    let merged = merge::merge(&tree.source, &tree.record, &wanted, images);
-    let mut files = tree.wanted(&carried.files);
-    let (before, after) = (changes::manifests(&tree.files), changes::manifests(&files));
-    let mut objects = manifests::parse(&after)?;
-    let changed = changes::of(&manifests::parse(&before)?, &objects);
-    let mut notes = merged.notes.clone();
-    notes.extend(new_namespaces(&tree.record, &carried));
-    notes.extend(patches(&merged.source, &mut objects));
-    notes.extend(carried.notes.iter().cloned());
-    let own_notes = tree.own_notes();
-    if own_notes.is_none() && !notes.is_empty() {
-        let text = write::undecided(&carried.id, write::RELEASE, &release.name, &notes);
-        files.insert(NOTES.to_owned(), text);
+    let mut merged = merge.run()?;
+    let mut notes = Vec::new();
+    if stays && from != next.version {
+        let (last, next) = (&last.version, &next.version);
+        let text =
+            format!("is your own, `{from}`, and was kept; the release went from {last} to {next}");
+        notes.push(Note::new(Weight::Decide, "version", text));
     }
-    let record = next_record(&tree.record, &carried, &merged, files.get(NOTES));
-    files.insert(RECORD.to_owned(), record.bytes());
-    files.insert(SOURCE.to_owned(), edited(&tree.text, &merged)?);
-    files.extend(own_notes.map(|own| (NOTES.to_owned(), own)));
-    let swapped = tree.replace(files)?;
-    let spec = merged.source.spec;
+    let source = parsed(merged.written.get(SOURCE).unwrap_or(&own)).ok();
+    if let Some(source) = &source {
+        notes.extend(patches(source, &mut objects));
+    } else if !merged.conflicts.iter().any(|path| path == SOURCE) {
+        // Lines that go together can say what does not.
+        merged.conflicts.push(SOURCE.to_owned());
+    }
+    let source = source.unwrap_or(draft.source);
+    notes.extend(draft.notes);
+    let in_tree = |paths: Vec<String>| paths.iter().map(|it| directory.join(it)).collect();
     Ok(Renewed {
-        id: SolutionId::new(merged.source.metadata.name, spec.version).map_err(ReleaseError::Id)?,
-        from: tree.source.spec.version,
-        sources: spec.images,
-        written: swapped.written,
-        removed: swapped.removed,
-        objects: changed,
-        images: merged.images,
+        id: SolutionId::new(source.metadata.name, source.spec.version).map_err(ReleaseError::Id)?,
+        from,
+        images: source.spec.images.len(),
+        written: in_tree(merged.written.into_keys().collect()),
+        removed: in_tree(merged.removed),
+        conflicts: in_tree(merged.conflicts),
+        objects: object_changes,
+        image_changes,
         notes,
     })
 }
 
-/// `solution.yaml` with the changes, if it then says what it should.
-fn edited(text: &str, merged: &Merged) -> Result<Vec<u8>, ReleaseError> {
-    let by_hand = || {
-        let edits = merged.edits.iter().map(Edit::to_string);
-        ReleaseError::ByHand(edits.collect())
-    };
-    let text = edit::apply(text, &merged.edits).ok_or_else(by_hand)?;
-    write::checked(&merged.source, text).map_err(|error| match error {
-        ReleaseError::Spelling => by_hand(),
-        error => error,
-    })
+fn parsed(source: &[u8]) -> Result<SolutionSource, ReleaseError> {
+    SolutionSource::from_slice(source).map_err(ReleaseError::Source)
 }
 
-/// What the tree's next update compares with.
-fn next_record(
-    last: &Record,
-    carried: &Carried,
-    merged: &Merged,
-    notes: Option<&Vec<u8>>,
-) -> Record {
-    let mut files = carried.files.clone();
-    files.extend(notes.map(|notes| (NOTES.to_owned(), notes.clone())));
-    let images = merged.recorded.clone();
-    let mut record = Record::new(&carried.version, images, &carried.own, &files);
-    let own_notes = last.files.get(NOTES).filter(|_| notes.is_none());
-    record
-        .files
-        .extend(own_notes.map(|digest| (NOTES.to_owned(), *digest)));
-    record
+/// The draft that a tree was made of, or last merged with.
+struct Last {
+    source: SolutionSource,
+    release: Files,
+    /// The version that the release gives itself.
+    version: Version,
+    /// All of it, by path in the tree.
+    files: merge::Files,
 }
 
-/// Namespaces that the last release did not have, which only the publisher can put into the right set.
-fn new_namespaces(last: &Record, next: &Carried) -> Option<Note> {
-    let names = next.own.iter().map(|it| &it.name);
-    let new: Vec<&Namespace> = names.filter(|it| !last.namespaces.contains(it)).collect();
-    (!new.is_empty()).then(|| {
-        let text = format!("the release has {} now, which its last version had not; add them to `namespaces` of the set in solution.yaml", schemas::listed(&new));
-        Note::new(Weight::Decide, "namespaces", text)
-    })
+impl Last {
+    fn read(directory: &Path) -> Result<Self, ReleaseError> {
+        let draft = directory.join(DRAFT);
+        let text = merge::read(&draft, SOURCE)?;
+        let text = text.ok_or_else(|| ReleaseError::NotMade(directory.to_owned()))?;
+        let source = parsed(&text)?;
+        let release = manifests::read(&draft.join(MANIFESTS))?;
+        let wishes = Wishes {
+            name: Some(source.metadata.name.clone()),
+            version: Some(source.spec.version.clone()),
+            deployment: None,
+        };
+        let version = Carried::of(&release, &wishes)?.version;
+        let manifests = release.files.iter();
+        let mut files: merge::Files = manifests
+            .map(|file| (format!("{MANIFESTS}/{}", file.name), file.bytes.clone()))
+            .collect();
+        files.extend(merge::read(&draft, NOTES)?.map(|notes| (NOTES.to_owned(), notes)));
+        files.insert(SOURCE.to_owned(), text);
+        Ok(Self {
+            source,
+            release,
+            version,
+            files,
+        })
+    }
 }
 
 /// The patches that do not fit the next release.

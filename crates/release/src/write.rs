@@ -2,24 +2,45 @@
 
 use std::fmt::Write as _;
 
-use manifests::shown;
-use schemas::{OperatorScope, SolutionId, SolutionSource, yaml};
+use manifests::{Object, shown};
+use schemas::{SolutionId, SolutionSource, yaml};
 
 use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, Weight};
 
-/// What the record of a release says of itself.
-pub(crate) const RECORD: &str = "What `solution init --from` took from the release. `--update` compares it with this directory to keep what you edited; keep this file with the others, and do not edit it. `solution pack` does not read it.";
+/// What stands beside the copy of a tree, for who looks into it.
+pub(crate) const DRAFT: &str = "These are the files beside this directory as `solution init --from` wrote them, before anybody edited them.
+`--update` merges the next release with what was edited since; keep them with the others, and do not edit
+them. `solution pack` does not read them.
+";
 
-/// `solution.yaml`. What is written is read back and compared, so that no name of the release can mean something else
-/// in it.
-pub(crate) fn source(
+/// A line of `solution.yaml`, or several.
+macro_rules! push {
+    ($text:expr, $($argument:tt)*) => {
+        // Writing to a String cannot fail.
+        let _ = writeln!($text, $($argument)*);
+    };
+}
+pub(crate) use push;
+
+/// `solution.yaml` of an operator.
+pub(crate) fn operator(
     source: &SolutionSource,
     images: &DraftImages,
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
-    checked(source, text(source, images, release))
+    let mut text = format!(
+        "# Made by `solution init --from` of `{}`. NOTES.md says what was chosen, what to decide\n# before packing, and what was left out.\n",
+        shown(release)
+    );
+    head(source, &mut text);
+    push_images(images, &mut text);
+    push!(text, "\n  operator:");
+    for line in yaml::to_string(&source.spec.operator).lines() {
+        push!(text, "    {line}");
+    }
+    checked(source, text)
 }
 
 /// `solution.yaml` of a release that is carried as it is.
@@ -50,29 +71,6 @@ pub(crate) fn checked(source: &SolutionSource, text: String) -> Result<Vec<u8>, 
 /// A text in double quotes, as YAML and JSON both read it.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// A line of `solution.yaml`, or several.
-macro_rules! push {
-    ($text:expr, $($argument:tt)*) => {
-        // Writing to a String cannot fail.
-        let _ = writeln!($text, $($argument)*);
-    };
-}
-pub(crate) use push;
-
-fn text(source: &SolutionSource, images: &DraftImages, release: &str) -> String {
-    let mut text = String::new();
-    push!(
-        text,
-        "# Made by `solution init --from` of `{}`. NOTES.md says what was chosen, what to decide",
-        shown(release)
-    );
-    push!(text, "# before packing, and what was left out.");
-    head(source, &mut text);
-    push_images(images, &mut text);
-    operator(source, &mut text);
-    text
 }
 
 /// All up to what a Solution carries.
@@ -108,26 +106,26 @@ fn push_images(images: &DraftImages, text: &mut String) {
         text,
         "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is its\n  # original name. Remove what you do not want to ship; add what its programs start but it does not name.\n  images:"
     );
-    for image in &images.images {
-        push_image(image, "    ", text);
+    // What is changed in one element and in the next can be merged where a line is between them.
+    for (number, image) in images.images.iter().enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        push_image(image, text);
     }
 }
 
-/// An image with who asks for it, as an element of a list that is indented so.
-pub(crate) fn push_image(named: &NamedImage, indent: &str, text: &mut String) {
+/// An image with who asks for it.
+fn push_image(named: &NamedImage, text: &mut String) {
     let NamedImage { image, askers } = named;
     for asker in askers {
-        push!(text, "{indent}# {asker}");
+        push!(text, "    # {asker}");
     }
     let (name, tag) = (quoted(image.name.as_str()), quoted(image.tag.as_str()));
-    push!(text, "{indent}- name: {name}\n{indent}  tag: {tag}");
-    push!(
-        text,
-        "{indent}  source: {}",
-        quoted(&image.source.to_string())
-    );
+    push!(text, "    - name: {name}\n      tag: {tag}");
+    push!(text, "      source: {}", quoted(&image.source.to_string()));
     if let Some(reference) = &image.reference {
-        push!(text, "{indent}  ref: {}", quoted(reference.as_str()));
+        push!(text, "      ref: {}", quoted(reference.as_str()));
     }
 }
 
@@ -157,71 +155,12 @@ fn sets(source: &SolutionSource, text: &mut String) {
     }
 }
 
-fn operator(source: &SolutionSource, text: &mut String) {
-    let Some(operator) = &source.spec.operator else {
-        return;
-    };
-    let (name, tag) = (
-        quoted(operator.image.name.as_str()),
-        quoted(operator.image.tag.as_str()),
-    );
-    push!(
-        text,
-        "\n  operator:\n    image: {{name: {name}, tag: {tag}}}"
-    );
-    let texts = |text: &mut String, field: &str, values: &[String]| {
-        push!(text, "    {field}:");
-        for value in values {
-            push!(text, "      - {}", quoted(value));
-        }
-    };
-    match operator.command.as_deref() {
-        None => {}
-        Some([]) => {
-            push!(
-                text,
-                "    # The release gives no command: empty means the image's own entrypoint.\n    command: []"
-            );
-        }
-        Some(command) => texts(text, "command", command),
-    }
-    if !operator.args.is_empty() {
-        texts(text, "args", &operator.args);
-    }
-    if !operator.env.is_empty() {
-        push!(text, "    env:");
-        for variable in &operator.env {
-            push!(
-                text,
-                "      - name: {}\n        value: {}",
-                quoted(&variable.name),
-                quoted(&variable.value)
-            );
-        }
-    }
-    let security = operator.security_context;
-    if security != schemas::SecurityContext::default() {
-        push!(
-            text,
-            "    securityContext:\n      runAsNonRoot: {}\n      readOnlyRootFilesystem: {}",
-            security.run_as_non_root,
-            security.read_only_root_filesystem
-        );
-        if let Some(user) = security.run_as_user {
-            push!(text, "      runAsUser: {user}");
-        }
-    }
-    if operator.scope == OperatorScope::Cluster {
-        push!(text, "    scope: Cluster");
-    }
-    if let Some(template) = &operator.template {
-        push!(
-            text,
-            "    # What the release says of its pods. A site needs a program that knows `operator-template-0.1.0`.\n    template:"
-        );
-        for line in yaml::to_string(template).lines() {
-            push!(text, "      {line}");
-        }
+/// An object as it stood in the release, or written anew when it stood in another one.
+pub(crate) fn object(object: &Object<'_>) -> String {
+    match object.text {
+        Some(text) if text.ends_with('\n') => text.to_owned(),
+        Some(text) => format!("{text}\n"),
+        None => yaml::to_string(&object.value),
     }
 }
 
@@ -258,7 +197,6 @@ pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
         (Weight::Decide, "To decide before packing", "- [ ] "),
         (Weight::Chosen, "Chosen", "- "),
         (Weight::Lost, "Left out", "- "),
-        (Weight::Made, "Made by the import itself", "- "),
     ] {
         let mut of_weight = notes.iter().filter(|note| note.weight == weight).peekable();
         if of_weight.peek().is_some() {
@@ -269,41 +207,4 @@ pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
         }
     }
     text
-}
-
-/// NOTES.md of an operator's release.
-pub(crate) fn notes(
-    id: &SolutionId,
-    release: &str,
-    images: &DraftImages,
-    notes: &[Note],
-) -> Vec<u8> {
-    let mut text = made(id, release, notes);
-    push!(
-        text,
-        "\n## Images\n\n| image | reference | asked for by |\n|---|---|---|"
-    );
-    for named in &images.images {
-        let reference = named
-            .image
-            .reference
-            .as_ref()
-            .map_or("", |reference| reference.as_str());
-        let askers: Vec<String> = named
-            .askers
-            .iter()
-            .map(|asker| asker.replace('|', "\\|"))
-            .collect();
-        push!(
-            text,
-            "| `{}` | `{reference}` | {} |",
-            named.image.place(),
-            askers.join("; ")
-        );
-    }
-    push!(
-        text,
-        "\nAn operator may start images that no manifest of its release names. Its documentation lists them; so does\na cluster where it runs: `kubectl get pods --all-namespaces -o jsonpath='{{..image}}'`. Add each to\n`spec.images`."
-    );
-    text.into_bytes()
 }

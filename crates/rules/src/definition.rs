@@ -27,8 +27,7 @@ pub fn converts_by_webhook(document: &Value) -> bool {
 }
 
 /// The API group and plural of a definition whose resources are not in a namespace.
-#[must_use]
-pub fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
+pub(super) fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
     let definition = Definition(definition);
     let (group, plural) = (definition.group(), definition.plural());
     let is_one = definition.is_cluster_scoped() && !group.is_empty() && !plural.is_empty();

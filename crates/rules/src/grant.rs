@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::groups::RBAC;
 use super::reach::Reach;
 use super::right::Right;
+use super::role::aggregates;
 use super::rule::RuleProblem;
-use super::{aggregates, aggregates_to, compare, group_of, kind_of, merge, rights, text};
+use super::{aggregates_to, compare, group_of, kind_of, merge, rights, text};
 use crate::limits::{POINTER, RIGHTS};
 
 /// How the API server names a ServiceAccount as a user.

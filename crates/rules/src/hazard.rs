@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::groups::{ADMISSION, RBAC};
 use super::pod::{beyond_namespace, quoted};
-use super::{aggregates, group_of, kind_of, text};
+use super::role::aggregates;
+use super::{group_of, kind_of, text};
 use crate::limits::POINTER;
 
 /// Something dangerous that an object does.

@@ -43,8 +43,7 @@ pub use budget::check_files;
 pub use compiled::compiled;
 pub use danger::{Danger, When};
 pub use definition::{
-    DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
-    only_document,
+    DefinitionNames, converts_by_webhook, identify_definition, is_definition, only_document,
 };
 pub use grant::{Borrowed, Granted, RoleName, Subject, UnreadableRole, covers, grants, subjects};
 pub use hazard::{Hazard, Weight, accounts, acts, hazards};
@@ -58,7 +57,7 @@ pub use placeholders::PlaceholderNames;
 pub use problem::Problem;
 pub use reach::Reach;
 pub use right::Right;
-pub use role::{aggregates, identify_roles};
+pub use role::identify_roles;
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};

@@ -54,8 +54,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Whether a role has the rules of others, which are not in the archive.
-#[must_use]
-pub fn aggregates(role: &Value) -> bool {
+pub(super) fn aggregates(role: &Value) -> bool {
     role.get("aggregationRule")
         .is_some_and(|rule| !rule.is_null())
 }

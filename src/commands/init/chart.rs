@@ -125,7 +125,7 @@ fn values(given: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
 }
 
 /// The bytes of a file with values.
-pub(super) fn values_of(path: &Path) -> Result<Vec<u8>, Failure> {
+fn values_of(path: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = files::read(path, limits::YAML_SIZE)?;
     charts::read_values(&bytes)
         .with_context(|| format!("`{}` cannot be the values of a chart", path.display()))

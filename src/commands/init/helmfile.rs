@@ -3,17 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use helm::{HelmError, Values};
 use packager::ReadChart;
 use release::{ChartRead, Copied, Helmfile, Note, Reads, Weight};
 use schemars::JsonSchema;
 use schemas::{ChartSource, ReleaseName, SolutionName, Version, limits};
 use serde::Serialize;
 
-use super::{Arguments, chart, show_files, wishes};
+use super::{Arguments, HelmfileArguments, chart, show_files, wishes};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{environment, interrupt, render};
 
 /// With a helmfile: what was made of it.
 #[derive(Serialize, JsonSchema)]
@@ -59,8 +60,6 @@ fn file_name(from: &Path) -> String {
 
 pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
     refuse_others(arguments)?;
-    let helmfile = Helmfile::read(&file_name(from), &files::read(from, limits::YAML_SIZE)?)
-        .map_err(release::ReleaseError::from)?;
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| Failure::from(files::failed(&path, source))
@@ -73,12 +72,14 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
     let called = file_name(&root);
     let mut disk = Disk {
         arguments,
-        beside,
+        from,
+        program: program(arguments)?,
         root: &root,
         output,
         left: release::limits::HELMFILE_COPIES,
     };
-    let tree = release::carry_helmfile(&helmfile, &called, &wishes(arguments), &mut disk)?;
+    let wishes = wishes(arguments);
+    let tree = release::carry_helmfile(&file_name(from), &called, &wishes, &mut disk)?;
     let named = arguments.directory.as_deref();
     let directory = named.unwrap_or(Path::new(tree.id.name().as_str()));
     let written = tree.write(directory)?;
@@ -112,12 +113,40 @@ fn refuse_others(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The files that a helmfile names.
+/// What to do without the program.
+const PROGRAM: &str = "install Helmfile, or name it with `--helmfile` or HELMFILE";
+
+/// The program: the one that a flag names, else the one that `HELMFILE` names, else the first on the path.
+fn program(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    let flag = arguments.helmfile.program.clone();
+    let program = flag
+        .or_else(|| environment::path("HELMFILE"))
+        .or_else(|| environment::program("helmfile"));
+    program.ok_or_else(|| {
+        Failure::no(anyhow::anyhow!(
+            "there is no program `helmfile`, which reads helmfiles"
+        ))
+        .hint(PROGRAM)
+    })
+}
+
+/// What became of a run of Helmfile.
+fn failed(error: HelmError) -> Failure {
+    match error {
+        HelmError::Missing(_) => Failure::no(error).hint(PROGRAM),
+        HelmError::Failed { .. } => {
+            Failure::no(error).hint("`helmfile build`, run beside the file, says the same")
+        }
+        error => error.into(),
+    }
+}
+
+/// A helmfile, and the files that it names.
 struct Disk<'a> {
     arguments: &'a Arguments,
-    /// The helmfile's directory, as it was given.
-    beside: &'a Path,
-    /// The same, without links.
+    from: &'a Path,
+    program: PathBuf,
+    /// Its directory, without links.
     root: &'a Path,
     output: Output,
     /// Bytes that may still be copied.
@@ -125,9 +154,28 @@ struct Disk<'a> {
 }
 
 impl Disk<'_> {
-    /// Where a path of the helmfile leads, as short as it can be said.
-    fn path(&self, path: &Path) -> PathBuf {
-        self.beside.join(path).components().collect()
+    /// What Helmfile makes of it.
+    fn build(&self, values: Values) -> Result<Helmfile, Failure> {
+        let HelmfileArguments {
+            environment,
+            selectors,
+            ..
+        } = &self.arguments.helmfile;
+        let helmfile = helm::Helmfile {
+            program: &self.program,
+            file: self.from,
+            environment: environment.as_deref(),
+            selectors,
+            variables: environment::variables(),
+        };
+        let printed = helmfile
+            .build(values, interrupt::cancel())
+            .map_err(failed)?;
+        let usual = environment::variable("HELMFILE_ENVIRONMENT");
+        let environment = environment.clone().or(usual);
+        let environment = environment.as_deref().unwrap_or("default");
+        let helmfile = Helmfile::read(&printed, environment);
+        Ok(helmfile.map_err(release::ReleaseError::from)?)
     }
 
     fn copied(&mut self, path: &Path, bytes: Vec<u8>) -> Result<Copied, Failure> {
@@ -159,20 +207,26 @@ impl Disk<'_> {
 impl Reads for Disk<'_> {
     type Error = Failure;
 
+    fn named(&mut self) -> Result<Helmfile, Failure> {
+        self.build(Values::Named)
+    }
+
+    fn embedded(&mut self) -> Result<Helmfile, Failure> {
+        self.build(Values::Embedded)
+    }
+
     fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), Failure> {
-        let path = self.path(path);
-        let (chart, archive) = self.read(&chart::on_disk(path.clone()))?;
-        Ok((chart, self.copied(&path, archive)?))
+        let (chart, archive) = self.read(&chart::on_disk(path.to_owned()))?;
+        Ok((chart, self.copied(path, archive)?))
     }
 
     fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, Failure> {
         self.read(source).map(|(chart, _)| chart)
     }
 
-    fn values(&mut self, path: &Path) -> Result<Copied, Failure> {
-        let path = self.path(path);
-        let bytes = chart::values_of(&path)?;
-        self.copied(&path, bytes)
+    fn file(&mut self, path: &Path) -> Result<Copied, Failure> {
+        let bytes = files::read(path, limits::YAML_SIZE)?;
+        self.copied(path, bytes)
     }
 }
 

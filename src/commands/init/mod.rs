@@ -22,6 +22,9 @@ const WITH_FROM: &str = "Only with --from";
 /// The heading of what only says something about a chart.
 const WITH_CHART: &str = "Only with --chart";
 
+/// The heading of what says how a helmfile is read.
+const WITH_HELMFILE: &str = "Only with --from and a helmfile";
+
 /// The heading of what says something about either.
 const WITH_EITHER: &str = "Only with --from or --chart";
 
@@ -35,10 +38,11 @@ With --chart, the tree carries a Helm chart as it is: one in a registry or repos
 packing; one on this disk is copied. To carry what it renders to instead: \
 helm template NAME CHART --include-crds > release.yaml, and --from release.yaml
 
-With --from and a helmfile (helmfile*.yaml, without `kind`), the tree carries the chart and values of each release that it lists. Nothing in it is expanded or run: templates, hooks, secrets and whatever else is not taken over are refused.
+With --from and a helmfile (helmfile*.yaml, without `kind`), the tree carries the chart and values of each release that it lists, as the program `helmfile` says: it expands templates, \
+with your environment and your files. Hooks, secrets and whatever else is not taken over are refused.
 
-With --as operator, an import makes the operator anew from what solution.yaml says of it; NOTES.md says what was chosen, \
-what to decide, and what of the release was left out.
+With --as operator, the release has a Deployment that takes its configuration as imports give it, and an import runs it as solution.yaml says; \
+NOTES.md says what was chosen, what to decide, and what of the release was left out.
 
 Examples:
   solution init shop
@@ -49,13 +53,13 @@ Examples:
   solution init --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.7.0
   solution init --chart https://stefanprodan.github.io/podinfo#podinfo@6.7.0 --values values.yaml web
   solution init --chart ./podinfo-6.7.0.tgz web --version 1.0.0
-  solution init --from olm-bundle/ database --as operator --deployment database-controller-manager")]
+  solution init --from shop-operator.yaml --as operator")]
 pub(crate) struct Arguments {
     /// The directory; its name becomes the Solution's [default with --from and --chart: the name of the release or chart]
     #[arg(value_name = "DIR", required_unless_present_any = ["from", "chart"])]
     directory: Option<PathBuf>,
 
-    /// The release: a file of YAML documents, a directory of them, or an OLM bundle; or a helmfile
+    /// The release: a file of YAML documents, or a directory of them; or a helmfile
     #[arg(long, value_name = "FILE|DIR")]
     from: Option<PathBuf>,
 
@@ -68,11 +72,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = WITH_CHART, requires = "chart")]
     values: Vec<PathBuf>,
 
-    /// What the release becomes: all its objects as they are, or an operator that an import makes anew [default: manifests]
+    /// What the release becomes: all its objects as they are, or an operator that an import runs [default: manifests]
     #[arg(long = "as", value_enum, value_name = "WHAT", help_heading = WITH_FROM)]
     taken: Option<Taken>,
 
-    /// Renew the tree in DIR, made of an earlier release, for this one: keep what was edited, and show what changed
+    /// Renew the tree in DIR, made of an earlier release, for this one: merge it with what was edited, by git, and show what changed
     #[arg(long, help_heading = WITH_FROM, requires = "from", conflicts_with_all = ["name", "deployment"])]
     update: bool,
 
@@ -89,7 +93,27 @@ pub(crate) struct Arguments {
     deployment: Option<String>,
 
     #[command(flatten)]
+    helmfile: HelmfileArguments,
+
+    #[command(flatten)]
     reach: RegistryArguments,
+}
+
+/// How a helmfile is read.
+#[derive(Args, Debug)]
+#[command(next_help_heading = WITH_HELMFILE)]
+struct HelmfileArguments {
+    /// The program `helmfile` [default: the one that HELMFILE names, else the first on the path]
+    #[arg(long = "helmfile", value_name = "FILE", requires = "from")]
+    program: Option<PathBuf>,
+
+    /// The environment of the helmfile that is meant [default: Helmfile's own choice]
+    #[arg(long = "helmfile-environment", value_name = "NAME", requires = "from")]
+    environment: Option<String>,
+
+    /// Labels of the releases that are meant, such as `tier=front`; may be repeated, and each chooses more
+    #[arg(long = "helmfile-selector", value_name = "LABELS", requires = "from")]
+    selectors: Vec<String>,
 }
 
 /// What a release becomes.
@@ -111,6 +135,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     {
         return helmfile::run(arguments, from, output);
     }
+    refuse_helmfiles(&arguments.helmfile)?;
     let RegistryArguments {
         ca_file,
         cert_dir,
@@ -132,6 +157,21 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         (None, None) => Err(Failure::usage(
             "give a directory, a release with `--from`, or a chart with `--chart`",
         )),
+    }
+}
+
+/// Refuses what only says something about a helmfile.
+fn refuse_helmfiles(arguments: &HelmfileArguments) -> Result<(), Failure> {
+    let program = arguments.program.as_ref().map(|_| "--helmfile");
+    let environment = arguments.environment.as_ref();
+    let environment = environment.map(|_| "--helmfile-environment");
+    let selector = arguments.selectors.first().map(|_| "--helmfile-selector");
+    match program.or(environment).or(selector) {
+        None => Ok(()),
+        Some(option) => {
+            let message = format!("`{option}` is about a helmfile, and manifests are given");
+            Err(Failure::usage(message).hint(format!("leave `{option}` out")))
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
     };
     Ok(give(output, &made, |made| {
         show_files(made.files);
-        show(made, taken, directory);
+        show(made, directory);
     }))
 }
 
@@ -60,23 +60,21 @@ fn draft(arguments: &Arguments, taken: Taken, from: &Path) -> Result<SourceTree,
     }?)
 }
 
-/// What to know, the weightiest in full and the rest by number.
-fn show(made: &Made<'_>, taken: Taken, directory: &Path) {
+/// What to know, the weightiest first.
+fn show(made: &Made<'_>, directory: &Path) {
     let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
     let images = render::count(made.images, "image");
     render::note!("{} {}: {images}", made.solution, made.version);
-    for (weight, head) in [(Weight::Chosen, "chosen"), (Weight::Decide, "decide")] {
+    for (weight, head) in [
+        (Weight::Chosen, "chosen"),
+        (Weight::Decide, "decide"),
+        (Weight::Lost, "left out"),
+    ] {
         for note in of(weight) {
             render::note!("{head}: {}: {}", note.about, note.text);
         }
     }
     let directory = directory.display();
-    let left = of(Weight::Lost).count() + of(Weight::Made).count();
-    if taken == Taken::Operator {
-        render::note!(
-            "{left} more in {directory}/NOTES.md: what was left out, and what the import creates itself"
-        );
-    }
     let notes = match made.notes {
         [] => String::new(),
         _ => format!("{directory}/NOTES.md and "),

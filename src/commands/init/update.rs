@@ -9,9 +9,8 @@ use serde::Serialize;
 
 use super::{Arguments, Taken, show_files};
 use crate::args::Output;
-use crate::commands::give;
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{environment, render};
 
 /// With a release and `--update`: what became of the source tree.
 #[derive(Serialize, JsonSchema)]
@@ -26,6 +25,9 @@ pub(crate) struct Updated<'a> {
     files: &'a [PathBuf],
     /// The files that were removed.
     removed: &'a [PathBuf],
+    /// The files that were changed both here and in the release, and do not go together. If there are any, the exit code
+    /// is 1.
+    conflicts: &'a [PathBuf],
     /// How many images it has.
     images: usize,
     /// What is different between the releases.
@@ -55,21 +57,28 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
         return Err(Failure::usage(message).hint("give the directory of solution.yaml"));
     };
     let release = manifests::read(from).map_err(ReleaseError::from)?;
-    let renewed = release::update(directory, &release, arguments.version.clone())?;
+    let git = environment::program("git");
+    let version = arguments.version.clone();
+    let renewed = release::update(directory, &release, version, git.as_deref())?;
     let updated = Updated {
         solution: renewed.id.name(),
         version: renewed.id.version(),
         from: &renewed.from,
         files: &renewed.written,
         removed: &renewed.removed,
-        images: renewed.sources.len(),
+        conflicts: &renewed.conflicts,
+        images: renewed.images,
         changes: OfRelease {
             objects: &renewed.objects,
-            images: &renewed.images,
+            images: &renewed.image_changes,
         },
         notes: &renewed.notes,
     };
-    Ok(give(output, &updated, |_| show(&renewed, directory)))
+    render::result(output, &updated, |_| show(&renewed, directory));
+    Ok(match renewed.conflicts[..] {
+        [] => Outcome::Yes,
+        _ => Outcome::No,
+    })
 }
 
 fn show(renewed: &Renewed, directory: &Path) {
@@ -77,7 +86,13 @@ fn show(renewed: &Renewed, directory: &Path) {
     for path in &renewed.removed {
         render::line!("removed {}", path.display());
     }
-    for (what, changes) in [("object", &renewed.objects), ("image", &renewed.images)] {
+    for path in &renewed.conflicts {
+        render::line!("conflict {}", path.display());
+    }
+    for (what, changes) in [
+        ("object", &renewed.objects),
+        ("image", &renewed.image_changes),
+    ] {
         for (how, names) in [
             ("added", &changes.added),
             ("changed", &changes.changed),
@@ -88,7 +103,7 @@ fn show(renewed: &Renewed, directory: &Path) {
             }
         }
     }
-    let (id, images) = (&renewed.id, render::count(renewed.sources.len(), "image"));
+    let (id, images) = (&renewed.id, render::count(renewed.images, "image"));
     render::note!(
         "{} {}, was {}: {images}",
         id.name(),
@@ -99,6 +114,11 @@ fn show(renewed: &Renewed, directory: &Path) {
         render::note!("decide: {}: {}", note.about, note.text);
     }
     let directory = directory.display();
+    if !renewed.conflicts.is_empty() {
+        render::note!(
+            "conflicts: each of these files was changed here and in the release; edit it until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and delete it if the release has none of its name any more"
+        );
+    }
     render::note!(
         "next: read what changed, for example with `git diff {directory}`, then `solution pack {directory} -o FILE --key KEY`"
     );

@@ -98,7 +98,12 @@ fn what_is_no_object_is_not_carried_or_said() {
     assert_eq!(
         paths(&tree),
         [
-            ".solution-init.json",
+            ".solution-init/NOTES.md",
+            ".solution-init/README",
+            ".solution-init/manifests/a.yaml",
+            ".solution-init/manifests/both.yaml",
+            ".solution-init/manifests/comment.yaml",
+            ".solution-init/solution.yaml",
             "NOTES.md",
             "manifests/a.yaml",
             "manifests/both.yaml",

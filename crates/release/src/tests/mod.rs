@@ -2,15 +2,14 @@
 //! ones is in the tests of the program.
 
 mod carried;
-mod container;
 mod helmfile;
 mod hostile;
-mod release;
-mod rights;
+mod operator;
 
 use std::error::Error as _;
 
-use manifests::{ManifestFile, ManifestsError};
+use manifests::{Files, ManifestFile, ManifestsError};
+use schemas::{Operator, OperatorScope};
 
 use super::*;
 
@@ -25,6 +24,7 @@ spec:
       containers:
         - name: operator
           image: quay.io/org/app:v1.2.3
+          command: [/manager, --config=/etc/config/operator.yaml]
 ";
 
 /// The operator with more in its container.
@@ -69,14 +69,9 @@ fn release(files: &[(&str, &[u8])]) -> Files {
     }
 }
 
-/// A draft that the packager takes.
-fn checked(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
-    draft(release, wishes)
-}
-
 fn try_draft(text: &str) -> Result<SourceTree, ReleaseError> {
     let release = release(&[("release.yaml", text.as_bytes())]);
-    checked(&release, &Wishes::default())
+    draft(&release, &Wishes::default())
 }
 
 #[track_caller]
@@ -98,13 +93,6 @@ fn refused(text: &str) -> String {
 
 fn block(draft: &SourceTree) -> &Operator {
     draft.source.spec.operator.as_ref().unwrap()
-}
-
-fn env(draft: &SourceTree) -> Vec<(&str, &str)> {
-    let variables = block(draft).env.iter();
-    variables
-        .map(|variable| (variable.name.as_str(), variable.value.as_str()))
-        .collect()
 }
 
 fn places(draft: &SourceTree) -> Vec<String> {

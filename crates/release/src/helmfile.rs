@@ -1,0 +1,518 @@
+//! The releases that a helmfile lists, from what `helmfile build` prints of it: there Helmfile has expanded every template,
+//! chosen the environment and the releases, and merged what files say of each other. No field is passed over that could
+//! change what is installed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use manifests::shown;
+use rules::limits::CHARTS;
+use schemas::yaml::{self, YamlError};
+use schemas::{
+    ChartSource, ChartVersion, NameError, Namespace, ReleaseName, SetName, Timeout, listed,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::notes::{Note, Weight};
+
+/// Where each document of what is printed begins, with the path of its file.
+const SOURCE: &str = "---\n#  Source: ";
+
+const OCI: &str = "oci://";
+
+/// Fields that say what has been done already, how Helmfile reaches charts and where it deploys them, and what it compares.
+const PASSED_OVER: [&str; 20] = [
+    "bases",
+    "chartPath",
+    "commonLabels",
+    "defaultInherit",
+    "diffArgs",
+    "filepath",
+    "helmBinary",
+    "helmfiles",
+    "inherit",
+    "insecureSkipTLSVerify",
+    "kubeContext",
+    "kustomizeBinary",
+    "labels",
+    "lockFilePath",
+    "missingFileHandler",
+    "missingFileHandlerConfig",
+    "plainHttp",
+    "templates",
+    "values",
+    "waitForJobs",
+];
+
+/// Fields that say how a release is changed, and how that is taken back.
+const OF_IMPORTS: [&str; 9] = [
+    "atomic",
+    "cleanupOnFail",
+    "disableOpenAPIValidation",
+    "disableValidation",
+    "disableValidationOnInstall",
+    "historyMax",
+    "rollbackOnFailure",
+    "skipDeps",
+    "skipRefresh",
+];
+
+/// The releases of a helmfile.
+#[derive(Clone, Debug, Default)]
+pub struct Helmfile {
+    /// The files that list releases.
+    pub(crate) files: Vec<PathBuf>,
+    /// Those that are to be carried, in order.
+    pub(crate) releases: Vec<ListedRelease>,
+    /// What of it is not carried.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A release that is to be carried.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedRelease {
+    pub(crate) name: ReleaseName,
+    pub(crate) chart: ListedChart,
+    /// Its values, an earlier one before those that go before it.
+    pub(crate) values: Vec<ListedValues>,
+    pub(crate) namespace: Option<Namespace>,
+    pub(crate) needs: Vec<SetName>,
+    pub(crate) timeout: Option<Timeout>,
+}
+
+/// Where the chart of a release is.
+#[derive(Clone, Debug)]
+pub(crate) enum ListedChart {
+    /// On this disk, a directory or packed; with its version, as the helmfile says.
+    Local(PathBuf, Option<String>),
+    /// In a registry or a repository.
+    Elsewhere(ChartSource),
+}
+
+/// Values of a release.
+#[derive(Clone, Debug)]
+pub(crate) enum ListedValues {
+    /// A file.
+    File(PathBuf),
+    /// They stand there.
+    Inline(Map<String, Value>),
+}
+
+/// One file, as it is printed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct State {
+    #[serde(default)]
+    releases: Vec<Release>,
+    #[serde(default)]
+    repositories: Vec<Repository>,
+    #[serde(default)]
+    helm_defaults: How,
+    #[serde(default)]
+    environments: BTreeMap<String, Value>,
+    /// The values that templates and conditions were expanded with.
+    #[serde(default, rename = "renderedvalues")]
+    rendered: Value,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Repository {
+    name: String,
+    url: String,
+    #[serde(default)]
+    oci: bool,
+}
+
+/// How Helm installs.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct How {
+    create_namespace: Option<bool>,
+    /// Seconds; 0 is Helm's own.
+    timeout: Option<u64>,
+    wait: Option<bool>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Release {
+    name: String,
+    chart: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    values: Vec<Value>,
+    #[serde(default)]
+    values_path_prefix: String,
+    #[serde(default)]
+    secrets: Vec<Value>,
+    #[serde(default)]
+    needs: Vec<String>,
+    installed: Option<bool>,
+    #[serde(default)]
+    condition: String,
+    #[serde(flatten)]
+    how: How,
+}
+
+impl Helmfile {
+    /// Whether a file of this name may be one.
+    #[must_use]
+    pub fn is_named(name: &str) -> bool {
+        let ends = [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
+        name.ends_with(".gotmpl") || (name.starts_with("helmfile") && ends)
+    }
+
+    /// Whether these are the bytes of one, and not of objects: those have a kind. Said of text, since one with templates
+    /// is not YAML yet.
+    #[must_use]
+    pub fn is_in(bytes: &[u8]) -> bool {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        !lines.any(|line| line.starts_with(b"kind:"))
+    }
+
+    /// Reads what was printed for this environment.
+    pub fn read(printed: &[u8], environment: &str) -> Result<Self, HelmfileError> {
+        let printed = String::from_utf8_lossy(printed);
+        let mut helmfile = Self::default();
+        let mut left_out = BTreeSet::new();
+        let text = format!("\n{printed}");
+        for document in text.split(&format!("\n{SOURCE}")).skip(1) {
+            let (path, state) = document.split_once('\n').unwrap_or((document, ""));
+            let file = Path::new(path);
+            let place = || format!("`{}`", shown(path));
+            let unreadable = |problem| HelmfileError::new(place(), problem);
+            let state: Value = yaml::from_slice(state.as_bytes())
+                .map_err(|source| unreadable(HelmfileProblem::Yaml(source)))?;
+            let state: State = serde_json::from_value(state)
+                .map_err(|source| unreadable(HelmfileProblem::Form(source)))?;
+            state.check(environment).map_err(unreadable)?;
+            for release in &state.releases {
+                let failed = |problem| {
+                    let name = shown(&release.name);
+                    HelmfileError::new(format!("{}, release `{name}`", place()), problem)
+                };
+                if let Some(why) = release.why_not(&state).map_err(failed)? {
+                    let note = Note::new(Weight::Lost, shown(&release.name), why);
+                    helmfile.notes.push(note);
+                    left_out.insert(release.name.clone());
+                    continue;
+                }
+                let read = release.read(&state, file).map_err(failed)?;
+                helmfile.notes.extend(release.notes(&state));
+                helmfile.releases.push(read);
+            }
+            helmfile.files.push(file.to_owned());
+        }
+        let wrong = match helmfile.releases.len() {
+            0 => Some(HelmfileProblem::Empty),
+            many => (many > CHARTS).then_some(HelmfileProblem::Releases(many)),
+        };
+        if let Some(problem) = wrong {
+            return Err(HelmfileError::new(
+                "what Helmfile prints".to_owned(),
+                problem,
+            ));
+        }
+        helmfile.settle_needs(&left_out)?;
+        Ok(helmfile)
+    }
+
+    /// Leaves out of what releases need those that are not carried, and refuses needs of what is not listed.
+    fn settle_needs(&mut self, left_out: &BTreeSet<String>) -> Result<(), HelmfileError> {
+        let mut listed = BTreeSet::new();
+        let place = |name: &ReleaseName| format!("release `{name}`");
+        for release in &self.releases {
+            if !listed.insert(release.name.to_string()) {
+                return Err(HelmfileError::new(
+                    place(&release.name),
+                    HelmfileProblem::Twice,
+                ));
+            }
+        }
+        for release in &mut self.releases {
+            for needed in &release.needs {
+                let needed = needed.as_str();
+                if !listed.contains(needed) && !left_out.contains(needed) {
+                    let problem = HelmfileProblem::Need(shown(needed));
+                    return Err(HelmfileError::new(place(&release.name), problem));
+                }
+                if left_out.contains(needed) {
+                    let text =
+                        format!("needs `{needed}`, which is left out: it must be there before");
+                    self.notes
+                        .push(Note::new(Weight::Decide, release.name.as_str(), text));
+                }
+            }
+            release.needs.retain(|it| listed.contains(it.as_str()));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text refers to a store of secrets, as `ref+STORE://PATH`.
+pub(crate) fn has_reference(text: &str) -> bool {
+    text.match_indices("ref+").any(|(start, reference)| {
+        let rest = &text[start + reference.len()..];
+        let store = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+        store.len() < rest.len() && store.starts_with("://")
+    })
+}
+
+/// Whether a template asks a store of secrets.
+pub(crate) fn asks_store(template: &str) -> bool {
+    let functions = ["expandSecretRefs", "fetchSecretValue"];
+    functions.iter().any(|function| template.contains(function))
+}
+
+type Read<T> = Result<T, HelmfileProblem>;
+
+/// Refuses what nobody reads, but for what says nothing.
+fn check_others(others: &Map<String, Value>) -> Read<()> {
+    let says = |value: &Value| match value {
+        Value::Null => false,
+        Value::Bool(is_on) => *is_on,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+    };
+    let unread = others.iter().filter(|(field, value)| {
+        let field = field.as_str();
+        says(value) && !PASSED_OVER.contains(&field) && !OF_IMPORTS.contains(&field)
+    });
+    let unread: Vec<String> = unread.map(|(field, _)| shown(field)).collect();
+    if unread.is_empty() {
+        return Ok(());
+    }
+    Err(HelmfileProblem::Fields(unread))
+}
+
+impl State {
+    fn check(&self, environment: &str) -> Read<()> {
+        check_others(&self.others)?;
+        check_others(&self.helm_defaults.others)?;
+        let secrets = self
+            .environments
+            .get(environment)
+            .and_then(|it| it.get("secrets"));
+        if secrets.is_some() || has_reference(&self.rendered.to_string()) {
+            return Err(HelmfileProblem::Secret);
+        }
+        Ok(())
+    }
+}
+
+impl Release {
+    /// Why it is not installed.
+    fn why_not(&self, state: &State) -> Read<Option<String>> {
+        if self.installed == Some(false) {
+            return Ok(Some("`installed: false`".to_owned()));
+        }
+        if self.condition.is_empty() {
+            return Ok(None);
+        }
+        let mut keys = self.condition.split('.');
+        let value = keys.try_fold(&state.rendered, |value, key| value.get(key));
+        let condition = shown(&self.condition);
+        match value {
+            Some(Value::Bool(true)) => Ok(None),
+            Some(Value::Bool(false)) => Ok(Some(format!("`condition: {condition}` does not hold"))),
+            _ => Err(HelmfileProblem::Condition(condition)),
+        }
+    }
+
+    fn read(&self, state: &State, file: &Path) -> Read<ListedRelease> {
+        check_others(&self.how.others)?;
+        if !self.secrets.is_empty() {
+            return Err(HelmfileProblem::Secret);
+        }
+        let beside = file.parent().unwrap_or(Path::new("."));
+        let values = self.values.iter().map(|value| self.value(value, beside));
+        let mut needs: Vec<SetName> = Vec::new();
+        for needed in &self.needs {
+            // Without the context and namespace that Helmfile looks for it in.
+            let name = name_of("needs", needed.rsplit('/').next().unwrap_or_default())?;
+            if !needs.contains(&name) {
+                needs.push(name);
+            }
+        }
+        let timeout = self.how.timeout.or(state.helm_defaults.timeout);
+        let timeout = timeout.filter(|it| *it != 0).map(|it| format!("{it}s"));
+        let namespace = Some(&self.namespace).filter(|it| !it.is_empty());
+        Ok(ListedRelease {
+            name: name_of("name", &self.name)?,
+            chart: self.chart(&state.repositories, beside)?,
+            values: values.collect::<Read<_>>()?,
+            namespace: namespace.map(|it| name_of("namespace", it)).transpose()?,
+            needs,
+            timeout: timeout.map(|it| name_of("timeout", &it)).transpose()?,
+        })
+    }
+
+    fn value(&self, value: &Value, beside: &Path) -> Read<ListedValues> {
+        match value {
+            Value::Object(_) if has_reference(&value.to_string()) => Err(HelmfileProblem::Secret),
+            Value::Object(values) => Ok(ListedValues::Inline(values.clone())),
+            // Helmfile fetches `SCHEME://` and `git::`.
+            Value::String(file) if !file.contains([':', '*', '?', '[']) => {
+                let path = beside.join(format!("{}{file}", self.values_path_prefix));
+                Ok(ListedValues::File(path))
+            }
+            other => Err(HelmfileProblem::Values(shown(&other.to_string()))),
+        }
+    }
+
+    /// Where it takes its chart from.
+    fn chart(&self, repositories: &[Repository], beside: &Path) -> Read<ListedChart> {
+        let chart = self.chart.as_str();
+        let elsewhere = || HelmfileProblem::Chart(shown(chart));
+        let begins = ["./", "../", "/"].iter().any(|it| chart.starts_with(it));
+        let is_packed =
+            !chart.contains(':') && Path::new(chart).extension().is_some_and(|it| it == "tgz");
+        if begins || is_packed || [".", ".."].contains(&chart) {
+            let version = Some(&self.version).filter(|it| !it.is_empty());
+            return Ok(ListedChart::Local(beside.join(chart), version.cloned()));
+        }
+        let address = if chart.starts_with(OCI) {
+            format!("{chart}:")
+        } else {
+            let (repository, name) = chart.split_once('/').ok_or_else(elsewhere)?;
+            let found = repositories.iter().find(|it| it.name == repository);
+            let Repository { url, oci, .. } = found.ok_or_else(elsewhere)?;
+            if url.contains('@') {
+                return Err(HelmfileProblem::Login);
+            }
+            if *oci {
+                let url = url.strip_prefix(OCI).unwrap_or(url).trim_end_matches('/');
+                format!("{OCI}{url}/{name}:")
+            } else {
+                format!("{url}#{name}@")
+            }
+        };
+        let version: ChartVersion = match self.version.parse() {
+            Err(_) => return Err(HelmfileProblem::Version(shown(&self.version))),
+            Ok(version) => version,
+        };
+        name_of("chart", &format!("{address}{version}")).map(ListedChart::Elsewhere)
+    }
+
+    /// What of it is otherwise where a Solution is deployed.
+    fn notes(&self, state: &State) -> Vec<Note> {
+        let defaults = &state.helm_defaults;
+        let mut notes = Vec::new();
+        let mut lost = |text: String| {
+            notes.push(Note::new(Weight::Lost, shown(&self.name), text));
+        };
+        if self.how.create_namespace.or(defaults.create_namespace) == Some(false) {
+            lost("`createNamespace: false`: its namespace is made if it is not there".to_owned());
+        }
+        if self.how.wait == Some(false) {
+            lost("`wait: false`: whatever needs a release comes when that is ready".to_owned());
+        }
+        let says = |fields: &Map<String, Value>, field: &str| {
+            let value = fields.get(field);
+            value.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
+        };
+        let others = OF_IMPORTS
+            .iter()
+            .filter(|field| says(&self.how.others, field) || says(&defaults.others, field));
+        let others: Vec<&&str> = others.collect();
+        if !others.is_empty() {
+            let others = listed(&others);
+            lost(format!(
+                "{others}: how a release is changed, and how that is taken back, is the import's"
+            ));
+        }
+        notes
+    }
+}
+
+/// The name that a text of this field is.
+fn name_of<T: FromStr<Err = NameError>>(field: &'static str, text: &str) -> Read<T> {
+    text.parse()
+        .map_err(|wrong| HelmfileProblem::Name(field, wrong))
+}
+
+/// Why a helmfile cannot be taken over: what, and where.
+#[derive(Debug)]
+pub struct HelmfileError {
+    place: String,
+    /// What it is.
+    pub problem: HelmfileProblem,
+}
+
+impl HelmfileError {
+    pub(crate) fn new(place: String, problem: HelmfileProblem) -> Self {
+        Self { place, problem }
+    }
+}
+
+impl fmt::Display for HelmfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.place, self.problem)
+    }
+}
+
+impl Error for HelmfileError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.problem.source()
+    }
+}
+
+/// What is wrong in a helmfile. Texts of it are as they may be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum HelmfileProblem {
+    /// Not YAML.
+    #[error("is not usable YAML")]
+    Yaml(#[source] YamlError),
+    /// Not as Helmfile prints it.
+    #[error("is printed otherwise than expected")]
+    Form(#[source] serde_json::Error),
+    /// Nothing to carry.
+    #[error("lists no release that is to be installed")]
+    Empty,
+    /// More releases than a Solution has charts.
+    #[error("lists {0} releases that are to be installed; a Solution has at most {CHARTS}")]
+    Releases(usize),
+    /// Fields that are not read.
+    #[error("has what is not taken over: {}", listed(.0))]
+    Fields(Vec<String>),
+    /// A text that is not what the field takes here.
+    #[error("has a `{0}` that a Solution cannot have")]
+    Name(&'static str, #[source] NameError),
+    /// A release whose name is taken.
+    #[error("is not the only one of its name")]
+    Twice,
+    /// No version, a range of versions, or the newest.
+    #[error("has `version: {0}`, which is not one whole version")]
+    Version(String),
+    /// A chart of a repository that is not listed, or that is somewhere else.
+    #[error("has `chart: {0}`, which is neither a path nor in one of `repositories` nor oci://")]
+    Chart(String),
+    /// A password would be written into the tree.
+    #[error("takes its chart from a repository with a login in its `url`")]
+    Login,
+    /// Values that are elsewhere, or in any number of files.
+    #[error("takes values from {0}, which is not one file of this disk")]
+    Values(String),
+    /// Values that are secrets, or from a store of them.
+    #[error("takes values from a store of secrets, or has `secrets`")]
+    Secret,
+    /// It needs something that the file does not list.
+    #[error("needs `{0}`, which is not listed")]
+    Need(String),
+    /// A condition that is decided by nothing that is printed.
+    #[error("has `condition: {0}`, which no value decides")]
+    Condition(String),
+}

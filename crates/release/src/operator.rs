@@ -1,0 +1,426 @@
+//! A release drafted as an operator that an import runs: one Deployment that takes `--config`, its definitions of custom
+//! resources, and the roles of its account. What else a release has is said, and not taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+
+use manifests::{Compiler, Files, Object, list, shown, text};
+use schemas::{
+    EnvVar, KubernetesName, Operator, OperatorImage, OperatorScope, OperatorTemplate,
+    TemplateMetadata,
+};
+use serde_json::{Map, Value};
+
+use crate::carried;
+use crate::contents::{self, Contents};
+use crate::images::DraftImages;
+use crate::notes::{Note, Weight, names};
+use crate::paths::{NOTES, SOURCE};
+use crate::roles::Roles;
+use crate::{ReleaseError, SourceTree, Wishes, empty_source, identity, undecided, write};
+
+/// The variable by which an operator is told where to work.
+const WATCH: &str = "WATCH_NAMESPACE";
+
+/// Fields of a pod that an import sets, or that only a site can know.
+const OF_SITES: [&str; 6] = [
+    "imagePullSecrets",
+    "nodeName",
+    "priority",
+    "priorityClassName",
+    "serviceAccount",
+    "serviceAccountName",
+];
+
+/// Fields of a Deployment that are taken over, or without which it is the same.
+const OF_DEPLOYMENT: [&str; 5] = [
+    "progressDeadlineSeconds",
+    "replicas",
+    "revisionHistoryLimit",
+    "selector",
+    "template",
+];
+
+/// Makes a source tree of an operator's release, whose operator an import runs.
+pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
+    let objects = manifests::parse(&release.files)?;
+    carried::refuse_bundle(&objects)?;
+    let mut notes = undecided::of_files(release, &objects);
+    let program = Program::of(&objects.all, wishes.deployment.as_deref())?;
+    let roles = Roles::of(&objects.all, program.workload)?;
+    let contents = Contents::of(objects.all.clone());
+    let images = contents.images()?;
+    let own = Contents::of(vec![program.workload.clone()]);
+    let id = identity::of_release(&own, "").choose(wishes)?;
+    let scope = program.scope(&roles);
+    let mut source = empty_source(&id);
+    source.spec.images = images.sources();
+    let operator = program.operator(&images, scope)?;
+    notes.push(scope_note(scope));
+    notes.extend(roles.note());
+    notes.extend(program.notes(&operator));
+    notes.extend(left_out(&objects.all, &program, &roles));
+    let definitions_of = contents.definitions.iter();
+    notes.extend(definitions_of.filter_map(undecided::of_definition));
+    notes.sort_by_key(|note| note.weight);
+    source.spec.operator = Some(operator);
+    let mut files = definitions(&objects.all)?;
+    files.insert(archive::ROLE.to_owned(), roles.text().into_bytes());
+    let text = write::operator(&source, &images, &release.name)?;
+    files.insert(SOURCE.to_owned(), text);
+    let made = write::made(&id, &release.name, &notes);
+    files.insert(NOTES.to_owned(), made.into_bytes());
+    Ok(SourceTree {
+        id,
+        source,
+        files,
+        notes,
+    })
+}
+
+/// The operator's container, in its workload.
+struct Program<'a> {
+    workload: &'a Object<'a>,
+    pod: &'a Value,
+    container: &'a Value,
+}
+
+impl<'a> Program<'a> {
+    /// The Deployment that takes `--config`; of several, the one of this name.
+    fn of(objects: &'a [Object<'a>], wished: Option<&str>) -> Result<Self, ReleaseError> {
+        let program = |workload: &'a Object<'a>| {
+            let pod = workload.value.pointer("/spec/template/spec")?;
+            let container = contents::main_container(&workload.value, pod)?;
+            let is_deployment = workload.group() == "apps" && workload.kind() == "Deployment";
+            let mut words = words(container, "/command").chain(words(container, "/args"));
+            let takes_config = words.any(|word| config(word).is_some());
+            (is_deployment && takes_config).then_some(Self {
+                workload,
+                pod,
+                container,
+            })
+        };
+        let mut programs: Vec<Self> = objects.iter().filter_map(program).collect();
+        let all = names(programs.iter().map(|it| it.workload.name()));
+        let is_wished = |it: &Self| wished.is_none_or(|wished| it.workload.name() == wished);
+        programs.retain(is_wished);
+        match (programs.pop(), wished) {
+            (Some(_), _) if !programs.is_empty() => Err(ReleaseError::Ambiguous(all)),
+            (Some(program), _) => Ok(program),
+            (None, Some(wished)) => Err(ReleaseError::NoSuchOperator {
+                wished: shown(wished),
+                names: all,
+            }),
+            (None, None) => Err(ReleaseError::NoOperator),
+        }
+    }
+
+    fn watch(&self) -> Option<&'a Value> {
+        let mut variables = list(self.container, "/env").iter();
+        variables.find(|variable| text(variable, "/name") == WATCH)
+    }
+
+    /// Where it works: in the whole cluster if a role holds there, unless it is told to watch one namespace.
+    fn scope(&self, roles: &Roles<'_>) -> OperatorScope {
+        let is_told =
+            |watch: &Value| watch.get("valueFrom").is_some() || !text(watch, "/value").is_empty();
+        if roles.are_everywhere && !self.watch().is_some_and(is_told) {
+            OperatorScope::Cluster
+        } else {
+            OperatorScope::Namespace
+        }
+    }
+
+    fn operator(
+        &self,
+        images: &DraftImages,
+        scope: OperatorScope,
+    ) -> Result<Operator, ReleaseError> {
+        let image = text(self.container, "/image");
+        let image = images.get(image).ok_or_else(|| ReleaseError::Workload {
+            place: self.workload.place.clone(),
+            what: format!(
+                "{} has `{}` for an image, which is no reference",
+                self.workload.title(),
+                shown(image)
+            ),
+        })?;
+        let mut workload = self.workload.value.clone();
+        let compiler = Compiler {
+            images: &images.known(),
+            namespaces: &[],
+            templates: &[],
+        };
+        compiler.compile(&mut workload);
+        let mut pod = workload["spec"]["template"]["spec"].take();
+        let containers = list(self.pod, "/containers").iter();
+        let own = containers.take_while(|it| !std::ptr::eq(*it, self.container));
+        let own = own.count();
+        let [command, args] =
+            ["/command", "/args"].map(|field| configured(&pod["containers"][own], field));
+        let mut env = own_only(&mut pod, own, self.workload.namespace());
+        // An import tells every operator to watch its namespace, unless the manifest says otherwise.
+        if scope == OperatorScope::Cluster && self.watch().is_none() {
+            env.push(EnvVar {
+                name: WATCH.to_owned(),
+                value: String::new(),
+            });
+        }
+        Ok(Operator {
+            image: OperatorImage {
+                name: image.name.clone(),
+                tag: image.tag.clone(),
+            },
+            // An empty command is the image's own entrypoint.
+            command: Some(command),
+            args,
+            env,
+            security_context: schemas::SecurityContext::default(),
+            scope,
+            metrics: None,
+            template: template(&workload, pod.as_object().cloned().unwrap_or_default()),
+        })
+    }
+
+    /// What has to be there before its pods start, and what of the Deployment is not taken over.
+    fn notes(&self, operator: &Operator) -> Vec<Note> {
+        let about = self.workload.title();
+        let template = operator.template.iter();
+        let needed = template.flat_map(|template| template.spec.values().flat_map(needs));
+        let needed = needed.collect();
+        let fields = self.workload.value["spec"]
+            .as_object()
+            .into_iter()
+            .flatten();
+        let others = fields.filter(|(field, _)| !OF_DEPLOYMENT.contains(&field.as_str()));
+        let others: BTreeSet<&str> = others.map(|(field, _)| field.as_str()).collect();
+        let note = |names_of: BTreeSet<&str>, before: &str, behind: &str| {
+            let text = format!("{before} {}{behind}", names(names_of.iter().copied()));
+            (!names_of.is_empty()).then(|| Note::new(Weight::Decide, about.clone(), text))
+        };
+        let needs = note(
+            needed,
+            "its pods take",
+            ", which a site does not have: have a set of spec.manifests bring it, and name the set in `needs` of spec.operator.template; or leave it out there",
+        );
+        let others = note(others, "has", ", which an import has no place for");
+        needs.into_iter().chain(others).collect()
+    }
+}
+
+/// The texts of a list.
+fn words<'a>(container: &'a Value, field: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    list(container, field).iter().filter_map(Value::as_str)
+}
+
+/// What stands behind the flag that names the configuration; nothing if that is the next word.
+fn config(word: &str) -> Option<&str> {
+    let rest = word
+        .strip_prefix("--config")
+        .or(word.strip_prefix("-config"))?;
+    if rest.is_empty() {
+        Some(rest)
+    } else {
+        rest.strip_prefix('=')
+    }
+}
+
+/// The words of a list, with the configuration where an import mounts it.
+fn configured(container: &Value, field: &str) -> Vec<String> {
+    let path = format!("{}/operator.yaml", OperatorTemplate::CONFIG_PATH);
+    let mut is_next = false;
+    let mut written = Vec::new();
+    for word in words(container, field) {
+        let is_path = std::mem::take(&mut is_next);
+        written.push(match config(word) {
+            _ if is_path => path.clone(),
+            Some("") => {
+                is_next = true;
+                word.to_owned()
+            }
+            Some(_) => format!("--config={path}"),
+            None => word.to_owned(),
+        });
+    }
+    written
+}
+
+/// Takes out of a pod what stands elsewhere: its configuration, and all of the operator's container that `spec.operator`
+/// has, of which this gives the variables.
+fn own_only(pod: &mut Value, own: usize, home: &str) -> Vec<EnvVar> {
+    let mut mounted = BTreeSet::new();
+    let mut env = Vec::new();
+    if let Some(fields) = pod["containers"][own].as_object_mut() {
+        for field in ["args", "command", "image", "imagePullPolicy"] {
+            fields.remove(field);
+        }
+        let mut taken = |field: &str, is_taken: &dyn Fn(&Value) -> bool| {
+            let list = fields.get_mut(field).and_then(Value::as_array_mut);
+            let taken = list.map(|list| list.extract_if(.., |it| is_taken(it)).collect());
+            let taken: Vec<Value> = taken.unwrap_or_default();
+            if fields.get(field).is_some_and(is_empty) {
+                fields.remove(field);
+            }
+            taken
+        };
+        let is_config = |it: &Value| OperatorTemplate::is_config_path(text(it, "/mountPath"));
+        let configs = taken("volumeMounts", &is_config);
+        mounted.extend(configs.iter().map(|mount| text(mount, "/name").to_owned()));
+        taken("env", &|it| is_given(it, home));
+        let is_plain = |it: &Value| it.get("valueFrom").is_none() && !it["value"].is_number();
+        let variable = |it: &Value| EnvVar {
+            name: text(it, "/name").to_owned(),
+            value: text(it, "/value").to_owned(),
+        };
+        env.extend(taken("env", &is_plain).iter().map(variable));
+    }
+    if let Some(volumes) = pod.get_mut("volumes").and_then(Value::as_array_mut) {
+        volumes.retain(|volume| !mounted.contains(text(volume, "/name")));
+    }
+    env
+}
+
+/// Whether a variable is as an import sets it, in a release whose operator runs in this namespace.
+fn is_given(variable: &Value, home: &str) -> bool {
+    let field = match text(variable, "/value") {
+        value if value == home && !home.is_empty() => "metadata.namespace",
+        _ => text(variable, "/valueFrom/fieldRef/fieldPath"),
+    };
+    matches!(
+        [text(variable, "/name"), field],
+        [WATCH | "POD_NAMESPACE", "metadata.namespace"] | ["POD_NAME", "metadata.name"]
+    )
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        value => value.is_null(),
+    }
+}
+
+/// What the operator's Deployment has beneath what an import sets, if there is any.
+fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTemplate> {
+    pod.retain(|field, value| !OF_SITES.contains(&field.as_str()) && !is_empty(value));
+    let is_named_only = |it: &Value| it.as_object().is_some_and(|it| it.keys().eq(["name"]));
+    if matches!(list(&Value::Object(pod.clone()), "/containers"), [own] if is_named_only(own)) {
+        pod.remove("containers");
+    }
+    let spec = &workload["spec"];
+    let texts = |field: &str| {
+        let map = spec.pointer(&format!("/template/metadata/{field}"));
+        let map = map.and_then(Value::as_object).into_iter().flatten();
+        let text = |(name, it): (&String, &Value)| Some((name.clone(), it.as_str()?.to_owned()));
+        map.filter(|(name, _)| !rules::is_set_label(name))
+            .filter_map(text)
+            .collect()
+    };
+    let replicas = spec["replicas"]
+        .as_u64()
+        .and_then(|it| u32::try_from(it).ok());
+    let template = OperatorTemplate {
+        replicas: replicas.and_then(NonZeroU32::new).filter(|it| it.get() > 1),
+        metadata: TemplateMetadata {
+            labels: texts("labels"),
+            annotations: texts("annotations"),
+        },
+        spec: pod,
+        ..OperatorTemplate::default()
+    };
+    (template != OperatorTemplate::default()).then_some(template)
+}
+
+/// Secrets, ConfigMaps and claims that a part of a pod takes.
+fn needs(value: &Value) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(list) => open.extend(list),
+            Value::Object(fields) => {
+                for (field, value) in fields {
+                    let name = match field.as_str() {
+                        "secretName" | "claimName" => value.as_str(),
+                        "configMap" | "configMapKeyRef" | "configMapRef" | "secretKeyRef"
+                        | "secretRef" => value.get("name").and_then(Value::as_str),
+                        _ => None,
+                    };
+                    found.extend(name);
+                    open.push(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn scope_note(scope: OperatorScope) -> Note {
+    let text = match scope {
+        OperatorScope::Cluster => {
+            "Cluster: one of its roles is bound in the whole cluster, and no variable tells it to watch one namespace; the administrator accepts its rights with `--accept`"
+        }
+        OperatorScope::Namespace => {
+            "Namespace: it is told to watch one namespace, or none of its roles is bound in the whole cluster"
+        }
+    };
+    Note::new(Weight::Chosen, "scope", text)
+}
+
+/// The objects that neither are taken nor made by an import.
+fn left_out(objects: &[Object<'_>], program: &Program<'_>, roles: &Roles<'_>) -> Option<Note> {
+    const MADE: [&str; 4] = [
+        "ClusterRoleBinding",
+        "Namespace",
+        "RoleBinding",
+        "ServiceAccount",
+    ];
+    let is_left = |object: &&Object<'_>| {
+        !std::ptr::eq(*object, program.workload)
+            && !rules::is_definition(&object.value)
+            && !roles
+                .granted
+                .iter()
+                .any(|role| std::ptr::eq(*role, *object))
+            && !MADE.contains(&object.kind())
+    };
+    let left: Vec<String> = objects.iter().filter(is_left).map(Object::title).collect();
+    (!left.is_empty()).then(|| {
+        let text = format!(
+            "{}: carry what the operator needs by a set of spec.manifests, or the release as it is",
+            left.join(", ")
+        );
+        Note::new(Weight::Lost, "objects", text)
+    })
+}
+
+/// The definitions, each in a file of its own, as it stands.
+fn definitions(objects: &[Object<'_>]) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
+    let mut files = BTreeMap::new();
+    for object in objects.iter().filter(|it| rules::is_definition(&it.value)) {
+        files.insert(path(object)?, write::object(object).into_bytes());
+    }
+    if files.is_empty() {
+        // `pack` wants the directory.
+        files.insert("operator/deploy/crds/.gitkeep".to_owned(), Vec::new());
+    }
+    Ok(files)
+}
+
+/// The file of a definition, named after it. The name is checked first, since it becomes a path.
+fn path(object: &Object<'_>) -> Result<String, ReleaseError> {
+    let refuse = || ReleaseError::Name {
+        place: object.place.clone(),
+        what: object.title(),
+    };
+    let name: KubernetesName = object.name().parse().map_err(|_| refuse())?;
+    let path = archive::crd_path(name.as_str()).or_else(|_| {
+        // Longer than a path of an archive may be.
+        let hash = files::digest(name.as_str().as_bytes()).hex();
+        let cut: String = name.as_str().chars().take(70).collect();
+        archive::crd_path(&format!("{cut}-{}", &hash[..12]))
+    });
+    path.map(|path| path.to_string()).map_err(|_| refuse())
+}

@@ -1,0 +1,139 @@
+//! The roles that a release binds to its operator's account.
+
+use manifests::{Object, list, shown, text};
+
+use crate::notes::{Note, Weight, names};
+use crate::{ReleaseError, write};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Whether an object is a Role or `ClusterRole`.
+pub(crate) fn is_role(object: &Object<'_>) -> bool {
+    object.group() == RBAC && matches!(object.kind(), "Role" | "ClusterRole")
+}
+
+/// Whether an object is a binding.
+pub(crate) fn is_binding(object: &Object<'_>) -> bool {
+    object.group() == RBAC && matches!(object.kind(), "RoleBinding" | "ClusterRoleBinding")
+}
+
+/// What an operator may do.
+#[derive(Default)]
+pub(crate) struct Roles<'a> {
+    pub(crate) granted: Vec<&'a Object<'a>>,
+    /// Whether one of them holds in the whole cluster.
+    pub(crate) are_everywhere: bool,
+    /// Roles that are bound and not in the release, by kind and name.
+    missing: Vec<String>,
+    /// Whether the release has no binding.
+    are_unbound: bool,
+}
+
+impl<'a> Roles<'a> {
+    /// The roles of the account that a workload runs as; all roles of a release that binds none. An import makes them in
+    /// the operator's namespace, so that those which hold in another one are refused.
+    pub(crate) fn of(
+        objects: &'a [Object<'a>],
+        workload: &Object<'_>,
+    ) -> Result<Self, ReleaseError> {
+        let mut roles = Self::default();
+        let bindings: Vec<&Object<'_>> = objects.iter().filter(|it| is_binding(it)).collect();
+        if bindings.is_empty() {
+            roles.granted = objects.iter().filter(|it| is_role(it)).collect();
+            roles.are_unbound = true;
+            return Ok(roles);
+        }
+        let mut narrow = Vec::new();
+        for binding in bindings.into_iter().filter(|it| is_bound(workload, it)) {
+            let [kind, name] =
+                ["kind", "name"].map(|it| text(&binding.value, &format!("/roleRef/{it}")));
+            let is_wide = binding.kind() == "ClusterRoleBinding";
+            roles.are_everywhere |= is_wide;
+            let is_meant = |role: &&Object<'_>| {
+                is_role(role)
+                    && [role.kind(), role.name()] == [kind, name]
+                    && (kind == "ClusterRole" || is_same(role.namespace(), binding.namespace()))
+            };
+            match objects.iter().find(is_meant) {
+                None => roles
+                    .missing
+                    .push(format!("{} {}", shown(kind), shown(name))),
+                Some(role) => {
+                    if !is_wide && !is_same(binding.namespace(), workload.namespace()) {
+                        return Err(refused(
+                            role,
+                            "holds in another namespace than its operator runs in",
+                        ));
+                    }
+                    if !is_wide && kind == "ClusterRole" {
+                        narrow.push(role);
+                    }
+                    if !roles.granted.iter().any(|it| std::ptr::eq(*it, role)) {
+                        roles.granted.push(role);
+                    }
+                }
+            }
+        }
+        match narrow.first() {
+            Some(role) if roles.are_everywhere => Err(refused(
+                role,
+                "is bound in one namespace and others in the whole cluster, and an import would bind both there",
+            )),
+            _ => Ok(roles),
+        }
+    }
+
+    /// The text of role.yaml.
+    pub(crate) fn text(&self) -> String {
+        if self.granted.is_empty() {
+            return "# The release grants its operator nothing.\n".to_owned();
+        }
+        let roles: Vec<String> = self.granted.iter().map(|it| write::object(it)).collect();
+        roles.join("---\n")
+    }
+
+    /// What to decide about them.
+    pub(crate) fn note(&self) -> Option<Note> {
+        let text = if self.are_unbound && !self.granted.is_empty() {
+            "the release holds no binding, so all of its roles were taken; remove from operator/deploy/role.yaml those that are not the operator's".to_owned()
+        } else if !self.missing.is_empty() {
+            let missing = names(self.missing.iter().map(String::as_str));
+            format!(
+                "the release binds {missing} and does not hold them; write the rules that are needed into operator/deploy/role.yaml"
+            )
+        } else {
+            return None;
+        };
+        Some(Note::new(Weight::Decide, "roles", text))
+    }
+}
+
+fn refused(role: &Object<'_>, why: &str) -> ReleaseError {
+    ReleaseError::Workload {
+        place: role.place.clone(),
+        what: format!("{} {why}", role.title()),
+    }
+}
+
+/// Whether two namespaces can be the same; an empty one is not known.
+fn is_same(one: &str, other: &str) -> bool {
+    one.is_empty() || other.is_empty() || one == other
+}
+
+/// Whether a binding is of the account that a workload runs as.
+fn is_bound(workload: &Object<'_>, binding: &Object<'_>) -> bool {
+    let of_pod = |field: &str| text(&workload.value, &format!("/spec/template/spec/{field}"));
+    let mut accounts = ["serviceAccountName", "serviceAccount"]
+        .map(of_pod)
+        .into_iter();
+    let account = accounts.find(|it| !it.is_empty()).unwrap_or("default");
+    list(&binding.value, "/subjects").iter().any(|subject| {
+        let namespace = match text(subject, "/namespace") {
+            "" => binding.namespace(),
+            namespace => namespace,
+        };
+        text(subject, "/kind") == "ServiceAccount"
+            && text(subject, "/name") == account
+            && is_same(namespace, workload.namespace())
+    })
+}
