@@ -181,7 +181,9 @@ pub fn report(path: &Path) -> Report {
     let report = validator::check(path, &options, &Watch::silent(Cancel::never()));
     let report = report.expect("a file of this machine can be read");
     for finding in report.findings() {
-        let known = rules::catalogue::FINDINGS.iter().any(|it| it.id == finding.id);
+        let known = rules::catalogue::FINDINGS
+            .iter()
+            .any(|it| it.id == finding.id);
         assert!(known && !finding.message.is_empty() && !finding.fix.is_empty());
     }
     report
