@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use shelf::{Error, Misplaced, Obstacle, PushFailure, ServeError, Unprunable};
 
-use super::fixes::SAME;
 use super::registry::{QUOTA, make_project, taking};
 use super::{Answer, Failure, Judge as _, Outcome, PushJson, UnpushedJson};
 use crate::args::choose;
@@ -23,6 +22,7 @@ const FROM_MEDIUM: &str =
 const SERVE_IT: &str = "serve this very archive there with `solution serve`; without `serve://`, what is missing is pushed";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
+pub(super) const SAME: &str = "ask the publisher for an archive in which each has its own";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution mirrors` tells nodes of them";
 const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all images";

@@ -34,7 +34,6 @@ const NEEDED: &str = "upgrade it there to the version whose CRDs are active, or 
 const NO_CRDS: &str =
     "deploy it in an environment with `solution deploy`: it does not need to be active";
 const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
-pub(super) const SAME: &str = "ask the publisher for an archive in which each has its own";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
 const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
@@ -112,7 +111,7 @@ fn way_out(obstacle: &O) -> String {
         O::OtherArchive(..) => "ask the publisher which is right; `--replace` accepts this one",
         O::NoSigners(..) => UNSIGNED,
         O::OtherSigners(..) => OTHER_SIGNERS,
-        O::SameName(_) => SAME,
+        O::SameName(_) => at_registry::SAME,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
         O::CrdStored(..) => MIGRATE,

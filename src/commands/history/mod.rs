@@ -10,7 +10,8 @@ use clap::Args;
 use importer::Wanted;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
-use self::shown::{show, shown};
+use self::shown::shown;
+use self::table::show;
 use crate::args::{Output, ReadArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};

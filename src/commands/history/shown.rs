@@ -7,23 +7,21 @@ use serde::Serialize;
 use signing::Trust;
 
 use super::signature::{self, Signature};
-use super::table;
-use crate::render;
 
 /// The history of a cluster.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Shown<'a> {
     /// The changes, the newest first.
-    revisions: Vec<ShownChange<'a>>,
+    pub(super) revisions: Vec<ShownChange<'a>>,
     /// Receipts that cannot be read: of a later program, or damaged.
-    unreadable: &'a [String],
+    pub(super) unreadable: &'a [String],
     /// Of all receipts those that are not any more as the next one names them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(inner(range(min = 1)))]
-    changed: &'a [Revision],
+    pub(super) changed: &'a [Revision],
     /// Of all receipts those that somebody removed, as far as that can be told.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    missing: &'a [Gap],
+    pub(super) missing: &'a [Gap],
 }
 
 /// A change, and who signed its receipt.
@@ -69,23 +67,5 @@ pub(super) fn shown<'a>(history: &'a History, trust: Option<&Trust>) -> Shown<'a
         unreadable: &history.unreadable,
         changed: &history.changed,
         missing: &history.missing,
-    }
-}
-
-/// The same for people.
-pub(super) fn show(shown: &Shown<'_>) {
-    if shown.revisions.is_empty() {
-        render::line("no change is known");
-    } else {
-        table::show(&shown.revisions);
-    }
-    for unreadable in shown.unreadable {
-        render::line!("note: {unreadable} cannot be read as a receipt");
-    }
-    for changed in shown.changed {
-        render::line!("note: revision {changed} is not any more as the next one says that it was");
-    }
-    for Gap { first, last } in shown.missing {
-        render::line!("note: revisions {first} to {last} were removed");
     }
 }

@@ -1,9 +1,9 @@
 //! Changes as a table, for people.
 
-use importer::{ChangeReceipt, Outcome, Passage};
+use importer::{ChangeReceipt, Gap, Outcome, Passage};
 use schemas::KeyId;
 
-use super::shown::ShownChange;
+use super::shown::{Shown, ShownChange};
 use super::signature::Signature;
 use crate::render;
 
@@ -19,8 +19,26 @@ const TITLES: [&str; 8] = [
     "BY",
 ];
 
+/// Shows a history to people.
+pub(super) fn show(shown: &Shown<'_>) {
+    if shown.revisions.is_empty() {
+        render::line("no change is known");
+    } else {
+        table(&shown.revisions);
+    }
+    for unreadable in shown.unreadable {
+        render::line!("note: {unreadable} cannot be read as a receipt");
+    }
+    for changed in shown.changed {
+        render::line!("note: revision {changed} is not any more as the next one says that it was");
+    }
+    for Gap { first, last } in shown.missing {
+        render::line!("note: revisions {first} to {last} were removed");
+    }
+}
+
 /// One row for each namespace of a change, and what went wrong below.
-pub(super) fn show(changes: &[ShownChange<'_>]) {
+fn table(changes: &[ShownChange<'_>]) {
     let rows: Vec<Vec<[String; 8]>> = changes.iter().map(|it| rows(it.receipt)).collect();
     let all = std::iter::once(TITLES.map(str::to_owned)).chain(rows.iter().flatten().cloned());
     let mut lines = render::columns(&all.collect::<Vec<_>>()).into_iter();

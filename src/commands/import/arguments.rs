@@ -13,6 +13,7 @@ use shelf::{Missing, Replace};
 
 use super::super::image_map::MapArguments;
 use super::super::parameters::ParameterArguments;
+use super::show::Shown;
 use super::then::Then;
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, ProgressArguments, RegistryArguments,
@@ -255,15 +256,6 @@ impl ProofArguments {
     pub(crate) fn unproved(&self) -> Unproved {
         choose(self.no_pull_proof, Unproved::Allow, Unproved::Refuse)
     }
-}
-
-/// How a plan is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// What becomes of each object.
-    Plain,
-    /// And what changes in it.
-    WithDiff,
 }
 
 /// What becomes of a plan.

@@ -20,14 +20,14 @@ use shelf::Layout;
 use validator::{Accepted, Finding};
 
 pub(crate) use self::arguments::{
-    Arguments, ImageRegistry, Place, PlanArguments, ProofArguments, Registries, Shown,
-    SignerArguments,
+    Arguments, ImageRegistry, Place, PlanArguments, ProofArguments, Registries, SignerArguments,
 };
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
 pub(crate) use self::request::{
     Chosen, accept, accept_by, allow, client, judge, of_goal, of_place,
 };
+pub(crate) use self::show::Shown;
 pub(crate) use self::then::Then;
 use super::give;
 use super::image_map::{Mapped, Mapping};

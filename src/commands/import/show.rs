@@ -5,12 +5,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::Pushed;
 
-use super::arguments::Shown;
 use crate::args::Output;
 use crate::commands::change::show_revision;
 use crate::commands::refusal::refuse;
 use crate::failure::Outcome;
 use crate::render;
+
+/// How a plan is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// What becomes of each object.
+    Plain,
+    /// And what changes in it.
+    WithDiff,
+}
 
 /// What an import would do.
 #[derive(Serialize, JsonSchema)]

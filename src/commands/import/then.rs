@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
 
-use super::arguments::Shown;
-use super::show::{self, Planned};
+use super::show::{self, Planned, Shown};
 use crate::args::Output;
 use crate::commands::give;
 use crate::commands::image_map::{Mapped, ShownMap};

@@ -7,7 +7,7 @@ use archive::{ForeignSignatures, Signable};
 use schemas::{Envelope, EnvelopeSignature, KeyId, PayloadType};
 use signing::PublicKey;
 
-use super::{Arguments, plan};
+use super::Arguments;
 use crate::failure::{self, Failure};
 use crate::{disk, keys, plans};
 
@@ -47,13 +47,18 @@ pub(super) fn to_plan(
             .map(|bytes| EnvelopeSignature { key_id, bytes });
         let good = |it: &EnvelopeSignature| key.verifies(PayloadType::Plan, envelope.payload(), it);
         signature.filter(good).ok_or_else(|| {
-            plan::cannot(
+            cannot(
                 arguments,
                 anyhow!("there is no signature of this plan by key {key_id}"),
             )
         })
     };
     arguments.keys.iter().map(attached).collect()
+}
+
+pub(super) fn cannot(arguments: &Arguments, error: impl Into<anyhow::Error>) -> Failure {
+    let plan = arguments.archive.display();
+    Failure::no(error).context(format!("cannot sign the plan in `{plan}`"))
 }
 
 fn read(path: &Path) -> Result<ForeignSignatures, Failure> {

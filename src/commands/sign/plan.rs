@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments, plan: Plan, output: Output) -> Result<O
     for signature in signatures {
         envelope
             .add(signature)
-            .map_err(|error| cannot(arguments, error))?;
+            .map_err(|error| attach::cannot(arguments, error))?;
     }
     plans::replace(&arguments.archive, &was, &envelope)?;
     let signed = Signed {
@@ -59,11 +59,6 @@ fn made(arguments: &Arguments, envelope: &Envelope) -> Result<Vec<EnvelopeSignat
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
     let sign = |key: &SecretKey| key.sign(PayloadType::Plan, envelope.payload());
     Ok(keys.iter().map(sign).collect())
-}
-
-pub(super) fn cannot(arguments: &Arguments, error: impl Into<anyhow::Error>) -> Failure {
-    let plan = arguments.archive.display();
-    Failure::no(error).context(format!("cannot sign the plan in `{plan}`"))
 }
 
 /// Refuses a plan that is not the one that was looked at, and a place for signatures that plans do not have.

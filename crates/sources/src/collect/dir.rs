@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::Found;
-use super::walk::{self, Store};
+use super::store::{self, Store};
 use crate::error::SourceError;
 use crate::limits;
 
@@ -19,7 +19,7 @@ pub(super) fn open(directory: &Path) -> Result<Found<'static>, SourceError> {
     }
     let path = directory.join("manifest.json");
     let bytes = files::read(&path, schemas::limits::IMAGE_MANIFEST_SIZE)?;
-    let root = walk::parse(path, files::digest(&bytes), bytes)?;
+    let root = store::parse(path, files::digest(&bytes), bytes)?;
     Ok(Found {
         store: Store::Flat(directory.to_owned()),
         root,

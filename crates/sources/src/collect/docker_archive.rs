@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Found;
-use super::walk::{self, Store};
+use super::store::{self, Store};
 use crate::blob::Here;
 use crate::compress;
 use crate::error::SourceError;
@@ -257,5 +257,5 @@ fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, Sour
     );
     // What is too large for a registry is refused here too.
     let digest = files::digest(text.as_bytes());
-    walk::parse(path.to_owned(), digest, text.into_bytes())
+    store::parse(path.to_owned(), digest, text.into_bytes())
 }

@@ -10,6 +10,9 @@ mod layout_files;
 mod oci;
 mod opened;
 mod referrers;
+mod remote;
+mod session;
+mod store;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -40,7 +43,9 @@ use crate::means::{Means, Referrers};
 use crate::{Event, limits};
 use oci::OciLayout;
 use opened::Chosen;
-use walk::{Reader, Session, Store};
+use session::Session;
+use store::Store;
+use walk::Reader;
 
 /// An image, and where each of its contents is.
 #[derive(Debug)]
@@ -308,7 +313,7 @@ fn collect_of(
         known
     } else {
         let store = Store::Layout(Rc::clone(&layout.place));
-        let root = walk::document(&store, digest, entry.size, &entry.media_type)?;
+        let root = store::document(&store, digest, entry.size, &entry.media_type)?;
         let reader = Reader::new(&store, session, means.watch.cancel);
         let contents = Rc::new(reader.collect(root, &image.platforms)?);
         session.opened.keep(chosen, &contents);

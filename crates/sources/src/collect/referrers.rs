@@ -23,7 +23,10 @@ use schemas::{
 use serde::{Deserialize, Serialize};
 
 use super::oci::OciLayout;
-use super::walk::{self, Reader, Session, Store};
+use super::remote::Remote;
+use super::session::Session;
+use super::store::{self, Store};
+use super::walk::Reader;
 use super::{Collected, docker};
 use crate::blob::Origin;
 use crate::error::{FailedImage, SourceError};
@@ -266,9 +269,7 @@ impl Search<'_> {
 impl<'a> Place<'a> {
     fn store(&self, means: &'a Means<'a>) -> Store<'a> {
         match self {
-            Self::Registry(origin) => {
-                Store::Registry(docker::Remote::new(&means.network, origin.clone()))
-            }
+            Self::Registry(origin) => Store::Registry(Remote::new(&means.network, origin.clone())),
             Self::Layout(layout, _) => Store::Layout(Rc::clone(&layout.place)),
         }
     }
@@ -386,7 +387,7 @@ impl Store<'_> {
         let subject = answer.subject;
         let mut all = Vec::new();
         for (suffix, digest, bytes) in answer.tagged {
-            let parsed = walk::parse(self.document(digest), digest, bytes)?;
+            let parsed = store::parse(self.document(digest), digest, bytes)?;
             self.check(&parsed.0, subject, Named::ByTag)?;
             all.push((subject, Tag::of_referrer(subject, suffix), parsed));
         }
@@ -395,7 +396,7 @@ impl Store<'_> {
         }
         let bytes = self.list(subject, answer.listed)?;
         let digest = files::digest(&bytes);
-        let parsed = walk::parse(self.document(digest), digest, bytes)?;
+        let parsed = store::parse(self.document(digest), digest, bytes)?;
         all.push((subject, Tag::of_referrer(subject, ""), parsed));
         Ok(all)
     }

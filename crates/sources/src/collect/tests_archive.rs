@@ -12,8 +12,8 @@ use schemas::ImageDocument;
 use tempfile::TempDir;
 
 use super::Collected;
+use super::session::Session;
 use super::tests::{collect_with, here, image, source_image};
-use super::walk::Session;
 use crate::SourceError;
 use crate::blob::Blob;
 use crate::means::Compression;

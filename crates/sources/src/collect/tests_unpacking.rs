@@ -12,10 +12,10 @@ use fixtures::saved::{self, Names, Saved};
 use schemas::SourceImage;
 use watch::{Cancel, Tell, Watch};
 
+use super::session::Session;
 use super::tests::{here, means, source_image};
 use super::tests_archive::{Bench, gzip, layers, text, two_images};
 use super::tests_registry::images;
-use super::walk::Session;
 use super::{collect, collect_one};
 use crate::cache::Cache;
 use crate::means::Means;

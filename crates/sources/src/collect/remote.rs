@@ -1,0 +1,61 @@
+//! A repository of a registry as the place of an image's contents: documents come into memory, layers and configurations
+//! into the cache.
+
+use std::path::PathBuf;
+
+use registry::Reference;
+use schemas::{Descriptor, Digest};
+
+use crate::blob::{Blob, Here, Origin, Wanted};
+use crate::error::SourceError;
+use crate::remote::Network;
+
+/// A repository of a registry.
+pub(super) struct Remote<'a> {
+    network: &'a Network<'a>,
+    origin: Origin,
+}
+
+impl<'a> Remote<'a> {
+    /// A repository, as this network reaches it.
+    pub(super) fn new(network: &'a Network<'a>, origin: Origin) -> Self {
+        Self { network, origin }
+    }
+}
+
+impl Remote<'_> {
+    /// How a message calls a content.
+    pub(super) fn name(&self, digest: Digest) -> PathBuf {
+        self.origin.name(&digest.into())
+    }
+
+    /// A document, whose digest is right.
+    pub(super) fn document(&self, digest: Digest) -> Result<Vec<u8>, SourceError> {
+        self.read(&digest.into()).map(|(_, bytes)| bytes)
+    }
+
+    pub(super) fn read(&self, reference: &Reference) -> Result<(Digest, Vec<u8>), SourceError> {
+        let manifest = self.network.document(&self.origin, reference)?;
+        Ok((manifest.digest, manifest.bytes.to_vec()))
+    }
+
+    /// Where a blob is: in the cache, or only in the registry.
+    pub(super) fn blob(&self, blob: &Descriptor) -> Result<Blob, SourceError> {
+        self.network.find(&self.origin, blob)
+    }
+
+    /// Downloads one blob.
+    pub(super) fn fetch(&self, wanted: Wanted) -> Result<Here, SourceError> {
+        let fetched = self.network.fetch(vec![wanted]);
+        let mut fetched = fetched.map_err(|(_, error)| error)?;
+        Ok(fetched.remove(0))
+    }
+}
+
+impl std::fmt::Debug for Remote<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
