@@ -103,14 +103,14 @@ pub(crate) fn load(
     let charts = charts.collect::<Result<Vec<_>, _>>()?;
     if let Some(keyring) = keyring {
         let signed: Vec<_> = source.spec.charts.iter().zip(&charts).collect();
-        provenance::check(&signed, (keyring, renderer), below, network, watch)?;
+        provenance::check(&signed, keyring, renderer, below, network, watch)?;
     }
     sets::check(&sets, &charts, &source.spec)?;
-    let of_charts = render::render(&charts, (&id, &source.spec), renderer, watch)?;
+    let of_charts = render::render(&charts, &id, &source.spec, renderer, watch)?;
     if references_are_known(&source.spec) {
         let references = known_references(&source.spec);
         tell(&of_charts, references.clone().map(|(_, it)| it), watch);
-        check_images((&sets, &of_charts), references)?;
+        check_images(&sets, &of_charts, references)?;
     }
     rules::check_source(&source.spec).map_err(PackError::in_file(Path::new(FILE)))?;
     Ok(Loaded {
@@ -152,7 +152,8 @@ fn known_references(
 
 /// Refuses sets whose containers run images that are not among these, and charts that name others.
 pub(crate) fn check_images<'a>(
-    (sets, rendered): (&[LoadedSet], &[Rendered]),
+    sets: &[LoadedSet],
+    rendered: &[Rendered],
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
 ) -> Result<(), PackError> {
     if sets.is_empty() && rendered.is_empty() {

@@ -292,7 +292,7 @@ pub(crate) fn collect(
         let references = references.clone().map(|(_, reference)| reference);
         load::tell(&loaded.rendered, references, watch);
     }
-    load::check_images((&loaded.sets, &loaded.rendered), references)?;
+    load::check_images(&loaded.sets, &loaded.rendered, references)?;
     Ok(images)
 }
 

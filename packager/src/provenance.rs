@@ -16,7 +16,8 @@ use crate::render::Renderer;
 /// asked of `network`.
 pub(crate) fn check(
     charts: &[(&SourceChart, &LoadedChart)],
-    (keyring, renderer): (&Path, &Renderer),
+    keyring: &Path,
+    renderer: &Renderer,
     below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
     network: &Network<'_>,
     watch: &Watch<'_, Event>,

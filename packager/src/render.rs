@@ -69,7 +69,8 @@ const REGISTRY: &str = "registry.invalid";
 /// Renders all charts. Without a program for it, a Solution with charts is refused.
 pub(crate) fn render(
     charts: &[LoadedChart],
-    (id, spec): (&SolutionId, &SourceSpec),
+    id: &SolutionId,
+    spec: &SourceSpec,
     renderer: &Renderer,
     watch: &Watch<'_, Event>,
 ) -> Result<Vec<Rendered>, PackError> {

@@ -63,7 +63,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     cluster::block_on(async {
         let cluster = cluster::connect(&kept.cluster).await?;
-        let version = (&arguments.solution, arguments.version.as_ref());
-        kept.carry_out(&cluster, version, output, request).await
+        let (solution, version) = (&arguments.solution, arguments.version.as_ref());
+        kept.carry_out(&cluster, solution, version, output, request)
+            .await
     })
 }

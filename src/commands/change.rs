@@ -18,7 +18,8 @@ pub(super) fn show_revision(revision: Option<Revision>) {
 
 /// Runs a change of the cluster, and shows what happens.
 pub(super) fn change<T, E>(
-    (arguments, wait): (&ClusterArguments, &ChangeArguments),
+    arguments: &ClusterArguments,
+    wait: &ChangeArguments,
     run: Run,
     output: Output,
     act: impl AsyncFnOnce(&Change<'_>) -> Result<T, E>,

@@ -57,8 +57,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         if let (None, Some(namespace)) = (&place.environment, &place.namespace) {
             return Box::pin(alone(arguments, namespace, &cluster, output)).await;
         }
-        let version = (&arguments.solution, arguments.version.as_ref());
-        kept.carry_out(&cluster, version, output, request).await
+        let (solution, version) = (&arguments.solution, arguments.version.as_ref());
+        kept.carry_out(&cluster, solution, version, output, request)
+            .await
     })
 }
 
@@ -75,7 +76,7 @@ async fn alone(
         ));
     };
     let kept = &arguments.kept;
-    if let Then::Write(_) = kept.planning.choices().0 {
+    if let Then::Write(_) = kept.planning.choices().then {
         return Err(Failure::usage(
             "a plan for `--namespace` alone is applied at once, and not written to a file",
         ));
@@ -95,6 +96,6 @@ async fn alone(
         request.authority = Authority::Namespace(namespace.clone());
         Ok(request)
     };
-    kept.carry_out_for(cluster, (&record, &site), output, request)
+    kept.carry_out_for(cluster, &record, &site, output, request)
         .await
 }

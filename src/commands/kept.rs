@@ -7,9 +7,9 @@ use importer::{HeldSite, Request};
 use registry::{Client, RegistryAddress};
 use schemas::{SolutionName, Version};
 use shelf::Record;
-use validator::{Accepted, Finding, Report};
+use validator::Report;
 
-use super::import::{self, PlanArguments};
+use super::import::{self, Acceptance, PlanArguments, Reached};
 use super::validate::words;
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, RegistryArguments,
@@ -41,11 +41,12 @@ impl KeptArguments {
     pub(super) async fn carry_out(
         &self,
         cluster: &Cluster,
-        version: (&SolutionName, Option<&Version>),
+        solution: &SolutionName,
+        version: Option<&Version>,
         output: Output,
         request: impl FnOnce(&Kept) -> Result<Request, Failure>,
     ) -> Result<Outcome, Failure> {
-        let kept = kept(cluster, version, &self.reach, output).await?;
+        let kept = kept(cluster, solution, version, &self.reach, output).await?;
         self.carry_out_of(kept, cluster, output, request).await
     }
 
@@ -53,7 +54,8 @@ impl KeptArguments {
     pub(super) async fn carry_out_for(
         &self,
         cluster: &Cluster,
-        (record, site): (&Record, &HeldSite),
+        record: &Record,
+        site: &HeldSite,
         output: Output,
         request: impl FnOnce(&Kept) -> Result<Request, Failure>,
     ) -> Result<Outcome, Failure> {
@@ -75,16 +77,18 @@ impl KeptArguments {
         let mut request = request(&kept)?;
         request.allowed.conflicts = self.planning.conflicts();
         request.helm_from = self.included.helm_from();
-        let reached = (&kept.client, cluster);
+        let reached = Reached {
+            client: &kept.client,
+            cluster,
+        };
         let choices = self.planning.choices();
-        import::carry_out(&kept.accepted, request, reached, (choices, None), output).await
+        import::carry_out(&kept.archive, request, reached, choices, None, output).await
     }
 }
 
 /// An imported version, and its archive.
 pub(super) struct Kept {
-    /// The archive, and what was found of it though it is accepted.
-    pub(super) accepted: (Accepted, Vec<Finding>),
+    pub(super) archive: Acceptance,
     /// The registry that has it.
     pub(super) client: Client,
     pub(super) registry: RegistryAddress,
@@ -95,11 +99,12 @@ pub(super) struct Kept {
 /// Reads the archive of an imported version, of the newest if none is named. None if it is not accepted, which is said.
 pub(super) async fn kept(
     cluster: &Cluster,
-    version: (&SolutionName, Option<&Version>),
+    solution: &SolutionName,
+    version: Option<&Version>,
     reach: &RegistryArguments,
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
-    let kept = judge(cluster, version, reach, output).await?;
+    let kept = judge(cluster, solution, version, reach, output).await?;
     Ok(kept.map_or_else(|report| say(&report, output), Some))
 }
 
@@ -112,7 +117,8 @@ fn say(report: &Report, output: Output) -> Option<Kept> {
 /// The same, with the report if the archive is not accepted.
 pub(super) async fn judge(
     cluster: &Cluster,
-    (solution, version): (&SolutionName, Option<&Version>),
+    solution: &SolutionName,
+    version: Option<&Version>,
     reach: &RegistryArguments,
     output: Output,
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
@@ -130,8 +136,8 @@ async fn judge_for(
     let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
     let client = import::client(&registry, reach, site)?;
     let accepted = accept(&client, record, output).await?;
-    Ok(accepted.map(|accepted| Kept {
-        accepted,
+    Ok(accepted.map(|archive| Kept {
+        archive,
         client,
         registry,
         pull_registry,
@@ -143,13 +149,13 @@ async fn accept(
     client: &Client,
     record: &Record,
     output: Output,
-) -> Result<Result<(Accepted, Vec<Finding>), Box<Report>>, Failure> {
+) -> Result<Result<Acceptance, Box<Report>>, Failure> {
     let scratch = environment::scratch();
     let report = shelf::check(client, record, &scratch, interrupt::cancel()).await?;
     let findings = report.findings().to_vec();
     let accepted = report.accept();
     Ok(accepted.map(|accepted| {
         words::talk(&findings, output);
-        (accepted, findings)
+        Acceptance { accepted, findings }
     }))
 }

@@ -61,12 +61,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let registry = &arguments.registry;
     let archive = match &arguments.archive {
         Some(archive) => {
-            let signed = (&arguments.trust, arguments.allow_unsigned.clone());
+            let (trust, allow) = (&arguments.trust, arguments.allow_unsigned.clone());
             let follows = "the registry was not asked";
-            let Some((accepted, _)) = accept_by(archive, signed, follows, output)? else {
+            let Some(found) = accept_by(archive, trust, allow, follows, output)? else {
                 return Ok(Outcome::No);
             };
-            Some((accepted, arguments.layout.layout()))
+            Some((found.accepted, arguments.layout.layout()))
         }
         None => None,
     };

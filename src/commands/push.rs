@@ -10,7 +10,7 @@ use shelf::{Layout, PushPlan, PushReceipt, PushRequest, PushSummary, Replace, Wa
 
 use super::give;
 use super::image_map::{LayoutArguments, MapArguments, Mapped, Mapping, ShownMap};
-use super::import::{self, ImageRegistry, accept_by};
+use super::import::{self, Acceptance, ImageRegistry, accept_by};
 use super::pushing::{Goal, Push, Pushing};
 use super::refusal::refuse;
 use crate::args::{Output, ProgressArguments, RegistryArguments, TrustArguments, choose};
@@ -74,10 +74,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     arguments.map.set_aside(output);
     push_events::begin(&arguments.progress)?;
-    let signed = (&arguments.trust, arguments.allow_unsigned.clone());
-    let Some((accepted, findings)) =
-        accept_by(&arguments.archive, signed, "nothing was pushed", output)?
-    else {
+    let (trust, allow) = (&arguments.trust, arguments.allow_unsigned.clone());
+    let follows = "nothing was pushed";
+    let found = accept_by(&arguments.archive, trust, allow, follows, output)?;
+    let Some(Acceptance { accepted, findings }) = found else {
         return Ok(Outcome::No);
     };
     let (address, layout) = (&arguments.registry.address, arguments.layout.layout());

@@ -156,7 +156,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             Some(accepted) => Some(accepted),
             None => return Ok(Outcome::No),
         },
-        Meant::Imported(name, version) => match imported((&name, version), arguments, output)? {
+        Meant::Imported(name, version) => match imported(&name, version, arguments, output)? {
             Some(accepted) => Some(accepted),
             None => return Ok(Outcome::No),
         },
@@ -256,16 +256,16 @@ impl Arguments {
 
 /// Reads the archive of an imported version as a deployment would.
 fn imported(
-    version: (&SolutionName, &Version),
+    solution: &SolutionName,
+    version: &Version,
     arguments: &Arguments,
     output: Output,
 ) -> Result<Option<Accepted>, Failure> {
-    let (solution, version) = version;
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
-        let version = (solution, Some(version));
-        let kept = kept(&cluster, version, &arguments.reach, output).await?;
-        Ok(kept.map(|kept| kept.accepted.0))
+        let version = Some(version);
+        let kept = kept(&cluster, solution, version, &arguments.reach, output).await?;
+        Ok(kept.map(|kept| kept.archive.accepted))
     })
 }
 

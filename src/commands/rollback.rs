@@ -61,10 +61,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         if output == Output::Human {
             show(solution, &back);
         }
-        let version = (solution, Some(&back.version.clone()));
+        let version = back.version.clone();
         let request = |found: &Kept| request(arguments, back, found);
         let kept = &arguments.kept;
-        kept.carry_out(&cluster, version, output, request).await
+        kept.carry_out(&cluster, solution, Some(&version), output, request)
+            .await
     })
 }
 

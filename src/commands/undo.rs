@@ -119,7 +119,7 @@ impl Undeploy {
     pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
         let done = format!("{} is undeployed", self.solution);
         let place = (&self.environment, &self.namespace);
-        undo(&self.removal, output, (&done, ""), async |change| {
+        undo(&self.removal, output, &done, "", async |change| {
             free(match place {
                 (Some(environment), namespace) => {
                     let (solution, namespace) = (&self.solution, namespace.as_ref());
@@ -141,7 +141,7 @@ impl Deactivate {
         let name = self.solution.as_str();
         let even_if_used = self.uses.choice(name)?;
         let forced = format!("`--even-if-used {name}` deletes custom resources with their CRDs");
-        undo(&self.removal, output, (&done, &forced), async |change| {
+        undo(&self.removal, output, &done, &forced, async |change| {
             free(importer::deactivate(change, &self.solution, even_if_used).await)
         })
     }
@@ -151,14 +151,15 @@ impl Deactivate {
 pub(super) fn undo<E>(
     arguments: &RemovalArguments,
     output: Output,
-    (done, forced): (&str, &str),
+    done: &str,
+    forced: &str,
     undo: impl AsyncFnOnce(&Change<'_>) -> Result<Result<Undone, Box<Hindered>>, E>,
 ) -> Result<Outcome, Failure>
 where
     Failure: From<E>,
 {
     let run = arguments.dry_run.run();
-    let undone = change((&arguments.cluster, &arguments.wait), run, output, undo)?;
+    let undone = change(&arguments.cluster, &arguments.wait, run, output, undo)?;
     Ok(match undone {
         Ok(undone) => give(output, &undone, |undone| show(undone, done, run)),
         Err(it) => hindered(output, &it, forced),

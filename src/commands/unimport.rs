@@ -64,7 +64,7 @@ impl Arguments {
         let id = format!("{}-{}", self.solution, self.version);
         let even_if_used = self.uses.choice(&id)?;
         let forced = format!("`--even-if-used {id}` forgets it all the same");
-        undo(&self.removal, output, (&done, &forced), async |change| {
+        undo(&self.removal, output, &done, &forced, async |change| {
             self.unimport(change, even_if_used).await
         })
     }

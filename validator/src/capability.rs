@@ -11,8 +11,10 @@ use crate::finding::Findings;
 pub(crate) fn check(
     feature: Feature,
     [has, lacks]: [&str; 2],
-    (solution, requires): (&Solution, &[Capability]),
-    (info, findings): (&FindingInfo, &mut Findings),
+    solution: &Solution,
+    requires: &[Capability],
+    info: &FindingInfo,
+    findings: &mut Findings,
 ) {
     let capability = feature.capability();
     let message = match (

@@ -60,8 +60,10 @@ pub(crate) fn check(
     capability::check(
         Feature::Charts,
         ["has charts", "has no charts"],
-        (solution, beside.requires),
-        (&CAPABILITY, findings),
+        solution,
+        beside.requires,
+        &CAPABILITY,
+        findings,
     );
     let spec = &solution.spec;
     unexpected(files, &spec.charts, findings);

@@ -63,8 +63,10 @@ pub(crate) fn check(
             "has spec.operator.template",
             "has no spec.operator.template",
         ],
-        (solution, present.requires),
-        (&CAPABILITY, findings),
+        solution,
+        present.requires,
+        &CAPABILITY,
+        findings,
     );
     if let Some(operator) = &solution.spec.operator {
         let images = &solution.spec.images;

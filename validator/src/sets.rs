@@ -63,8 +63,10 @@ pub(crate) fn check(
             "has sets of objects or parameters",
             "has neither sets of objects nor parameters",
         ],
-        (solution, beside.requires),
-        (&CAPABILITY, findings),
+        solution,
+        beside.requires,
+        &CAPABILITY,
+        findings,
     );
     let spec = &solution.spec;
     let problems = rules::object_sets(&spec.manifests, &spec.charts, &spec.parameters);

@@ -199,8 +199,7 @@ impl Slot {
         }
         self.file.write_all_at(bytes, self.offset + self.position)?;
         self.hash.update(bytes);
-        let written = (self.position, bytes.len() as u64);
-        begin_writeback(&self.file, self.offset, written, self.size);
+        begin_writeback(&self.file, self.offset, self.position..end, self.size);
         self.position = end;
         Ok(())
     }

@@ -256,7 +256,7 @@ impl Listed {
         if let Some(extent) = self.plan.extent_of(path) {
             let read = self
                 .medium
-                .read_content((extent.offset, &expected), &mut bytes, 0);
+                .read_content(extent.offset, &expected, &mut bytes, 0);
             read.map_err(|source| self.medium.failed(extent.offset, source))?;
         }
         check_digest(path, expected, Digest::new(Sha256::digest(&bytes).into()))?;
@@ -368,7 +368,7 @@ impl Blob {
         if end.is_none_or(|end| end > self.size) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let content = (self.offset, &self.digest);
-        self.medium.read_content(content, buf, offset)
+        let (medium, digest) = (&self.medium, &self.digest);
+        medium.read_content(self.offset, digest, buf, offset)
     }
 }

@@ -154,10 +154,11 @@ impl Medium {
         }
     }
 
-    /// Fills `buf` from `from` bytes into the content that lies at `offset`.
+    /// Fills `buf` from `from` bytes into the content of this digest that lies at `offset`.
     pub(crate) fn read_content(
         &self,
-        (offset, digest): (u64, &Digest),
+        offset: u64,
+        digest: &Digest,
         buf: &mut [u8],
         from: u64,
     ) -> io::Result<()> {

@@ -81,7 +81,7 @@ impl Feed for Medium {
         offset: u64,
     ) -> Result<(), OpenError> {
         let read = match Listed::expected(extent) {
-            Some(digest) => self.read_content((extent.offset, &digest), buf, offset),
+            Some(digest) => self.read_content(extent.offset, &digest, buf, offset),
             None => self.read_exact_at(buf, extent.offset + offset),
         };
         read.map_err(|source| self.failed(extent.offset + offset, source))

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -300,13 +301,13 @@ fn sized_file(target: &Path, size: u64) -> io::Result<NamedTempFile> {
 }
 
 /// Lets the disk begin with what is written while the rest is still read and hashed, so that the sync at the end waits
-/// for little: `written` are the bytes, from the content's beginning, of a content that lies at `at`. The advice that
+/// for little: `written` are the bytes, from the content's beginning, of a content of `size` bytes that lies at `at`. The advice that
 /// pages will not be read soon makes Linux write the dirty ones at once, without waiting; while they are written they
 /// stay in memory.
-pub(crate) fn begin_writeback(file: &File, at: u64, (from, len): (u64, u64), size: u64) {
-    let end = from + len;
+pub(crate) fn begin_writeback(file: &File, at: u64, written: Range<u64>, size: u64) {
+    let Range { start: from, end } = written;
     let block = |position: u64| position / limits::WRITEBACK;
-    if len == 0 || (end != size && block(end) == block(from)) {
+    if from == end || (end != size && block(end) == block(from)) {
         return;
     }
     let start = block(from) * limits::WRITEBACK;
@@ -417,7 +418,7 @@ impl<'a> Feed for Writing<'a> {
         begin_writeback(
             self.file,
             extent.offset,
-            (offset, buf.len() as u64),
+            offset..offset + buf.len() as u64,
             extent.size,
         );
         Ok(())

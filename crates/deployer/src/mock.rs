@@ -60,8 +60,8 @@ pub(crate) async fn cluster(
     });
     let client = kube::Client::new(service, "default");
     let server = "https://mock.test".to_owned();
-    let how = (Duration::from_secs(10), Listener::default());
-    let cluster = Cluster::with_client(client, how, None, server).await;
+    let (timeout, listener) = (Duration::from_secs(10), Listener::default());
+    let cluster = Cluster::with_client(client, timeout, listener, None, server).await;
     (cluster.unwrap(), seen)
 }
 

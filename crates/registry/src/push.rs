@@ -194,10 +194,10 @@ impl Run<'_> {
         if let Err(error) = self.check_stopped() {
             return (need, Err(error));
         }
-        let sought = (&blob.digest, blob.size);
+        let (digest, access) = (&blob.digest, Access::PullPush);
         let look = self
             .client
-            .look_for_blob(repository, sought, Access::PullPush, self.tell);
+            .look_for_blob(repository, digest, blob.size, access, self.tell);
         let found = look.await;
         (need, found.map_err(|error| self.failed(error)))
     }

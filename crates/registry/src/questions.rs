@@ -49,7 +49,8 @@ impl Client {
     pub(crate) async fn look_for_blob(
         &self,
         repository: &Repository,
-        (digest, size): (&Digest, u64),
+        digest: &Digest,
+        size: u64,
         access: Access,
         tell: Tell<'_, Event>,
     ) -> Result<Presence, Error> {

@@ -73,8 +73,7 @@ impl Client {
         let mut finding = Several::new(limits::REQUESTS, blobs.iter());
         while let Some((repository, digest, found)) = finding
             .next(|(repository, digest, size)| async move {
-                let sought = (digest, *size);
-                let look = self.look_for_blob(repository, sought, Access::Pull, &|_| ());
+                let look = self.look_for_blob(repository, digest, *size, Access::Pull, &|_| ());
                 (*repository, *digest, look.await)
             })
             .await

@@ -87,7 +87,7 @@ pub async fn verify(
         .next(|(repository, digest, size)| {
             let read = &read;
             async move {
-                let result = read.back(client, (repository, digest, size)).await;
+                let result = read.back(client, repository, digest, size).await;
                 (repository, digest, size, result)
             }
         })
@@ -158,7 +158,9 @@ impl<'a> Read<'a> {
     async fn back(
         &self,
         client: &Client,
-        (repository, digest, size): (&Repository, Digest, u64),
+        repository: &Repository,
+        digest: Digest,
+        size: u64,
     ) -> Result<Option<Fault>, Error> {
         let hashing = Hashing {
             digest,

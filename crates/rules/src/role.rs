@@ -106,7 +106,7 @@ impl RoleCheck<'_> {
         for (index, rule) in rules.enumerate() {
             match rule {
                 Err(problem) => problems.push(Problem::Rule(Arc::clone(&place), problem)),
-                Ok(parsed) => self.check_rule(&parsed, &reach, (&place, index + 1), problems),
+                Ok(parsed) => self.check_rule(&parsed, &reach, &place, index + 1, problems),
             }
         }
         problems.extend(dangers(role, &reach, &place));
@@ -126,7 +126,8 @@ impl RoleCheck<'_> {
         &self,
         rule: &Rule<'_>,
         reach: &Reach,
-        (place, number): (&Arc<str>, usize),
+        place: &Arc<str>,
+        number: usize,
         problems: &mut Vec<Problem>,
     ) {
         let lists = [

@@ -6,6 +6,7 @@
 //! ends). Memory is one head and one piece.
 
 use std::io;
+use std::ops::Range;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
@@ -138,7 +139,7 @@ impl Conversation<'_> {
             head.then
         };
         let mut sent = 0;
-        let result = self.send(&answer, stamp, (head, then), &mut sent).await;
+        let result = self.send(&answer, stamp, head, then, &mut sent).await;
         let status = answer.status.code();
         self.shared.metrics.answered(status, sent);
         if result.is_err() {
@@ -188,7 +189,8 @@ impl Conversation<'_> {
         &mut self,
         answer: &Answer,
         stamp: Option<Stamp>,
-        (head, then): (&Head, Then),
+        head: &Head,
+        then: Then,
         sent: &mut u64,
     ) -> io::Result<()> {
         let mut first = answer.head(then).into_bytes();
@@ -211,7 +213,7 @@ impl Conversation<'_> {
             }
             Body::Blob { blob, from, to } => {
                 self.write(&first).await?;
-                let result = self.send_blob(blob, (*from, *to), stamp, sent).await;
+                let result = self.send_blob(blob, *from..*to, stamp, sent).await;
                 self.piece = Vec::new();
                 result
             }
@@ -223,12 +225,13 @@ impl Conversation<'_> {
     async fn send_blob(
         &mut self,
         blob: &Blob,
-        (from, to): (u64, u64),
+        wanted: Range<u64>,
         stamp: Option<Stamp>,
         sent: &mut u64,
     ) -> io::Result<()> {
-        while from + *sent < to {
-            let (offset, left) = (blob.offset + from + *sent, to - from - *sent);
+        while wanted.start + *sent < wanted.end {
+            let from = wanted.start + *sent;
+            let (offset, left) = (blob.offset + from, wanted.end - from);
             *sent += match (&self.wire, stamp) {
                 (Wire::Plain(stream), None) => {
                     in_time(send_file(stream, &blob.file, offset, left)).await?

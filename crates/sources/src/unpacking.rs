@@ -80,7 +80,8 @@ impl Unpacking {
         &self,
         of: fn(&Self) -> &Known<K, V>,
         key: K,
-        (path, size): (&Path, u64),
+        path: &Path,
+        size: u64,
         unpack: impl FnOnce(&mut Packed<'_>) -> Result<V, SourceError>,
     ) -> Result<V, SourceError> {
         let lock = |unpacking| of(unpacking).lock().expect("no panic while held");

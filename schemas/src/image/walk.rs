@@ -189,10 +189,8 @@ impl<V: Visit> Walker<V> {
     }
 
     /// Looks for everything that a document names.
-    pub fn look_up(
-        &mut self,
-        (document, content): Parsed,
-    ) -> Result<Reached<V::Content>, V::Error> {
+    pub fn look_up(&mut self, parsed: Parsed) -> Result<Reached<V::Content>, V::Error> {
+        let (document, content) = parsed;
         let (mut documents, mut blobs) = (Vec::new(), BTreeSet::new());
         // What is said twice is looked for once: a small manifest may repeat one layer very many times.
         let mut said = BTreeSet::new();

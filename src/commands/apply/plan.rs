@@ -7,18 +7,14 @@ use deployer::Cluster;
 use importer::{PlanFile, Request};
 use registry::Client;
 use signing::Trust;
-use validator::{Accepted, Finding};
 
 use super::{ApprovalArguments, Arguments};
 use crate::args::Output;
-use crate::commands::import::{self, Shown, Then};
+use crate::commands::import::{self, Acceptance, Choices, Reached, Shown, Then};
 use crate::commands::kept::kept;
 use crate::failure::{self, Failure, Outcome};
 use crate::plans::{self, Plan};
 use crate::{cluster, environment, helm, keys, render};
-
-/// An archive, and what was found of it though it is accepted.
-type Archive = (Accepted, Vec<Finding>);
 
 pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<Outcome, Failure> {
     let plan = plans::read(path)?;
@@ -47,15 +43,15 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
             return Ok(Outcome::No);
         };
         check_place(&plan.file, &archive, &cluster).await?;
-        let choices = (Then::Follow(&plan.file, arguments.run()), Shown::Plain);
-        import::carry_out(
-            &archive,
-            request,
-            (&client, &cluster),
-            (choices, None),
-            output,
-        )
-        .await
+        let choices = Choices {
+            then: Then::Follow(&plan.file, arguments.run()),
+            shown: Shown::Plain,
+        };
+        let reached = Reached {
+            client: &client,
+            cluster: &cluster,
+        };
+        import::carry_out(&archive, request, reached, choices, None, output).await
     })
 }
 
@@ -92,26 +88,33 @@ async fn archive(
     arguments: &Arguments,
     plan: &PlanFile,
     request: &Request,
-    given: Option<Archive>,
+    given: Option<Acceptance>,
     cluster: &Cluster,
     output: Output,
-) -> Result<Option<(Archive, Client)>, Failure> {
+) -> Result<Option<(Acceptance, Client)>, Failure> {
     if let Some(given) = given {
         let site = importer::site(cluster).await?;
         let client = import::client(&request.registry, &arguments.registries.reach, &site)?;
         return Ok(Some((given, client)));
     }
-    let version = (plan.solution.name(), Some(plan.solution.version()));
-    let kept = kept(cluster, version, &arguments.registries.reach, output).await;
+    let (solution, version) = (plan.solution.name(), Some(plan.solution.version()));
+    let reach = &arguments.registries.reach;
+    let kept = kept(cluster, solution, version, reach, output).await;
     let kept = kept.map_err(|failure| {
         failure.hint("a plan for an archive that is not imported yet needs it: give its path too")
     })?;
-    Ok(kept.map(|kept| (kept.accepted, kept.client)))
+    Ok(kept.map(|kept| (kept.archive, kept.client)))
 }
 
 /// The plan is for this archive and this cluster.
-async fn check_place(plan: &PlanFile, archive: &Archive, cluster: &Cluster) -> Result<(), Failure> {
-    let elsewhere = plan.elsewhere(archive.0.archive_id(), cluster).await?;
+async fn check_place(
+    plan: &PlanFile,
+    archive: &Acceptance,
+    cluster: &Cluster,
+) -> Result<(), Failure> {
+    let elsewhere = plan
+        .elsewhere(archive.accepted.archive_id(), cluster)
+        .await?;
     let Some(first) = elsewhere.first() else {
         return Ok(());
     };

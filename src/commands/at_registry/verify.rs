@@ -183,7 +183,7 @@ async fn verify(
     let verified = verified?;
     let (blobs, bytes) = (verified.blobs, verified.bytes);
     let repaired = if arguments.repair && !verified.faults.is_empty() {
-        repair(&readback, verified, (accepted, client), output).await?
+        repair(&readback, verified, accepted, client, output).await?
     } else {
         Repaired {
             healed: Vec::new(),
@@ -216,7 +216,8 @@ async fn verify(
 async fn repair(
     readback: &Readback,
     verified: Verified,
-    (accepted, client): (&Accepted, &Client),
+    accepted: &Accepted,
+    client: &Client,
     output: Output,
 ) -> Result<Repaired, Error> {
     let solution = accepted.statement().predicate.id.to_string();

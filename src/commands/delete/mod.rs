@@ -65,12 +65,17 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let even_if_used = arguments.uses.choice(arguments.solution.as_str())?;
     let removal = &arguments.removal;
-    let place = (&removal.cluster, &removal.wait);
     let run = removal.dry_run.run();
-    change(place, run, output, async |change| {
-        let change = arguments.sets.accepting(change);
-        delete(arguments, even_if_used, &change, output).await
-    })
+    change(
+        &removal.cluster,
+        &removal.wait,
+        run,
+        output,
+        async |change| {
+            let change = arguments.sets.accepting(change);
+            delete(arguments, even_if_used, &change, output).await
+        },
+    )
 }
 
 async fn delete(

@@ -10,7 +10,7 @@ use schemas::{Namespace, SolutionName, Version};
 use validator::Accepted;
 
 pub(crate) use self::arguments::Arguments;
-use self::request::{Compared, compared, registries, request};
+use self::request::{Compared, Registries, compared, registries, request};
 use super::kept::kept;
 use crate::args::Output;
 use crate::cluster;
@@ -44,7 +44,7 @@ fn find(arguments: &Arguments, output: Output) -> Found {
             Compared::Deployed => diff.deployed(running).await,
             Compared::Imported(name, version) => {
                 let to = namespace.cloned();
-                let found = diff.kept((&name, version), to, Since::Now).await?;
+                let found = diff.kept(&name, version, to, Since::Now).await?;
                 Ok(found.map(|it| vec![it]))
             }
             Compared::Archive(accepted) => diff.archive(&accepted).await,
@@ -63,9 +63,11 @@ impl Diff<'_> {
     async fn deployed(&self, running: Vec<Running>) -> Found {
         let mut found = Vec::new();
         for it in running {
-            let wanted = (&it.solution, Some(&it.version));
             let since = Since::Deployed(it.namespace.clone());
-            let Some(comparison) = self.kept(wanted, Some(it.namespace), since).await? else {
+            let Some(comparison) = self
+                .kept(&it.solution, Some(&it.version), Some(it.namespace), since)
+                .await?
+            else {
                 return Ok(None);
             };
             found.push(comparison);
@@ -76,17 +78,21 @@ impl Diff<'_> {
     /// An imported version, as the site keeps it.
     async fn kept(
         &self,
-        wanted: (&SolutionName, Option<&Version>),
+        solution: &SolutionName,
+        version: Option<&Version>,
         namespace: Option<Namespace>,
         since: Since,
     ) -> Result<Option<Comparison>, Failure> {
         let reach = &self.arguments.reach;
-        let Some(kept) = kept(self.cluster, wanted, reach, self.output).await? else {
+        let Some(kept) = kept(self.cluster, solution, version, reach, self.output).await? else {
             return Ok(None);
         };
-        let registries = (kept.registry, Some(kept.pull_registry));
+        let registries = Registries {
+            registry: kept.registry,
+            pull_registry: Some(kept.pull_registry),
+        };
         let request = request(self.arguments, namespace, registries)?;
-        let (accepted, _) = &kept.accepted;
+        let accepted = &kept.archive.accepted;
         let found = Comparison::make(accepted, self.cluster, request, &since).await?;
         Ok(Some(found))
     }

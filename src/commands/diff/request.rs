@@ -36,11 +36,15 @@ pub(super) fn compared(
     };
     let follows = "nothing was compared";
     let accepted = import::accept(path, &arguments.signers, follows, output)?;
-    Ok(accepted.map(|(accepted, _)| Compared::Archive(Box::new(accepted))))
+    Ok(accepted.map(|it| Compared::Archive(Box::new(it.accepted))))
 }
 
-/// A registry, and the same as nodes know it if that is known.
-pub(super) type Registries = (RegistryAddress, Option<RegistryAddress>);
+/// The registry that has an archive's images.
+pub(super) struct Registries {
+    pub(super) registry: RegistryAddress,
+    /// The same as nodes know it, if that is known.
+    pub(super) pull_registry: Option<RegistryAddress>,
+}
 
 /// Where an archive's images would be pushed: as it was said, else where the same version was, else the newest one of the
 /// Solution.
@@ -50,7 +54,10 @@ pub(super) async fn registries(
     id: &SolutionId,
 ) -> Result<Registries, Failure> {
     if let Some(registry) = &arguments.registry {
-        return Ok((registry.clone(), None));
+        return Ok(Registries {
+            registry: registry.clone(),
+            pull_registry: None,
+        });
     }
     let found = match importer::imported(cluster, id.name(), Some(id.version())).await {
         Err(Error::Refused(Obstacle::NotImported(..))) => {
@@ -65,14 +72,17 @@ pub(super) async fn registries(
         }
         found => found?,
     };
-    Ok((record.registry()?, Some(record.pull_registry()?)))
+    Ok(Registries {
+        registry: record.registry()?,
+        pull_registry: Some(record.pull_registry()?),
+    })
 }
 
 /// The request of one who wants to know and not to do.
 pub(super) fn request(
     arguments: &Arguments,
     namespace: Option<Namespace>,
-    (registry, pull_registry): Registries,
+    registries: Registries,
 ) -> Result<Request, Failure> {
     let goal = Goal::Deployed(Target {
         environment: arguments.environment.clone(),
@@ -83,7 +93,12 @@ pub(super) fn request(
     let nobody = ChangeArguments::default();
     Ok(Request {
         allowed: allowed(arguments),
-        ..import::of_goal(goal, &registry, pull_registry, &nobody)?
+        ..import::of_goal(
+            goal,
+            &registries.registry,
+            registries.pull_registry,
+            &nobody,
+        )?
     })
 }
 

@@ -54,10 +54,15 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
     );
     let removal = &arguments.removal;
     let run = removal.dry_run.run();
-    let place = (&removal.cluster, &removal.wait);
-    let deleted = change(place, run, output, async |change| {
-        free(importer::delete_environment(change, &arguments.environment, resources).await)
-    })?;
+    let deleted = change(
+        &removal.cluster,
+        &removal.wait,
+        run,
+        output,
+        async |change| {
+            free(importer::delete_environment(change, &arguments.environment, resources).await)
+        },
+    )?;
     let environment = match deleted {
         Ok(environment) => environment,
         Err(it) => return Ok(hindered(output, &it, "")),

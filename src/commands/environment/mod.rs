@@ -80,10 +80,15 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     let adopt = choose(arguments.adopt.is_some(), Adopt::Allow, Adopt::Refuse);
     let description = arguments.description.as_deref();
     let environment = arguments.environment;
-    let cluster = (&arguments.cluster, &arguments.wait);
-    change(cluster, Run::Real, output, async |change| {
-        importer::create_environment(change, &environment, &namespace, description, adopt).await
-    })?;
+    change(
+        &arguments.cluster,
+        &arguments.wait,
+        Run::Real,
+        output,
+        async |change| {
+            importer::create_environment(change, &environment, &namespace, description, adopt).await
+        },
+    )?;
     let created = Created {
         environment,
         namespace,

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             Err(report) => return Ok(refuse(&report, ", so nothing was written", output)),
         };
         let out = arguments.out.clone();
-        let (contents, written) = write(&client, &id, listed, (out, overwrite), output).await?;
+        let (contents, written) = write(&client, &id, listed, out, overwrite, output).await?;
         let exported = Exported {
             archive: written.path,
             archive_id: written.archive_id,
@@ -106,7 +106,8 @@ async fn write(
     client: &Client,
     id: &SolutionId,
     listed: Listed,
-    (out, overwrite): (PathBuf, Overwrite),
+    out: PathBuf,
+    overwrite: Overwrite,
     output: Output,
 ) -> Result<(usize, Written), Failure> {
     let export = Export::find(client, id, &listed).await?;

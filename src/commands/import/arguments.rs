@@ -258,6 +258,13 @@ impl ProofArguments {
     }
 }
 
+/// What becomes of a plan, and how it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choices<'a> {
+    pub(crate) then: Then<'a>,
+    pub(crate) shown: Shown,
+}
+
 /// What becomes of a plan.
 #[derive(Args, Debug)]
 #[command(next_help_heading = None::<&str>)]
@@ -281,12 +288,12 @@ pub(crate) struct PlanArguments {
 
 impl PlanArguments {
     /// What becomes of it, and how it is shown.
-    pub(crate) fn choices(&self) -> (Then<'_>, Shown) {
+    pub(crate) fn choices(&self) -> Choices<'_> {
         let otherwise = choose(self.dry_run, Then::Stop, Then::Apply);
-        (
-            self.plan_out.as_deref().map_or(otherwise, Then::Write),
-            choose(self.diff, Shown::WithDiff, Shown::Plain),
-        )
+        Choices {
+            then: self.plan_out.as_deref().map_or(otherwise, Then::Write),
+            shown: choose(self.diff, Shown::WithDiff, Shown::Plain),
+        }
     }
 
     /// What becomes of fields that others own.

@@ -15,17 +15,16 @@ use std::time::Duration;
 
 use deployer::{Cluster, Waited};
 use importer::{Event, Plan, Ready, Request};
-use registry::Client;
 use shelf::Layout;
-use validator::{Accepted, Finding};
 
 pub(crate) use self::arguments::{
-    Arguments, ImageRegistry, Place, PlanArguments, ProofArguments, Registries, SignerArguments,
+    Arguments, Choices, ImageRegistry, Place, PlanArguments, ProofArguments, Registries,
+    SignerArguments,
 };
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
 pub(crate) use self::request::{
-    Chosen, accept, accept_by, allow, client, judge, of_goal, of_place,
+    Acceptance, Chosen, Reached, accept, accept_by, allow, client, judge, of_goal, of_place,
 };
 pub(crate) use self::show::Shown;
 pub(crate) use self::then::Then;
@@ -53,10 +52,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let request = request::request(arguments, &site)?;
         let reach = request::reach(&arguments.registries.reach, &site)?;
         let client = request::client(&request.registry, &arguments.registries.reach, &site)?;
-        let mapping = Mapping::of(&found.0, Layout::Solution, arguments.map, &reach);
+        let mapping = Mapping::of(&found.accepted, Layout::Solution, arguments.map, &reach);
         let mapping = arguments.map.image_map.map(|_| &mapping);
-        let reached = (&client, &cluster);
-        carry_out(&found, request, reached, (choices, mapping), output).await
+        let reached = Reached {
+            client: &client,
+            cluster: &cluster,
+        };
+        carry_out(&found, request, reached, choices, mapping, output).await
     })
 }
 
@@ -77,16 +79,20 @@ async fn wait_nodes(
 
 /// Plans, asks for consent where somebody can give it, and applies the plan.
 pub(crate) async fn carry_out(
-    (archive, findings): &(Accepted, Vec<Finding>),
+    archive: &Acceptance,
     mut request: Request,
-    (client, cluster): (&Client, &Cluster),
-    ((then, shown), mapping): ((Then<'_>, Shown), Option<&Mapping<'_>>),
+    reached: Reached<'_>,
+    choices: Choices<'_>,
+    mapping: Option<&Mapping<'_>>,
     output: Output,
 ) -> Result<Outcome, Failure> {
+    let Acceptance { accepted, findings } = archive;
+    let Reached { client, cluster } = reached;
+    let Choices { then, shown } = choices;
     let verb = request.verb;
     loop {
         let findings = findings.clone();
-        let plan = Plan::make(archive, findings, client, cluster, request.clone());
+        let plan = Plan::make(accepted, findings, client, cluster, request.clone());
         // What a plan is made and applied with is far larger than the plan itself.
         let mut plan = Box::pin(plan).await?;
         if output == Output::Human {
@@ -115,7 +121,7 @@ pub(crate) async fn carry_out(
             map => map.transpose()?,
         };
         let map = map.as_ref();
-        let instead = then.instead(&ready, (cluster, map), shown, output).await;
+        let instead = then.instead(&ready, cluster, map, shown, output).await;
         if let Some(instead) = instead.transpose() {
             ready.give_up(client).await;
             return instead;

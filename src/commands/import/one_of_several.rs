@@ -3,22 +3,22 @@
 
 use std::sync::atomic::AtomicBool;
 
-use deployer::Cluster;
 use importer::{Error, Obstacle, Plan, PlanSummary, Receipt, Request};
-use registry::Client;
-use validator::{Accepted, Finding};
 
 use super::apply;
+use super::request::{Acceptance, Reached};
 use crate::args::Output;
 use crate::commands::refusal::InTheWay;
 use crate::failure::Failure;
 
 /// What an import would do, and what is in its way. Nothing is written.
 pub(crate) async fn look(
-    (accepted, findings): &(Accepted, Vec<Finding>),
+    archive: &Acceptance,
     request: Request,
-    (client, cluster): (&Client, &Cluster),
+    reached: Reached<'_>,
 ) -> Result<(PlanSummary, Vec<InTheWay>), Failure> {
+    let Acceptance { accepted, findings } = archive;
+    let Reached { client, cluster } = reached;
     let plan = Plan::make(accepted, findings.clone(), client, cluster, request).await?;
     plan.give_up(client).await;
     let obstacles = plan.obstacles().into_iter().map(Into::into);
@@ -27,12 +27,14 @@ pub(crate) async fn look(
 
 /// Imports, if that still does to the cluster what was shown.
 pub(crate) async fn as_shown(
-    (accepted, findings): &(Accepted, Vec<Finding>),
+    archive: &Acceptance,
     request: Request,
-    (client, cluster): (&Client, &Cluster),
+    reached: Reached<'_>,
     shown: &PlanSummary,
     output: Output,
 ) -> Result<Receipt, Failure> {
+    let Acceptance { accepted, findings } = archive;
+    let Reached { client, cluster } = reached;
     loop {
         let (findings, request) = (findings.clone(), request.clone());
         let plan = Plan::make(accepted, findings, client, cluster, request).await?;

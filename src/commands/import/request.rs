@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use deployer::Cluster;
 use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
     LeftOpen, Nodes, Request, Target, Verb,
@@ -20,8 +21,20 @@ use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, helm, registries, render};
 
-/// An accepted archive, and what was found of it though it is accepted.
-type Found = (Accepted, Vec<Finding>);
+/// An accepted archive.
+#[derive(Debug)]
+pub(crate) struct Acceptance {
+    pub(crate) accepted: Accepted,
+    /// What was found of it though it is accepted.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// The registry and the cluster that a plan is made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Reached<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) cluster: &'a Cluster,
+}
 
 /// Verifies an archive as [`judge`] does. Of one that is not accepted it is said that it is not, and what follows.
 pub(crate) fn accept(
@@ -29,19 +42,20 @@ pub(crate) fn accept(
     signers: &SignerArguments,
     follows: &str,
     output: Output,
-) -> Result<Option<Found>, Failure> {
-    let signed = (&signers.trust, signers.allow_unsigned.clone());
-    accept_by(archive, signed, follows, output)
+) -> Result<Option<Acceptance>, Failure> {
+    let allow = signers.allow_unsigned.clone();
+    accept_by(archive, &signers.trust, allow, follows, output)
 }
 
 /// The same by these signatures, or by none where the Solution is allowed to have none.
 pub(crate) fn accept_by(
     archive: &Path,
-    signed: (&TrustArguments, Option<SolutionId>),
+    trust: &TrustArguments,
+    allow: Option<SolutionId>,
     follows: &str,
     output: Output,
-) -> Result<Option<Found>, Failure> {
-    let judged = judge_by(archive, signed, output)?;
+) -> Result<Option<Acceptance>, Failure> {
+    let judged = judge_by(archive, trust, allow, output)?;
     judged.map(Some).or_else(|report| {
         words::refuse(&report, &format!(", so {follows}"), output);
         Ok(None)
@@ -54,16 +68,21 @@ pub(crate) fn judge(
     archive: &Path,
     signers: &SignerArguments,
     output: Output,
-) -> Result<Result<Found, Box<Report>>, Failure> {
-    let signed = (&signers.trust, signers.allow_unsigned.clone());
-    judge_by(archive, signed, output)
+) -> Result<Result<Acceptance, Box<Report>>, Failure> {
+    judge_by(
+        archive,
+        &signers.trust,
+        signers.allow_unsigned.clone(),
+        output,
+    )
 }
 
 fn judge_by(
     archive: &Path,
-    (trust, allow): (&TrustArguments, Option<SolutionId>),
+    trust: &TrustArguments,
+    allow: Option<SolutionId>,
     output: Output,
-) -> Result<Result<Found, Box<Report>>, Failure> {
+) -> Result<Result<Acceptance, Box<Report>>, Failure> {
     let report = check::documents(archive, trust, allow, output)?;
     let summary = report.summary();
     let judged = summary.judged.as_ref();
@@ -80,7 +99,7 @@ fn judge_by(
                 "warning: nobody signed this archive; it is accepted because `--allow-unsigned` names it",
             );
         }
-        (accepted, findings)
+        Acceptance { accepted, findings }
     }))
 }
 

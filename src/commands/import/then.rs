@@ -57,7 +57,8 @@ impl Then<'_> {
     pub(super) async fn instead(
         self,
         ready: &Ready<'_>,
-        (cluster, map): (&Cluster, Option<&ShownMap>),
+        cluster: &Cluster,
+        map: Option<&ShownMap>,
         shown: Shown,
         output: Output,
     ) -> Result<Option<Outcome>, Failure> {

@@ -59,10 +59,13 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let environment = arguments.environment.as_ref();
     let file = read(&arguments.file, environment)?;
     let run = choose(arguments.dry_run, Run::Dry, Run::Real);
-    let cluster = (&arguments.cluster, &arguments.wait);
-    let kept = change(cluster, run, output, async |change| {
-        importer::keep_site(change, &file).await
-    })?;
+    let kept = change(
+        &arguments.cluster,
+        &arguments.wait,
+        run,
+        output,
+        async |change| importer::keep_site(change, &file).await,
+    )?;
     let shown = Shown {
         environment: environment.cloned(),
         change: kept.change,

@@ -66,8 +66,8 @@ impl Cluster {
             .trim_end_matches('/')
             .to_owned();
         let client = client(config, &server, limits::CREDENTIALS).await?;
-        let how = (connect.timeout, connect.listener.clone());
-        let cluster = Self::with_client(client, how, context, server).await?;
+        let listener = connect.listener.clone();
+        let cluster = Self::with_client(client, connect.timeout, listener, context, server).await?;
         Ok(Self {
             kubeconfig,
             ..cluster
@@ -89,7 +89,8 @@ impl Cluster {
     /// The same with a client that is there already.
     pub(crate) async fn with_client(
         client: kube::Client,
-        (timeout, listener): (Duration, Listener),
+        timeout: Duration,
+        listener: Listener,
         context: Option<String>,
         server: String,
     ) -> Result<Self, Error> {

@@ -249,7 +249,7 @@ impl Cluster {
         let references: Vec<&ObjectRef> = objects.iter().map(Object::reference).collect();
         let live = self.get_each(&references).await?;
         stream::iter(objects.iter().zip(live))
-            .map(|seen| self.try_one(seen, manager, conflicts, &coming))
+            .map(|(object, before)| self.try_one(object, before, manager, conflicts, &coming))
             .buffered(limits::PARALLEL)
             .try_collect()
             .await
@@ -257,7 +257,8 @@ impl Cluster {
 
     async fn try_one(
         &self,
-        (object, before): (&Object, Result<Option<Object>, Error>),
+        object: &Object,
+        before: Result<Option<Object>, Error>,
         manager: &FieldManager,
         conflicts: Conflicts,
         coming: &Coming,

@@ -285,7 +285,7 @@ fn collect_one(
     let reader = Reader::new(&found.store, session, means.watch.cancel);
     let named = found.root.0.digest;
     let contents = Rc::new(reader.collect(found.root, &image.platforms)?);
-    collected(image, found.reference, (named, contents), session)
+    collected(image, found.reference, named, contents, session)
 }
 
 /// Collects an image of a layout, unless another tag names it too.
@@ -319,13 +319,14 @@ fn collect_of(
         session.opened.keep(chosen, &contents);
         contents
     };
-    collected(image, entry.reference(), (digest, contents), session)
+    collected(image, entry.reference(), digest, contents, session)
 }
 
 fn collected(
     image: &SourceImage,
     found: Option<ImageReference>,
-    (named, contents): (Digest, Rc<ImageContents>),
+    named: Digest,
+    contents: Rc<ImageContents>,
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
     session.count(&contents)?;

@@ -141,7 +141,7 @@ pub(super) fn collect(
             number,
             of: images.len(),
         });
-        let found = place(base, image, &layouts, (means, &*session)).and_then(|place| {
+        let found = place(base, image, &layouts, means, session).and_then(|place| {
             let Some(place) = place else { return Ok(()) };
             search.of_image(image, &place, session)
         });
@@ -163,7 +163,8 @@ fn place<'a>(
     base: &Path,
     image: &Collected,
     layouts: &'a BTreeMap<PathBuf, Referred>,
-    (means, session): (&Means<'_>, &Session),
+    means: &Means<'_>,
+    session: &Session,
 ) -> Result<Option<Place<'a>>, SourceError> {
     if let ImageSource::Docker(reference) = &image.from {
         let (origin, _) = docker::locate(reference, &means.network)?;
@@ -204,8 +205,8 @@ impl Search<'_> {
             let mut next = Vec::new();
             for few in wanted.chunks(limits::DOCUMENTS_ASKED) {
                 for answer in place.ask(few, self.means)? {
-                    for tag in place.store(self.means).referrers(answer)? {
-                        next.extend(self.take(image, place, tag, session)?);
+                    for tagged in place.store(self.means).referrers(answer)? {
+                        next.extend(self.take(image, place, tagged, session)?);
                     }
                 }
             }
@@ -229,9 +230,10 @@ impl Search<'_> {
         &mut self,
         image: &Collected,
         place: &Place<'_>,
-        (subject, tag, root): (Digest, Tag, Parsed),
+        tagged: Tagged,
         session: &mut Session,
     ) -> Result<Vec<Digest>, SourceError> {
+        let Tagged { subject, tag, root } = tagged;
         let own = ImagePlace {
             name: image.place.name.clone(),
             tag: tag.clone(),
@@ -381,23 +383,38 @@ fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
     all
 }
 
+/// A document that has the tag of a referrer.
+struct Tagged {
+    /// The manifest that it is about.
+    subject: Digest,
+    tag: Tag,
+    root: Parsed,
+}
+
 impl Store<'_> {
-    /// What an answer comes to: what each tag is about, the tag, and what it names.
-    fn referrers(&self, answer: Answer) -> Result<Vec<(Digest, Tag, Parsed)>, SourceError> {
+    /// What an answer comes to.
+    fn referrers(&self, answer: Answer) -> Result<Vec<Tagged>, SourceError> {
         let subject = answer.subject;
         let mut all = Vec::new();
         for (suffix, digest, bytes) in answer.tagged {
             let parsed = store::parse(self.document(digest), digest, bytes)?;
             self.check(&parsed.0, subject, Named::ByTag)?;
-            all.push((subject, Tag::of_referrer(subject, suffix), parsed));
+            all.push(Tagged {
+                subject,
+                tag: Tag::of_referrer(subject, suffix),
+                root: parsed,
+            });
         }
         if answer.listed.is_empty() {
             return Ok(all);
         }
         let bytes = self.list(subject, answer.listed)?;
         let digest = files::digest(&bytes);
-        let parsed = store::parse(self.document(digest), digest, bytes)?;
-        all.push((subject, Tag::of_referrer(subject, ""), parsed));
+        all.push(Tagged {
+            subject,
+            tag: Tag::of_referrer(subject, ""),
+            root: store::parse(self.document(digest), digest, bytes)?,
+        });
         Ok(all)
     }
 

@@ -40,11 +40,11 @@ pub(crate) fn verified(
     compression: Compression,
     means: &Means<'_>,
 ) -> Result<Here, SourceError> {
-    let whole = (plain.path.as_path(), plain.size);
     let digest = means.unpacking.once(
         |it| &it.layers,
         plain.clone(),
-        whole,
+        &plain.path,
+        plain.size,
         |packed| verify(plain, compression, packed, means),
     )?;
     Ok(Here {
@@ -153,7 +153,8 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
             let content = unpacking.once(
                 |it| &it.tars,
                 key,
-                (path, size),
+                path,
+                size,
                 |packed| unpack(packed, means),
             );
             return Tar::open(&content?);

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use rules::catalogue::Severity;
 use schemas::{SolutionId, SolutionsConfiguration};
-use validator::{Accepted, Finding, Report};
+use validator::{Finding, Report};
 
 use super::Arguments;
 use super::show::{Action, Step};
 use crate::args::Output;
-use crate::commands::import;
+use crate::commands::import::{self, Acceptance};
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 
 /// An archive that is accepted, and what was found of it all the same.
-pub(super) type Archive = Arc<(Accepted, Vec<Finding>)>;
+pub(super) type Archive = Arc<Acceptance>;
 
 /// What is listed: the step of each archive, with the archive if it is accepted.
 pub(super) type Listed = Vec<(Step, Option<Archive>)>;
@@ -47,11 +47,7 @@ pub(super) fn open(
 }
 
 /// The step of an accepted archive, refused if another one is of the same version.
-fn once(
-    step: Step,
-    accepted: (Accepted, Vec<Finding>),
-    listed: &Listed,
-) -> (Step, Option<Archive>) {
+fn once(step: Step, accepted: Acceptance, listed: &Listed) -> (Step, Option<Archive>) {
     let id = id(&accepted);
     let step = Step {
         solution: Some(id.name().clone()),
@@ -71,8 +67,8 @@ fn once(
 }
 
 /// The Solution and version of an archive.
-pub(super) fn id((accepted, _): &(Accepted, Vec<Finding>)) -> &SolutionId {
-    &accepted.statement().predicate.id
+pub(super) fn id(archive: &Acceptance) -> &SolutionId {
+    &archive.accepted.statement().predicate.id
 }
 
 /// Why an archive is not accepted.

@@ -6,7 +6,7 @@ use importer::{Change, EvenIfUsed, Images, Obstacle, Receipt};
 use super::plan::{Plan, Work};
 use super::show::{Overview, State, Step};
 use crate::args::{Output, choose};
-use crate::commands::import;
+use crate::commands::import::{self, Reached};
 
 impl Plan {
     /// Does what was shown.
@@ -28,7 +28,10 @@ impl Plan {
 }
 
 async fn apply(step: Step, work: Work, change: &Change<'_>, output: Output) -> Step {
-    let reached = (&work.client, change.cluster);
+    let reached = Reached {
+        client: &work.client,
+        cluster: change.cluster,
+    };
     let (archive, request) = (&work.archive, work.request);
     let done = import::as_shown(archive, request, reached, &work.planned, output);
     match Box::pin(done).await {

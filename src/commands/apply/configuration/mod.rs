@@ -22,12 +22,17 @@ use crate::render;
 pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<Outcome, Failure> {
     let configuration = read(path)?;
     let archives = archives::open(arguments, path, &configuration, output)?;
-    let place = (&arguments.cluster, &arguments.turn);
-    change(place, arguments.run(), output, async |change| {
-        let plan = Plan::make(arguments, &configuration, archives, change, output);
-        let plan = Box::pin(plan).await?;
-        apply(arguments, plan, change, output).await
-    })
+    change(
+        &arguments.cluster,
+        &arguments.turn,
+        arguments.run(),
+        output,
+        async |change| {
+            let plan = Plan::make(arguments, &configuration, archives, change, output);
+            let plan = Box::pin(plan).await?;
+            apply(arguments, plan, change, output).await
+        },
+    )
 }
 
 fn read(path: &Path) -> Result<SolutionsConfiguration, Failure> {

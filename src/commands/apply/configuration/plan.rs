@@ -10,7 +10,7 @@ use super::Arguments;
 use super::archives::{Archive, Listed, found, id};
 use super::show::{Action, Overview, State, Step};
 use crate::args::Output;
-use crate::commands::import::Chosen;
+use crate::commands::import::{Chosen, Reached};
 use crate::commands::refusal::InTheWay;
 use crate::commands::{import, kept};
 use crate::failure::{Failure, Outcome};
@@ -84,8 +84,7 @@ impl Plan {
             let step = Step::of(Action::Activate, solution, version.as_ref().ok());
             plan.add(match version {
                 Ok(version) => {
-                    let version = (solution, version);
-                    Box::pin(planner.activate(step, version, &listed, &plan)).await?
+                    Box::pin(planner.activate(step, solution, version, &listed, &plan)).await?
                 }
                 Err(obstacle) => (step.failed(vec![obstacle.into()], Outcome::No), None),
             });
@@ -99,7 +98,8 @@ impl Plan {
         Ok(plan)
     }
 
-    fn add(&mut self, (step, work): Planned) {
+    fn add(&mut self, planned: Planned) {
+        let (step, work) = planned;
         self.shown.steps.push(step);
         self.work.push(work);
     }
@@ -119,7 +119,8 @@ impl Planner<'_> {
     async fn activate(
         &self,
         step: Step,
-        (solution, version): (&SolutionName, &Version),
+        solution: &SolutionName,
+        version: &Version,
         listed: &Listed,
         so_far: &Plan,
     ) -> Result<Planned, Failure> {
@@ -134,7 +135,7 @@ impl Planner<'_> {
                 let why = InTheWay::new("its archive is refused", fix);
                 Ok((step.failed(vec![why], Outcome::No), None))
             }
-            None => Ok(Box::pin(self.kept(step, (solution, version))).await),
+            None => Ok(Box::pin(self.kept(step, solution, version)).await),
         }
     }
 
@@ -153,12 +154,12 @@ impl Planner<'_> {
         Ok(import::allow(request, registries, signers))
     }
 
-    async fn kept(&self, step: Step, (solution, version): (&SolutionName, &Version)) -> Planned {
+    async fn kept(&self, step: Step, solution: &SolutionName, version: &Version) -> Planned {
         let Arguments {
             registries, turn, ..
         } = self.arguments;
-        let version = (solution, Some(version));
-        let kept = kept::judge(self.change.cluster, version, &registries.reach, self.output).await;
+        let (cluster, reach) = (self.change.cluster, &registries.reach);
+        let kept = kept::judge(cluster, solution, Some(version), reach, self.output).await;
         let kept = match kept {
             Ok(Ok(kept)) => kept,
             Ok(Err(report)) => return (step.failed(found(&report), Outcome::No), None),
@@ -167,7 +168,7 @@ impl Planner<'_> {
         let pull_registry = Some(kept.pull_registry);
         match import::of_goal(Goal::Activated, &kept.registry, pull_registry, turn) {
             Ok(request) => {
-                let archive = Archive::new(kept.accepted);
+                let archive = Archive::new(kept.archive);
                 self.plan(step, &archive, request, &kept.client).await
             }
             Err(failure) => (step.because(&failure), None),
@@ -183,7 +184,10 @@ impl Planner<'_> {
         client: &Client,
     ) -> Planned {
         request.allowed.adopt.crds = self.arguments.adopt();
-        let reached = (client, self.change.cluster);
+        let reached = Reached {
+            client,
+            cluster: self.change.cluster,
+        };
         let planned = match import::look(archive, request.clone(), reached).await {
             Ok((planned, obstacles)) if obstacles.is_empty() => planned,
             Ok((_, obstacles)) => return (step.failed(obstacles, Outcome::No), None),
