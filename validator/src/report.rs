@@ -106,7 +106,7 @@ impl Report {
         &self.summary
     }
 
-    /// What is wrong, in the order of [`crate::FINDINGS`].
+    /// What is wrong, in the order of [`rules::catalogue::FINDINGS`].
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
