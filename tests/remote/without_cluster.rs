@@ -159,7 +159,7 @@ fn an_archive_that_is_not_trusted_brings_nothing() {
     let text = desk
         .solution(&[&flags[..], &["--key", "other.pub"]].concat())
         .failure(1);
-    assert!(text.contains("nothing was imported"), "{text}");
+    assert!(text.contains("nothing was pushed"), "{text}");
     let text = desk.solution(&flags).failure(2);
     assert!(text.contains("no public key is given or trusted"), "{text}");
     assert_eq!(server.stored("/_manifests/").len(), 0);
