@@ -1,4 +1,4 @@
-//! What is there, as far as this user may look.
+//! The objects that are there, as far as this user may look.
 
 use std::collections::BTreeSet;
 
