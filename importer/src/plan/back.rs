@@ -13,8 +13,8 @@ use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::crd::written_by;
 
-/// What needs the CRDs of newer versions: operators of such versions; and CRDs that this version does not have.
-/// Nothing, where no CRD in the cluster is newer.
+/// Adds obstacles for whatever needs the CRDs of newer versions: operators of such versions; and CRDs that this version
+/// does not have. Nothing, where no CRD in the cluster is newer.
 pub(crate) async fn check(
     asked: &Asked<'_>,
     cluster: &Cluster,

@@ -250,7 +250,7 @@ impl Rendering<'_> {
         Ok(container)
     }
 
-    /// What is always withheld, and what the manifest promises to do without.
+    /// Returns the security context: all that is always withheld, and all that the manifest promises to do without.
     fn security_context(&self) -> Value {
         let mut context = template::withheld();
         promise(self.operator.security_context, &mut context);
@@ -347,7 +347,7 @@ spec:
     securityContext: {runAsNonRoot: true, runAsUser: 65534}
 ";
 
-    /// What a test decides about a rendering.
+    /// The choices of a test for a rendering.
     struct Case {
         solution: Solution,
         pull_secret: Option<&'static str>,
