@@ -1,4 +1,4 @@
-//! What each step takes of rights: the one list. Preflight asks for it, and it is printed as roles.
+//! The rights that each step needs: the one list. Preflight asks for it, and it is printed as roles.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use serde_json::Value;
 use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
 use crate::model::workloads;
 
-/// What writing an object takes.
+/// The verbs that writing an object needs.
 const PUT: [&str; 3] = ["get", "create", "patch"];
-/// What holding the Lease takes.
+/// The verbs that holding the Lease needs.
 const LEASE: [&str; 3] = ["get", "create", "update"];
-/// What removing an object takes.
+/// The verbs that removing an object needs.
 const REMOVE: [&str; 2] = ["get", "delete"];
-/// What finding objects of ours and removing them takes.
+/// The verbs that finding objects of ours and removing them needs.
 const FIND: [&str; 3] = ["get", "list", "delete"];
-/// What keeping the revisions of a release takes.
+/// The verbs that keeping the revisions of a release needs.
 const RELEASE: [&str; 5] = ["get", "list", "create", "update", "delete"];
-/// What waiting for objects takes of Helm.
+/// The verbs that Helm needs to wait for objects.
 const WATCH: [&str; 2] = ["list", "watch"];
-/// What finding pods by their labels and removing them takes.
+/// The verbs that finding pods by their labels and removing them needs.
 const CLEAR: [&str; 2] = ["list", "delete"];
 /// Verbs that Kubernetes does not grant for single objects: there is no name yet, or none in the request.
 const NAMELESS: [&str; 2] = ["create", "list"];
@@ -41,7 +41,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Nothing yet, in a namespace.
+    /// Returns the needs of nothing yet, in a namespace.
     pub(crate) fn at(namespace: &str) -> Self {
         Self {
             place: Some(namespace.to_owned()),
@@ -65,12 +65,12 @@ impl Needs {
         self.everywhere(&["list"], EXTENSIONS, "customresourcedefinitions", None);
     }
 
-    /// What a plan compares the images with.
+    /// Adds the right to list nodes, which a plan compares the images with.
     pub(crate) fn nodes(&mut self) {
         self.everywhere(&["list"], CORE, "nodes", None);
     }
 
-    /// Being the one who writes, and keeping records.
+    /// Adds the rights to be the one who writes, and to keep records.
     pub(crate) fn records(&mut self) {
         self.of_records(&["get", "patch"], CORE, "namespaces");
         self.of_records(&LEASE, "coordination.k8s.io", "leases");
@@ -113,13 +113,13 @@ impl Needs {
         self.here(&REMOVE, CORE, "configmaps", None);
     }
 
-    /// What every operator has, and looking for what a former version had.
+    /// Adds the rights to the objects that every operator has, and to look for those that a former version had.
     pub(crate) fn operator(&mut self) {
         self.operator_objects();
         self.found();
     }
 
-    /// What every operator has.
+    /// Adds the rights to the objects that every operator has.
     pub(crate) fn operator_objects(&mut self) {
         for kind in ["ServiceAccount", "ConfigMap", "Deployment"] {
             let (group, resource) = resource(kind);
@@ -127,8 +127,8 @@ impl Needs {
         }
     }
 
-    /// Being the one who writes in a namespace without any right outside of it, and looking for what an operator has
-    /// there.
+    /// Adds the rights to be the one who writes in a namespace without any right outside of it, and to look for the
+    /// objects that an operator has there.
     pub(crate) fn alone(&mut self) {
         self.here(&LEASE, "coordination.k8s.io", "leases", None);
         self.here(&["get"], CORE, "namespaces", None);
@@ -202,8 +202,8 @@ impl Needs {
         }
     }
 
-    /// What Helm takes for a release in this namespace, with objects of these kinds as the server names them: it keeps
-    /// revisions in Secrets, and watches what it waits for.
+    /// Adds the rights that Helm needs for a release in this namespace, with objects of these kinds as the server names
+    /// them: it keeps revisions in Secrets, and watches the objects that it waits for.
     pub(crate) fn release<'a>(
         &mut self,
         namespace: &str,
@@ -393,7 +393,8 @@ impl Needs {
         }
     }
 
-    /// What is said of environments that is not so. Of one namespace it stands in that namespace.
+    /// Adds the rights to find false claims about environments. Those about one namespace stand in that namespace. Of
+    /// one namespace it stands in that namespace.
     pub(crate) fn claims(&mut self) {
         if self.place.is_none() {
             self.everywhere(&["list"], CORE, "namespaces", None);
@@ -401,7 +402,7 @@ impl Needs {
         self.here(&["get"], CORE, "configmaps", Some(v::ENVIRONMENT_CONFIG));
     }
 
-    /// One of the records.
+    /// Adds the right to read one of the records.
     pub(crate) fn record(&mut self, map: &ObjectRef) {
         let (records, name) = (map.namespace.as_deref(), Some(map.name.as_str()));
         self.want(&["get"], CORE, "configmaps", records, name);
@@ -442,7 +443,7 @@ impl Needs {
         self.here(&["get"], CORE, "secrets", None);
     }
 
-    /// In the namespace of the environment.
+    /// Adds rights in the namespace of the environment.
     fn here(&mut self, verbs: &[&str], group: &str, resource: &str, name: Option<&str>) {
         let place = self.place.clone();
         self.want(verbs, group, resource, place.as_deref(), name);
@@ -452,7 +453,7 @@ impl Needs {
         self.want(verbs, group, resource, Some(v::RECORDS_NAMESPACE), None);
     }
 
-    /// In the whole cluster.
+    /// Adds rights in the whole cluster.
     fn everywhere(&mut self, verbs: &[&str], group: &str, resource: &str, name: Option<&str>) {
         self.want(verbs, group, resource, None, name);
     }

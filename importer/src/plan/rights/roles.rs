@@ -78,7 +78,7 @@ pub enum Manifest {
         metadata: NamedWithin,
         /// The role.
         role_ref: RoleRef,
-        /// Whom it is bound to.
+        /// The subjects that it is bound to.
         #[schemars(length(min = 1))]
         subjects: Vec<Bound>,
     },
@@ -186,7 +186,7 @@ impl Manifest {
         }
     }
 
-    /// What binds the role with the same name and namespace.
+    /// Returns the binding of the role with the same name and namespace.
     pub(super) fn binding(name: String, namespace: Option<String>, subjects: Vec<Bound>) -> Self {
         match namespace {
             None => Self::ClusterRoleBinding {
