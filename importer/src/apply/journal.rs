@@ -30,9 +30,9 @@ pub(crate) struct Journal<'a> {
 
 struct Begun {
     receipt: ChangeReceipt,
-    /// As it is stored.
+    /// The receipt as it is stored.
     live: Object,
-    /// Those of the changes before.
+    /// The receipts of the changes before.
     earlier: Receipts,
 }
 
