@@ -1,5 +1,5 @@
-//! One environment in detail: each of its namespaces as the records have it and as it is, and what runs there by whose
-//! consent.
+//! The description of one environment in detail: each of its namespaces as the records have it and as it is, and the
+//! operators that run there by whose consent.
 
 use deployer::{Cluster, Gvk, Object};
 use schemars::JsonSchema;
@@ -78,7 +78,7 @@ pub enum Identity {
 pub struct Quota {
     /// Its name.
     pub name: String,
-    /// For each resource the most there may be.
+    /// The limit of each resource.
     pub hard: Map<String, Value>,
     /// For each resource what there is.
     pub used: Map<String, Value>,
@@ -97,7 +97,7 @@ pub struct DeployedOperator {
     /// The values of parameters that were chosen for it, but for sensitive ones.
     #[serde(skip_serializing_if = "ParameterValues::is_empty")]
     pub parameters: ParameterValues,
-    /// What reaches beyond the environment, and who accepted it when.
+    /// The consent to the reach beyond the environment, with who gave it when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Consent>,
 }
