@@ -1,5 +1,5 @@
 //! The difference between a site's configuration and a cluster: the versions that become active, the ones that are not
-//! listed, and the uses of those. Nothing is read or written here. Nothing is read or written here.
+//! listed, and the uses of those. Nothing is read or written here.
 
 use schemas::{
     ActiveVersion, EnvironmentName, SolutionId, SolutionName, SolutionsConfiguration, Version,

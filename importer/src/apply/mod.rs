@@ -1,7 +1,5 @@
 //! The steps of a plan: push, record, activate, deploy, wait. The cluster is touched only when every image is in place;
-//! running them again completes whatever an interruption left. Every report of them goes through [`veil`]. The cluster
-//! is touched only when every image is in place; running it again completes whatever an interruption left. Whatever is
-//! told of it goes through [`veil`].
+//! running them again completes whatever an interruption left. Every report of them goes through [`veil`].
 
 mod announce;
 mod behind;

@@ -41,7 +41,7 @@ struct Proving<'a> {
 
 impl Ready<'_> {
     /// Makes pods pull the image, where that is to be proven, with the logins that they pull with and nothing else of
-    /// the deployment in place. The logins are put back if they cannot. That is put back if they cannot.
+    /// the deployment in place. The logins are put back if they cannot.
     pub(crate) async fn prove(
         &self,
         deployment: &Deployment,
@@ -142,8 +142,7 @@ fn has_secrets_of(live: &Object, account: &Object) -> bool {
 type Pulling = (Option<String>, Probe);
 
 impl Proving<'_> {
-    /// Makes a pod on each architecture pull the image. Whatever comes of it, the pods are gone then. Whatever becomes
-    /// of it, the pods are gone then.
+    /// Makes a pod on each architecture pull the image. Whatever comes of it, the pods are gone then.
     async fn prove(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         let mut pods = Vec::new();
         let mut proven = self.pull(leased, &mut pods).await;

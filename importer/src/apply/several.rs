@@ -9,9 +9,7 @@ use crate::limits;
 use crate::model::error::Error;
 
 /// Does the same to all of these, several at a time, and shows each outcome in their order. Once one has failed,
-/// nothing more is begun; tasks under way are awaited and shown, so that everything that was done is known. Once one
-/// has failed, nothing more is begun; what is under way is awaited and shown, so that everything that was done is
-/// known.
+/// nothing more is begun; tasks under way are awaited and shown, so that everything that was done is known.
 ///
 /// # Errors
 ///

@@ -352,7 +352,7 @@ fn webhooks(object: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns the part that a webhook lacks to be served, with the failure policy that the release gives it. A webhook
-/// that would refuse comes first. One that would refuse comes first.
+/// that would refuse comes first.
 async fn unserved(
     object: &Object,
     leased: &Leased<'_>,

@@ -31,8 +31,7 @@ pub enum Images<'a> {
     /// The images stay.
     Keep,
     /// The images are deleted at this registry, which must be the one that the version was pushed to. The registry's
-    /// records of other versions are read into this directory. What it keeps of other versions is read into this
-    /// directory.
+    /// records of other versions are read into this directory.
     Free(&'a Client, &'a Path),
 }
 

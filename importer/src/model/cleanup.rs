@@ -69,7 +69,7 @@ impl Step {
 
 impl Cleanup {
     /// Reads the cleanup record of a Solution in a namespace; nothing where this user may not look. The right to look
-    /// is asked for with all other rights. That he may is asked with all other rights.
+    /// is asked for with all other rights.
     pub(crate) async fn look(
         cluster: &Cluster,
         solution: &SolutionName,

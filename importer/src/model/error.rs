@@ -1,5 +1,4 @@
-//! The errors of an import that could not find out or finish. A refusal is an [`crate::Obstacle`] instead. What the
-//! answer is no to is an [`crate::Obstacle`] instead.
+//! The errors of an import that could not find out or finish. A refusal is an [`crate::Obstacle`] instead.
 
 use std::fmt;
 

@@ -12,8 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::limits;
 use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, Revision};
 
-/// The envelope beside a receipt. Its signer and its validity are for others to judge. Whose signature it is, and
-/// whether it is good, is for others to say.
+/// The envelope beside a receipt. Its signer and its validity are for others to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed {
     /// No envelope.

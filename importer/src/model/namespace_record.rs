@@ -142,7 +142,7 @@ impl NamespaceRecord {
     }
 
     /// Reads the record of a namespace from its own labels and annotations, for administrators of only this namespace,
-    /// who may not read its record. Its labels are not theirs to write. Its labels are not theirs to write.
+    /// who may not read its record. Its labels are not theirs to write.
     pub(crate) fn labelled(live: &Object, namespace: &Namespace) -> Option<Self> {
         let label = live.labels().get(v::ENVIRONMENT)?.parse().ok()?;
         let annotations = live.annotations();

@@ -1,5 +1,4 @@
-//! The obstacles to a change of a cluster. The fix for each is said by whoever shows it. What to do about it is said by
-//! whoever shows it.
+//! The obstacles to a change of a cluster. The fix for each is said by whoever shows it.
 
 use std::fmt;
 

@@ -29,8 +29,7 @@ use crate::model::writer::Seal;
 pub(crate) const ENVELOPE: &str = "receipt.dsse.json";
 /// The key of a receipt in its ConfigMap.
 pub(crate) const KEY: &str = "receipt.json";
-/// The prefix of the names of their ConfigMaps. No record has such a name: theirs begin with other words. No record has
-/// such a name: theirs begin with other words.
+/// The prefix of the names of their ConfigMaps. No record has such a name: theirs begin with other words.
 const PREFIX: &str = "receipt-";
 /// The shape of receipts. It rises when a field changes its meaning; one of a later shape is not read.
 const SCHEMA_VERSION: u32 = 1;

@@ -57,8 +57,7 @@ pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>)
 }
 
 /// Returns the addresses that nodes pull the images of carried objects from. They contain no version, so that an
-/// upgrade restarts only pods whose image is another one. There is no version in it, so that an upgrade restarts only
-/// pods whose image is another one.
+/// upgrade restarts only pods whose image is another one.
 pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>, Error> {
     let registry = record.pull_registry()?;
     let address = |image: &RecordedImage| {

@@ -29,8 +29,7 @@ pub struct Request {
     /// The registry that images are pushed to.
     pub registry: RegistryAddress,
     /// The registry that nodes pull images from: the same place, perhaps under another name. None for the name under
-    /// which they pulled earlier images of that registry, else that of pushing. None for the name under which they
-    /// pulled what was pushed there before, else that of pushing.
+    /// which they pulled earlier images of that registry, else that of pushing.
     pub pull_registry: Option<RegistryAddress>,
     /// The treatment of images that the archive does not have.
     pub missing: Missing,
@@ -121,8 +120,7 @@ pub enum Goal {
     Deployed(Target),
 }
 
-/// The environment that an operator runs in. Choices that are not made stay as they stand in the environment. What is
-/// not chosen stays as it stands in the environment.
+/// The environment that an operator runs in. Choices that are not made stay as they stand in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Target {

@@ -1,6 +1,5 @@
 //! The part of a cluster that this user may see. An administrator of one namespace has no right beyond it: parts that
-//! they cannot see are named, all of them together, and nothing is concluded from them. Who administers one namespace
-//! has no right beyond it: what they cannot see is named, all of it together, and nothing is concluded from it.
+//! they cannot see are named, all of them together, and nothing is concluded from them.
 
 use std::collections::BTreeSet;
 use std::fmt;

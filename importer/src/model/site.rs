@@ -343,7 +343,7 @@ impl HeldSite {
     }
 
     /// Returns the settings that hold for everything, each value with its source. Of the authority only that there is
-    /// one. Of the authority only that there is one.
+    /// one.
     #[must_use]
     pub fn settings(&self) -> Vec<SiteValue> {
         let mut values = Vec::new();

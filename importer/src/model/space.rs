@@ -24,8 +24,7 @@ pub(crate) fn may_be_given(key: &str) -> bool {
     !key.starts_with(v::PREFIX) && key != "kubernetes.io/metadata.name"
 }
 
-/// Returns the height of a PodSecurity level, by what it lets pods do: the lower, the more. Others have none. Others
-/// are none.
+/// Returns the height of a PodSecurity level, by what it lets pods do: the lower, the more. Others have none.
 fn height(level: &str) -> Option<usize> {
     let levels = ["privileged", "baseline", "restricted"];
     levels.iter().position(|it| *it == level)
@@ -48,8 +47,7 @@ pub(crate) fn joined<'a>(all: impl IntoIterator<Item = &'a Labels>) -> Labels {
 
 /// Returns the obstacles to giving a namespace these labels beside those that are `given` to it: another Solution gives
 /// other values, or somebody else has set them. A label of somebody else is never overwritten, so that taking the
-/// labels back leaves it as it was. What is somebody else's is never overwritten, so that taking the labels back leaves
-/// it as it was.
+/// labels back leaves it as it was.
 pub(crate) fn check(
     labels: &Labels,
     of_others: &[(&SolutionName, &Labels)],

@@ -131,8 +131,7 @@ impl ClusterState {
     }
 
     /// Returns the part of the state that a plan for one Solution and one namespace depends on. Changes by others to
-    /// other Solutions and namespaces leave the plan as it is. What others did to other Solutions and namespaces leaves
-    /// the plan as it is.
+    /// other Solutions and namespaces leave the plan as it is.
     pub(crate) fn concerning<'a>(
         &'a self,
         solution: &SolutionName,

@@ -1,6 +1,5 @@
 //! The changes that a deployment would make in a namespace, or that others have made since one was made: every object
-//! that would be another one, as the API server would store it. Reads only, and asks no registry. Reading only, and no
-//! registry is asked.
+//! that would be another one, as the API server would store it. Reads only, and asks no registry.
 
 use std::sync::OnceLock;
 

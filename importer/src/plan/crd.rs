@@ -45,8 +45,7 @@ impl PlannedCrd {
         (!matches!(self.change, CrdChange::KeepNewer(_))).then_some(&self.object)
     }
 
-    /// Returns the treatment of its fields that others own. Whoever has it taken over has said so of all of it. Whoever
-    /// has it taken over has said so of all of it.
+    /// Returns the treatment of its fields that others own. Whoever has it taken over has said so of all of it.
     pub(crate) fn conflicts(&self, asked: &Asked<'_>) -> Conflicts {
         match self.change {
             CrdChange::Adopt => Conflicts::Force,

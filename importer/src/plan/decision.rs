@@ -134,8 +134,7 @@ impl Decision {
 
 impl Asked<'_> {
     /// Returns the treatment of fields that others own in one of an operator's objects. A namespace and its default
-    /// account are shared: a deployment writes only its own additions there. A namespace and its default account are
-    /// shared: what is written there is only what a deployment adds.
+    /// account are shared: a deployment writes only its own additions there.
     pub(crate) fn conflicts(&self, object: &Object) -> Conflicts {
         if object.labels().contains_key(v::SOLUTION) {
             self.request.allowed.conflicts

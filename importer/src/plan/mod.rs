@@ -1,4 +1,4 @@
-//! The plan of an import: everything that can be known before the first byte is written. Reads only. Reading only.
+//! The plan of an import: everything that can be known before the first byte is written. Reads only.
 
 pub(crate) mod alone;
 mod back;

@@ -62,7 +62,7 @@ pub(crate) async fn notes(
 
 /// Returns the note that pods may come that do not log in to the registry: those of custom resources, and of programs
 /// that make pods in other namespaces. Objects that are applied here name the pull secret; what they make is theirs to
-/// write. What is applied here names the pull secret; what they make is theirs to write.
+/// write.
 pub(crate) fn later_pods(
     deployment: &Deployment,
     accepted: &Accepted,

@@ -109,9 +109,7 @@ impl Planner<'_> {
     }
 
     /// Plans the carried objects, and the releases of charts. Where these have pods in further namespaces, which only
-    /// their renderings tell, the carried objects are planned once more, with the login of these pods. Where these have
-    /// pods in further namespaces, which only their renderings tell, what is carried is planned once more, with the
-    /// login of these pods.
+    /// their renderings tell, the carried objects are planned once more, with the login of these pods.
     async fn parts(
         &self,
         own: &[DesiredObject],

@@ -1,7 +1,6 @@
 //! The objects that stay in a namespace when a Solution goes that carries objects as they are: those that its programs
 //! made themselves, and those that people put there. Nobody recorded them, so that nobody removes them; they are named,
-//! since they may be secret or large. Nobody recorded it, so that nobody removes it; it is named, since it may be
-//! secret or large.
+//! since they may be secret or large.
 
 use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef};

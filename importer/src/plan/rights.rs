@@ -1,6 +1,6 @@
 //! The rights that an import needs, asked for before anything is written: to read the state that the plan is made from,
 //! to write each object, and to grant each rule that the operator gets. The rights for each step stand in `needs`, and
-//! are printed as roles by `manifests`. What takes which stands in `needs`, and is printed as roles by `manifests`.
+//! are printed as roles by `manifests`.
 
 pub(crate) mod ask;
 pub(crate) mod manifests;

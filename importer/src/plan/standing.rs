@@ -33,7 +33,7 @@ struct Revision<'a> {
 
 impl StandingRelease {
     /// Does as [`Self::read`]; returns none also where this user may not look. The right to look is asked for with all
-    /// other rights. That he may is asked with all other rights.
+    /// other rights.
     pub(crate) async fn look(
         cluster: &Cluster,
         namespace: &Namespace,

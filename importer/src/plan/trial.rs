@@ -29,7 +29,7 @@ pub(crate) struct Tried {
 }
 
 /// The objects that are there as they are to be, by uid and stored version as they were tried. As long as an object has
-/// these, it need not be tried again. As long as it has these, it need not be tried again.
+/// these, it need not be tried again.
 #[derive(Debug, Default)]
 pub(crate) struct Unchanged(BTreeMap<String, String>);
 

@@ -96,7 +96,7 @@ impl Carrying<'_> {
 
     /// Returns the objects that others have removed or made anew of those that sets have brought besides workloads, as
     /// far as this user may look. Objects with data, and definitions, may be there still from versions before: nobody
-    /// misses them. What holds data, and definitions, may be there still from versions before: nobody misses them.
+    /// misses them.
     async fn missed(&self, cluster: &Cluster, recorded: &Inventory) -> Result<Vec<Found>, Error> {
         let is_kept = |it: &&Entry| {
             let mut sets = self.spec.manifests.iter();
@@ -135,8 +135,7 @@ fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Opt
 }
 
 /// Returns the number of settled workloads, and the first finding that is not as it should be. A workload that is
-/// missing of a part that is installed once was removed by the site: no import brings it again. What a part that is
-/// installed once has no more, the site has removed: no import brings it again.
+/// missing of a part that is installed once was removed by the site: no import brings it again.
 fn summed(changed: Vec<Found>, workloads: &[Workload], live: &[Option<Object>]) -> Judged {
     let (mut unsettled, mut wanted) = (Vec::new(), 0);
     for (Workload { object, strategy }, live) in workloads.iter().zip(live) {
@@ -244,8 +243,7 @@ enum Content {
 }
 
 /// Returns the finding that a release is at a revision that this site's imports did not bring. A release that is
-/// installed once is the site's own from then on, and may be upgraded by it. One that is installed once is the site's
-/// own from then on, and may be upgraded by it.
+/// installed once is the site's own from then on, and may be upgraded by it.
 fn other_revision(
     release: &ReleaseEntry,
     strategy: Strategy,

@@ -1,6 +1,5 @@
 //! The claims in a cluster about environments that are not so. Anybody who may write in a namespace can make one; they
-//! are for people to know, and nothing is decided by them. Anybody who may write in a namespace can say it; it is for
-//! people to know, and nothing is decided by it.
+//! are for people to know, and nothing is decided by them.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! The decision, as digests: of the objects that would be written, and of the records that it depends on. A plan shows
-//! names of objects and fields; this holds every byte of them. Secrets are in none of it. What a plan shows names
-//! objects and fields; this holds every byte of them. Secrets are in none of it.
+//! names of objects and fields; this holds every byte of them. Secrets are in none of it.
 
 use change::vocabulary as v;
 use deployer::Object;

@@ -261,8 +261,6 @@ impl PlanFile {
 
     /// Returns the parts that are no longer as the file shows them, in a plan that was made anew. Nothing of it can
     /// hide in a field that is named nowhere here: a difference that is not known to be of no account has moved.
-    /// Nothing of it can hide in a field that is named nowhere here: what differs and is not known to be of no account
-    /// has moved.
     #[must_use]
     pub fn moved(&self, anew: &Self) -> Vec<Moved> {
         let anew = self.as_shown_by(anew.clone());

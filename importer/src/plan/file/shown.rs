@@ -1,8 +1,6 @@
 //! The content of a plan, and whether another one of the same comes out so. All of it is made anew and compared, so
 //! that nobody is shown what whoever wrote a plan likes; but for the parts that no two plans have alike: values that
-//! charts make by chance, and the progress of a push. All of it is made anew and compared, so that nobody is shown what
-//! whoever wrote a plan likes; but for what no two plans have alike: what charts make by chance, and how far a push has
-//! come.
+//! charts make by chance, and the progress of a push.
 
 use crate::plan::summary::{PlanSummary, PlannedChart};
 

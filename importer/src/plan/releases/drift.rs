@@ -1,7 +1,5 @@
 //! The drift of a release's objects since Helm applied them. The state that Helm applied is the one that it has stored,
-//! believed by the digest that we recorded; no rendering tells it, since charts make some things anew each time. What
-//! Helm applied is what it has stored, believed by the digest that we recorded; no rendering tells it, since charts
-//! make some things anew each time.
+//! believed by the digest that we recorded; no rendering tells it, since charts make some things anew each time.
 
 use std::fmt;
 
@@ -87,8 +85,7 @@ pub(crate) fn manager() -> FieldManager {
 }
 
 /// Returns those of a release's objects that stay as they are applied, as Helm has applied them: with its marks.
-/// Objects of hooks and tests go by themselves, and so may objects that run once. What hooks and tests make goes by
-/// itself, and so may what runs once.
+/// Objects of hooks and tests go by themselves, and so may objects that run once.
 pub(crate) fn applied(objects: &[Object], release: &ReleaseEntry) -> Vec<Object> {
     let stays = objects.iter().filter(|it| !is_hook(it) && !runs_once(it));
     stays.map(|it| marked(it, release)).collect()

@@ -292,8 +292,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// Returns the entries of these objects as they are recorded. A namespace of the release's own may have yet to be
-    /// made, and then no role can lie in it; and that of the environment may be any. A namespace of the release's own
-    /// may have yet to be made, and then no role can lie in it; and that of the environment may be any.
+    /// made, and then no role can lie in it; and that of the environment may be any.
     fn recorded(&self, carried: &[DesiredObject]) -> Vec<Entry> {
         let mut recorded: Vec<Entry> = carried.iter().filter_map(DesiredObject::entry).collect();
         let here = self.namespace();
@@ -480,7 +479,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// Adds the rights that a verb needs of an administrator of only a namespace. Verbs that change more have no place
-    /// there. Those that change more have no place there.
+    /// there.
     fn add_alone(&self, verb: Verb, namespace: &Namespace, objects: &[Object], needs: &mut Needs) {
         needs.alone();
         needs.record(&namespace_record::reference(namespace));

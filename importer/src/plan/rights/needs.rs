@@ -393,8 +393,7 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to find false claims about environments. Those about one namespace stand in that namespace. Of
-    /// one namespace it stands in that namespace.
+    /// Adds the rights to find false claims about environments. Those about one namespace stand in that namespace.
     pub(crate) fn claims(&mut self) {
         if self.place.is_none() {
             self.everywhere(&["list"], CORE, "namespaces", None);
