@@ -86,7 +86,7 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub revision: Option<Revision>,
-    /// The findings about the archive though it was accepted.
+    /// What was found of the archive though it was accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }

@@ -93,7 +93,7 @@ pub struct Leaving {
     pub namespace: Namespace,
     /// The version.
     pub version: Version,
-    /// The objects that are applied before anything of it is removed, and awaited.
+    /// What is applied before anything of it is removed, and awaited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
     /// Its objects, there and in the cluster.

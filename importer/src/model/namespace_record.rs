@@ -82,7 +82,7 @@ pub struct Consent {
     pub by: String,
     /// When it was given.
     pub at: StatementTime,
-    /// The lines that were shown.
+    /// What was shown, line by line.
     pub lines: BTreeSet<String>,
     /// The rights among it, of which a part may be given up; none of an earlier consent, which was to words alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ pub struct Consent {
 /// A right that somebody gets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
-    /// The subject that gets the right.
+    /// Who gets it.
     pub subject: Subject,
     /// What may be done, and where.
     pub right: Right,
@@ -109,7 +109,7 @@ pub struct EnvironmentNamespace {
     pub description: String,
     /// Whether it was made for the environment.
     pub origin: Origin,
-    /// The versions that are deployed in it, by Solution.
+    /// What is deployed in it.
     pub solutions: BTreeMap<SolutionName, Version>,
     /// Whether it is being deleted, as far as this user may see.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -295,7 +295,7 @@ pub enum CreateEnvironment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Migrate {
-    /// Objects are not stored anew.
+    /// They are not stored anew.
     Refuse,
     /// They are stored anew where a version is activated. Versions that need what goes cannot be returned to.
     Allow,

@@ -240,7 +240,7 @@ pub struct SiteValue {
     pub field: String,
     /// The value.
     pub value: Value,
-    /// The source of the value.
+    /// Where it comes from.
     pub from: String,
 }
 

@@ -119,7 +119,7 @@ pub struct PlannedDefault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedRight {
-    /// The actions that are allowed, and their scope.
+    /// What may be done, and where.
     pub right: String,
     /// What a dangerous right makes possible.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,7 +196,7 @@ impl PlannedObject {
 pub struct PlannedField {
     /// The field, for example `.spec.replicas`.
     pub field: String,
-    /// The manager that set it, by the name under which the API server knows it.
+    /// Who set it, by the name under which the API server knows him.
     pub manager: String,
 }
 
@@ -214,7 +214,7 @@ pub struct PlannedNarrowing {
     pub api_version: String,
     /// The place in its objects, for example `.spec.ports[].name`.
     pub path: String,
-    /// The part that is taken away.
+    /// What is taken away.
     pub problem: String,
     /// Whether objects were looked at: it takes a program to tell whether they keep a rule or a pattern.
     pub checked: bool,

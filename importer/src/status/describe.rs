@@ -78,7 +78,7 @@ pub enum Identity {
 pub struct Quota {
     /// Its name.
     pub name: String,
-    /// The limit of each resource.
+    /// For each resource the most there may be.
     pub hard: Map<String, Value>,
     /// For each resource what there is.
     pub used: Map<String, Value>,
@@ -97,7 +97,7 @@ pub struct DeployedOperator {
     /// The values of parameters that were chosen for it, but for sensitive ones.
     #[serde(skip_serializing_if = "ParameterValues::is_empty")]
     pub parameters: ParameterValues,
-    /// The consent to the reach beyond the environment, with who gave it when.
+    /// What reaches beyond the environment, and who accepted it when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Consent>,
 }

@@ -94,7 +94,7 @@ pub enum Condition {
     OtherVersion,
     /// An object of a chart is not as it was installed.
     Changed,
-    /// The Deployment is not there.
+    /// There is no Deployment.
     Gone,
     /// This user may not look.
     Unseen,

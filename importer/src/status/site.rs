@@ -23,7 +23,7 @@ pub struct SiteShown {
     pub environment: Option<EnvironmentName>,
     /// What holds for everything.
     pub settings: Vec<SiteValue>,
-    /// The choices that hold for the operator of each imported Solution that has one.
+    /// What holds for the operator of each imported Solution that has one.
     pub workloads: Vec<SiteWorkload>,
     /// What is chosen and reaches nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -37,7 +37,7 @@ pub struct SiteWorkload {
     pub solution: SolutionName,
     /// The workload.
     pub workload: &'static str,
-    /// The values that are chosen for it.
+    /// What is chosen for it.
     pub values: Vec<SiteValue>,
 }
 

@@ -78,7 +78,7 @@ pub enum Manifest {
         metadata: NamedWithin,
         /// The role.
         role_ref: RoleRef,
-        /// The subjects that it is bound to.
+        /// Whom it is bound to.
         #[schemars(length(min = 1))]
         subjects: Vec<Bound>,
     },
