@@ -79,7 +79,8 @@ impl Definitions {
         Ok(uses)
     }
 
-    /// Everything that uses those that go: it would go too. Not being allowed to look is in the way.
+    /// Returns an obstacle for everything that uses the CRDs that go: it would go too. Not being allowed to look is in
+    /// the way.
     pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
         Ok(self.used(cluster).await?.0)
     }

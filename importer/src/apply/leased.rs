@@ -1,6 +1,6 @@
-//! Writing under the Lease: each object is looked at before it is written, what is decided about it is decided from that
-//! look, and it is written only if it is still as it was seen. Where somebody was quicker, it is looked at anew. Many are
-//! looked at together, and written several at a time.
+//! The writing under the Lease: each object is looked at before it is written, the decision about it is made from that
+//! look, and it is written only if it is still as it was seen. Where somebody was quicker, it is looked at anew. Many
+//! are looked at together, and written several at a time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -193,7 +193,7 @@ impl Leased<'_> {
         self.known.remove(reference);
     }
 
-    /// Several objects as they are known; else as they are.
+    /// Returns several objects as they are known; else as they are.
     async fn look_at_all(&self, references: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
         let known = references.iter().map(|it| self.known.get(*it).cloned());
         let known: Vec<_> = known.collect();

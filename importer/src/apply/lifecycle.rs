@@ -113,7 +113,7 @@ impl Leave {
         self.carried.recorded.releases.iter()
     }
 
-    /// Everything that stays, as far as it is known.
+    /// Returns a note on everything that stays, as far as it is known.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &String> {
         self.carried.notes.iter().chain(&self.stays)
     }

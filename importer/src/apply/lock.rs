@@ -31,7 +31,7 @@ pub(crate) struct LeaseCandidate<'a> {
 #[derive(Debug)]
 pub(crate) struct Lock {
     lease: LeaseGuard,
-    /// When it became ours.
+    /// The time at which it became ours.
     since: Instant,
     /// The objects that had to go before the server took a Lease at all.
     pub(crate) cleared: Vec<ObjectRef>,

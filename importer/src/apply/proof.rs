@@ -32,7 +32,7 @@ struct Logins {
 struct Proving<'a> {
     proof: &'a Proof,
     deployment: &'a Deployment,
-    /// When it goes, the pods do. Those of carried images are recorded instead.
+    /// The account of the pods: when it goes, they do. Those of carried images are recorded instead.
     account: Option<&'a Object>,
     /// The time for which nothing may be seen to happen.
     wait: Duration,
@@ -101,7 +101,7 @@ impl Ready<'_> {
     }
 }
 
-/// Puts back what pods were to pull with.
+/// Puts back the logins that pods were to pull with.
 async fn put_back(
     before: Vec<(ObjectRef, Option<Object>)>,
     solution: &SolutionName,

@@ -301,7 +301,7 @@ impl Ready<'_> {
         })
     }
 
-    /// All that a run needs, with what it sends written into its directory.
+    /// Returns all that a run needs, with what it sends written into its directory.
     fn run_of(&self, planned: &PlannedRelease, home: &Home) -> Result<UpgradeRun, Error> {
         let (id, release) = (&self.asked.id, &planned.recorded);
         let mut charts = self.asked.accepted.charts().iter();

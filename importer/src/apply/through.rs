@@ -110,7 +110,7 @@ pub(crate) async fn run(
     Ok(done)
 }
 
-/// Asks a run of Helm to end, at the latest where nobody waits for it any more.
+/// The request to a run of Helm to end, at the latest where nobody waits for it any more.
 #[derive(Default)]
 struct Ends(Arc<AtomicBool>);
 

@@ -275,13 +275,13 @@ impl Going {
         operators.chain(self.definitions.own()).chain(&self.maps)
     }
 
-    /// Everything that is removed, in this order.
+    /// Returns everything that is removed, in this order.
     fn removed(&self) -> impl Iterator<Item = &ObjectRef> {
         let operators = self.spaces.iter().flat_map(|leave| &leave.objects);
         operators.chain(self.definitions.own()).chain(&self.maps)
     }
 
-    /// Everything that is removed or given back.
+    /// Returns everything that is removed or given back.
     fn named(&self) -> BTreeSet<ObjectRef> {
         let applied = self.spaces.iter().flat_map(|leave| leave.carried.applied());
         self.removed()

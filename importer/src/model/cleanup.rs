@@ -94,7 +94,7 @@ impl Cleanup {
         references.map(|it| it.to_string()).collect()
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
         self.steps.iter().map(Step::object).collect()
     }

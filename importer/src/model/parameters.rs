@@ -80,7 +80,7 @@ pub(crate) enum ValueSource {
     Filed,
     /// A word of this request.
     Word,
-    /// Chance.
+    /// The generator of random values.
     Generated,
 }
 

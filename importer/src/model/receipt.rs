@@ -373,7 +373,7 @@ impl ChangeReceipt {
     }
 }
 
-/// Each name once, as many as there is room for, and how many more there are.
+/// Returns each name once, as many as there is room for, and the number of further ones.
 fn first_names(names: &[String]) -> (Vec<String>, usize) {
     let mut seen = BTreeSet::new();
     let once = names.iter().filter(|name| seen.insert(*name));

@@ -1,4 +1,4 @@
-//! All receipts of a cluster, and what is missing among them.
+//! The receipts of a cluster, and those that are missing among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};

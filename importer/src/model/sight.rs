@@ -127,7 +127,7 @@ fn in_words<S: Serializer>(what: &Hidden, serializer: S) -> Result<S::Ok, S::Err
 pub(crate) struct Sight(Vec<Unseen>);
 
 impl Sight {
-    /// All of it, each once.
+    /// Returns all of it, each part once.
     pub(crate) fn unseen(self) -> Vec<Unseen> {
         self.0
     }

@@ -24,7 +24,7 @@ const KEY: &str = "site.yaml";
 /// The workload that is an operator's Deployment.
 pub(crate) const OPERATOR: &str = "operator";
 
-/// Stands for a workload that is no operator: only entries that name none are for it.
+/// The name that stands for a workload that is no operator: only entries that name none are for it.
 const EVERY_OTHER: &str = "";
 /// The treatment of workloads that a site does not choose for.
 const AS_BROUGHT: &str = "objects of sets are changed by `patches`, and charts are installed as their publisher configured them";
@@ -40,7 +40,7 @@ pub enum SiteFileError {
     Address {
         /// The field that names the registry.
         field: &'static str,
-        /// Why.
+        /// The error in the address.
         source: AddressError,
     },
     /// An environment has one of its own.
@@ -51,7 +51,7 @@ pub enum SiteFileError {
     Patch {
         /// The patch, as messages call it.
         of: String,
-        /// Why.
+        /// The error in the patch.
         source: Box<PatchError>,
     },
     /// The text is not PEM, or is something other than certificates.
@@ -194,7 +194,7 @@ impl SiteTexts {
         Ok(HeldSite(files))
     }
 
-    /// Every file.
+    /// Returns every file.
     pub(crate) fn all(&self) -> Result<Vec<SiteFile>, Error> {
         let texts = self.0.iter();
         let file = |(of, text): (&Option<EnvironmentName>, &String)| kept(text.clone(), of.clone());
@@ -370,7 +370,7 @@ impl HeldSite {
         values
     }
 
-    /// All patches, in the order in which they are applied.
+    /// Returns all patches, in the order in which they are applied.
     fn all_patches(&self) -> Vec<SiteValue> {
         let mut values = Vec::new();
         for file in &self.0 {

@@ -86,7 +86,7 @@ impl ClusterState {
             .find(|record| record.name == *name && record.version == *version)
     }
 
-    /// All records once this one is among them.
+    /// Returns all records once this one is among them.
     pub(crate) fn records_with(&self, record: &Record) -> Vec<Record> {
         let mut records = self.records.clone();
         records.retain(|known| known.id() != record.id());
@@ -119,7 +119,7 @@ impl ClusterState {
         deployed.map(|it| it.namespace.clone()).collect()
     }
 
-    /// Everywhere a Solution runs.
+    /// Returns the namespaces in which a Solution runs, with its versions.
     pub(crate) fn deployments<'a>(
         &'a self,
         solution: &'a SolutionName,

@@ -1,4 +1,4 @@
-//! Going back to the CRDs of an older version: only where a person asks for it, and nothing needs those of the newer
+//! The way back to the CRDs of an older version: only where a person asks for it, and nothing needs those of the newer
 //! one. That no object loses anything is asked of every CRD that takes the place of another one.
 
 use change::vocabulary as v;

@@ -130,7 +130,7 @@ fn granted(objects: &[Object], roles: &[Object]) -> Result<Granted, Error> {
     })
 }
 
-/// Something that reaches beyond the namespaces of an environment.
+/// An effect that reaches beyond the namespaces of an environment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Line {
     pub(crate) text: String,
@@ -329,7 +329,7 @@ fn content(object: &Value, hidden: &Hidden) -> Option<String> {
     Some(digest)
 }
 
-/// Everything of a deployment that reaches beyond the namespaces of its environment, line by line, under one id.
+/// The effects of a deployment that reach beyond the namespaces of its environment, line by line, under one id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beyond {
     pub(crate) id: String,

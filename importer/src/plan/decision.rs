@@ -96,7 +96,7 @@ impl Decision {
         Ok(decision)
     }
 
-    /// Everything that the server can try, CRDs first, and what becomes of fields in it that others own.
+    /// Returns everything that the server can try, CRDs first, with the treatment of fields in it that others own.
     pub(crate) fn tried(&self, asked: &Asked<'_>) -> Result<Vec<(Object, Conflicts)>, Error> {
         let crds = self.crds.iter();
         let crds = crds.filter_map(|crd| Some((crd.tried()?.clone(), crd.conflicts(asked))));

@@ -33,7 +33,7 @@ pub(crate) struct Finish {
     replicas: BTreeMap<String, u64>,
 }
 
-/// All that a [`Finish`] is made of.
+/// The inputs that a [`Finish`] is made of.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishInputs {
     pub(crate) record: Record,

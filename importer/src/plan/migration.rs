@@ -1,5 +1,5 @@
-//! Giving up an API version of a CRD in which objects may be stored: they are stored anew in the new CRD's storage
-//! version first, while both CRDs' versions are there.
+//! The migration of a CRD that gives up an API version in which objects may be stored: they are stored anew in the new
+//! CRD's storage version first, while both CRDs' versions are there.
 
 use std::collections::BTreeSet;
 use std::path::Path;

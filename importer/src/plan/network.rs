@@ -11,7 +11,7 @@ use crate::plan::releases::hook_events;
 
 /// The taint of a node that is not Ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// When Helm makes the hooks that an installation or upgrade waits for before anything else is there.
+/// The events at which Helm makes the hooks that an installation or upgrade waits for before anything else is there.
 const BEFORE: [&str; 2] = ["pre-install", "pre-upgrade"];
 /// The events of all hooks that it waits for.
 const AWAITED: [&str; 4] = ["pre-install", "pre-upgrade", "post-install", "post-upgrade"];

@@ -14,7 +14,7 @@ use crate::model::obstacle::Unfit;
 /// The patches for a Solution, and what they have met so far.
 #[derive(Debug)]
 pub(crate) struct Patches<'a> {
-    /// Each with how messages call it.
+    /// The patches, each with its name in messages.
     all: &'a [(String, Patch)],
     /// The objects that each patch was applied to.
     met: Vec<Vec<Met>>,

@@ -361,7 +361,7 @@ impl Planner<'_> {
         )
     }
 
-    /// Every version of the Solution that is imported, and this one.
+    /// Returns the record of every version of the Solution that is imported, and that of this one.
     fn records(&self) -> impl Iterator<Item = &Record> {
         let record = &self.asked.record;
         let other = |known: &&Record| known.name == record.name && known.version != record.version;

@@ -41,7 +41,7 @@ const OF_OBJECTS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// The schema of what was never specified: every value is taken, and kept.
 static ANYTHING: LazyLock<Value> = LazyLock::new(|| json!({ UNKNOWN: true }));
 
-/// Everything that the versions of a CRD take away which the one before has too.
+/// Returns everything that the versions of a CRD take away which the one before has too.
 pub(crate) fn narrowings(before: &Value, after: &Value) -> Vec<Narrowing> {
     let mut all = Vec::new();
     // Nobody reads objects in a version that is not served.

@@ -68,7 +68,7 @@ pub(crate) struct PullSecret {
     /// The content of the Secret, where that is known; then every namespace of the release's own, and every other one
     /// with pods of the release, gets one like it.
     pub(crate) content: Option<Value>,
-    /// Under this name, which the site did not choose for anything else.
+    /// The name of its copies elsewhere, which the site did not choose for anything else.
     pub(crate) copy: String,
 }
 
@@ -87,7 +87,7 @@ impl PullSecret {
 }
 
 impl Rendering<'_> {
-    /// All objects, in the order to apply them: set by set, and by stage.
+    /// Returns all objects, in the order to apply them: set by set, and by stage.
     pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<DesiredObject>, Error> {
         let mut all = Vec::new();
         let mut made = BTreeSet::from([self.namespace.to_string()]);

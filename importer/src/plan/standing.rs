@@ -97,7 +97,7 @@ impl StandingRelease {
         known.map(stored_in).collect()
     }
 
-    /// All of its revisions, to be recorded as they are.
+    /// Returns all of its revisions, to be recorded as they are.
     pub(crate) fn as_it_is(&self) -> Vec<RevisionEntry> {
         let revisions = self.secrets.iter().filter_map(Revision::of);
         let revisions = revisions.map(|it| {

@@ -77,7 +77,7 @@ pub struct PlanSummary {
 }
 
 impl PlanSummary {
-    /// Every object that is written or removed, in order.
+    /// Returns every object that is written or removed, in order.
     pub fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
         let target = self.target.iter();
         let of_target = target.flat_map(|target| {

@@ -57,7 +57,7 @@ impl Images {
     }
 }
 
-/// Below which images lie, for those who push and for those who pull.
+/// Returns the prefixes of the addresses of images, for those who push and for those who pull.
 fn places(records: &[&Record]) -> impl Iterator<Item = String> {
     let of = |record: &&Record| [&record.endpoint, &record.pushed_to].map(|it| format!("{it}/"));
     records.iter().flat_map(of)
@@ -68,8 +68,8 @@ fn digests(records: &[&Record]) -> impl Iterator<Item = String> {
     images.map(|image| image.digest.to_string())
 }
 
-/// Everything that runs these images or would run them, but for what leaves anyway. What keeps others is named alone.
-/// Not being allowed to look is in the way.
+/// Returns everything that runs these images or would run them, but for what leaves anyway. What keeps others is named
+/// alone. Not being allowed to look is in the way.
 pub(crate) async fn workloads(
     cluster: &Cluster,
     images: &Images,

@@ -207,7 +207,7 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Everything that goes, in its order.
+    /// Returns everything that goes, in its order.
     pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
         let objects = self.objects.iter().map(Entry::reference);
         let callers = self.callers.iter().map(Object::reference);

@@ -67,8 +67,8 @@ impl About<'_> {
     }
 }
 
-/// Everything that labels of these namespaces and upstream's ConfigMaps say and the records do not; at most [`TOLD`] of
-/// it.
+/// Returns everything that labels of these namespaces and upstream's ConfigMaps say and the records do not; at most
+/// [`TOLD`] of it.
 pub(crate) async fn claims(
     cluster: &Cluster,
     state: &ClusterState,

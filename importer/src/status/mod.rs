@@ -122,7 +122,7 @@ pub(crate) fn all_ready<'a>(
     unseen.is_empty().then_some(true)
 }
 
-/// Every namespace of every environment. Nothing is written.
+/// Returns every namespace of every environment. Nothing is written.
 pub async fn environments(cluster: &Cluster) -> Result<Vec<EnvironmentNamespace>, Error> {
     let state = ClusterState::of_records(&maps(cluster).await?)?;
     let labelled = match About::Everything.labelled(cluster).await {
@@ -185,8 +185,8 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
 /// Deployments by namespace and name, each with how it stands.
 type Found = BTreeMap<(String, String), (Object, RolloutState)>;
 
-/// Every operator's Deployment that says whose it is, read at once so that many environments take no more requests than
-/// one; none where this user may only look into single namespaces.
+/// Returns every operator's Deployment that says whose it is, read at once so that many environments take no more
+/// requests than one; none where this user may only look into single namespaces.
 async fn found_at_once(cluster: &Cluster) -> Result<Found, Error> {
     let all = match cluster.rollout_states(&Selector::has(v::SOLUTION)).await {
         Err(deployer::Error::Forbidden { .. }) => return Ok(Found::new()),

@@ -42,7 +42,7 @@ const VERSION: u64 = 1;
 pub struct PlanFile {
     /// The user and host that planned, as that machine says.
     pub by: String,
-    /// When.
+    /// The time of planning.
     pub at: StatementTime,
     /// The uid of the cluster's namespace `kube-system`, which no two clusters share.
     pub cluster: String,

@@ -7,7 +7,7 @@ use crate::plan::summary::{PlanSummary, PlannedChart};
 /// A part that a plan shows besides objects, as messages call it.
 type Told = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
 
-/// Each thing that is compared for itself, so that it can be named.
+/// The parts that are compared each for itself, so that they can be named.
 const TOLD: [Told; 6] = [
     ("the context", |one, other| one.context == other.context),
     ("the server's address", |one, other| {

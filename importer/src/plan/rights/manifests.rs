@@ -24,7 +24,7 @@ use crate::plan::rights::roles::{Bound, Manifest};
 use crate::plan::rights::rules_of;
 use crate::plan::sets;
 
-/// Every name of what is made here begins so.
+/// The prefix of every name of what is made here.
 const PREFIX: &str = "solution-user";
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The name that stands for the environment and its namespace where they may be any.
@@ -64,7 +64,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// All of them.
+    /// All verbs.
     pub const ALL: [Self; 10] = [
         Self::Import,
         Self::Activate,
@@ -199,7 +199,7 @@ impl<'a> Wanted<'a> {
         Ok(manifests)
     }
 
-    /// Everything that is wanted is in the name, so that no two grants have the same one.
+    /// Returns the name of the role, with everything that is wanted in it, so that no two grants have the same one.
     fn name(&self) -> String {
         let mut parts = vec![PREFIX.to_owned()];
         if self.verbs.len() < Verb::ALL.len() {
@@ -495,7 +495,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Reading the record of the version.
+    /// Adds the right to read the record of the version.
     fn add_version(&self, needs: &mut Needs) {
         if let Some(accepted) = self.archive {
             let id = &accepted.statement().predicate.id;
@@ -503,7 +503,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Seeing. Of one environment, no right outside of its namespace is needed but to its own records.
+    /// Adds the rights to see the status. Of one environment, no right outside of its namespace is needed but to its
+    /// own records.
     fn add_status(&self, needs: &mut Needs) {
         match &self.within {
             Within::Anywhere => needs.state(),
