@@ -18,7 +18,7 @@ const RENDERED: &str = "rendered";
 /// The stream that is sent of a chart without objects: Helm takes an empty answer for a failure.
 const NOTHING: &str = "# nothing\n";
 
-/// The reason for which the post-renderer passes nothing on.
+/// The reason why the post-renderer passes nothing on.
 #[derive(Debug, thiserror::Error)]
 pub enum RendererError {
     /// A file of the run cannot be used.

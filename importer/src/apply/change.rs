@@ -71,8 +71,8 @@ impl Change<'_> {
         self.make_clearing(needs, about, nothing, decide, act).await
     }
 
-    /// Makes the change likewise; objects that keep the Lease from being taken and were first decided to go, `clear`
-    /// removes.
+    /// Makes a change in the same way; `clear` removes the objects that keep the Lease from being taken and were first
+    /// decided to go.
     pub(crate) async fn make_clearing<T>(
         &self,
         needs: &Needs,

@@ -114,7 +114,7 @@ impl Leased<'_> {
         self.put_with(Conflicts::Force, reference, decide).await
     }
 
-    /// Writes an object likewise, with this choice about fields that others own.
+    /// Writes an object in the same way, with this choice about fields that others own.
     pub(crate) async fn put_with(
         &mut self,
         conflicts: Conflicts,
@@ -261,7 +261,7 @@ impl Leased<'_> {
             .await
     }
 
-    /// Removes an object likewise, with this choice about the objects that belong to it.
+    /// Removes an object in the same way, with this choice about the objects that belong to it.
     async fn remove_with<E: Into<Obstacle>>(
         &mut self,
         propagation: Propagation,

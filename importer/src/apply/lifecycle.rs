@@ -182,7 +182,7 @@ pub async fn undeploy(
     Ok(undeployed(solution, &stopping, done))
 }
 
-/// Removes a Solution likewise with the rights of an administrator of only this namespace, if they deployed it there.
+/// Undeploys a Solution with the rights of an administrator of only this namespace, as far as they deployed it there.
 pub async fn undeploy_alone(
     change: &Change<'_>,
     solution: &SolutionName,

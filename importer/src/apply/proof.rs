@@ -32,7 +32,7 @@ struct Logins {
 struct Proving<'a> {
     proof: &'a Proof,
     deployment: &'a Deployment,
-    /// The account of the pods: when it goes, they do. Those of carried images are recorded instead.
+    /// The account that owns the pods: when it goes, they do. Pods of carried images are recorded instead.
     account: Option<&'a Object>,
     /// The time for which nothing may be seen to happen.
     wait: Duration,

@@ -116,7 +116,7 @@ impl Withdrawal {
         self.take_disarmed(leased, solution, wait).await
     }
 
-    /// Takes the objects back likewise, once they are disarmed.
+    /// Takes the objects back in the same way, once they are disarmed.
     pub(crate) async fn take_disarmed(
         &mut self,
         leased: &mut Leased<'_>,

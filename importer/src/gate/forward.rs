@@ -196,7 +196,7 @@ impl Desk {
         wire::end(to).await
     }
 
-    /// Passes a stream of changes likewise, of which only some are shown.
+    /// Passes a stream of changes, of which only some are shown.
     async fn changes(
         &self,
         group: &str,

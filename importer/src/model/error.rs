@@ -210,7 +210,7 @@ impl fmt::Display for FailurePolicy {
     }
 }
 
-/// The reason for which a text does not expand.
+/// The reason why a text does not expand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
     /// No image of that name.

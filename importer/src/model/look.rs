@@ -15,7 +15,7 @@ pub(crate) async fn look(cluster: &Cluster, object: &ObjectRef) -> Result<Option
     }
 }
 
-/// Reads many objects as they are, in the same order. Nothing also of a kind that the cluster does not have: its
+/// Reads many objects as they are, in the same order. None also for a kind that the cluster does not have: its
 /// definition comes with the archive, or has gone.
 pub(crate) async fn look_all(
     cluster: &Cluster,

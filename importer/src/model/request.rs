@@ -328,7 +328,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) record: Record,
     /// A value for each parameter that may have to be generated, the same however often it is decided.
     pub(crate) generated: ParameterValues,
-    /// The renderings of charts, likewise.
+    /// The renderings of charts, kept in the same way.
     pub(crate) renderings: Renderings,
     /// The program that installs charts, once it has said its version.
     pub(crate) helm: OnceLock<Helm>,

@@ -29,7 +29,7 @@ const EVERY_OTHER: &str = "";
 /// The treatment of workloads that a site does not choose for.
 const AS_BROUGHT: &str = "objects of sets are changed by `patches`, and charts are installed as their publisher configured them";
 
-/// The reason for which a text cannot be a site's file.
+/// The reason why a text cannot be a site's file.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteFileError {
     /// It is none.

@@ -14,7 +14,7 @@ use crate::model::state::ClusterState;
 use crate::plan::crd::written_by;
 
 /// Adds obstacles for whatever needs the CRDs of newer versions: operators of such versions; and CRDs that this version
-/// does not have. Nothing, where no CRD in the cluster is newer.
+/// does not have. Adds none where no CRD in the cluster is newer.
 pub(crate) async fn check(
     asked: &Asked<'_>,
     cluster: &Cluster,

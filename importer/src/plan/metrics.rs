@@ -1,6 +1,6 @@
 //! The objects that collect an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the
-//! cluster has that kind. With TLS the operator asks the API server who wants to read them, which takes a right in the
-//! whole cluster.
+//! cluster has that kind. With TLS the operator asks the API server who wants to read the metrics, which takes a right
+//! in the whole cluster.
 
 use schemas::{Metrics, MetricsScheme, Operator};
 use serde_json::{Value, json};

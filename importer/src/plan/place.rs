@@ -57,7 +57,7 @@ pub(crate) fn record(
     })
 }
 
-/// Returns the origin of the namespace, or the reason for which it cannot be the environment's.
+/// Returns the origin of the namespace, or the reason why it cannot be the environment's.
 fn origin(
     known: Option<&NamespaceRecord>,
     live: Option<&Object>,

@@ -32,7 +32,7 @@ use crate::plan::rights::manifests::Wanted;
 use crate::plan::rights::needs::Needs;
 use crate::plan::withdrawal::Withdrawal;
 
-/// Asks for the rights to read all that the plan itself reads. Who may not read that much gets no plan; then everything
+/// Checks the rights to read all that the plan itself reads. Who may not read that much gets no plan; then everything
 /// else that is missing is named as well, as far as the archive tells, so that all of it can be granted at once.
 pub(crate) async fn check_reading(
     cluster: &Cluster,
@@ -70,7 +70,7 @@ pub(crate) async fn check_reading(
     }
 }
 
-/// Asks for the rights to write all that applying the plan writes, and for the rules that it grants.
+/// Checks the rights to write all that applying the plan writes, and the rules that it grants.
 pub(crate) async fn check_writing(
     cluster: &Cluster,
     crds: &[PlannedCrd],
@@ -147,7 +147,7 @@ async fn of_releases(
     Ok(())
 }
 
-/// Asks for the rights to have a pod pull an image.
+/// Checks the rights to have a pod pull an image.
 pub(crate) async fn check_proving(
     cluster: &Cluster,
     namespace: &str,
@@ -162,7 +162,7 @@ pub(crate) async fn check_proving(
     Ok(())
 }
 
-/// Asks for the rights that a namespace's administrator needs to deploy, and for the rules that deploying grants.
+/// Checks the rights that a namespace's administrator needs to deploy, and the rules that deploying grants.
 pub(crate) async fn check_alone(
     cluster: &Cluster,
     deployment: &Deployment,
@@ -199,7 +199,7 @@ pub(crate) async fn missing_alone(
     Ok(obstacles)
 }
 
-/// Asks for the rights to remove operators from these namespaces, to remove these objects, and to note it.
+/// Checks the rights to remove operators from these namespaces, to remove these objects, and to note it.
 pub(crate) async fn check_removing<'a>(
     cluster: &Cluster,
     authority: &Authority,
@@ -236,7 +236,7 @@ pub(crate) async fn check_removing<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// Asks for the rights to take back the objects that a deployment carries as they are.
+/// Checks the rights to take back the objects that a deployment carries as they are.
 pub(crate) async fn check_withdrawing<'a>(
     cluster: &Cluster,
     withdrawals: impl Iterator<Item = &'a Withdrawal> + Clone,
@@ -250,7 +250,7 @@ pub(crate) async fn check_withdrawing<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// Asks for the rights to take back labels of these namespaces.
+/// Checks the rights to take back labels of these namespaces.
 pub(crate) async fn check_labels<'a>(
     cluster: &Cluster,
     namespaces: impl Iterator<Item = &'a Namespace>,
@@ -265,7 +265,7 @@ pub(crate) async fn check_labels<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// Asks for the rights to apply what a Solution has applied before it is removed, and for the rules that this grants.
+/// Checks the rights to apply what a Solution has applied before it is removed, and the rules that this grants.
 pub(crate) async fn check_cleaning(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -300,7 +300,7 @@ pub(crate) fn of_change() -> Needs {
     needs
 }
 
-/// Asks for the rights to end an environment of these namespaces, besides rights to the objects that are found in them.
+/// Checks the rights to end an environment of these namespaces, besides rights to the objects that are found in them.
 pub(crate) async fn check_ending(
     cluster: &Cluster,
     spaces: &[NamespaceRecord],

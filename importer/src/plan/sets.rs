@@ -434,7 +434,7 @@ mod tests {
         by_site(sets, login, "[]", None)
     }
 
-    /// Renders sets likewise, with the site's patches and its sensitive values.
+    /// Renders sets in the same environment, with the site's patches and its sensitive values.
     fn by_site(
         sets: &[CarriedSet],
         login: Option<PullSecret>,

@@ -68,8 +68,8 @@ fn digests(records: &[&Record]) -> impl Iterator<Item = String> {
     images.map(|image| image.digest.to_string())
 }
 
-/// Returns everything that runs these images or would run them, but for what leaves anyway. What keeps others is named
-/// alone. Not being allowed to look is in the way.
+/// Returns everything that runs these images or would run them, but for what leaves anyway. An object that keeps others
+/// is named alone. Not being allowed to look is in the way.
 pub(crate) async fn workloads(
     cluster: &Cluster,
     images: &Images,

@@ -25,8 +25,7 @@ pub(super) struct Carrying<'a> {
     pub(super) spec: &'a SolutionSpec,
 }
 
-/// The number of workloads that are settled, the number of all, and the reason for which the first of the others is
-/// not.
+/// The number of workloads that are settled, the number of all, and the reason why the first of the others is not.
 type Judged = (Option<[u64; 2]>, Condition, Option<String>);
 
 /// The state of a part that is not as it should be.

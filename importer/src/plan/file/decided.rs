@@ -64,8 +64,8 @@ fn written(deployment: &Deployment) -> Result<Value, Error> {
     }))
 }
 
-/// Returns the object without secrets: who knows all else that a digest is of would find a short one out. What is
-/// generated is another one whenever it is planned, and so is the digest of a Job that has it.
+/// Returns the object without secrets: who knows all else that a digest is of would find a short one out. A generated
+/// value is another one whenever it is planned, and so is the digest of a Job that has it.
 fn masked(object: &Object, hidden: &Hidden) -> Value {
     let mut value = object.as_value().clone();
     if object.is_secret() {

@@ -81,7 +81,7 @@ struct FiledObject {
     live: Option<Digest>,
 }
 
-/// The reason for which bytes are not a plan.
+/// The reason why bytes are not a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanFileError {
     /// The bytes are not strict JSON of this shape.
@@ -243,7 +243,7 @@ impl PlanFile {
         self.request.clone().by(by, now, writer, scratch, helm)
     }
 
-    /// Returns the reasons for which it is a plan for something else than this archive in this cluster.
+    /// Returns the reasons why it is a plan for something else than this archive in this cluster.
     pub async fn elsewhere(
         &self,
         archive_id: Digest,

@@ -54,8 +54,8 @@ pub(crate) fn is_test(object: &Object) -> bool {
     !events.is_empty() && events.iter().all(|it| it.starts_with("test"))
 }
 
-/// Returns the owner of an object that is there where a release has one of its name, or the reason for which it is in
-/// the way. `was_hook` says that the release's last revision has a hook of this name.
+/// Returns the owner of an object that is there where a release has one of its name, or the reason why it is in the
+/// way. `was_hook` says that the release's last revision has a hook of this name.
 pub(super) fn whose(
     live: &Object,
     was_hook: bool,
@@ -91,7 +91,7 @@ pub(crate) fn holds(object: &Object) -> bool {
     HOLDING.contains(&kind)
 }
 
-/// Returns the object that a hook would replace, with its owner, or the reason for which it is in the way.
+/// Returns the object that a hook would replace, with its owner, or the reason why it is in the way.
 pub(super) fn replaced(
     live: &Object,
     was_hook: bool,
