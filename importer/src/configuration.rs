@@ -1,5 +1,5 @@
-//! What a site's configuration asks for, compared with what a cluster has: what becomes active, what is not listed, and
-//! what of that is used. Nothing is read or written here.
+//! The difference between a site's configuration and a cluster: the versions that become active, the ones that are not
+//! listed, and the uses of those. Nothing is read or written here.
 
 use schemas::{
     ActiveVersion, EnvironmentName, SolutionId, SolutionName, SolutionsConfiguration, Version,
@@ -9,10 +9,10 @@ use crate::model::obstacle::Obstacle;
 use crate::model::record;
 use crate::status::{Status, VersionStatus};
 
-/// How a cluster differs from a configuration, but for the archives that are to be imported.
+/// The difference of a cluster from a configuration, but for the archives that are to be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Of each Solution that is configured to be active the version, if it is imported or will be.
+    /// The version of each Solution that is configured to be active, if it is imported or will be.
     pub active: Vec<(SolutionName, Result<Version, Obstacle>)>,
     /// The Solutions that are active and not configured to be.
     pub deactivate: Vec<SolutionName>,

@@ -1,4 +1,4 @@
-//! What was changed in a cluster, by its receipts, and the way back from there.
+//! The history of changes to a cluster, by its receipts, and the way back from there.
 
 use deployer::Cluster;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version};
@@ -12,16 +12,16 @@ use crate::model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Revision};
 use crate::model::receipts::Receipts;
 use crate::model::state::ClusterState;
 
-/// What was changed in a cluster.
+/// The history of changes to a cluster.
 #[derive(Clone, Debug)]
 pub struct History {
     /// The changes, the newest first.
     pub revisions: Vec<KnownChange>,
     /// The receipts that cannot be read: of a later program, or damaged.
     pub unreadable: Vec<String>,
-    /// Of all receipts those that are not any more as the next one names them.
+    /// The receipts that are no longer as the next one names them, of all receipts.
     pub changed: Vec<Revision>,
-    /// Those that somebody removed, as far as that can be told.
+    /// The gaps where somebody removed receipts, as far as that can be told.
     pub missing: Vec<Gap>,
 }
 
@@ -34,16 +34,16 @@ pub struct KnownChange {
     pub sealed: Sealed,
 }
 
-/// Which changes are asked for: those to which everything applies that is given.
+/// The changes that are asked for: those to which everything applies that is given.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Of this Solution.
+    /// The Solution of the changes.
     pub solution: Option<SolutionName>,
-    /// In this environment.
+    /// The environment of the changes.
     pub environment: Option<EnvironmentName>,
-    /// In this namespace.
+    /// The namespace of the changes.
     pub namespace: Option<Namespace>,
-    /// At most so many, the newest.
+    /// The largest number of changes, the newest first.
     pub limit: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ pub async fn history(cluster: &Cluster, wanted: &Wanted) -> Result<History, Erro
     })
 }
 
-/// What ran in a namespace, and can run there again.
+/// The version that ran in a namespace, and can run there again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WayBack {
     /// The version.
@@ -93,11 +93,11 @@ pub struct WayBack {
     pub parameters: ParameterValues,
     /// The Secret that had the sensitive ones.
     pub secret: Option<SecretNumber>,
-    /// How it is known.
+    /// The source of that knowledge.
     pub known: Known,
 }
 
-/// How it is known that a version ran.
+/// The source of the knowledge that a version ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// This change ended it.
@@ -158,7 +158,8 @@ fn only_namespace(
     }
 }
 
-/// What ran before that which runs now: the newest that a change began with and that is something else.
+/// Returns the version that ran before the one that runs now: the newest that a change began with and that is something
+/// else.
 fn before<'a>(
     receipts: &'a Receipts,
     solution: &SolutionName,
@@ -190,7 +191,7 @@ fn was_undeployed(
     places.any(|place| place.to.is_none())
 }
 
-/// What a change brought.
+/// Returns the version that a change brought.
 fn brought<'a>(
     receipts: &'a Receipts,
     solution: &SolutionName,
@@ -212,7 +213,7 @@ fn brought<'a>(
     Ok((to, Known::By(revision)))
 }
 
-/// That the version is imported, from the archive that ran.
+/// Checks that the version is imported, from the archive that ran.
 fn check_imported(
     state: &ClusterState,
     solution: &SolutionName,

@@ -32,7 +32,8 @@ pub async fn imported(
     found.ok_or_else(|| missing(solution, version).into())
 }
 
-/// Which names of other registries the imported versions brought to the site's, all of them if none is named.
+/// Returns the names of other registries that the imported versions brought to the site's, all of them if none is
+/// named.
 pub async fn mirrors(
     cluster: &Cluster,
     solution: Option<&SolutionName>,

@@ -41,17 +41,17 @@ pub const PARAMETERS_SIZE: usize = 64 * 1024;
 /// month has one for more than two years. `undeploy` begins again with the first.
 pub const SECRET_NUMBERS: u32 = 32;
 
-/// How far what goes with an object is followed: to what belongs to it, what belongs to that, and so on. Programs make four
-/// generations; whoever makes more is told that they stay.
+/// The number of generations of objects that go with an object: those that belong to it, those that belong to these,
+/// and so on. Programs make four generations; whoever makes more is told that they stay.
 pub const GENERATIONS: usize = 8;
 
-/// How long Helm waits for each of its steps where the archive does not say so: as long as by itself.
+/// The time that Helm waits for each of its steps where the archive does not say so: as long as by itself.
 pub const RELEASE_WAIT: Duration = Duration::from_mins(5);
 
-/// How often it is looked whether a run of Helm is to end.
+/// The pause between two looks at whether a run of Helm is to end.
 pub const CANCEL_POLL: Duration = Duration::from_millis(50);
 
-/// How long one look at what keeps a release's objects goes on before the next.
+/// The time that one look at what keeps a release's objects goes on before the next.
 pub const RELEASE_LOOK: Duration = Duration::from_secs(3);
 
 /// Seconds that a plan may have an operator waited for: a day, as on the command line.
@@ -82,5 +82,5 @@ pub const LOOKUPS: usize = 1000;
 /// Refusals that one run of Helm is remembered by: the first says what is wrong.
 pub const REFUSALS: usize = 20;
 
-/// How often an object is decided about when others keep changing it.
+/// The number of decisions about an object when others keep changing it.
 pub const DECISIONS: u32 = 5;

@@ -15,21 +15,21 @@ use schemas::yaml;
 const PLANNED: &str = "planned.yaml";
 /// The file by which it says there that Helm has done with rendering.
 const RENDERED: &str = "rendered";
-/// What is sent of a chart without objects: Helm takes an empty answer for a failure.
+/// The stream that is sent of a chart without objects: Helm takes an empty answer for a failure.
 const NOTHING: &str = "# nothing\n";
 
-/// Why the post-renderer passes nothing on.
+/// The reason why the post-renderer passes nothing on.
 #[derive(Debug, thiserror::Error)]
 pub enum RendererError {
     /// A file of the run cannot be used.
     #[error("cannot use `{}`", .0.display())]
     File(PathBuf, #[source] io::Error),
-    /// What comes from Helm, or goes back to it, cannot be read or written.
+    /// The stream from Helm, or the one back to it, cannot be read or written.
     #[error("cannot read from helm or write to it")]
     Stream(#[source] io::Error),
 }
 
-/// What the post-renderer passes on, and the name of the file in which it looks for that.
+/// Returns the stream that the post-renderer passes on, and the name of the file in which it looks for it.
 pub(crate) fn planned(objects: &[Object]) -> (&'static str, String) {
     let documents = objects.iter().map(Object::as_value);
     let documents = documents.map(|it| format!("---\n{}", yaml::to_string(it)));
@@ -80,7 +80,7 @@ mod tests {
         Object::new(map).unwrap()
     }
 
-    /// What is sent of a rendering where these objects were planned.
+    /// Returns the documents that are sent of a rendering where these objects were planned.
     fn sent(rendering: &str, objects: &[Object]) -> Vec<Value> {
         let directory = tempfile::tempdir().unwrap();
         let (name, stream) = planned(objects);

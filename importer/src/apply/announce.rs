@@ -35,7 +35,7 @@ fn events(receipt: &ChangeReceipt, now: SystemTime) -> Vec<Value> {
     events.collect()
 }
 
-/// What happened in a namespace, and why, if it is worth telling there.
+/// Returns the event of a namespace, and its reason, if it is worth telling there.
 fn told(outcome: &Outcome, place: &Passage) -> Option<(&'static str, String, String)> {
     match (outcome, &place.from, &place.to) {
         (Outcome::Done, from, Some(to)) => {
@@ -57,7 +57,7 @@ fn told(outcome: &Outcome, place: &Passage) -> Option<(&'static str, String, Str
     }
 }
 
-/// On the operator's Deployment, or where there is none any more on its namespace.
+/// Returns the Event on the operator's Deployment, or where there is none any more on its namespace.
 fn event(
     receipt: &ChangeReceipt,
     solution: &SolutionName,

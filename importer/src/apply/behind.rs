@@ -19,7 +19,7 @@ pub(crate) struct Behind {
 }
 
 impl Behind {
-    /// Those among these objects.
+    /// Returns the sets among these objects.
     pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>) -> Self {
         let objects = objects.into_iter();
         let is_set = |it: &&ObjectRef| it.gvk.group == "apps" && it.gvk.kind == "StatefulSet";

@@ -20,20 +20,21 @@ use crate::model::writer::Writer;
 use crate::plan::rights;
 use crate::plan::rights::needs::Needs;
 
-/// How to change a cluster: who does it, who is told, and how long objects may take to go.
+/// A change to a cluster: the writer that makes it, the listener that is told, and the time that objects may take to
+/// go.
 #[derive(Clone)]
 pub struct Change<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
-    /// Who does it.
+    /// The writer that makes the change.
     pub writer: &'a Writer,
-    /// Is told what happens.
+    /// The listener that is told what happens.
     pub tell: Tell<'a, Event>,
-    /// How long objects may take to go.
+    /// The time that objects may take to go.
     pub deadline: Duration,
     /// Whether anything is written.
     pub run: Run,
-    /// What releases of charts are uninstalled by.
+    /// The program that releases of charts are uninstalled by.
     pub helm: &'a HelmProgram,
     /// Ids of releases that are uninstalled as they stand, though they are not as they were stored from here.
     pub accepted: BTreeSet<String>,
@@ -70,7 +71,8 @@ impl Change<'_> {
         self.make_clearing(needs, about, nothing, decide, act).await
     }
 
-    /// The same; what keeps the Lease from being taken and was first decided to go, `clear` removes.
+    /// Makes a change in the same way; `clear` removes the objects that keep the Lease from being taken and were first
+    /// decided to go.
     pub(crate) async fn make_clearing<T>(
         &self,
         needs: &Needs,

@@ -20,9 +20,9 @@ use crate::plan::rights::ask::check_resources;
 /// The CRDs of a Solution.
 #[derive(Debug)]
 pub(crate) struct Definitions {
-    /// Those that were there before it.
+    /// The CRDs that were there before it.
     adopted: Vec<Object>,
-    /// Those that it brought.
+    /// The CRDs that it brought.
     own: Vec<Object>,
 }
 
@@ -38,23 +38,23 @@ impl Definitions {
         self.adopted.is_empty() && self.own.is_empty()
     }
 
-    /// Those that go.
+    /// Returns the CRDs that go.
     pub(crate) fn own(&self) -> impl Iterator<Item = &ObjectRef> {
         self.own.iter().map(Object::reference)
     }
 
-    /// Those that stay.
+    /// Returns the CRDs that stay.
     pub(crate) fn adopted(&self) -> impl Iterator<Item = &ObjectRef> {
         self.adopted.iter().map(Object::reference)
     }
 
-    /// That some stay.
+    /// Returns a note on each CRD that stays.
     pub(crate) fn notes(&self) -> Vec<String> {
         let stays = |crd| format!("{crd} was there before the Solution and stays");
         self.adopted().map(stays).collect()
     }
 
-    /// Those that a version of the Solution wrote.
+    /// Returns the CRDs that a version of the Solution wrote.
     pub(crate) fn written_by(mut self, version: &Version) -> Self {
         let wrote = |crd: &Object| crd::written_by(crd).as_ref() == Some(version);
         self.adopted.retain(wrote);
@@ -79,12 +79,13 @@ impl Definitions {
         Ok(uses)
     }
 
-    /// Everything that uses those that go: it would go too. Not being allowed to look is in the way.
+    /// Returns an obstacle for everything that uses the CRDs that go: it would go too. Not being allowed to look is in
+    /// the way.
     pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
         Ok(self.used(cluster).await?.0)
     }
 
-    /// The same, and each object by itself.
+    /// Returns the same obstacles, and each object by itself.
     pub(crate) async fn used(&self, cluster: &Cluster) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
         let (mut obstacles, mut uses) = (Vec::new(), Vec::new());
         if check_resources(cluster, self.own.iter(), &mut obstacles).await? {

@@ -26,9 +26,9 @@ use crate::plan::rights::{check_ending, of_change};
 /// Whether custom resources and workloads are deleted with their namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resources {
-    /// As long as there are any, nothing is deleted.
+    /// Nothing is deleted as long as there are any.
     Keep,
-    /// They go too.
+    /// Custom resources and workloads go too.
     Delete,
 }
 
@@ -44,7 +44,7 @@ pub enum Left {
     Gone(Namespace),
 }
 
-/// What became of an environment, or would.
+/// The outcome of deleting an environment, done or planned.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedEnvironment {
@@ -52,7 +52,7 @@ pub struct DeletedEnvironment {
     pub namespaces: Vec<Left>,
     /// Custom resources and workloads that went, or would go, with them.
     pub resources: Vec<String>,
-    /// The same, one by one.
+    /// The same resources, one by one.
     #[serde(skip)]
     pub uses: Vec<Use>,
     /// The site's file of the environment, which went, or would go, too.
@@ -64,7 +64,7 @@ pub struct DeletedEnvironment {
     pub revision: Option<Revision>,
 }
 
-/// What is deployed in the namespaces, each of it in the way.
+/// Returns an obstacle for each Solution that is deployed in the namespaces.
 fn inhabited(spaces: &[NamespaceRecord]) -> Vec<Obstacle> {
     let of = |space: &NamespaceRecord| {
         let (namespace, environment) = (space.namespace.clone(), space.environment.clone());
@@ -170,7 +170,7 @@ impl DeletedEnvironment {
         })
     }
 
-    /// That something would go that people may still use.
+    /// Returns the obstacle that something would go that people may still use.
     fn refusal(&self) -> Option<Obstacle> {
         let count = self.resources.len();
         (count > 0).then(|| Obstacle::WouldDelete(count, named(self.resources.clone())))

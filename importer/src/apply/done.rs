@@ -1,4 +1,4 @@
-//! What a change has written so far.
+//! The writes of a change so far.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use watch::Tell;
 use crate::model::event::Event;
 use crate::model::receipt::Revision;
 
-/// What was written.
+/// The objects that were written.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// Every object that was created or changed.
     pub(crate) objects: Vec<String>,
     /// Every object that was removed.
     pub(crate) removed: Vec<String>,
-    /// Which objects those are that are there as they were written.
+    /// The uids of the objects that are there as they were written.
     pub(crate) uids: BTreeMap<ObjectRef, String>,
     /// Releases of charts that were changed, as they are now.
     pub(crate) releases: Vec<ReleaseEntry>,

@@ -1,4 +1,4 @@
-//! How environments are made, and what is noted in their namespaces.
+//! The making of environments, and the notes in their namespaces.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl NamespaceRecord {
         self.write_space_as(self.space(), leased).await
     }
 
-    /// The same, with what else the namespace is to say.
+    /// Writes the same namespace, with further labels or annotations that it is to have.
     pub(crate) async fn write_space_as(
         &mut self,
         space: Value,

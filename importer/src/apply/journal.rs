@@ -30,9 +30,9 @@ pub(crate) struct Journal<'a> {
 
 struct Begun {
     receipt: ChangeReceipt,
-    /// As it is stored.
+    /// The receipt as it is stored.
     live: Object,
-    /// Those of the changes before.
+    /// The receipts of the changes before.
     earlier: Receipts,
 }
 
@@ -126,8 +126,8 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    /// Created, never applied: one of the same number is another change's, unless it says the very same. Then the answer
-    /// to the creation was lost, and it was sent once more.
+    /// Creates the object, and never applies it: one of the same number is another change's, unless it says the very
+    /// same. Then the answer to the creation was lost, and it was sent once more.
     async fn create(&self, receipt: &ChangeReceipt) -> Result<Object, Error> {
         let object = Object::new(receipt.to_object(self.writer.seal.as_ref()))?;
         let (manager, force) = (v::manager(), Conflicts::Force);

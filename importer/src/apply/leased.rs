@@ -1,6 +1,6 @@
-//! Writing under the Lease: each object is looked at before it is written, what is decided about it is decided from that
-//! look, and it is written only if it is still as it was seen. Where somebody was quicker, it is looked at anew. Many are
-//! looked at together, and written several at a time.
+//! The writing under the Lease: each object is looked at before it is written, the decision about it is made from that
+//! look, and it is written only if it is still as it was seen. Where somebody was quicker, it is looked at anew. Many
+//! are looked at together, and written several at a time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,9 +36,9 @@ pub(crate) struct Leased<'a> {
     pub(crate) lock: &'a Lock,
     pub(crate) tell: Tell<'a, Event>,
     pub(crate) authority: &'a Authority,
-    /// Has a run of Helm end.
+    /// A handle that ends a run of Helm.
     pub(crate) cancel: Cancel<'static>,
-    /// None of what is changed in one namespace alone: receipts lie with the records.
+    /// The journal; none for a change in one namespace alone: receipts lie with the records.
     journal: Option<Journal<'a>>,
     /// Objects as they were when the change was decided under the Lease, or as it has written them. What others have changed
     /// since is found when it is written, which only what is still so can be.
@@ -114,7 +114,7 @@ impl Leased<'_> {
         self.put_with(Conflicts::Force, reference, decide).await
     }
 
-    /// The same, with this choice about fields that others own.
+    /// Writes an object in the same way, with this choice about fields that others own.
     pub(crate) async fn put_with(
         &mut self,
         conflicts: Conflicts,
@@ -193,7 +193,7 @@ impl Leased<'_> {
         self.known.remove(reference);
     }
 
-    /// Several objects as they are known; else as they are.
+    /// Returns several objects as they are known; else as they are.
     async fn look_at_all(&self, references: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
         let known = references.iter().map(|it| self.known.get(*it).cloned());
         let known: Vec<_> = known.collect();
@@ -241,7 +241,7 @@ impl Leased<'_> {
         }
     }
 
-    /// What writes, what is noted of it, and who is told.
+    /// Returns the hand that writes, the notes of its writes, and the listener that is told.
     fn parts(&mut self) -> (Hand<'_>, &mut Done, Tell<'_, Event>) {
         let hand = Hand {
             cluster: self.cluster,
@@ -261,7 +261,7 @@ impl Leased<'_> {
             .await
     }
 
-    /// The same, with this choice about what belongs to the object.
+    /// Removes an object in the same way, with this choice about the objects that belong to it.
     async fn remove_with<E: Into<Obstacle>>(
         &mut self,
         propagation: Propagation,
@@ -362,7 +362,8 @@ impl Leased<'_> {
             .await
     }
 
-    /// Has the pods of these workloads made anew that wait for their image: what was applied may be what they lack.
+    /// Restarts those pods of these workloads that wait for their image: the object that was applied may be the one
+    /// they lack.
     pub(crate) async fn restart_unpulled(&self, workloads: &[&ObjectRef]) -> Result<(), Error> {
         for (pod, restart) in self.cluster.restart_unpulled(workloads).await? {
             (self.tell)(Event::Restart { pod, restart });
@@ -402,7 +403,7 @@ impl Leased<'_> {
         self.done.gone(self.tell, object);
     }
 
-    /// Which objects those are that are there as they were written.
+    /// Returns the uids of the objects that are there as they were written.
     pub(crate) fn uids(&self) -> &BTreeMap<ObjectRef, String> {
         &self.done.uids
     }
@@ -436,7 +437,7 @@ impl Leased<'_> {
         self.keep(record::projection(records, &active)).await
     }
 
-    /// The same from the records as they are now, as if these versions were gone.
+    /// Projects the records as they are now, as if these versions were gone.
     pub(crate) async fn project_without(&mut self, versions: &[Record]) -> Result<(), Error> {
         let mut state = ClusterState::of_records(&maps(self.cluster).await?)?;
         let going = |record: &Record| versions.iter().any(|going| going.id() == record.id());
@@ -445,7 +446,7 @@ impl Leased<'_> {
     }
 }
 
-/// What writes single objects; several can be under way.
+/// The writer of single objects; several can be under way.
 #[derive(Clone, Copy)]
 struct Hand<'a> {
     cluster: &'a Cluster,

@@ -68,7 +68,7 @@ pub struct Undone {
 }
 
 impl Undone {
-    /// What was removed, or what would be.
+    /// Returns the objects that were removed, or those that would be.
     pub(crate) fn of<'a>(
         done: Option<Done>,
         would: impl IntoIterator<Item = &'a ObjectRef>,
@@ -103,7 +103,7 @@ pub(crate) struct Leave {
     pub(crate) carried: Withdrawal,
     /// Everything that goes, in its order.
     pub(crate) objects: Vec<ObjectRef>,
-    /// That other things stay, which are not among what is carried.
+    /// The notes that other objects stay, which are not among the carried ones.
     pub(crate) stays: Vec<String>,
 }
 
@@ -113,16 +113,16 @@ impl Leave {
         self.carried.recorded.releases.iter()
     }
 
-    /// Everything that stays, as far as it is known.
+    /// Returns a note on everything that stays, as far as it is known.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &String> {
         self.carried.notes.iter().chain(&self.stays)
     }
 }
 
-/// What stopping a Solution comes to.
+/// The effects of stopping a Solution.
 struct Stopping {
     spaces: Spaces,
-    /// What its releases are uninstalled by, if there are any.
+    /// The hand that uninstalls its releases, if there are any.
     hand: Option<Hand>,
     /// Whether the cluster has definitions of it, which stay with what is made of them.
     is_active: bool,
@@ -182,7 +182,7 @@ pub async fn undeploy(
     Ok(undeployed(solution, &stopping, done))
 }
 
-/// The same with the rights of who administers only this namespace, of what they have deployed there.
+/// Undeploys a Solution with the rights of an administrator of only this namespace, as far as they deployed it there.
 pub async fn undeploy_alone(
     change: &Change<'_>,
     solution: &SolutionName,
@@ -257,7 +257,7 @@ fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) 
     }
 }
 
-/// What is applied before anything is removed.
+/// Returns the objects that are applied before anything is removed.
 pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
     let applied = spaces.iter().flat_map(|leave| leave.carried.applied());
     applied.map(|object| object.to_string()).collect()
@@ -280,7 +280,7 @@ async fn check_leaving(
     check_free(obstacles, &[])
 }
 
-/// What is in the way of taking back what is carried.
+/// Adds the obstacles to taking back the carried objects.
 pub(crate) async fn check_carried(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -306,7 +306,7 @@ pub(crate) async fn check_carried(
     Ok(())
 }
 
-/// What an operator leaves in these namespaces.
+/// Returns the objects that an operator leaves in these namespaces.
 pub(crate) async fn leaving<'a>(
     cluster: &Cluster,
     authority: &Authority,
@@ -371,7 +371,8 @@ async fn beside(place: Place<'_>, space: &NamespaceRecord) -> Result<Vec<ObjectR
     Ok(beside)
 }
 
-/// That another Solution of a namespace pulls with the login that was made for this one, and goes with it.
+/// Returns the obstacle that another Solution of a namespace pulls with the login that was made for this one, and goes
+/// with it.
 pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> Option<Obstacle> {
     let login = login::secret_name(solution);
     let pulls = |name: &SolutionName| {
@@ -388,8 +389,8 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
     ))
 }
 
-/// What the releases in these namespaces are uninstalled by; that there is no such program is in the way, and that a release
-/// is not as it was stored from here.
+/// Returns the hand that uninstalls the releases in these namespaces; a missing program is an obstacle, and so is a
+/// release that is not as it was stored from here.
 pub(crate) async fn hand_for(
     solution: &SolutionName,
     spaces: &Spaces,
@@ -618,7 +619,7 @@ pub(crate) async fn forget_versions(
     leased.wait_gone(records, deadline).await
 }
 
-/// Where a Solution is deployed, in any version or in this one.
+/// Returns an obstacle for each deployment of a Solution, in any version or in this one.
 pub(crate) fn deployed(
     state: &ClusterState,
     solution: &SolutionName,

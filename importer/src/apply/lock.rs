@@ -1,4 +1,4 @@
-//! One writer at a time: a Lease in the namespace of the records, or in the one that is changed alone.
+//! The lock for one writer at a time: a Lease in the namespace of the records, or in the one that is changed alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,11 @@ use crate::model::event::Event;
 use crate::model::record;
 use crate::model::writer::{Turn, Writer};
 
-/// How long a writer that is gone keeps others out. Renewed long before.
+/// The time for which a writer that is gone keeps others out. Renewed long before.
 const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 
-/// Who is to hold the Lease: of which cluster, where their rights lie, who they are, and who is told what happens.
+/// The candidate for the Lease: its cluster, its authority, the writer itself, and the listener that is told what
+/// happens.
 #[derive(Clone, Copy)]
 pub(crate) struct LeaseCandidate<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -30,9 +31,9 @@ pub(crate) struct LeaseCandidate<'a> {
 #[derive(Debug)]
 pub(crate) struct Lock {
     lease: LeaseGuard,
-    /// When it became ours.
+    /// The time at which it became ours.
     since: Instant,
-    /// What had to go before the server took a Lease at all.
+    /// The objects that had to go before the server took a Lease at all.
     pub(crate) cleared: Vec<ObjectRef>,
 }
 
@@ -106,7 +107,7 @@ impl Lock {
         Ok(self.lease.check()?)
     }
 
-    /// The same question for somebody who asks it elsewhere.
+    /// Returns the same question for somebody who asks it elsewhere.
     pub(crate) fn holds(&self) -> Arc<dyn Fn() -> bool + Send + Sync> {
         Arc::new(self.lease.holds())
     }

@@ -17,7 +17,7 @@ use crate::plan::crd::PlannedCrd;
 /// Objects that are rewritten between two looks at the Lease.
 const BATCH: usize = 100;
 
-/// Has all objects of a CRD stored in the version that the planned one stores in. `plan` decides about the CRD as it
+/// Stores all objects of a CRD anew, in the version that the planned one stores in. `plan` decides about the CRD as it
 /// is, which is waited for until it is served.
 pub(crate) async fn migrate(
     leased: &mut Leased<'_>,
@@ -58,7 +58,7 @@ pub(crate) async fn migrate(
     trim(leased, reference, &migration.storage).await
 }
 
-/// What names an object in one state.
+/// Returns an object that names another in one state.
 fn stripped(object: &Object) -> Result<Object, deployer::ObjectError> {
     let metadata = json!({
         "name": object.name(),

@@ -1,5 +1,5 @@
-//! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
-//! place; running it again completes whatever an interruption left. Whatever is told of it goes through [`veil`].
+//! The steps of a plan: push, record, activate, deploy, wait. The cluster is touched only when every image is in place;
+//! running them again completes whatever an interruption left. Every report of them goes through [`veil`].
 
 mod announce;
 mod behind;
@@ -66,7 +66,7 @@ pub struct Receipt {
     /// SHA-256 of the signed statement.
     #[schemars(with = "schemas::Digest")]
     pub archive_id: String,
-    /// What became of its blobs.
+    /// The outcome of pushing its blobs.
     #[serde(flatten)]
     pub pushed: Pushed,
     /// Every object that was created or changed.
@@ -154,7 +154,7 @@ impl Ready<'_> {
         Ok(shelf::push_all(client, &self.images.job, tell).await?)
     }
 
-    /// What the receipt says that it is about.
+    /// Returns the subject that the receipt names.
     fn subject(&self, decided: &Decision) -> ChangeSubject {
         let Asked {
             id,

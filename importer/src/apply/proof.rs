@@ -20,28 +20,28 @@ use crate::plan::proof::{ANY, Proof};
 
 /// The program that the pod asks for. No image has it.
 const NO_PROGRAM: &str = "/solution-pull-proof";
-/// What pods pull with, and what it was before.
+/// The logins that pods pull with, and the objects before they were written.
 struct Logins {
     /// The operator's account, with whose pull secrets they pull; carried pods name theirs themselves.
     account: Option<Object>,
-    /// What was written, each as it was; none if it was not there.
+    /// The objects that were written, each as it was; none if it was not there.
     before: Vec<(ObjectRef, Option<Object>)>,
 }
 
-/// What is proven, and with what.
+/// The proof to make, and the means for it.
 struct Proving<'a> {
     proof: &'a Proof,
     deployment: &'a Deployment,
-    /// When it goes, the pods do. Those of carried images are recorded instead.
+    /// The account that owns the pods: when it goes, they do. Pods of carried images are recorded instead.
     account: Option<&'a Object>,
-    /// How long nothing may be seen to happen.
+    /// The time for which nothing may be seen to happen.
     wait: Duration,
     leases: &'a Leases,
 }
 
 impl Ready<'_> {
-    /// Has pods pull the image, where that is to be proven, with what they pull with and nothing else of the deployment
-    /// in place. That is put back if they cannot.
+    /// Makes pods pull the image, where that is to be proven, with the logins that they pull with and nothing else of
+    /// the deployment in place. The logins are put back if they cannot.
     pub(crate) async fn prove(
         &self,
         deployment: &Deployment,
@@ -101,7 +101,7 @@ impl Ready<'_> {
     }
 }
 
-/// Puts back what pods were to pull with.
+/// Puts back the logins that pods were to pull with.
 async fn put_back(
     before: Vec<(ObjectRef, Option<Object>)>,
     solution: &SolutionName,
@@ -142,7 +142,7 @@ fn has_secrets_of(live: &Object, account: &Object) -> bool {
 type Pulling = (Option<String>, Probe);
 
 impl Proving<'_> {
-    /// Has a pod on each architecture pull the image. Whatever becomes of it, the pods are gone then.
+    /// Makes a pod on each architecture pull the image. Whatever comes of it, the pods are gone then.
     async fn prove(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         let mut pods = Vec::new();
         let mut proven = self.pull(leased, &mut pods).await;
@@ -206,7 +206,7 @@ impl Proving<'_> {
         Ok(made?)
     }
 
-    /// What is to be known of a pod that did not come to its image.
+    /// Returns the error for a pod that did not come to its image, with all that is to be known of it.
     fn unpulled(&self, architecture: Option<&String>, error: Error) -> Error {
         let proof = self.proof;
         match error {
@@ -285,7 +285,7 @@ impl Proving<'_> {
     }
 }
 
-/// What became of the pod of an architecture, or of the one on any node.
+/// The outcome of the pod of an architecture, or of the one on any node.
 type Outcome = (Option<String>, Result<(), Error>);
 
 /// Whether the image is pulled wherever pods go: an architecture whose nodes take none needs no proof, since the

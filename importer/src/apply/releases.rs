@@ -1,5 +1,5 @@
-//! Has Helm install, upgrade, roll back and uninstall releases; and sees meanwhile what keeps their objects, since Helm takes
-//! those back that do not come up, and with them whatever they could tell.
+//! Makes Helm install, upgrade, roll back and uninstall releases; and sees meanwhile what keeps their objects, since
+//! Helm takes those back that do not come up, and with them whatever they could tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -55,7 +55,7 @@ impl Hand {
         }
     }
 
-    /// The same, with ids of releases that are uninstalled as they stand.
+    /// Returns the same hand, with ids of releases that are uninstalled as they stand.
     pub(crate) fn accepting(self, ids: &BTreeSet<String>) -> Self {
         let accepted = ids.clone();
         Self { accepted, ..self }
@@ -251,7 +251,7 @@ impl Ready<'_> {
         place
     }
 
-    /// Has Helm install or upgrade a release, and looks meanwhile at its objects.
+    /// Makes Helm install or upgrade a release, and looks meanwhile at its objects.
     async fn upgrade(
         &self,
         hand: &Hand,
@@ -301,7 +301,7 @@ impl Ready<'_> {
         })
     }
 
-    /// All that a run needs, with what it sends written into its directory.
+    /// Returns all that a run needs, with what it sends written into its directory.
     fn run_of(&self, planned: &PlannedRelease, home: &Home) -> Result<UpgradeRun, Error> {
         let (id, release) = (&self.asked.id, &planned.recorded);
         let mut charts = self.asked.accepted.charts().iter();
@@ -433,7 +433,7 @@ async fn check_definitions(
     Ok(())
 }
 
-/// What an upgrade is made of, as it goes to another thread.
+/// The inputs of an upgrade, as it goes to another thread.
 struct UpgradeRun {
     release: ReleaseEntry,
     chart: Vec<u8>,
@@ -495,7 +495,7 @@ struct Watching {
     behind: Behind,
     told: Mutex<BTreeMap<ObjectRef, String>>,
     began: Instant,
-    /// What kept them last.
+    /// The state that kept them from being ready last.
     seen: Option<Unsettled>,
 }
 
@@ -539,7 +539,7 @@ impl Watching {
     }
 }
 
-/// Those of the objects that are there by now: hooks come and go.
+/// Returns the objects that are there by now: hooks come and go.
 async fn existing(leased: &Leased<'_>, objects: &[ObjectRef]) -> Vec<ObjectRef> {
     let wanted: Vec<&ObjectRef> = objects.iter().collect();
     // Whatever cannot be seen is left to Helm.

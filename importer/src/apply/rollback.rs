@@ -58,8 +58,9 @@ impl Ready<'_> {
     }
 }
 
-/// What comes back of what was carried, but for webhooks. A definition that a newer version wrote stays where it serves all
-/// that this one does, as where an older version is deployed; where it cannot stay, no object may lose anything.
+/// Returns the carried objects that come back, but for webhooks. A definition that a newer version wrote stays where it
+/// serves all that this one does, as where an older version is deployed; where it cannot stay, no object may lose
+/// anything.
 async fn coming_back(
     inverse: &Inverse,
     deployment: &Deployment,

@@ -1,4 +1,4 @@
-//! The same done to many objects, several at a time.
+//! The running of one task for many objects, several at a time.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +8,8 @@ use futures::stream::{self, StreamExt as _};
 use crate::limits;
 use crate::model::error::Error;
 
-/// Does the same to all of these, several at a time, and shows what came of each in their order. Once one has failed,
-/// nothing more is begun; what is under way is awaited and shown, so that everything that was done is known.
+/// Does the same to all of these, several at a time, and shows each outcome in their order. Once one has failed,
+/// nothing more is begun; tasks under way are awaited and shown, so that everything that was done is known.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! How a site's file gets into the cluster.
+//! The writing of a site's file into the cluster.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::status::site::problems;
 pub struct KeptSite {
     /// Whether the cluster had it as it is.
     pub change: SiteChange,
-    /// What it names and the cluster does not have.
+    /// The obstacles about things that it names and the cluster does not have.
     pub problems: Vec<Obstacle>,
 }
 

@@ -294,7 +294,7 @@ impl Ready<'_> {
     }
 }
 
-/// Has pods made anew that wait for their image, where there is a login: it may be another one since they were made.
+/// Restarts pods that wait for their image, where there is a login: it may be another one since they were made.
 async fn restart_unpulled<'o>(
     deployment: &Deployment,
     objects: impl Iterator<Item = &'o Object>,
@@ -351,8 +351,8 @@ fn webhooks(object: &Value) -> impl Iterator<Item = &Value> {
     object["webhooks"].as_array().into_iter().flatten()
 }
 
-/// What a webhook lacks to be served, and what that comes to by what the release says of it. One that would refuse comes
-/// first.
+/// Returns the part that a webhook lacks to be served, with the failure policy that the release gives it. A webhook
+/// that would refuse comes first.
 async fn unserved(
     object: &Object,
     leased: &Leased<'_>,
@@ -371,7 +371,7 @@ async fn unserved(
     Ok(ignored)
 }
 
-/// What a configuration says of its webhook of this name: that it refuses, where nothing is said.
+/// Returns the failure policy of a configuration's webhook of this name: that it refuses, where nothing is said.
 fn failure_policy(object: &Object, name: &Value) -> FailurePolicy {
     let mut named = webhooks(object.as_value()).filter(|webhook| webhook["name"] == *name);
     if named.any(|webhook| webhook["failurePolicy"] == "Ignore") {
@@ -381,7 +381,7 @@ fn failure_policy(object: &Object, name: &Value) -> FailurePolicy {
     }
 }
 
-/// What a webhook lacks: a certificate authority, or a pod behind its Service.
+/// Returns the part that a webhook lacks: a certificate authority, or a pod behind its Service.
 async fn lacking(webhook: &Value, leased: &Leased<'_>) -> Result<Option<String>, Error> {
     let client = &webhook["clientConfig"];
     let service = &client["service"];

@@ -27,21 +27,21 @@ use crate::plan::standing::StandingRelease;
 /// A release that Helm is run for.
 #[derive(Clone, Debug)]
 pub(crate) struct Release<'a> {
-    /// As it is recorded as long as this run has not come to its end.
+    /// The release as it is recorded as long as this run has not come to its end.
     pub(crate) recorded: &'a ReleaseEntry,
-    /// Where the environment lies in whose record that stands.
+    /// The namespace of the environment in whose record that stands.
     pub(crate) home: &'a Namespace,
     pub(crate) solution: &'a SolutionName,
 }
 
-/// What a run sends of a chart.
+/// The objects that a run sends of a chart.
 #[derive(Debug)]
 pub(crate) struct Sending<'a> {
-    /// What its plan showed.
+    /// The objects that its plan showed.
     pub(crate) objects: &'a [Object],
-    /// What its hooks replace.
+    /// The objects that its hooks replace.
     pub(crate) replaced: Vec<&'a Object>,
-    /// What its templates were told for the plan.
+    /// The answers that its templates were given for the plan.
     pub(crate) lookups: &'a Lookups,
     /// The file that says that Helm has done with rendering.
     pub(crate) rendered: PathBuf,
@@ -110,7 +110,7 @@ pub(crate) async fn run(
     Ok(done)
 }
 
-/// Asks a run of Helm to end, at the latest where nobody waits for it any more.
+/// The request to a run of Helm to end, at the latest where nobody waits for it any more.
 #[derive(Default)]
 struct Ends(Arc<AtomicBool>);
 
@@ -212,7 +212,7 @@ async fn write_down(
     Ok(())
 }
 
-/// What may pass for a release: what its revisions sent that are recorded, and what is sent now.
+/// Returns the passage of a release: the objects that its recorded revisions sent, and those that are sent now.
 async fn passage(
     cluster: &Cluster,
     release: &Release<'_>,
@@ -264,7 +264,7 @@ fn is_own(object: &Object, live: &Object, release: &ReleaseEntry) -> bool {
     }
 }
 
-/// Where the cluster has an object; none where it has no such kind.
+/// Returns the place that the cluster has an object at; none where it has no such kind.
 async fn place(cluster: &Cluster, object: &Object) -> Result<Option<Place>, Error> {
     let served = cluster.served(object.gvk()).await?;
     Ok(served.map(|it| Place {

@@ -25,13 +25,13 @@ use crate::model::verb::Verb;
 use crate::plan::rights::{check_removing, of_change};
 use crate::plan::uses::{self, workloads};
 
-/// What becomes of a version's images at the registry.
+/// The treatment of a version's images at the registry.
 #[derive(Clone, Copy, Debug)]
 pub enum Images<'a> {
-    /// They stay.
+    /// The images stay.
     Keep,
-    /// They are deleted at this registry, which must be the one that the version was holdings to. What it keeps of other
-    /// versions is read into this directory.
+    /// The images are deleted at this registry, which must be the one that the version was pushed to. The registry's
+    /// records of other versions are read into this directory.
     Free(&'a Client, &'a Path),
 }
 
@@ -86,7 +86,7 @@ struct Going {
     record: Record,
     uses: Vec<Use>,
     holdings: Holdings,
-    /// What was deleted at the registry; none if that was not tried.
+    /// The images that were deleted at the registry; none if that was not tried.
     freed: Option<Vec<String>>,
 }
 
@@ -112,7 +112,7 @@ impl Going {
     }
 }
 
-/// What uses the version, if it may go all the same.
+/// Returns the objects that use the version, if it may go all the same.
 async fn check(
     change: &Change<'_>,
     state: &ClusterState,

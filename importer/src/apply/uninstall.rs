@@ -66,10 +66,10 @@ pub struct Deletion {
     /// Whether what runs with its images keeps it.
     #[serde(skip)]
     even_if_used: EvenIfUsed,
-    /// What becomes of what it has applied before.
+    /// The choice about the sets that it has applied before.
     #[serde(skip)]
     sets: RemoveSets,
-    /// Where its images are deleted.
+    /// The registries that its images are deleted at.
     #[serde(skip)]
     registries: Registries,
 }
@@ -77,7 +77,7 @@ pub struct Deletion {
 /// The registries at which the images of a Solution are deleted.
 #[derive(Clone, Debug, Default)]
 pub struct Registries {
-    /// Those of its versions, or some of them.
+    /// The clients of its versions' registries, or of some of them.
     pub clients: Vec<Client>,
     /// A directory that what they keep of other versions is read into.
     pub scratch: PathBuf,
@@ -157,7 +157,7 @@ impl Deletion {
         })
     }
 
-    /// Does it, if it still comes to no more than what the plan names. Custom resources are never deleted.
+    /// Deletes the Solution, if that still comes to no more than the plan names. Custom resources are never deleted.
     pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
         let (cluster, solution) = (change.cluster, &self.solution);
         let decide = async |state: &ClusterState| {
@@ -224,24 +224,24 @@ impl Deletion {
     }
 }
 
-/// What is decided under the Lease, and what was deleted at the registries.
+/// The decision under the Lease, and the blobs that were deleted at the registries.
 struct Decided<'a> {
     going: Going,
-    /// What releases are uninstalled by, if there are any.
+    /// The hand that uninstalls releases, if there are any.
     hand: Option<Hand>,
     uses: Vec<Use>,
     holdings: Vec<(&'a Client, Holdings)>,
     freed: Vec<String>,
 }
 
-/// What goes.
+/// The parts of a Solution that go.
 struct Going {
     spaces: Spaces,
     definitions: Definitions,
-    /// With their ConfigMaps.
+    /// The records of its versions, with their ConfigMaps.
     records: Vec<Record>,
     maps: Vec<ObjectRef>,
-    /// Those of its versions.
+    /// The images of its versions.
     images: Images,
 }
 
@@ -269,19 +269,19 @@ impl Going {
         Ok(going)
     }
 
-    /// What is removed but for what is carried as it is.
+    /// Returns the objects that are removed but for the ones that are carried as they are.
     fn own(&self) -> impl Iterator<Item = &ObjectRef> {
         let operators = self.spaces.iter().flat_map(|leave| &leave.own);
         operators.chain(self.definitions.own()).chain(&self.maps)
     }
 
-    /// Everything that is removed, in this order.
+    /// Returns everything that is removed, in this order.
     fn removed(&self) -> impl Iterator<Item = &ObjectRef> {
         let operators = self.spaces.iter().flat_map(|leave| &leave.objects);
         operators.chain(self.definitions.own()).chain(&self.maps)
     }
 
-    /// Everything that is removed or given back.
+    /// Returns everything that is removed or given back.
     fn named(&self) -> BTreeSet<ObjectRef> {
         let applied = self.spaces.iter().flat_map(|leave| leave.carried.applied());
         self.removed()
@@ -291,7 +291,7 @@ impl Going {
             .collect()
     }
 
-    /// What is in the way, and everything that uses what goes, whether it is in the way or not.
+    /// Returns the obstacles, and everything that uses the objects that go, whether it is in the way or not.
     async fn obstacles(
         &self,
         cluster: &Cluster,
@@ -311,7 +311,7 @@ impl Going {
         Ok((obstacles, uses))
     }
 
-    /// What its versions have at these registries.
+    /// Returns the holdings of its versions at these registries.
     async fn holdings<'a>(
         &self,
         state: &ClusterState,
@@ -330,7 +330,7 @@ impl Going {
         Ok(found)
     }
 
-    /// That images stay at the registries that nothing is deleted at.
+    /// Returns a note for images that stay at the registries that nothing is deleted at.
     fn images_that_stay(&self, clients: &[Client]) -> impl Iterator<Item = String> {
         let stays = |it: &&Record| !clients.iter().any(|client| is_at(it, client));
         self.records.iter().filter(stays).map(|record| {
@@ -339,7 +339,7 @@ impl Going {
         })
     }
 
-    /// What stays where, and what changes without going.
+    /// Returns the notes on what stays where, and on what changes without going.
     async fn notes(
         &self,
         cluster: &Cluster,

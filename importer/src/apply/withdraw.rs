@@ -116,7 +116,7 @@ impl Withdrawal {
         self.take_disarmed(leased, solution, wait).await
     }
 
-    /// The same, once it is disarmed.
+    /// Takes the objects back in the same way, once they are disarmed.
     pub(crate) async fn take_disarmed(
         &mut self,
         leased: &mut Leased<'_>,
@@ -296,8 +296,8 @@ fn of_object(live: &Object) -> Leaving {
     }
 }
 
-/// What is waited for of what belongs to an object. Nothing belongs to mere data, and the garbage collector, which would
-/// have to be waited for, looks at a few dozen objects in a second.
+/// Returns the policy for waiting on the objects that belong to an object. Nothing belongs to mere data, and the
+/// garbage collector, which would have to be waited for, looks at a few dozen objects in a second.
 fn propagation(object: &ObjectRef) -> Propagation {
     match (object.gvk.group.as_str(), object.gvk.kind.as_str()) {
         ("", "ConfigMap" | "Secret" | "ServiceAccount") | ("rbac.authorization.k8s.io", _) => {
@@ -307,8 +307,8 @@ fn propagation(object: &ObjectRef) -> Propagation {
     }
 }
 
-/// What a namespace has that somebody could need, or may have: this user may not look. Every namespace has the cluster's
-/// certificate authority.
+/// Returns the object of a namespace that somebody could need, or the kind that may be there: this user may not look.
+/// Every namespace has the cluster's certificate authority.
 async fn occupied(cluster: &Cluster, namespace: &str) -> Result<Option<String>, Error> {
     for kind in NEEDED {
         let kind = Gvk::new("v1", kind);

@@ -1,5 +1,5 @@
-//! What a server would answer about its kinds once definitions are there that come before a release: its templates are
-//! rendered for a plan before anything is written.
+//! The answers that a server would give about its kinds once definitions are there that come before a release: its
+//! templates are rendered for a plan before anything is written.
 
 use manifests::Definition;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ impl<'a> Coming<'a> {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// Among groups with all that they have.
+    /// Adds the kind among groups with all that they have.
     fn aggregated(&self, body: &mut Value) {
         let Some(groups) = body["items"].as_array_mut() else {
             return;
@@ -87,7 +87,7 @@ impl<'a> Coming<'a> {
         );
     }
 
-    /// Among groups with their versions.
+    /// Adds the version among groups with their versions.
     fn listed(&self, body: &mut Value) {
         let version = json!({ "groupVersion": self.api_version(), "version": self.version });
         let Some(groups) = body["groups"].as_array_mut() else {
@@ -103,7 +103,7 @@ impl<'a> Coming<'a> {
         }
     }
 
-    /// Among the kinds of its version, which the server may not know yet.
+    /// Adds the kind among the kinds of its version, which the server may not know yet.
     fn alone(&self, status: &mut u16, body: &mut Value) {
         if *status != 200 {
             *status = 200;

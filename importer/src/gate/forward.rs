@@ -1,4 +1,5 @@
-//! What becomes of each request at the gate: judged, sent over our connection, and answered with as much as may be seen.
+//! The path of each request at the gate: it is judged, sent over our connection, and answered with as much as may be
+//! seen.
 
 use std::fmt;
 use std::io;
@@ -20,7 +21,7 @@ use crate::limits;
 /// The form of everything that is looked into.
 const JSON: &str = "application/json";
 
-/// What a run of Helm is, and whether it may still write.
+/// The course of a run of Helm, and whether it may still write.
 #[derive(Clone)]
 pub(crate) enum Course {
     /// It renders for a plan.
@@ -31,12 +32,12 @@ pub(crate) enum Course {
     TakeBack(Writing),
 }
 
-/// What writing needs.
+/// The means that writing needs.
 #[derive(Clone)]
 pub(crate) struct Writing {
     /// Whether the Lease is still ours.
     pub(crate) holds: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// Who notes revisions before they are stored.
+    /// The channel to the one who notes revisions before they are stored.
     pub(crate) notes: mpsc::Sender<Note>,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Writing {
 #[derive(Debug)]
 pub(crate) struct Note {
     pub(crate) revision: RevisionEntry,
-    /// Is told once it is.
+    /// The channel that is told once it is.
     pub(crate) done: oneshot::Sender<()>,
 }
 
@@ -75,7 +76,7 @@ impl Course {
     }
 }
 
-/// Where requests are answered.
+/// The desk where requests are answered.
 #[derive(Debug)]
 pub(super) struct Desk {
     cluster: Cluster,
@@ -195,7 +196,7 @@ impl Desk {
         wire::end(to).await
     }
 
-    /// The same of a stream of changes, of which only some are shown.
+    /// Passes a stream of changes, of which only some are shown.
     async fn changes(
         &self,
         group: &str,
@@ -327,7 +328,7 @@ impl Desk {
         Ok(Answer::json(status, &body))
     }
 
-    /// Has a revision noted, and stores it.
+    /// Notes a revision, and stores it.
     async fn store(
         &self,
         revision: &RevisionEntry,
@@ -428,7 +429,7 @@ fn passing(request: Request) -> Passing {
     }
 }
 
-/// The same with an answer that can be looked into.
+/// Returns the same request, with an answer that can be looked into.
 fn in_json(request: Request) -> Passing {
     Passing {
         accept: JSON.to_owned(),

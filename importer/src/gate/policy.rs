@@ -1,4 +1,4 @@
-//! What Helm may ask of a cluster and do to it: pure functions from a request and what was planned to a verdict.
+//! The requests and changes that Helm may make to a cluster: pure functions from a request and a plan to a verdict.
 //!
 //! Known attacks and where they stop: whoever may write Secrets in a release's namespace plants a revision, or changes one,
 //! so that Helm runs its hooks or deletes its objects with an administrator's rights. Helm sees no revision but those that
@@ -17,19 +17,19 @@ pub(crate) use crate::model::lookups::{Lookup, Lookups};
 
 /// The labels by which Helm asks for revisions.
 const REVISIONS: &str = "owner=helm";
-/// What Helm adds to the objects of a release, with its name and its namespace.
+/// The marks that Helm adds to the objects of a release, with its name and its namespace.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
-/// What a run of Helm is about.
+/// The phase of a run of Helm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// A rendering for a plan: templates look at the cluster, and nothing is written.
     Looking,
     /// A rendering that is to be sent: templates are told what they were told for the plan.
     Rendering,
-    /// What was planned is sent, or taken back.
+    /// The planned objects are sent, or taken back.
     Sending,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Passage {
     pub(crate) objects: BTreeMap<Place, Planned>,
     /// The revisions that Helm sees.
     pub(crate) revisions: BTreeMap<u32, RevisionEntry>,
-    /// What templates were told for the plan, by the target of each request.
+    /// The answers that templates were given for the plan, by the target of each request.
     pub(crate) lookups: Lookups,
     /// Definitions that will be there before the release, which templates are told of for the plan.
     pub(crate) coming: Vec<Value>,
 }
 
-/// What may become of an object.
+/// The planned fate of an object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Planned {
     /// The forms in which it may be written, without Helm's marks; none of one that only goes.
@@ -57,7 +57,7 @@ pub(crate) struct Planned {
     pub(crate) uid: Option<String>,
 }
 
-/// What Helm asks.
+/// The request that Helm makes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) method: &'a str,
@@ -66,12 +66,12 @@ pub(crate) struct Asked<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// What becomes of a request.
+/// The verdict on a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Verdict {
     /// It is sent as it is.
     Pass,
-    /// The same, and what it is answered is noted.
+    /// It is sent as it is, and the answer is noted.
     Look,
     /// It is sent, and what is coming is added to the answer.
     Discover,
@@ -85,20 +85,20 @@ pub(crate) enum Verdict {
     Store(RevisionEntry, Value),
     /// It is sent with these options; what it deletes is known afterwards to be gone.
     Delete(Going, Value),
-    /// There is nothing of this release.
+    /// It is answered that there is nothing of this release.
     Absent,
     /// It is not sent, for this reason.
     Refuse(String),
 }
 
-/// What Helm deletes.
+/// The object or revision that Helm deletes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Going {
     Object(Place),
     Revision(u32),
 }
 
-/// What is shown of an answer.
+/// The part of an answer that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// The revision that it is, if it is one that is recorded.
@@ -107,7 +107,7 @@ pub(crate) enum Shown {
     Revisions,
     /// The objects of this group and plural that were planned, and what belongs to them.
     Objects(String, String),
-    /// The same of a stream of changes.
+    /// The same objects, in a stream of changes.
     Changes(String, String),
 }
 
@@ -140,7 +140,7 @@ impl Passage {
         }
     }
 
-    /// What becomes of a request.
+    /// Decides about a request.
     pub(crate) fn decide(&self, phase: Phase, asked: &Asked<'_>) -> Verdict {
         let target = Target::of(asked.target);
         match (asked.method, target) {
@@ -307,7 +307,7 @@ impl Passage {
         Verdict::Delete(going, with)
     }
 
-    /// What becomes of a revision that Helm stores.
+    /// Decides about a revision that Helm stores.
     fn store(&self, at: Option<u32>, asked: &Asked<'_>) -> Verdict {
         let refused = || refuse(asked);
         let read = || serde_json::from_slice::<Value>(asked.body).ok();

@@ -4,7 +4,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Map, Value, json};
 
-/// What every object in this form begins with.
+/// The bytes that every object in this form begins with.
 const MAGIC: &[u8] = b"k8s\0";
 
 /// A field: its number, and what it holds.

@@ -23,13 +23,13 @@ use crate::model::error::Error;
 
 /// Random bytes of the password of a run: as hard to guess as a key.
 const PASSWORD: usize = 32;
-/// By whom Helm says that it is asked.
+/// The user name by which Helm says that it is asked.
 const USER: &str = "helm";
 
 /// A gate that is open as long as it is there.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// Where the kubeconfig lies.
+    /// The directory that the kubeconfig lies in.
     home: Home,
     desk: Arc<Desk>,
     server: JoinHandle<()>,
@@ -76,7 +76,7 @@ impl Gate {
         })
     }
 
-    /// How Helm reaches the gate: it gets nothing else of ours.
+    /// Returns Helm's access to the gate: it gets nothing else of ours.
     pub(crate) fn access(&self) -> Access {
         let kubeconfig = self.home.path("kubeconfig").into();
         Access {
@@ -85,7 +85,7 @@ impl Gate {
         }
     }
 
-    /// What templates have asked, and what they were told.
+    /// Returns the requests of templates, and the answers that they were given.
     pub(crate) fn lookups(&self) -> Lookups {
         self.desk.passage().lookups.clone()
     }
@@ -95,15 +95,15 @@ impl Gate {
         self.desk.passage().revisions.values().cloned().collect()
     }
 
-    /// What was refused, if anything was.
+    /// Returns the requests that were refused, if any.
     pub(crate) fn refused(&self) -> Vec<String> {
         let refused = self.desk.refused.lock();
         refused.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// What Helm reads. JSON is YAML. Helm sends a token over TLS alone, but a name and a password wherever the address has
-/// them; and it shows no password.
+/// Returns the kubeconfig that Helm reads. JSON is YAML. Helm sends a token over TLS alone, but a name and a password
+/// wherever the address has them; and it shows no password.
 fn kubeconfig(address: &str) -> String {
     let cluster = json!({ "server": format!("http://{address}") });
     json!({

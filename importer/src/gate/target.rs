@@ -1,8 +1,8 @@
-//! What a path of the API server leads to.
+//! The object or list that a path of the API server leads to.
 
 use std::fmt;
 
-/// Where an API server has an object, whatever the version of its kind.
+/// The place of an object at an API server, whatever the version of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) group: String,
@@ -22,10 +22,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a target leads to.
+/// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// What the server is and has: versions, kinds and their schemas.
+    /// The server's discovery documents: versions, kinds and their schemas.
     Discovery,
     /// An object, of which the version of its kind is the second.
     Object(Place, String),
@@ -40,7 +40,7 @@ pub(super) enum Target {
     Other,
 }
 
-/// What a list is asked for.
+/// The query of a list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
     /// Whether changes are wanted as they come.
@@ -99,17 +99,17 @@ impl Target {
     }
 }
 
-/// What a template has looked at.
+/// The object or list that a template has looked at.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Looked {
     /// The namespace that it lies in; none of what is the whole cluster's, or of more than one.
     pub(crate) namespace: Option<String>,
-    /// What it is, for people.
+    /// Its name, for people.
     pub(crate) what: String,
 }
 
 impl Looked {
-    /// By the target of the request.
+    /// Returns the look by the target of the request.
     pub(crate) fn of(target: &str) -> Self {
         match Target::of(target) {
             Target::Object(place, _) => Self {

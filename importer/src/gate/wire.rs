@@ -17,7 +17,7 @@ pub(super) struct Request {
     pub(super) length: usize,
 }
 
-/// Why a connection ends: there is nothing that could be answered.
+/// Returns the error that ends a connection: there is nothing that could be answered.
 fn bad(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }

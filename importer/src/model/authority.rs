@@ -1,20 +1,20 @@
-//! With whose rights a change is made, and so how far it reaches and where what it needs lies.
+//! The authority that a change is made with, and so how far the change reaches and where the objects it needs lie.
 
 use change::vocabulary as v;
 use schemas::Namespace;
 
-/// With whose rights something is changed.
+/// The authority that a change is made with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// Those of who administers the cluster: with CRDs, records and receipts.
+    /// The rights of a cluster's administrator: with CRDs, records and receipts.
     Cluster,
-    /// Those of who administers one namespace: nothing outside of it is written, and nothing of the whole cluster. The
-    /// Lease, and the record of what is deployed, lie there.
+    /// The rights of a namespace's administrator: nothing outside of it is written, and nothing of the whole cluster.
+    /// The Lease, and the record of what is deployed, lie there.
     Namespace(Namespace),
 }
 
 impl Authority {
-    /// Where the Lease lies.
+    /// Returns the namespace that the Lease lies in.
     pub(crate) fn home(&self) -> &str {
         match self {
             Self::Cluster => v::RECORDS_NAMESPACE,

@@ -1,7 +1,7 @@
-//! What a Solution has applied before it is removed: its sets with `phase: remove`, as they came to when it was deployed.
-//! Removing takes neither the medium nor a registry, so a site keeps them. They may hold values that are nobody else's to
-//! read, and whoever could change them would have an administrator apply anything: they lie in a Secret beside the
-//! records.
+//! The objects that a Solution applies before it is removed: its sets with `phase: remove`, as they were rendered when
+//! it was deployed. Removing takes neither the medium nor a registry, so a site keeps them. They may hold values that
+//! are nobody else's to read, and whoever could change them would have an administrator apply anything: they lie in a
+//! Secret beside the records.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ use crate::model::state::ClusterState;
 /// The key in the Secret.
 const KEY: &str = "objects.json";
 
-/// What becomes of what a Solution has applied before it is removed.
+/// The choice to apply or to skip the sets that a Solution applies before it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoveSets {
     /// It is applied and awaited.
@@ -68,8 +68,8 @@ impl Step {
 }
 
 impl Cleanup {
-    /// What is kept of a Solution in a namespace; nothing where this user may not look. That he may is asked with all
-    /// other rights.
+    /// Reads the cleanup record of a Solution in a namespace; nothing where this user may not look. The right to look
+    /// is asked for with all other rights.
     pub(crate) async fn look(
         cluster: &Cluster,
         solution: &SolutionName,
@@ -94,12 +94,12 @@ impl Cleanup {
         references.map(|it| it.to_string()).collect()
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
         self.steps.iter().map(Step::object).collect()
     }
 
-    /// As its Secret.
+    /// Returns the Secret that holds the record.
     pub(crate) fn to_object(&self, solution: &SolutionName, namespace: &Namespace) -> Value {
         let text = serde_json::to_string(self).expect("a record has a JSON form");
         let ObjectRef {

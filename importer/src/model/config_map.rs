@@ -1,4 +1,4 @@
-//! How what a site records lies in its cluster: ConfigMaps in the namespace of the records, each with its format.
+//! The storage of a site's records in its cluster: ConfigMaps in the namespace of the records, each with its format.
 //!
 //! Until format 2 a record named no format, and fields that a program did not know were passed over. A program of that
 //! time looks under the key that its records had, finds none there, and stops; else it would take what it does not see for
@@ -40,12 +40,12 @@ pub(crate) fn record(name: &str, labels: Value, record: &impl Serialize) -> Valu
     config_map(name, labels, &json!({ FORMAT: WRITTEN, CONTENT: text }))
 }
 
-/// Which ConfigMap has a name.
+/// Returns the reference of the ConfigMap with a name.
 pub(crate) fn reference(name: &str) -> ObjectRef {
     ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, name)
 }
 
-/// What stands as strict JSON under a key.
+/// Parses the strict JSON under a key.
 pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T, Error> {
     let text = object.as_value()["data"][key].as_str().unwrap_or_default();
     json::from_slice(text.as_bytes()).map_err(|source| Error::Record {

@@ -1,4 +1,4 @@
-//! Why an import could not find out or finish. What the answer is no to is an [`crate::Obstacle`] instead.
+//! The errors of an import that could not find out or finish. A refusal is an [`crate::Obstacle`] instead.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use schemas::NameError;
 
 use crate::model::unpulled::Unpulled;
 
-/// Why something could not be done.
+/// An error that kept something from being done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The registry.
     #[error(transparent)]
     Registry(#[from] registry::Error),
-    /// What an archive has, or is to have, at the registry.
+    /// An error about an archive at the registry, whether it is there or is to be.
     #[error(transparent)]
     Shelf(shelf::Error),
     /// The cluster.
@@ -26,15 +26,15 @@ pub enum Error {
     /// A record of the cluster cannot be read.
     #[error("cannot read the record in {object}")]
     Record {
-        /// Where it lies.
+        /// The object that the record lies in.
         object: String,
-        /// Why.
+        /// The error of the JSON parser.
         source: schemas::json::JsonError,
     },
     /// A record of the cluster has a format that a newer program wrote.
     #[error("cannot read the record in {object}: format {format} is not known")]
     Format {
-        /// Where it lies.
+        /// The object that the record lies in.
         object: String,
         /// The format that it names.
         format: String,
@@ -44,15 +44,15 @@ pub enum Error {
     Name {
         /// The object.
         object: String,
-        /// What is wrong with it.
+        /// The name's error.
         source: NameError,
     },
     /// The site's file, as the cluster keeps it.
     #[error("cannot use {file}")]
     Site {
-        /// Which one.
+        /// The file, as messages call it.
         file: String,
-        /// Why.
+        /// The error in the file.
         source: Box<crate::SiteFileError>,
     },
     /// The rules of a role cannot be read.
@@ -60,7 +60,7 @@ pub enum Error {
     Rules {
         /// The role.
         object: String,
-        /// Why.
+        /// The error of the parser.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A repository's name is too long or outside the registry's grammar.
@@ -76,7 +76,7 @@ pub enum Error {
         version: schemas::Version,
         /// The version that runs.
         previous: schemas::Version,
-        /// Why it failed.
+        /// The error that the new version failed with.
         source: Box<Error>,
     },
     /// The new version did not become ready, and what ran before could not be put back.
@@ -88,9 +88,9 @@ pub enum Error {
         version: schemas::Version,
         /// The version that ran.
         previous: schemas::Version,
-        /// Why it could not be put back.
+        /// The error that kept the previous version from being put back.
         restoring: Box<Error>,
-        /// Why the new version failed.
+        /// The error that the new version failed with.
         source: Box<Error>,
     },
     /// The new version did not become ready, and what ran before was not put back: an earlier change left a mixture of two
@@ -105,7 +105,7 @@ pub enum Error {
         previous: schemas::Version,
         /// The version that the earlier change was to bring.
         coming: Box<schemas::Version>,
-        /// Why the new version failed.
+        /// The error that the new version failed with.
         source: Box<Error>,
     },
     /// Nodes cannot pull an image, or the pod that was to find out could not be made. Nothing of the deployment was
@@ -115,20 +115,20 @@ pub enum Error {
     /// A placeholder of an object that the archive carries stands for nothing.
     #[error("cannot replace a placeholder")]
     Placeholder(#[from] manifests::ExpandError),
-    /// What Helm stores of a release cannot be read.
+    /// The record that Helm stores of a release cannot be read.
     #[error("cannot read what Helm stores in {object}")]
     Release {
         /// The Secret.
         object: String,
-        /// Why.
+        /// The error in the stored record.
         source: helm::StoredError,
     },
-    /// What a chart renders to, or what Helm stores that it rendered to, cannot be read.
+    /// The objects that a chart renders to, or those that Helm stores as rendered, cannot be read.
     #[error("cannot read the objects of the {release}")]
     Rendered {
         /// The release.
         release: String,
-        /// Why.
+        /// The error in the rendered objects.
         source: manifests::RenderedError,
     },
     /// Helm did not do what it was asked to about a release, or could not be run.
@@ -136,7 +136,7 @@ pub enum Error {
     Helm {
         /// The release.
         release: String,
-        /// What Helm said, or what kept it from running.
+        /// The error that Helm gave, or the one that kept it from running.
         source: helm::HelmError,
     },
     /// A release did not come up.
@@ -144,9 +144,9 @@ pub enum Error {
     Unready {
         /// The release.
         release: String,
-        /// What Helm said.
+        /// The error that Helm gave.
         said: helm::HelmError,
-        /// What kept its objects while Helm waited, before it took them back.
+        /// The error that kept the release's objects from being ready while Helm waited, before it took them back.
         source: Box<deployer::Error>,
     },
     /// A webhook of the release is not served.
@@ -154,17 +154,17 @@ pub enum Error {
     Unserved {
         /// The configuration.
         webhook: String,
-        /// What that comes to.
+        /// The failure policy of the webhook.
         policy: FailurePolicy,
-        /// What it lacks.
+        /// The part that the webhook lacks.
         lacking: String,
     },
-    /// What a Solution has applied before it is removed did not finish, so nothing of it was removed.
+    /// The sets that a Solution applies before it is removed did not finish, so nothing of it was removed.
     #[error("{solution} was not removed: what it applies before that did not finish")]
     Cleanup {
         /// The Solution.
         solution: schemas::SolutionName,
-        /// Why.
+        /// The error that kept them from finishing.
         source: Box<deployer::Error>,
     },
     /// The cluster has no identity, by which a plan names it.
@@ -192,7 +192,7 @@ pub enum Error {
     Refused(#[from] crate::Obstacle),
 }
 
-/// What the API server does where a webhook does not answer.
+/// The API server's behaviour where a webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// It refuses the request.
@@ -210,7 +210,7 @@ impl fmt::Display for FailurePolicy {
     }
 }
 
-/// Why a text does not expand.
+/// The reason why a text does not expand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
     /// No image of that name.

@@ -1,4 +1,4 @@
-//! What is told of an import while it goes on.
+//! The events that are told of an import while it goes on.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ pub enum Event {
     Waiting(deployer::Error),
     /// An object of the cluster.
     Object {
-        /// Which.
+        /// The reference of the object.
         object: ObjectRef,
-        /// What became of it.
+        /// The change that the object went through, if any.
         applied: Applied,
     },
     /// An object that the new version no longer has.
@@ -28,23 +28,23 @@ pub enum Event {
     Migrated {
         /// The CRD.
         crd: ObjectRef,
-        /// How many.
+        /// The number of objects that are done.
         done: usize,
-        /// Of how many.
+        /// The number of objects in all.
         total: usize,
     },
     /// Nodes are waited for that are not Ready.
     Nodes(UnreadyNodes),
     /// A pod that waited for its image is to be started anew, with the pull secrets of now.
     Restart {
-        /// Which.
+        /// The reference of the pod.
         pod: ObjectRef,
         /// Whether we may.
         restart: Restart,
     },
     /// A pod of a version that failed keeps its `StatefulSet` from the version that it goes back to, and is to be made anew.
     Behind {
-        /// Which.
+        /// The reference of the pod.
         pod: ObjectRef,
         /// Whether we may.
         restart: Restart,
@@ -55,7 +55,7 @@ pub enum Event {
         image: String,
         /// The architecture of the pod's node; none where nodes cannot be seen.
         architecture: Option<String>,
-        /// What is waited for.
+        /// The state that is waited for.
         awaited: Awaited,
     },
     /// No node of an architecture takes the pod, so that nothing is known of the image there.
@@ -67,7 +67,7 @@ pub enum Event {
     },
     /// The operator is on its way.
     Rollout(Standing),
-    /// How far an object is that is carried as it is.
+    /// The progress of an object that is carried as it is.
     Standing(Standing),
     /// Helm begins to change a release.
     Release(String, ReleaseChange),
@@ -81,7 +81,7 @@ pub enum Event {
     RollingBack(Version),
 }
 
-/// How a run of Helm has ended.
+/// The way in which a run of Helm has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelmEnd {
     /// It came to its end, whatever that was.
@@ -92,7 +92,7 @@ pub enum HelmEnd {
     Killed,
 }
 
-/// What Helm is to do about a release.
+/// The change that Helm is to make to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseChange {
     /// It is new.

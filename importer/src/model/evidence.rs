@@ -1,5 +1,5 @@
-//! What speaks for the receipts of a cluster: the signature beside each, and that each names the digest of the one before.
-//! Whoever may write in the namespace of the records can still remove the newest, or all of them.
+//! The evidence for the receipts of a cluster: the signature beside each, and that each names the digest of the one
+//! before. Whoever may write in the namespace of the records can still remove the newest, or all of them.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 use crate::limits;
 use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, Revision};
 
-/// What stands beside a receipt. Whose signature it is, and whether it is good, is for others to say.
+/// The envelope beside a receipt. Its signer and its validity are for others to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed {
-    /// Nothing.
+    /// No envelope.
     No,
     /// An envelope of this receipt as it is.
     Yes(Box<Envelope>),
@@ -55,7 +55,7 @@ impl Evidence {
         self.0.insert(revision, written);
     }
 
-    /// What stands beside a receipt.
+    /// Returns the envelope that stands beside a receipt.
     pub(crate) fn sealed(&self, revision: Revision) -> Sealed {
         let written = self.0.get(&revision);
         let beside = written.and_then(|it| Some((it.text.as_bytes(), it.envelope.as_ref()?)));
@@ -85,7 +85,7 @@ impl Evidence {
         }
     }
 
-    /// Those of which the next one names another text.
+    /// Returns the receipts whose successor names the digest of another text.
     pub(crate) fn changed(
         &self,
         receipts: &[ChangeReceipt],
@@ -100,8 +100,8 @@ impl Evidence {
         receipts.iter().filter_map(before).collect()
     }
 
-    /// Those that somebody removed. Changes remove the oldest only where as many stay as are kept: with fewer, all must be
-    /// there.
+    /// Returns the gaps that removed receipts have left. Changes remove the oldest only where as many stay as are kept:
+    /// with fewer, all must be there.
     pub(crate) fn missing(&self) -> Vec<Gap> {
         if self.0.len() >= limits::RECEIPTS {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Where the inventory of a deployment lies: one ConfigMap for each Solution in a namespace.
+//! The place of a deployment's inventory: one ConfigMap for each Solution in a namespace.
 
 use change::{Inventory, vocabulary as v};
 use deployer::{Cluster, Object, ObjectRef};

@@ -1,4 +1,5 @@
-//! What labels find: CRDs and their objects, and an operator's objects where no inventory names them.
+//! The objects that are found by labels: CRDs and their objects, and an operator's objects where no inventory names
+//! them.
 
 use change::{DesiredObject, Entry, Inventory, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
@@ -39,8 +40,8 @@ pub(crate) fn cluster_kinds() -> Vec<Gvk> {
     ]
 }
 
-/// Where an interrupted undeploy may have left objects of the whole cluster; whoever gets the namespace's name next must not
-/// inherit them.
+/// Returns the scope in which an interrupted undeploy may have left objects of the whole cluster; whoever gets the
+/// namespace's name next must not inherit them.
 pub(crate) fn left_over(namespace: &Namespace) -> Scope {
     Scope {
         kinds: cluster_kinds(),
@@ -149,7 +150,7 @@ impl Place<'_> {
         Ok(found)
     }
 
-    /// Where an operator has objects, as far as that may be looked at.
+    /// Returns the scopes in which an operator has objects, as far as they may be looked at.
     fn scopes(&self) -> Vec<Scope> {
         let ours = || Selector::label(v::SOLUTION, self.solution.as_str());
         let here = Scope {

@@ -1,4 +1,4 @@
-//! What is there, as far as this user may look.
+//! The objects that are there, as far as this user may look.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ pub(crate) async fn look(cluster: &Cluster, object: &ObjectRef) -> Result<Option
     }
 }
 
-/// Many objects as they are, in the same order. Nothing also of a kind that the cluster does not have: its definition
-/// comes with the archive, or has gone.
+/// Reads many objects as they are, in the same order. None also for a kind that the cluster does not have: its
+/// definition comes with the archive, or has gone.
 pub(crate) async fn look_all(
     cluster: &Cluster,
     objects: &[&ObjectRef],

@@ -1,10 +1,10 @@
-//! What the templates of a chart read of a cluster while they are rendered.
+//! The objects that the templates of a chart read from a cluster while they are rendered.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What templates asked of a cluster, path and query, and what they were told.
+/// The requests that templates made to a cluster, by path and query, and the answers that they got.
 pub(crate) type Lookups = BTreeMap<String, Lookup>;
 
 /// An answer of a cluster.

@@ -1,5 +1,4 @@
-//! What plans and what writes are made of: what is asked for, what a site has recorded, whose an object is, and what
-//! can be in the way.
+//! The types that plans and changes are made of: requests, the records of a site, the owners of objects, and obstacles.
 
 pub(crate) mod authority;
 pub(crate) mod cleanup;

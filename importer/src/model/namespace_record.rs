@@ -1,4 +1,5 @@
-//! What a site records of a namespace of an environment: one ConfigMap for each, in the namespace of the records.
+//! The record that a site keeps of a namespace of an environment: one ConfigMap for each, in the namespace of the
+//! records.
 //!
 //! It is the truth about environments. The label on a namespace and upstream's ConfigMap in it are written for others
 //! to read, and whoever may write in the namespace can make them say anything: nothing is decided by them.
@@ -58,7 +59,7 @@ pub(crate) struct Deployed {
     /// The parameters whose values only a Secret of the namespace has.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) sensitive: BTreeSet<ParameterName>,
-    /// Which Secret that is.
+    /// The number of that Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<SecretNumber>,
     /// The labels that its release gives the namespace.
@@ -67,7 +68,7 @@ pub(crate) struct Deployed {
     /// The releases of its charts, as records named them here until format 3.
     #[serde(default, rename = "releases", skip_serializing)]
     pub(crate) former_releases: Vec<ReleaseEntry>,
-    /// What reaches beyond the namespaces of the environment, and who accepted it.
+    /// The consent to the rights and objects beyond the namespaces of the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) accepted: Option<Consent>,
 }
@@ -126,7 +127,8 @@ pub enum Origin {
 }
 
 impl NamespaceRecord {
-    /// One that is not decided about yet. Until then nothing says that it may ever be deleted.
+    /// Returns the record of a namespace that is not decided about yet. Until then nothing says that it may ever be
+    /// deleted.
     pub(crate) fn new(environment: EnvironmentName, namespace: Namespace) -> Self {
         Self {
             environment,
@@ -139,8 +141,8 @@ impl NamespaceRecord {
         }
     }
 
-    /// What a namespace says of itself, to who administers only it and may not read its record. Its labels are not
-    /// theirs to write.
+    /// Reads the record of a namespace from its own labels and annotations, for administrators of only this namespace,
+    /// who may not read its record. Its labels are not theirs to write.
     pub(crate) fn labelled(live: &Object, namespace: &Namespace) -> Option<Self> {
         let label = live.labels().get(v::ENVIRONMENT)?.parse().ok()?;
         let annotations = live.annotations();
@@ -226,7 +228,7 @@ impl NamespaceRecord {
         config_map::record(&config_map_name(&self.namespace), labels, self)
     }
 
-    /// Which ConfigMap holds the record of a namespace.
+    /// Returns the reference of the ConfigMap that holds the record of a namespace.
     pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
         config_map::reference(&config_map_name(namespace))
     }

@@ -1,4 +1,4 @@
-//! What is in the way of a change to a cluster. What to do about it is said by whoever shows it.
+//! The obstacles to a change of a cluster. The fix for each is said by whoever shows it.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ pub enum Obstacle {
     /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
     #[error("earlier archives of {0} were signed by {1}, but this one is not signed")]
     NoSigners(SolutionName, String),
-    /// None of the keys of these short ids signed, which signed before.
+    /// The archive is signed by none of the keys, of these short ids, that signed before.
     #[error("earlier archives of {0} were signed by {1}, but none of these keys signed this one")]
     OtherSigners(SolutionName, String),
     /// A newer version's CRD lacks what this version needs.
@@ -85,16 +85,16 @@ pub enum Obstacle {
     /// A CRD is no Solution's.
     #[error("CRD `{0}` already exists in the cluster and belongs to no Solution")]
     CrdUnowned(String),
-    /// There is nothing to activate.
+    /// The Solution has no CRDs to activate.
     #[error("{0} has no CRDs, so there is nothing to activate")]
     NoCrds(SolutionId),
-    /// There is nothing to run in an environment.
+    /// The Solution has no operator to run in an environment.
     #[error("{0} has no operator, so there is nothing to run in an environment")]
     NoOperator(SolutionId),
-    /// There is no environment of this name to import into; the other one may have been meant.
+    /// The environment to import into does not exist; the other one may have been meant.
     #[error("there is no environment `{0}`")]
     UnknownEnvironment(EnvironmentName, Option<EnvironmentName>),
-    /// There is no environment of this name to delete.
+    /// The environment to delete does not exist.
     #[error("there is no environment `{0}`")]
     NoEnvironment(EnvironmentName),
     /// A namespace that the environment does not have.
@@ -189,7 +189,7 @@ pub enum Obstacle {
         have = if *.0 == 1 { "has" } else { "have" }
     )]
     Beyond(usize, String),
-    /// Who administers only a namespace cannot go on without who administers the cluster.
+    /// The administrator of a namespace cannot go on without the administrator of the cluster.
     #[error(transparent)]
     Above(#[from] Above),
     /// The Solution does not run in the environment.
@@ -204,10 +204,10 @@ pub enum Obstacle {
     /// A Solution runs in a namespace of an environment that should go.
     #[error("{0} {1} is deployed in `{2}`")]
     Inhabited(SolutionName, Version, Namespace, EnvironmentName),
-    /// Nothing else of the Solution ran in the namespace before what runs there, as far as the receipts go back.
+    /// The Solution ran as nothing else in the namespace before, as far as the receipts go back.
     #[error("the history knows nothing of {0} that ran in namespace `{1}` before")]
     NothingBefore(SolutionName, Namespace),
-    /// There is no receipt of this number, or none that can be read.
+    /// The receipt of this number does not exist, or cannot be read.
     #[error("there is no revision {0} in the history")]
     NoRevision(u32),
     /// A receipt is about something else than the Solution in the namespace.
@@ -248,13 +248,13 @@ pub enum Obstacle {
     Unplanned(String),
 }
 
-/// What keeps objects that are carried as they are from an environment.
+/// An obstacle that keeps objects that are carried as they are from an environment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// Charts are to be installed or uninstalled, and there is no program for it.
     #[error("there is no `helm` to install charts with")]
     NoHelm,
-    /// What is to install charts cannot do so, in its own words.
+    /// The program that is to install charts cannot do so, in its own words.
     #[error("charts cannot be installed: {0}")]
     Helm(String),
     /// The archive includes no program for this kind of processor that could install charts.
@@ -272,7 +272,7 @@ pub enum Unfit {
     /// An object of a release that no chart may bring, and why.
     #[error("{0} is nothing that a chart may bring: {1}")]
     Forbidden(String, String),
-    /// There is a release of this name, in this revision, that was not installed from here.
+    /// A release of this name, in this revision, exists that was not installed from here.
     #[error("the {0} is there already (revision {1}), and was not installed from this environment")]
     ReleaseTaken(String, u32),
     /// The newest revision of a release is not as it was stored from here: it is of before revisions were recorded, or
@@ -347,7 +347,7 @@ pub enum Unfit {
     /// A label of the namespace that somebody else has given another value.
     #[error("namespace `{0}` cannot get the label {1}: somebody has given it the value `{2}`")]
     LabelSet(Namespace, String, String),
-    /// What sets come to that are applied before a removal, in an object that is not there.
+    /// The object that holds the rendered sets to apply before a removal is missing.
     #[error("what is applied before the removal ({1}) was kept in {0}, and is gone")]
     CleanupLost(String, String),
     /// So many objects of a definition would stay, and the webhook goes that converts them.
@@ -360,11 +360,11 @@ pub enum Unfit {
 /// The other versions in which a kind is there, as `GROUP/VERSION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindIn {
-    /// In the cluster.
+    /// The API versions that the cluster serves.
     pub cluster: Vec<String>,
-    /// By definitions of the archive that are there before.
+    /// The API versions in definitions of the archive that are applied first.
     pub archive: Vec<String>,
-    /// By definitions of the release itself.
+    /// The API versions in definitions of the release itself.
     pub release: Vec<String>,
 }
 
@@ -391,7 +391,7 @@ impl fmt::Display for KindIn {
     }
 }
 
-/// What only who administers the cluster can do for who administers a namespace.
+/// A task of the cluster's administrator, without which a namespace's administrator cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Above {
     /// A CRD has to be there already, and does not serve an API version.

@@ -1,5 +1,5 @@
-//! What the administrator of a namespace has deployed there without any right outside of it: one ConfigMap for each
-//! Solution, beside the operator's objects and one of them.
+//! The record of a deployment that the administrator of a namespace has made there without any right outside of it: one
+//! ConfigMap for each Solution, beside the operator's objects and one of them.
 //!
 //! Whoever may write in the namespace can make it say anything, so it is believed of that namespace alone, and only for
 //! Solutions of which the cluster's records say nothing there.
@@ -16,7 +16,7 @@ use crate::model::namespace_record::Deployed;
 
 /// The key that a record had in its ConfigMap before it had a format.
 const FORMER_KEY: &str = "deployed.json";
-/// What the label of a record says.
+/// The value of a record's label.
 const KIND: &str = "own";
 
 /// A Solution that the administrator of a namespace has deployed there.

@@ -1,4 +1,4 @@
-//! What is asked for of a Solution's parameters, and where the value of one comes from.
+//! The choices that a request makes for a Solution's parameters, and the source of each value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -10,20 +10,22 @@ use serde_json::Value;
 /// Values by the names of their parameters.
 pub type ParameterValues = BTreeMap<ParameterName, Value>;
 
-/// Which of the Secrets that ever held a Solution's sensitive values in a namespace: each set of values has the next one.
+/// The number of a Secret among those that ever held a Solution's sensitive values in a namespace: each set of values
+/// has the next one.
 pub type SecretNumber = u32;
 
-/// What is asked for of a Solution's parameters. A choice stays until another is made or it is taken back.
+/// The choices that a request makes for a Solution's parameters. A choice stays until another is made or it is taken
+/// back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AskedParameters {
-    /// What was chosen before.
+    /// The values that were chosen before.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub before: ChosenBefore,
-    /// What is chosen now.
+    /// The values that are chosen now.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub given: BTreeMap<ParameterName, Given>,
-    /// Those of which the choice is taken back.
+    /// The parameters whose choice is taken back.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unset: BTreeSet<ParameterName>,
 }
@@ -40,12 +42,12 @@ impl AskedParameters {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChosenBefore {
-    /// Those that stand.
+    /// The values that stand.
     #[default]
     Keep,
-    /// Those of something that ran before.
+    /// The values of a version that ran before.
     As {
-        /// What may be seen of them.
+        /// The values that may be seen.
         values: ParameterValues,
         /// The Secret with the others. What it does not hold any more stays as it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,22 +65,22 @@ pub enum Given {
     Filed(Value),
 }
 
-/// Where the value of a parameter comes from.
+/// The source of a parameter's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueSource {
     /// The archive.
     Default,
     /// This one of the site's files.
     Site(String),
-    /// What was chosen before.
+    /// An earlier choice.
     Before,
-    /// What only the Secret of the environment holds.
+    /// The Secret of the environment, which alone holds the value.
     Kept,
     /// A file of this request.
     Filed,
     /// A word of this request.
     Word,
-    /// Chance.
+    /// The generator of random values.
     Generated,
 }
 

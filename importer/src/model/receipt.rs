@@ -1,4 +1,4 @@
-//! What a cluster remembers of each change that was made to it: one ConfigMap for each, numbered in the order of the
+//! The receipts that a cluster keeps of the changes made to it: one ConfigMap for each, numbered in the order of the
 //! changes.
 //!
 //! Receipts lie beside the records and without their label: what a plan reads does not grow with the history, and
@@ -29,7 +29,7 @@ use crate::model::writer::Seal;
 pub(crate) const ENVELOPE: &str = "receipt.dsse.json";
 /// The key of a receipt in its ConfigMap.
 pub(crate) const KEY: &str = "receipt.json";
-/// What the names of their ConfigMaps begin with. No record has such a name: theirs begin with other words.
+/// The prefix of the names of their ConfigMaps. No record has such a name: theirs begin with other words.
 const PREFIX: &str = "receipt-";
 /// The shape of receipts. It rises when a field changes its meaning; one of a later shape is not read.
 const SCHEMA_VERSION: u32 = 1;
@@ -54,10 +54,10 @@ pub struct ChangeReceipt {
     /// SHA-256 of the receipt before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
-    /// What it was about.
+    /// The subject of the change.
     #[serde(flatten)]
     pub subject: ChangeSubject,
-    /// What became of it.
+    /// The outcome of the change.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// The objects that were created or changed, as many as there is room for.
@@ -69,7 +69,7 @@ pub struct ChangeReceipt {
     pub unnamed: usize,
 }
 
-/// What a change is about, as it is known before the first write.
+/// The subject of a change, as it is known before the first write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeSubject {
@@ -128,7 +128,7 @@ pub struct Ran {
     pub accepted: Option<String>,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", content = "reason", rename_all = "camelCase")]
 pub enum Outcome {
@@ -145,13 +145,13 @@ pub enum Outcome {
 }
 
 impl Ran {
-    /// What runs of a Solution, by the records.
+    /// Returns the version of a Solution that runs, by the records.
     pub(crate) fn of(state: &ClusterState, solution: &SolutionName, deployed: &Deployed) -> Self {
         let record = state.record(solution, &deployed.version);
         Self::from_archive(deployed, record.map(|record| record.archive_id))
     }
 
-    /// What runs of an archive.
+    /// Returns the version that runs, as imported from an archive.
     pub(crate) fn from_archive(deployed: &Deployed, archive_id: Option<Digest>) -> Self {
         Self {
             version: deployed.version.clone(),
@@ -182,7 +182,7 @@ impl Ran {
 }
 
 impl Passage {
-    /// One that runs nothing.
+    /// Returns a transition in which nothing runs, before or afterwards.
     fn through(space: &NamespaceRecord) -> Self {
         Self {
             environment: space.environment.clone(),
@@ -192,7 +192,7 @@ impl Passage {
         }
     }
 
-    /// What ran before, if it was to end.
+    /// Returns the version that ran before, if it was to end.
     pub(crate) fn ends(&self) -> Option<&Ran> {
         let stays = |from: &&Ran| self.to.as_ref().is_some_and(|to| to.is_like(from));
         self.from.as_ref().filter(|from| !stays(from))
@@ -200,7 +200,7 @@ impl Passage {
 }
 
 impl ChangeSubject {
-    /// About CRDs or records of a Solution.
+    /// Returns the subject of a change to CRDs or records of a Solution.
     pub(crate) fn of_solution(
         verb: Verb,
         solution: &SolutionName,
@@ -217,7 +217,7 @@ impl ChangeSubject {
         }
     }
 
-    /// About the operators of a Solution that go from these namespaces.
+    /// Returns the subject of a change that removes the operators of a Solution from these namespaces.
     pub(crate) fn leaving<'a>(
         verb: Verb,
         solution: &SolutionName,
@@ -241,7 +241,7 @@ impl ChangeSubject {
         }
     }
 
-    /// About the namespaces of an environment.
+    /// Returns the subject of a change to the namespaces of an environment.
     pub(crate) fn of_spaces<'a>(
         verb: Verb,
         spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
@@ -304,7 +304,7 @@ impl ChangeReceipt {
         }
     }
 
-    /// What it says of a Solution in a namespace.
+    /// Returns the receipt's transition of a Solution in a namespace.
     pub(crate) fn place(&self, solution: &SolutionName, namespace: &Namespace) -> Option<&Passage> {
         let about = self.subject.solution.as_ref() == Some(solution);
         let mut places = self.subject.places.iter().filter(|_| about);
@@ -343,7 +343,7 @@ impl ChangeReceipt {
         object
     }
 
-    /// The same once another change has settled what this one left.
+    /// Returns the same object once another change has settled the state that this one left.
     pub(crate) fn to_settled_object(&self, seal: Option<&Seal>) -> Value {
         let labels = json!({ v::RECEIPT: self.subject.verb });
         let text = self.text();
@@ -373,7 +373,7 @@ impl ChangeReceipt {
     }
 }
 
-/// Each name once, as many as there is room for, and how many more there are.
+/// Returns each name once, as many as there is room for, and the number of further ones.
 fn first_names(names: &[String]) -> (Vec<String>, usize) {
     let mut seen = BTreeSet::new();
     let once = names.iter().filter(|name| seen.insert(*name));
@@ -390,7 +390,7 @@ pub(crate) fn envelope(text: &str, seal: &Seal) -> Option<String> {
     String::from_utf8(envelope.to_bytes()).ok()
 }
 
-/// With zeros, so that `kubectl get` sorts them.
+/// Returns the name of a receipt's ConfigMap, padded with zeros so that `kubectl get` sorts them.
 pub(crate) fn config_map_name(revision: Revision) -> String {
     format!("{PREFIX}{revision:06}")
 }

@@ -1,4 +1,4 @@
-//! All receipts of a cluster, and what is missing among them.
+//! The receipts of a cluster, and those that are missing among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};
@@ -16,11 +16,11 @@ use crate::model::receipt::{ChangeReceipt, Outcome, Revision, config_map_name, n
 /// The receipts of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts {
-    /// Those that can be read, the oldest first.
+    /// The receipts that can be read, the oldest first.
     pub(crate) all: Vec<ChangeReceipt>,
-    /// Those that cannot, by name. They keep nobody from changing the cluster.
+    /// The names of the receipts that cannot be read. They keep nobody from changing the cluster.
     pub(crate) unreadable: Vec<String>,
-    /// Those of changes of which a part may be there: they go on, were interrupted, or failed.
+    /// The revisions of changes of which a part may be there: they go on, were interrupted, or failed.
     marked: BTreeSet<Revision>,
     last: Revision,
     evidence: Evidence,
@@ -61,20 +61,20 @@ impl Receipts {
         receipts
     }
 
-    /// Those of changes of which a part may be there.
+    /// Returns the receipts of changes of which a part may be there.
     pub(crate) fn incomplete(&self) -> impl Iterator<Item = &ChangeReceipt> {
         let all = self.all.iter();
         all.filter(|receipt| self.marked.contains(&receipt.revision))
     }
 
-    /// Those of changes that had begun and not ended, as the next change leaves them.
+    /// Returns the receipts of changes that had begun and not ended, as the next change leaves them.
     pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
         let open = self.all.iter();
         let open = open.filter(|receipt| receipt.outcome == Outcome::Begun);
         open.cloned().map(ChangeReceipt::interrupted)
     }
 
-    /// What stands beside a receipt.
+    /// Returns the envelope that stands beside a receipt.
     pub(crate) fn sealed(&self, revision: Revision) -> Sealed {
         self.evidence.sealed(revision)
     }
@@ -85,13 +85,13 @@ impl Receipts {
         self.evidence.newest(&interrupted)
     }
 
-    /// Those that are not any more as the next one names them.
+    /// Returns the receipts that no longer have the digest that the next one names.
     pub(crate) fn changed(&self) -> Vec<Revision> {
         let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
         self.evidence.changed(&self.all, &interrupted)
     }
 
-    /// Those that somebody removed.
+    /// Returns the gaps that removed receipts have left.
     pub(crate) fn missing(&self) -> Vec<Gap> {
         self.evidence.missing()
     }

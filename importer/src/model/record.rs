@@ -1,5 +1,5 @@
-//! What a site remembers of an imported version: one ConfigMap for each, and upstream's ConfigMap as a projection of
-//! all of them.
+//! The record that a site keeps of an imported version: one ConfigMap for each, and upstream's ConfigMap as a
+//! projection of all of them.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>)
     OperatorConfig::new(records.into_iter().map(entry).collect())
 }
 
-/// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only pods
-/// whose image is another one.
+/// Returns the addresses that nodes pull the images of carried objects from. They contain no version, so that an
+/// upgrade restarts only pods whose image is another one.
 pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>, Error> {
     let registry = record.pull_registry()?;
     let address = |image: &RecordedImage| {
@@ -106,7 +106,7 @@ pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Ver
     config_map::config_map(v::AVAILABLE, json!({}), &data)
 }
 
-/// Where the projection is.
+/// Returns the reference of the projection's ConfigMap.
 pub(crate) fn projection_reference() -> ObjectRef {
     ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, v::AVAILABLE)
 }

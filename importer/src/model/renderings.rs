@@ -1,5 +1,5 @@
-//! What charts come to, kept for as long as one thing is asked for: it is decided more than once, under the Lease again,
-//! and the same inputs need no other run of Helm, nor the same objects another trial.
+//! The renderings of charts, kept for as long as one request lasts: it is decided more than once, under the Lease
+//! again, and the same inputs need no other run of Helm, nor the same objects another trial.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::model::lookups::Lookups;
 
-/// What a chart comes to.
+/// The rendering of a chart.
 #[derive(Debug)]
 pub(crate) struct Rendered {
     /// Its objects, its hooks and tests among them.
     pub(crate) objects: Vec<RenderedObject>,
-    /// Those that are others with each rendering, as messages call them.
+    /// The objects that differ with each rendering, as messages call them.
     pub(crate) random: Vec<String>,
-    /// What its templates asked of the cluster, and were told.
+    /// The requests that its templates made to the cluster, with the answers.
     pub(crate) lookups: Lookups,
 }
 

@@ -1,4 +1,4 @@
-//! What an administrator asks for, with every choice made.
+//! The request of an administrator, with every choice made.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -26,46 +26,46 @@ use crate::model::writer::Writer;
 /// An import.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Where the images are pushed.
+    /// The registry that images are pushed to.
     pub registry: RegistryAddress,
-    /// Where nodes pull them from: the same place, perhaps under another name. None for the name under which they
-    /// pulled what was pushed there before, else that of pushing.
+    /// The registry that nodes pull images from: the same place, perhaps under another name. None for the name under
+    /// which they pulled earlier images of that registry, else that of pushing.
     pub pull_registry: Option<RegistryAddress>,
-    /// What becomes of images that it does not have.
+    /// The treatment of images that the archive does not have.
     pub missing: Missing,
-    /// How far it goes.
+    /// The goal of the request.
     pub goal: Goal,
-    /// What is allowed beyond the ordinary.
+    /// The exceptions that are allowed.
     pub allowed: Allowed,
     /// Ids of what was accepted that reaches beyond the environment.
     pub accepted: BTreeSet<String>,
-    /// What is removed and made anew where it cannot be changed in place.
+    /// The objects that are removed and made anew where they cannot be changed in place.
     pub recreate: BTreeSet<Recreate>,
-    /// With whose rights: who administers only a namespace deploys into it, and nothing else.
+    /// The authority of whoever asks: an administrator of only a namespace deploys into it, and nothing else.
     pub authority: Authority,
-    /// As what it is asked for.
+    /// The verb that the request is recorded as.
     pub verb: Verb,
-    /// Which of the registries nobody typed, and the site's file has.
+    /// The registries that come from the site's file, because nobody typed them.
     pub from_site: BTreeSet<LeftOpen>,
-    /// Who asks, for the record: user and host.
+    /// The user and host that ask, for the record.
     pub by: String,
     /// The time to record.
     pub now: StatementTime,
-    /// Who works on the cluster, for others who want to at the same time.
+    /// The writer at work on the cluster, for others who want to write at the same time.
     pub writer: Writer,
     /// Whether nodes are waited for that are not Ready.
     pub nodes: Nodes,
-    /// How long CRDs may take until they are served, and the operator until it is ready.
+    /// The time that CRDs may take until they are served, and the operator until it is ready.
     pub wait: Duration,
-    /// Where files without a name lie while archives of older versions are read.
+    /// The directory for files without a name while archives of older versions are read.
     pub scratch: PathBuf,
-    /// What charts are installed by.
+    /// The program that charts are installed by.
     pub helm: HelmProgram,
     /// Whether that is the publisher's program instead.
     pub helm_from: HelmFrom,
 }
 
-/// Whose program installs charts.
+/// The origin of the program that installs charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HelmFrom {
     /// The site's own.
@@ -78,36 +78,37 @@ pub enum HelmFrom {
 /// Whether nodes are waited for that are not Ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {
-    /// They are taken as they are.
+    /// Nodes are taken as they are.
     AsTheyAre,
-    /// They are, for so long at each time, before whatever needs them.
+    /// Nodes are awaited, for so long at each time, before whatever needs them.
     Awaited(Duration),
 }
 
 /// The program that installs charts, and what it is told.
 #[derive(Clone, Debug)]
 pub struct HelmProgram {
-    /// Where it is; none if this machine has none.
+    /// The path of the program; none if this machine has none.
     pub program: Option<PathBuf>,
-    /// What it calls for what is to be sent, in front of the name of a directory: see [`crate::postrender`].
+    /// The command that it pipes rendered manifests through, in front of the name of a directory: see
+    /// [`crate::postrender`].
     pub renderer: (PathBuf, Vec<OsString>),
 }
 
-/// What a request may leave open.
+/// A choice that a request may leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LeftOpen {
-    /// Where images are pushed.
+    /// The registry that images are pushed to.
     Registry,
-    /// Where nodes pull images from.
+    /// The registry that nodes pull images from.
     PullRegistry,
     /// The namespace of the environment.
     Namespace,
-    /// How nodes log in to the registry.
+    /// The login of nodes to the registry.
     PullSecret,
 }
 
-/// How far an import goes. Each goal includes those before it.
+/// The goal of an import. Each goal includes those before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Goal {
@@ -119,7 +120,7 @@ pub enum Goal {
     Deployed(Target),
 }
 
-/// Where an operator runs. What is not chosen stays as it stands in the environment.
+/// The environment that an operator runs in. Choices that are not made stay as they stand in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Target {
@@ -127,24 +128,24 @@ pub struct Target {
     pub environment: EnvironmentName,
     /// The namespace of it; none for the only one that it has, or that of its name when it is made.
     pub namespace: Option<Namespace>,
-    /// How nodes log in to the registry.
+    /// The login of nodes to the registry.
     pub pull_login: PullLogin,
     /// The values of the Solution's parameters.
     #[serde(default, skip_serializing_if = "AskedParameters::is_keep")]
     pub parameters: AskedParameters,
 }
 
-/// How nodes log in to the registry.
+/// The login of nodes to the registry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PullLogin {
-    /// As they do for the version that runs.
+    /// The login that they use for the version that runs.
     Keep,
-    /// They need none.
+    /// No login.
     None,
-    /// With a Secret of the namespace.
+    /// A Secret of the namespace.
     Secret(KubernetesName),
-    /// With a Secret that is made of this login, which is written nowhere else.
+    /// A Secret that is made of this login, which is written nowhere else.
     #[serde(skip)]
     Made(Login),
 }
@@ -210,7 +211,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Nothing beyond the ordinary.
+    /// The permissions with no exception allowed.
     pub const NOTHING: Self = Self {
         adopt: Adoption {
             namespace: Adopt::Refuse,
@@ -318,7 +319,7 @@ impl Unproved {
     }
 }
 
-/// What is asked for, and what of it does not depend on the cluster.
+/// The request, with everything that does not depend on the cluster.
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) accepted: &'a Accepted,
@@ -327,7 +328,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) record: Record,
     /// A value for each parameter that may have to be generated, the same however often it is decided.
     pub(crate) generated: ParameterValues,
-    /// What charts come to, likewise.
+    /// The renderings of charts, kept in the same way.
     pub(crate) renderings: Renderings,
     /// The program that installs charts, once it has said its version.
     pub(crate) helm: OnceLock<Helm>,

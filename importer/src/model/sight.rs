@@ -1,5 +1,5 @@
-//! What this user may see of a cluster. Who administers one namespace has no right beyond it: what they cannot see is
-//! named, all of it together, and nothing is concluded from it.
+//! The part of a cluster that this user may see. An administrator of one namespace has no right beyond it: parts that
+//! they cannot see are named, all of them together, and nothing is concluded from them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,30 +30,30 @@ pub struct Unseen {
     pub right: String,
 }
 
-/// What may be hidden.
+/// A part of a cluster that may be hidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hidden {
     /// Everything that is recorded.
     Records,
     /// Everything that is recorded, but of one namespace.
     OtherRecords,
-    /// What is deployed in a namespace.
+    /// The Solutions that are deployed in a namespace.
     Deployed(Namespace),
     /// The record of a version.
     Version(SolutionName, Version),
     /// The CRDs of Solutions.
     Definitions,
-    /// What labels of namespaces say.
+    /// The labels of namespaces.
     Labels,
     /// The operators in a namespace.
     Operators(Namespace),
-    /// What a Solution carries in a namespace as it is.
+    /// The objects that a Solution carries in a namespace as they are.
     Carried(SolutionName, Namespace),
-    /// What the administrator of a namespace has deployed in it.
+    /// The Solutions that the administrator of a namespace has deployed in it.
     Own(Namespace),
-    /// What else is deployed in a namespace than that.
+    /// The Solutions that others have deployed in a namespace.
     NotOwn(Namespace),
-    /// What the site's file chooses, or that of an environment.
+    /// The site's file, or that of an environment.
     Site(Option<EnvironmentName>),
     /// The platforms of the nodes.
     Nodes,
@@ -122,12 +122,12 @@ fn in_words<S: Serializer>(what: &Hidden, serializer: S) -> Result<S::Ok, S::Err
     serializer.collect_str(what)
 }
 
-/// What could not be seen so far.
+/// The parts that could not be seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sight(Vec<Unseen>);
 
 impl Sight {
-    /// All of it, each once.
+    /// Returns all of it, each part once.
     pub(crate) fn unseen(self) -> Vec<Unseen> {
         self.0
     }
@@ -160,7 +160,7 @@ impl Sight {
         }
     }
 
-    /// What the records say as far as they can be read, of one namespace or of all.
+    /// Reads the records, as far as they can be read, of one namespace or of all.
     pub(crate) async fn state(
         &mut self,
         cluster: &Cluster,
@@ -282,7 +282,7 @@ impl Sight {
         Ok(())
     }
 
-    /// What a namespace says of itself, where its record may not be read.
+    /// Reads what a namespace says of itself, where its record may not be read.
     async fn describe(
         &mut self,
         cluster: &Cluster,
@@ -301,7 +301,8 @@ impl Sight {
         Ok(())
     }
 
-    /// What decides about a version in a namespace, as far as the administrator of the namespace may see it.
+    /// Reads the state that decides about a version in a namespace, as far as the administrator of the namespace may
+    /// see it.
     pub(crate) async fn of_administrator(
         &mut self,
         cluster: &Cluster,

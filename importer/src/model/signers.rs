@@ -1,4 +1,5 @@
-//! Whose signatures a site has seen on each Solution: one ConfigMap for all of them, which outlives the versions.
+//! The memory of the signers that a site has seen on each Solution: one ConfigMap for all of them, which outlives the
+//! versions.
 //!
 //! It guards against mistakes and swapped media, not against those who administer the cluster: an archive that none of
 //! the remembered keys signed comes from somebody else, and one that nobody signed could come from anybody. A person
@@ -45,12 +46,12 @@ impl Memory {
         config_map(v::SIGNERS, json!({ v::RECORD: "signers" }), &data)
     }
 
-    /// Who is remembered to have signed a Solution.
+    /// Returns the keys that are remembered to have signed a Solution.
     pub(crate) fn of(&self, solution: &SolutionName) -> Option<&BTreeSet<KeyId>> {
         self.0.get(solution)
     }
 
-    /// What the memory says against importing this version, unless it was allowed.
+    /// Returns the obstacle to importing this version that the memory raises, unless it was allowed.
     pub(crate) fn check(&self, record: &Record, allowed: Allowed) -> Option<Obstacle> {
         let known = self.of(&record.name).filter(|known| !known.is_empty())?;
         if allowed.forget == ForgetSigners::Allow || known_among(known, record) {
@@ -67,7 +68,7 @@ impl Memory {
         Some(Obstacle::OtherSigners(name, known))
     }
 
-    /// What is remembered once this version is imported. Keys that sign together with a known one become known, so that
+    /// Returns the memory once this version is imported. Keys that sign together with a known one become known, so that
     /// keys can be changed one by one; signers that have no key in common with them take their place.
     pub(crate) fn after(&self, record: &Record, allowed: Allowed) -> Self {
         let mut after = self.clone();
@@ -116,7 +117,7 @@ mod tests {
         ]))
     }
 
-    /// What is known of `shop`.
+    /// Returns the keys that are known of `shop`.
     fn known(memory: &Memory) -> Vec<KeyId> {
         let shop: SolutionName = "shop".parse().unwrap();
         memory.0.get(&shop).into_iter().flatten().copied().collect()

@@ -24,12 +24,12 @@ const KEY: &str = "site.yaml";
 /// The workload that is an operator's Deployment.
 pub(crate) const OPERATOR: &str = "operator";
 
-/// Stands for a workload that is no operator: only entries that name none are for it.
+/// The name that stands for a workload that is no operator: only entries that name none are for it.
 const EVERY_OTHER: &str = "";
-/// What becomes of the workloads that a site does not choose for.
+/// The treatment of workloads that a site does not choose for.
 const AS_BROUGHT: &str = "objects of sets are changed by `patches`, and charts are installed as their publisher configured them";
 
-/// Why a text cannot be a site's file.
+/// The reason why a text cannot be a site's file.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteFileError {
     /// It is none.
@@ -38,9 +38,9 @@ pub enum SiteFileError {
     /// A registry.
     #[error("cannot use `{field}`")]
     Address {
-        /// Which one.
+        /// The field that names the registry.
         field: &'static str,
-        /// Why.
+        /// The error in the address.
         source: AddressError,
     },
     /// An environment has one of its own.
@@ -49,12 +49,12 @@ pub enum SiteFileError {
     /// A patch.
     #[error("cannot use {of}")]
     Patch {
-        /// Which one.
+        /// The patch, as messages call it.
         of: String,
-        /// Why.
+        /// The error in the patch.
         source: Box<PatchError>,
     },
-    /// Not PEM, or something else.
+    /// The text is not PEM, or is something other than certificates.
     #[error("`certificateAuthority` holds no certificate")]
     NoCertificate,
 }
@@ -117,12 +117,12 @@ impl SiteFile {
         self.environment.as_ref()
     }
 
-    /// What it chooses.
+    /// Returns the choices of the file.
     pub(crate) fn spec(&self) -> &SiteSpec {
         &self.spec
     }
 
-    /// How messages call it.
+    /// Returns the name of the file in messages.
     #[must_use]
     pub fn name(&self) -> String {
         name(self.environment.as_ref())
@@ -153,17 +153,17 @@ fn config_map_name(environment: Option<&EnvironmentName>) -> String {
     }
 }
 
-/// Where the default file lies.
+/// Returns the reference of the default file.
 pub(crate) fn default_reference() -> ObjectRef {
     reference(None)
 }
 
-/// Where the file of an environment lies; the default one where none is named.
+/// Returns the reference of an environment's file; the default one where none is named.
 pub(crate) fn reference(environment: Option<&EnvironmentName>) -> ObjectRef {
     config_map::reference(&config_map_name(environment))
 }
 
-/// What a cluster keeps of the site's files, unread.
+/// The texts of the site's files that a cluster keeps, unread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteTexts(BTreeMap<Option<EnvironmentName>, String>);
 
@@ -194,14 +194,14 @@ impl SiteTexts {
         Ok(HeldSite(files))
     }
 
-    /// Every file.
+    /// Returns every file.
     pub(crate) fn all(&self) -> Result<Vec<SiteFile>, Error> {
         let texts = self.0.iter();
         let file = |(of, text): (&Option<EnvironmentName>, &String)| kept(text.clone(), of.clone());
         texts.map(file).collect()
     }
 
-    /// Where the file of an environment lies, if there is one.
+    /// Returns the reference of an environment's own file, if there is one.
     pub(crate) fn own_of(&self, environment: &EnvironmentName) -> Option<ObjectRef> {
         let environment = Some(environment.clone());
         let name = config_map_name(environment.as_ref());
@@ -274,13 +274,13 @@ impl HeldSite {
         Ok(Self(vec![kept(text(object), None)?]))
     }
 
-    /// Where images are pushed.
+    /// Returns the registry that images are pushed to.
     #[must_use]
     pub fn registry(&self) -> Option<&RegistryAddress> {
         self.0.iter().find_map(|file| file.registry.as_ref())
     }
 
-    /// Where nodes pull them from, if they know it by another name.
+    /// Returns the registry that nodes pull images from, if they know it by another name.
     #[must_use]
     pub fn pull_registry(&self) -> Option<&RegistryAddress> {
         self.0.iter().find_map(|file| file.pull_registry.as_ref())
@@ -321,7 +321,7 @@ impl HeldSite {
         self.0.iter().flat_map(of_file).collect()
     }
 
-    /// What holds for a workload.
+    /// Returns the choices that hold for a workload.
     pub(crate) fn choices(&self, solution: &SolutionName, workload: &str) -> Choices {
         let layers = self.layers(solution, workload).into_iter();
         layers.fold(Choices::default(), |weaker, (_, choices)| {
@@ -329,7 +329,7 @@ impl HeldSite {
         })
     }
 
-    /// The same, each value with where it comes from.
+    /// Returns the same choices, each value with its source.
     #[must_use]
     pub fn values(&self, solution: &SolutionName, workload: &str) -> Vec<SiteValue> {
         let mut values = BTreeMap::new();
@@ -342,7 +342,8 @@ impl HeldSite {
         values.into_iter().map(value).collect()
     }
 
-    /// What holds for everything, each value with where it comes from. Of the authority only that there is one.
+    /// Returns the settings that hold for everything, each value with its source. Of the authority only that there is
+    /// one.
     #[must_use]
     pub fn settings(&self) -> Vec<SiteValue> {
         let mut values = Vec::new();
@@ -369,7 +370,7 @@ impl HeldSite {
         values
     }
 
-    /// All patches, in the order in which they are applied.
+    /// Returns all patches, in the order in which they are applied.
     fn all_patches(&self) -> Vec<SiteValue> {
         let mut values = Vec::new();
         for file in &self.0 {
@@ -399,7 +400,7 @@ impl HeldSite {
         counting.into_iter().map(value).collect()
     }
 
-    /// What the entries for a workload choose, the weakest first, and where they stand.
+    /// Returns the choices that the entries for a workload make, the weakest first, and their place.
     fn layers(&self, solution: &SolutionName, workload: &str) -> Vec<(String, Choices)> {
         let mut layers = Vec::new();
         for file in &self.0 {

@@ -10,7 +10,7 @@ use crate::model::obstacle::Unfit;
 
 pub(crate) type Labels = BTreeMap<String, String>;
 
-/// How the API server is told which pods a namespace takes.
+/// The label that tells the API server which pods a namespace takes.
 pub(crate) const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 /// Labels of which the lowest value serves everybody.
 const LEVELS: [&str; 3] = [
@@ -24,7 +24,7 @@ pub(crate) fn may_be_given(key: &str) -> bool {
     !key.starts_with(v::PREFIX) && key != "kubernetes.io/metadata.name"
 }
 
-/// What a level of PodSecurity lets pods do: the lower, the more. Others are none.
+/// Returns the height of a PodSecurity level, by what it lets pods do: the lower, the more. Others have none.
 fn height(level: &str) -> Option<usize> {
     let levels = ["privileged", "baseline", "restricted"];
     levels.iter().position(|it| *it == level)
@@ -45,8 +45,9 @@ pub(crate) fn joined<'a>(all: impl IntoIterator<Item = &'a Labels>) -> Labels {
     joined
 }
 
-/// What keeps a Solution from giving a namespace these labels beside those that are `given` to it: another one gives other
-/// values, or somebody else has set them. What is somebody else's is never overwritten, so that taking the labels back leaves it as it was.
+/// Returns the obstacles to giving a namespace these labels beside those that are `given` to it: another Solution gives
+/// other values, or somebody else has set them. A label of somebody else is never overwritten, so that taking the
+/// labels back leaves it as it was.
 pub(crate) fn check(
     labels: &Labels,
     of_others: &[(&SolutionName, &Labels)],

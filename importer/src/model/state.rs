@@ -1,4 +1,5 @@
-//! What the records of a cluster say: the imported versions, and what runs where. Read only.
+//! The state that the records of a cluster describe: the imported versions, and the versions that run in each
+//! namespace. Read only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +21,11 @@ use crate::model::site::SiteTexts;
 pub(crate) struct ClusterState {
     pub(crate) records: Vec<Record>,
     pub(crate) namespaces: Vec<NamespaceRecord>,
-    /// For each Solution the version whose CRDs are in the cluster.
+    /// The version of each Solution whose CRDs are in the cluster.
     pub(crate) active: BTreeMap<SolutionName, Version>,
     pub(crate) signers: Memory,
     pub(crate) site: SiteTexts,
-    /// Where only one namespace was looked at: the Solutions that its own administrator has deployed there.
+    /// The Solutions that its own administrator has deployed in the namespace, where only that one was looked at.
     pub(crate) own: BTreeSet<SolutionName>,
 }
 
@@ -36,7 +37,7 @@ impl ClusterState {
         })
     }
 
-    /// What these records say. They do not tell which CRDs are in the cluster.
+    /// Reads the state that these records describe. They do not tell which CRDs are in the cluster.
     pub(crate) fn of_records(maps: &[Object]) -> Result<Self, Error> {
         let of = |kind: &'static str| {
             let is = move |map: &&Object| map.labels().get(v::RECORD) == Some(&kind);
@@ -85,7 +86,7 @@ impl ClusterState {
             .find(|record| record.name == *name && record.version == *version)
     }
 
-    /// All records once this one is among them.
+    /// Returns all records once this one is among them.
     pub(crate) fn records_with(&self, record: &Record) -> Vec<Record> {
         let mut records = self.records.clone();
         records.retain(|known| known.id() != record.id());
@@ -102,7 +103,7 @@ impl ClusterState {
             })
     }
 
-    /// What is deployed of a Solution in a namespace.
+    /// Returns the deployment of a Solution in a namespace.
     pub(crate) fn deployed(
         &self,
         namespace: &Namespace,
@@ -118,7 +119,7 @@ impl ClusterState {
         deployed.map(|it| it.namespace.clone()).collect()
     }
 
-    /// Everywhere a Solution runs.
+    /// Returns the namespaces in which a Solution runs, with its versions.
     pub(crate) fn deployments<'a>(
         &'a self,
         solution: &'a SolutionName,
@@ -129,8 +130,8 @@ impl ClusterState {
         })
     }
 
-    /// What a plan for one Solution and one namespace depends on. What others did to other Solutions and namespaces
-    /// leaves the plan as it is.
+    /// Returns the part of the state that a plan for one Solution and one namespace depends on. Changes by others to
+    /// other Solutions and namespaces leave the plan as it is.
     pub(crate) fn concerning<'a>(
         &'a self,
         solution: &SolutionName,

@@ -13,15 +13,15 @@ pub struct Unpulled {
     pub image: String,
     /// The architecture of the node; none where nodes cannot be seen.
     pub architecture: Option<String>,
-    /// Where it was to be deployed.
+    /// The namespace that the version was to be deployed in.
     pub namespace: Namespace,
-    /// What it was to pull with.
+    /// The Secret that the pod was to pull with.
     pub secret: Option<KubernetesName>,
     /// The registry, as nodes know it.
     pub host: String,
     /// Its certificate authorities, PEM, as far as whoever pushes was told of them.
     pub authorities: Option<String>,
-    /// Why.
+    /// The error that the pull failed with.
     pub source: deployer::Error,
 }
 

@@ -1,4 +1,4 @@
-//! What uses something that is to go, and whether that counts.
+//! The objects that use something that is to go, and whether their use counts.
 
 use deployer::Object;
 use schemars::JsonSchema;
@@ -54,7 +54,7 @@ pub enum EvenIfUsed {
 }
 
 impl EvenIfUsed {
-    /// What is in the way then.
+    /// Returns the obstacles that remain.
     pub(crate) fn without(self, mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
         obstacles.retain(|obstacle| self == Self::Refuse || !obstacle.is_use());
         obstacles
@@ -64,7 +64,7 @@ impl EvenIfUsed {
 /// Everything that is in the way of a removal. Nothing was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hindered {
-    /// What is in the way; never empty.
+    /// The obstacles; never empty.
     pub obstacles: Vec<Obstacle>,
     /// Every object that uses what was to go.
     pub uses: Vec<Use>,
@@ -87,7 +87,7 @@ pub(crate) fn check_free(obstacles: Vec<Obstacle>, uses: &[Use]) -> Result<(), E
 }
 
 impl Obstacle {
-    /// That something is used by these objects; nothing if there are none.
+    /// Returns the obstacle that something is used by these objects; nothing if there are none.
     pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
         let names = uses.iter().map(ToString::to_string).collect();
         let obstacle = || Self::Used(name.to_owned(), uses.len(), schemas::named(names));

@@ -1,4 +1,4 @@
-//! What was asked for.
+//! The verb that was asked for.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! The kinds of what runs images.
 
-/// What runs images, whoever keeps others first: API, kind, resource, and where its pods are described.
+/// The kinds of workloads, those that keep others first: API, kind, resource, and where its pods are described.
 pub(crate) const WORKLOADS: [(&str, &str, &str, &str); 8] = [
     ("apps/v1", "Deployment", "deployments", TEMPLATE),
     ("apps/v1", "StatefulSet", "statefulsets", TEMPLATE),

@@ -1,4 +1,4 @@
-//! Who writes to a cluster, and how others are met who write at the same time.
+//! The writer to a cluster, and how it meets others who write at the same time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use deployer::{Clock, Gone, Leases};
 use schemas::EnvelopeSignature;
 use watch::Cancel;
 
-/// Who writes, by which clock a Lease is renewed, and how others are met who write at the same time.
+/// The writer to a cluster, the clock by which it renews a Lease, and how it meets others who write at the same time.
 #[derive(Clone)]
 pub struct Writer {
     /// A name by which others recognise who is at work.
     pub name: HolderName,
-    /// Who it is, for people: user and host.
+    /// The user and host, for people.
     pub person: String,
     /// The clock.
     pub clock: Clock,
-    /// Which other writers are known to have ended without giving the Lease back.
+    /// The other writers that are known to have ended without giving the Lease back.
     pub gone: Gone,
     /// Counts the Lease while it is held.
     pub leases: Leases,
-    /// What happens while another writer is at work.
+    /// The response to another writer at work.
     pub turn: Turn,
     /// Signs what is left of each change; none if nobody does.
     pub seal: Option<Seal>,
-    /// Has a run of Helm end that goes on beside the work. All other work ends by being dropped: [`Event::HelmEnded`] says
-    /// when nothing is left to wait for.
+    /// A handle that ends a run of Helm that goes on beside the work. All other work ends by being dropped:
+    /// [`Event::HelmEnded`] says when nothing is left to wait for.
     ///
     /// [`Event::HelmEnded`]: crate::Event::HelmEnded
     pub cancel: Cancel<'static>,
@@ -38,7 +38,7 @@ pub type HolderName = Arc<dyn Fn(Option<&str>) -> String + Send + Sync>;
 /// Signs the bytes of a receipt.
 pub type Seal = Arc<dyn Fn(&[u8]) -> EnvelopeSignature + Send + Sync>;
 
-/// What a writer does while another one is at work.
+/// A writer's response to another one at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It gives up.

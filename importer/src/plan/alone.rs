@@ -1,4 +1,4 @@
-//! What who administers only one namespace has to know of an imported version before a plan is made.
+//! The part of an imported version that an administrator of only one namespace has to know before a plan is made.
 
 use deployer::Cluster;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};

@@ -1,4 +1,4 @@
-//! Going back to the CRDs of an older version: only where a person asks for it, and nothing needs those of the newer
+//! The way back to the CRDs of an older version: only where a person asks for it, and nothing needs those of the newer
 //! one. That no object loses anything is asked of every CRD that takes the place of another one.
 
 use change::vocabulary as v;
@@ -13,8 +13,8 @@ use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::crd::written_by;
 
-/// What needs the CRDs of newer versions: operators of such versions; and CRDs that this version does not have.
-/// Nothing, where no CRD in the cluster is newer.
+/// Adds obstacles for whatever needs the CRDs of newer versions: operators of such versions; and CRDs that this version
+/// does not have. Adds none where no CRD in the cluster is newer.
 pub(crate) async fn check(
     asked: &Asked<'_>,
     cluster: &Cluster,

@@ -1,5 +1,5 @@
-//! What a deployment carries as it is: which sets are installed, what their objects come to here, and whose the objects
-//! are that are there already.
+//! The objects that a deployment carries as they are: the sets that are installed, their objects as rendered here, and
+//! the owners of the objects that are there already.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,22 +38,22 @@ use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
 use crate::plan::sets::{PullSecret, Rendering, kinds, namespaces, parts};
 
-/// What a deployment has besides what Helm brings.
+/// The part of a deployment that Helm does not bring.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
-    /// What becomes of its objects.
+    /// The change to its objects.
     pub(crate) change: Plan,
     /// The labels that it gives the environment's namespace.
     pub(crate) labels: Labels,
-    /// What is applied before it is removed.
+    /// The objects that are applied before it is removed.
     pub(crate) cleanup: Cleanup,
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
-    /// What the site changed about them.
+    /// The site's patches, each with an object that it was applied to.
     pub(crate) patched: Vec<Patched>,
 }
 
-/// What sets want, and charts besides what Helm brings.
+/// The objects that sets want, and those that charts have besides the ones that Helm brings.
 #[derive(Debug, Default)]
 struct OfSets {
     objects: Vec<DesiredObject>,
@@ -62,7 +62,7 @@ struct OfSets {
     /// The sets of which that is made.
     last: Vec<SetName>,
     patched: Vec<Patched>,
-    /// What stays as it is: it was installed once, and is left alone.
+    /// The entries that stay as they are: their sets were installed once, and are left alone.
     kept: Vec<Entry>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Carrying<'a> {
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) pull_secret: Option<&'a KubernetesName>,
     pub(crate) parameters: &'a Parameters,
-    /// What the site's files change, each patch with how messages call it.
+    /// The patches of the site's files, each with its name in messages.
     pub(crate) patches: &'a [(String, Patch)],
     /// The login that the Secret is made of, if it is made.
     pub(crate) made: Option<&'a Login>,
@@ -255,7 +255,8 @@ impl Carrying<'_> {
         })
     }
 
-    /// What charts have in other namespaces before they are installed: a namespace of their own, and the login of their pods.
+    /// Returns the objects that charts have in other namespaces before they are installed: a namespace of their own,
+    /// and the login of their pods.
     async fn spaces_of_charts(&self, before: &Inventory) -> Result<Vec<ChartSpace>, Error> {
         let sets = self.asked.accepted.sets().iter();
         let of_sets = sets.flat_map(|it| &it.set.namespaces);
@@ -319,7 +320,7 @@ impl Carrying<'_> {
         declared.all(|name| parameters.contains_key(name))
     }
 
-    /// What becomes of the sets.
+    /// Decides the fate of each set.
     async fn fates(
         &self,
         before: &Inventory,
@@ -340,7 +341,7 @@ impl Carrying<'_> {
         Ok(fates)
     }
 
-    /// What becomes of a set.
+    /// Decides the fate of a set.
     async fn fate(
         &self,
         carried: &CarriedSet,
@@ -392,7 +393,7 @@ impl Carrying<'_> {
         }
     }
 
-    /// Nothing lies in a namespace of another environment.
+    /// Adds an obstacle for each object that lies in a namespace of another environment.
     fn check_places<'o>(
         &self,
         placed: impl Iterator<Item = &'o Object>,
@@ -436,7 +437,8 @@ impl Carrying<'_> {
         Some(parameters::secret(solution, number, namespace, values))
     }
 
-    /// What nodes log in with: what is made, else what the environment's namespace has.
+    /// Returns the Secret that nodes log in with: the one that is made, else the one that the environment's namespace
+    /// has.
     async fn login(&self) -> Result<Option<PullSecret>, Error> {
         let Some(name) = self.pull_secret else {
             return Ok(None);
@@ -476,7 +478,7 @@ impl Carrying<'_> {
         Ok(newer)
     }
 
-    /// What becomes of an entry that nothing wants any more.
+    /// Returns the fate of an entry that nothing wants any more.
     fn fate_of(&self, entry: &Entry) -> change::Fate {
         let secret = self.secret_number(&entry.reference());
         let is_kept = secret.is_some_and(|it| self.parameters.keeps(it)) && entry.was_applied();
@@ -522,11 +524,11 @@ impl Carrying<'_> {
     }
 }
 
-/// What a release has in a namespace of its own besides what Helm brings.
+/// The objects that a release has in a namespace of its own besides those that Helm brings.
 struct ChartSpace {
-    /// By the release's name.
+    /// The set, by the release's name.
     set: CarriedSet,
-    /// Those of the namespaces that are there already, and not made by this deployment: they stay as they are.
+    /// The namespaces that are there already, and not made by this deployment: they stay as they are.
     there: BTreeSet<Namespace>,
 }
 
@@ -540,7 +542,7 @@ fn identity(carried: &DesiredObject) -> ObjectIdentity<'_> {
     carried.object.reference().identity()
 }
 
-/// What is to be made anew, and is none of these objects.
+/// Returns the objects to be made anew that are not in `desired`.
 fn unmade<'a>(
     recreate: &'a BTreeSet<Recreate>,
     desired: &[DesiredObject],
@@ -552,7 +554,7 @@ fn unmade<'a>(
     recreate.iter().filter(move |it| !is_wanted(it))
 }
 
-/// What is kept of what is applied before a removal.
+/// Returns the record of the objects that are applied before a removal.
 fn cleanup_of(desired: Vec<DesiredObject>) -> Cleanup {
     let steps = desired.into_iter();
     let step = |desired: DesiredObject| Some(Step::new(desired.entry()?, desired.object));
@@ -561,19 +563,19 @@ fn cleanup_of(desired: Vec<DesiredObject>) -> Cleanup {
     }
 }
 
-/// What becomes of all sets.
+/// The fates of all sets.
 #[derive(Default)]
 struct Fates<'a> {
     installed: Vec<&'a CarriedSet>,
-    /// Those that are applied before the Solution is removed.
+    /// The sets that are applied before the Solution is removed.
     last: Vec<&'a CarriedSet>,
-    /// Those that are left alone.
+    /// The sets that are left alone.
     standing: Vec<&'a CarriedSet>,
     /// The objects of these.
     kept: Vec<Entry>,
 }
 
-/// What becomes of a set in an environment.
+/// The fate of a set in an environment.
 enum Fate {
     Installed,
     /// It was installed before, and is left alone.

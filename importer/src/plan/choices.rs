@@ -1,11 +1,11 @@
-//! What a site chose for a workload, in the object that is applied. A pure function.
+//! The choices of a site for a workload, in the object that is applied. A pure function.
 
 use schemas::{Choices, Proxy};
 use serde_json::{Value, json};
 
 use crate::plan::operator::promise;
 
-/// Where the API server is, which is never asked through a proxy; Kubernetes replaces it.
+/// The address of the API server, which is never asked through a proxy; Kubernetes replaces it.
 const API_SERVER: &str = "$(KUBERNETES_SERVICE_HOST)";
 
 /// Writes the choices into a Deployment.

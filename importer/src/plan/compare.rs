@@ -1,5 +1,5 @@
-//! What a deployment would change in a namespace, or what others have changed since one was made: every object that
-//! would be another one, as the API server would store it. Reading only, and no registry is asked.
+//! The changes that a deployment would make in a namespace, or that others have made since one was made: every object
+//! that would be another one, as the API server would store it. Reads only, and asks no registry.
 
 use std::sync::OnceLock;
 
@@ -33,7 +33,7 @@ pub struct Running {
     pub version: Version,
 }
 
-/// What runs in the namespaces of an environment, or in one of them.
+/// Returns the Solutions that run in the namespaces of an environment, or in one of them.
 pub async fn running(
     cluster: &Cluster,
     environment: &EnvironmentName,
@@ -62,7 +62,7 @@ pub async fn running(
     Ok(deployed.collect())
 }
 
-/// What a request is compared with.
+/// The state that a request is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Since {
     /// The cluster as it is: what the request would change.
@@ -71,7 +71,7 @@ pub enum Since {
     Deployed(Namespace),
 }
 
-/// What differs.
+/// The differences that a comparison found.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The Solution id.
@@ -82,7 +82,7 @@ pub struct Comparison {
     pub running: Option<Version>,
     /// Every object that would be made, changed or removed, in order.
     pub objects: Vec<PlannedObject>,
-    /// What keeps others from being known.
+    /// The obstacles that keep other differences from being known.
     pub obstacles: Vec<Obstacle>,
 }
 

@@ -1,4 +1,4 @@
-//! What a deployment may do, and a person's consent to the part of it that reaches beyond the environment.
+//! The rights and effects of a deployment, and a person's consent to those that reach beyond the environment.
 //!
 //! Rights are compared with those of the version that runs, read from the cluster: that is for people to see. Consent
 //! is judged by our own record of what was accepted, since roles in a cluster may have been changed by others. It is to
@@ -30,7 +30,7 @@ const CONTENT_LENGTH: usize = 32;
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
-/// What the cluster has that objects lean on: read before they are judged.
+/// The roles and bindings of the cluster that objects lean on: read before they are judged.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterView {
     /// The roles that they bind and do not bring, as far as they are there and may be read.
@@ -39,13 +39,13 @@ pub(crate) struct ClusterView {
     bindings: Vec<Object>,
 }
 
-/// Where objects are at home, and what is known of them besides.
+/// The home of objects, and further knowledge of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home<'a> {
     pub(crate) namespace: &'a Namespace,
     /// The values that nobody may find out. Some are others with each plan.
     pub(crate) hidden: &'a Hidden,
-    /// What was brought before, and is left alone.
+    /// The entries that were brought before, and are left alone.
     pub(crate) kept: &'a [Entry],
 }
 
@@ -102,7 +102,7 @@ fn reference(role: &RoleName) -> ObjectRef {
     }
 }
 
-/// What changes about rights: compares the roles that would be applied with those that are there.
+/// Compares the roles that would be applied with those that are there, and returns the changes to rights.
 pub(crate) fn compare(
     live: &[Object],
     objects: &[Object],
@@ -130,7 +130,7 @@ fn granted(objects: &[Object], roles: &[Object]) -> Result<Granted, Error> {
     })
 }
 
-/// Something that reaches beyond the namespaces of an environment.
+/// An effect that reaches beyond the namespaces of an environment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Line {
     pub(crate) text: String,
@@ -287,7 +287,7 @@ fn is_namespace(object: &ObjectRef) -> bool {
     object.gvk.group.is_empty() && object.gvk.kind == "Namespace"
 }
 
-/// What an object does beyond its home by itself.
+/// Returns the lines of an object's own reach beyond its home.
 fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<Subject>) -> Vec<Line> {
     let (what, value) = (object.reference(), object.as_value());
     let hazards = rules::hazards(value).into_iter();
@@ -329,7 +329,7 @@ fn content(object: &Value, hidden: &Hidden) -> Option<String> {
     Some(digest)
 }
 
-/// Everything of a deployment that reaches beyond the namespaces of its environment, line by line, under one id.
+/// The effects of a deployment that reach beyond the namespaces of its environment, line by line, under one id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beyond {
     pub(crate) id: String,
@@ -469,7 +469,7 @@ mod tests {
         told(objects, &ClusterView::default())
     }
 
-    /// What is recorded once all of it was accepted.
+    /// Returns the consent that is recorded once all of it was accepted.
     fn accepted(beyond: &Beyond) -> Consent {
         Consent {
             id: beyond.id.clone(),
@@ -672,7 +672,7 @@ mod tests {
         assert_eq!(found, sorted);
     }
 
-    /// What a next version swaps below names that were accepted is asked for.
+    /// Content that a next version swaps below accepted names is asked for again.
     #[test]
     fn what_was_accepted_is_its_content() {
         let subject = |kind: &str, name: &str| json!({ "kind": kind, "name": name });

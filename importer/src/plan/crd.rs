@@ -1,4 +1,4 @@
-//! What becomes of the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
+//! The changes to the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
 //! never takes away what another one that runs may need.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::request::Asked;
 use crate::plan::narrowing::Narrowing;
 
-/// What a CRD gives up.
+/// The API versions that a CRD gives up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Migration {
     /// The API versions that go.
@@ -26,26 +26,26 @@ pub(crate) struct Migration {
 /// A CRD, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlannedCrd {
-    /// As it stands in the archive.
+    /// The CRD as it stands in the archive.
     pub(crate) definition: Value,
-    /// As it is applied.
+    /// The CRD as it is applied.
     pub(crate) object: Object,
     pub(crate) change: CrdChange,
-    /// What it takes away of the one that is there.
+    /// The narrowings that it brings compared with the active CRD.
     pub(crate) narrowings: Vec<Narrowing>,
-    /// As it was asked for in the cluster, where it is migrated.
+    /// The CRD as it was asked for in the cluster, where it is migrated.
     pub(crate) active: Option<Object>,
-    /// As it is applied while it is migrated, if it must be.
+    /// The CRD as it is applied while it is migrated, if it must be.
     pub(crate) between: Option<Object>,
 }
 
 impl PlannedCrd {
-    /// What is written of it; nothing where a newer version's stays.
+    /// Returns the object that is written; nothing where a newer version's stays.
     pub(crate) fn written(&self) -> Option<&Object> {
         (!matches!(self.change, CrdChange::KeepNewer(_))).then_some(&self.object)
     }
 
-    /// What becomes of fields of it that others own. Whoever has it taken over has said so of all of it.
+    /// Returns the treatment of its fields that others own. Whoever has it taken over has said so of all of it.
     pub(crate) fn conflicts(&self, asked: &Asked<'_>) -> Conflicts {
         match self.change {
             CrdChange::Adopt => Conflicts::Force,
@@ -56,7 +56,8 @@ impl PlannedCrd {
         }
     }
 
-    /// What the server can try of it: what is migrated can only take its first step before its objects have moved.
+    /// Returns the object that the server can try: a CRD that is migrated can only take its first step before its
+    /// objects have moved.
     pub(crate) fn tried(&self) -> Option<&Object> {
         match self.change {
             CrdChange::Migrate(_) => self.between.as_ref(),
@@ -72,7 +73,7 @@ impl PlannedCrd {
         }
     }
 
-    /// What it gives up, if its objects must be stored anew.
+    /// Returns the migration, if its objects must be stored anew.
     pub(crate) fn migration(&self) -> Option<&Migration> {
         match &self.change {
             CrdChange::Migrate(migration) => Some(migration),
@@ -81,7 +82,7 @@ impl PlannedCrd {
     }
 }
 
-/// What is to be done with one CRD.
+/// The change to one CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CrdChange {
     /// It is not there yet.
@@ -103,7 +104,7 @@ impl CrdChange {
     }
 }
 
-/// What becomes of a CRD that a newer version wrote.
+/// The treatment of a CRD that a newer version wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Newer {
     /// It stays, if it serves what this version needs.
@@ -112,16 +113,16 @@ pub(crate) enum Newer {
     Replace,
 }
 
-/// Whose operators may need what a CRD serves.
+/// The operators that may need the API versions that a CRD serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Users {
-    /// Those of every environment.
+    /// The operators of every environment.
     Everywhere,
-    /// Those of the deployment that brings it, which it stands or falls with.
+    /// The operators of the deployment that brings it, which it stands or falls with.
     Here,
 }
 
-/// What becomes of a CRD that is there, by what both say of its objects.
+/// The verdict on a CRD that is there, by what both say of its objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
     /// The other one takes its place.
@@ -130,7 +131,7 @@ pub(crate) enum Judged {
     Kept(Version),
 }
 
-/// What the API server never changes of a CRD: its objects are stored under it.
+/// The fields of a CRD that the API server never changes: its objects are stored under them.
 const FIXED: [&str; 4] = ["scope", "group", "names/kind", "names/plural"];
 
 /// The version of the Solution that wrote a CRD.
@@ -223,7 +224,7 @@ fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result
     }
 }
 
-/// What differs that cannot be changed.
+/// Returns the first field that differs and cannot be changed.
 fn changed(active: &Value, wanted: &Value) -> Option<String> {
     let differs = |field: &&str| {
         let [is, would] = [active, wanted].map(|crd| crd["spec"].pointer(&format!("/{field}")));

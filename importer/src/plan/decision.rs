@@ -1,5 +1,5 @@
-//! What an import decides from the cluster as it is: which CRDs, which objects, which rights. A plan shows it. Pushing
-//! takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
+//! The decision of an import about the cluster as it is: which CRDs, which objects, which rights. A plan shows it.
+//! Pushing takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
 
 use change::{ObjectChange, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Gvk, Object};
@@ -25,7 +25,7 @@ use crate::plan::setting::Planner;
 /// Bytes that a ConfigMap may hold, with room for its metadata.
 const RECORD_SIZE: usize = 1_000_000;
 
-/// What is decided, and what is in its way.
+/// The decision, and the obstacles to it.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) state: ClusterState,
@@ -96,7 +96,7 @@ impl Decision {
         Ok(decision)
     }
 
-    /// Everything that the server can try, CRDs first, and what becomes of fields in it that others own.
+    /// Returns everything that the server can try, CRDs first, with the treatment of fields in it that others own.
     pub(crate) fn tried(&self, asked: &Asked<'_>) -> Result<Vec<(Object, Conflicts)>, Error> {
         let crds = self.crds.iter();
         let crds = crds.filter_map(|crd| Some((crd.tried()?.clone(), crd.conflicts(asked))));
@@ -133,8 +133,8 @@ impl Decision {
 }
 
 impl Asked<'_> {
-    /// What becomes of fields that others own in one of an operator's objects. A namespace and its default account are
-    /// shared: what is written there is only what a deployment adds.
+    /// Returns the treatment of fields that others own in one of an operator's objects. A namespace and its default
+    /// account are shared: a deployment writes only its own additions there.
     pub(crate) fn conflicts(&self, object: &Object) -> Conflicts {
         if object.labels().contains_key(v::SOLUTION) {
             self.request.allowed.conflicts

@@ -13,10 +13,10 @@ use crate::model::error::Error;
 use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 
-/// What stands between the names in the mark.
+/// The separator of the names in the mark.
 const BETWEEN: &str = ",";
 
-/// What the default ServiceAccount of a namespace has.
+/// The pull secrets of a namespace's default ServiceAccount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DefaultAccount {
     secrets: Vec<String>,
@@ -57,8 +57,8 @@ impl DefaultAccount {
         }
     }
 
-    /// As a deployment leaves it: with its secret, and with those that were added for the namespace's other Solutions. What
-    /// none of them pulls with goes.
+    /// Returns the account as a deployment leaves it: with its secret, and with those that were added for the
+    /// namespace's other Solutions. Secrets that none of them pulls with go.
     pub(crate) fn deployed(
         mut self,
         solution: &SolutionName,
@@ -81,7 +81,7 @@ impl DefaultAccount {
         self
     }
 
-    /// As it is applied. A field that is left out is given back to whoever else sets it.
+    /// Returns the account as it is applied. A field that is left out is given back to whoever else sets it.
     pub(crate) fn object(&self, namespace: &Namespace) -> Value {
         let mut object = json!({
             "apiVersion": "v1",

@@ -21,39 +21,39 @@ use crate::plan::patches::Patched;
 use crate::plan::releases::Releases;
 use crate::plan::withdrawal::Withdrawal;
 
-/// What is deployed in an environment's namespace.
+/// The deployment of a Solution in an environment's namespace.
 #[derive(Debug)]
 pub(crate) struct Deployment {
     /// The record of the namespace, without this version.
     pub(crate) place: NamespaceRecord,
-    /// What the record will say of the Solution.
+    /// The record of the Solution after the change.
     pub(crate) deployed: Deployed,
-    /// What becomes of its objects.
+    /// The change to its objects.
     pub(crate) change: Plan,
-    /// What goes of them once all else is ready, and what calls it, as they are taken back.
+    /// The objects that go once all else is ready, and their callers, as they are taken back.
     pub(crate) going: Withdrawal,
     /// Its releases of charts.
     pub(crate) releases: Releases,
-    /// What the site's files change about its objects.
+    /// The patches of the site's files, each with an object that it was applied to.
     pub(crate) patched: Vec<Patched>,
-    /// What is applied before it is removed.
+    /// The objects that are applied before it is removed.
     pub(crate) cleanup: Cleanup,
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
     pub(crate) solution: SolutionName,
-    /// What the site chose for the environment.
+    /// The choices of the site for the environment.
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
-    /// What stands there of the Solution before.
+    /// The record of the Solution before the change.
     pub(crate) standing: Option<Deployed>,
     pub(crate) rights: Compared,
     pub(crate) beyond: Beyond,
-    /// That something of it is not accepted.
+    /// The obstacle that a part of it is not accepted.
     pub(crate) refused: Option<Obstacle>,
 }
 
-/// The same would be written over the same objects. The default account's content is not compared: whoever may change it
-/// in his namespace would keep imports away, and it is read again when it is written.
+/// Equal deployments would write the same over the same objects. The default account's content is not compared: whoever
+/// may change it in his namespace would keep imports away, and it is read again when it is written.
 impl PartialEq for Deployment {
     fn eq(&self, other: &Self) -> bool {
         self.place == other.place
@@ -139,7 +139,7 @@ impl Deployment {
         objects.find(|object| object.gvk().kind == kind)
     }
 
-    /// What of it was accepted before.
+    /// Returns the consent to it that was given before.
     pub(crate) fn accepted_before(&self) -> Option<&Consent> {
         self.standing.as_ref()?.accepted.as_ref()
     }

@@ -1,4 +1,5 @@
-//! What differs between two states of an object, as a unified diff of their YAML; and by what a state is known again.
+//! The difference between two states of an object, as a unified diff of their YAML; and the digest by which a state is
+//! known again.
 
 use std::time::Duration;
 
@@ -13,11 +14,11 @@ use crate::plan::hidden::Hidden;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
-/// How long the smallest difference is looked for; after that, any will do.
+/// The time for which the smallest difference is looked for; after that, any will do.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Where a Service has its addresses.
+/// The fields in which a Service has its addresses.
 const ADDRESSES: [&str; 2] = ["clusterIP", "clusterIPs"];
-/// Where Secrets keep what nobody may see.
+/// The fields in which Secrets keep what nobody may see.
 const MASKED: [&str; 2] = ["data", "stringData"];
 
 /// The difference between what is there and what is to be there; empty when there is none. Values of Secrets are not
@@ -58,7 +59,7 @@ pub(crate) fn live_digest(object: &Object, hidden: &Hidden) -> Digest {
     digest(&object)
 }
 
-/// Of canonical JSON: in `serde_json`'s values, keys are sorted.
+/// Returns the digest of canonical JSON: in `serde_json`'s values, keys are sorted.
 pub(crate) fn digest(value: &Value) -> Digest {
     Digest::new(Sha256::digest(value.to_string()).into())
 }

@@ -1,5 +1,5 @@
-//! What an object of a chart becomes between its rendering and the cluster: images get the address that nodes pull from,
-//! with tag and digest; pods log in; definitions stay when the release goes. A pure function.
+//! The finishing of a chart's object between its rendering and the cluster: images get the address that nodes pull
+//! from, with tag and digest; pods log in; definitions stay when the release goes. A pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use crate::model::error::Error;
 use crate::model::record::addresses;
 use crate::plan::login;
 
-/// Where an object says at which events Helm makes it.
+/// The annotation of an object with the events at which Helm makes it.
 pub(crate) const HOOK: &str = "helm.sh/hook";
-/// What Helm keeps when a release goes.
+/// The annotation of objects that Helm keeps when a release goes.
 pub(crate) const POLICY: &str = "helm.sh/resource-policy";
 
-/// What finishes the objects of a release.
+/// The inputs by which the objects of a release are finished.
 #[derive(Debug)]
 pub(crate) struct Finish {
     known: KnownImages,
     expansion: Expansion,
     logins: BTreeMap<Namespace, KubernetesName>,
     release: ReleaseName,
-    /// What pods log in with in other namespaces, where there is a login at all.
+    /// The Secret that pods log in with in other namespaces, where there is a login at all.
     elsewhere: Option<KubernetesName>,
     /// The release's own namespace.
     namespace: Namespace,
@@ -33,11 +33,11 @@ pub(crate) struct Finish {
     replicas: BTreeMap<String, u64>,
 }
 
-/// All that a [`Finish`] is made of.
+/// The inputs that a [`Finish`] is made of.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishInputs {
     pub(crate) record: Record,
-    /// What pods log in to the registry with, by where that Secret lies.
+    /// The Secrets that pods log in to the registry with, by namespace.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     pub(crate) release: ReleaseName,
     pub(crate) namespace: Namespace,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What is shown in the place of a value.
+/// The text that is shown in the place of a value.
 pub(crate) const SHOWN: &str = "***";
 /// The shortest text that is looked for within others: shorter ones stand in half of all words by chance, and are hidden
 /// only where they stand alone.

@@ -20,8 +20,8 @@ impl Unknown {
         objects.push(object.reference().to_string());
     }
 
-    /// What is in the way: each kind once, with what there is of it in the cluster, among the definitions that come before the
-    /// release, and among its own.
+    /// Returns the obstacles: each kind once, with the versions of it that are in the cluster, among the definitions
+    /// that come before the release, and among its own.
     pub(crate) async fn obstacles<'a>(
         self,
         cluster: &Cluster,

@@ -21,7 +21,7 @@ pub(crate) fn secret_name(solution: &SolutionName) -> KubernetesName {
         .expect("the name of a Secret")
 }
 
-/// Has a pod log in with this Secret, beside those that it names itself.
+/// Makes a pod log in with this Secret, beside those that it names itself.
 pub(crate) fn log_in(pod: &mut Value, secret: &str) {
     let Value::Object(pod) = pod else {
         return;

@@ -13,7 +13,7 @@ use crate::model::obstacle::Obstacle;
 use crate::plan::narrowing::Narrowing;
 use crate::plan::schema;
 
-/// What is in the way of a CRD that takes the place of this one, by what objects would lose.
+/// Returns the obstacle to a CRD that takes the place of this one, by what objects would lose.
 pub(crate) async fn replaced(
     cluster: &Cluster,
     active: &Object,
@@ -35,7 +35,7 @@ pub(crate) async fn check_replaced(
     lost.map_or(Ok(()), |obstacle| Err(obstacle.into()))
 }
 
-/// What is in the way of a CRD that takes these things away: objects that lose something, or that nobody may look at.
+/// Returns the obstacle to a CRD that takes these things away: objects that lose something, or that nobody may look at.
 pub(crate) async fn check(
     cluster: &Cluster,
     active: &Object,
@@ -66,7 +66,7 @@ pub(crate) async fn check(
     Ok((!lost.is_empty()).then(|| Obstacle::CrdLoses(name, version.clone(), named(lost))))
 }
 
-/// How many objects lose something, and the first of them; none if there are none.
+/// Returns a line with the number of objects that lose something, and the first of them; none if there are none.
 fn told(narrowing: &Narrowing, objects: &[Object]) -> Option<String> {
     let mut losing = objects.iter().filter(|object| narrowing.hits(object));
     let first = losing.next()?.reference();
@@ -98,7 +98,7 @@ mod tests {
         Object::new(object).unwrap()
     }
 
-    /// What objects with these specifications lose when the schema of the specification changes.
+    /// Returns the losses of objects with these specifications when the schema of the specification changes.
     fn lost(before: &Value, after: &Value, specs: &[Value]) -> Vec<String> {
         let [before, after] =
             [before, after].map(|spec| crd(&json!({ "properties": { "spec": spec } })));

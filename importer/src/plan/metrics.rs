@@ -1,6 +1,6 @@
-//! What collects an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the cluster
-//! has that kind. With TLS the operator asks the API server who wants to read them, which takes a right in the whole
-//! cluster.
+//! The objects that collect an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the
+//! cluster has that kind. With TLS the operator asks the API server who wants to read the metrics, which takes a right
+//! in the whole cluster.
 
 use schemas::{Metrics, MetricsScheme, Operator};
 use serde_json::{Value, json};
@@ -21,12 +21,12 @@ pub(crate) struct Served<'a> {
     pub(crate) collector: Collector,
 }
 
-/// What a cluster collects metrics with.
+/// The kind of object that a cluster collects metrics with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collector {
     /// Prometheus, told by a `ServiceMonitor`.
     ServiceMonitor,
-    /// Nothing that is known here.
+    /// No kind that is known here.
     Unknown,
 }
 
@@ -98,8 +98,8 @@ impl<'a> Served<'a> {
         })
     }
 
-    /// What tells Prometheus to collect from that Service. The operator's certificate is its own, so it is not
-    /// verified.
+    /// Returns the object that tells Prometheus to collect from that Service. The operator's certificate is its own, so
+    /// it is not verified.
     pub(crate) fn monitor(&self, operator: &str, mut metadata: Value) -> Option<Value> {
         if self.collector == Collector::Unknown {
             return None;

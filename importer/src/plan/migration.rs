@@ -1,5 +1,5 @@
-//! Giving up an API version of a CRD in which objects may be stored: they are stored anew in the new CRD's storage
-//! version first, while both CRDs' versions are there.
+//! The migration of a CRD that gives up an API version in which objects may be stored: they are stored anew in the new
+//! CRD's storage version first, while both CRDs' versions are there.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -44,7 +44,8 @@ pub struct PlannedMigration {
 /// An imported older version, and its CRDs, if they can be read.
 type Older = (Version, Option<Vec<Value>>);
 
-/// How the active CRD can become the wanted one; none if it is not a matter of stored objects.
+/// Returns the migration by which the active CRD can become the wanted one; none if it is not a matter of stored
+/// objects.
 pub(crate) fn of(active: &Object, wanted: &Value) -> Option<Migration> {
     let active = active.as_value();
     let listed: BTreeSet<String> = versions(wanted).filter_map(name).collect();
@@ -89,7 +90,8 @@ fn storage(crd: &Value) -> Option<String> {
     name(versions(crd).find(|version| version["storage"] == true)?)
 }
 
-/// What keeps the objects from being stored anew: operators that may need what goes, and missing rights.
+/// Adds the obstacles that keep the objects from being stored anew: operators that may need the versions that go, and
+/// missing rights.
 pub(crate) async fn check(
     crds: &[PlannedCrd],
     id: &SolutionId,
@@ -150,7 +152,7 @@ async fn kept_crds(client: &Client, record: &Record, scratch: &Path) -> Option<V
     Some(crds.map(|crd| crd.document.clone()).collect())
 }
 
-/// What migrating comes to.
+/// Returns the planned migrations, with their extent.
 pub(crate) async fn planned(
     crds: &[PlannedCrd],
     id: &SolutionId,

@@ -1,4 +1,4 @@
-//! What an import would do: everything that can be known before the first byte is written. Reading only.
+//! The plan of an import: everything that can be known before the first byte is written. Reads only.
 
 pub(crate) mod alone;
 mod back;
@@ -85,13 +85,14 @@ const OLDEST_MINOR: u32 = 22;
 pub struct Plan<'a> {
     asked: Asked<'a>,
     images: Survey,
-    /// What follows from what is in the cluster; none when it is too old, or this user may not read it.
+    /// The decision that follows from the cluster's state; none when the cluster is too old, or this user may not read
+    /// it.
     decision: Option<Box<Decision>>,
-    /// What pods are to pull before the operator is changed.
+    /// The image that pods are to pull before the operator is changed.
     proof: Option<Proof>,
-    /// What is in the way, besides what the decision names.
+    /// The obstacles, besides those that the decision names.
     obstacles: Vec<Obstacle>,
-    /// What need not be written.
+    /// The objects that need not be written.
     unchanged: Unchanged,
     summary: PlanSummary,
 }
@@ -114,8 +115,8 @@ impl Ready<'_> {
         &self.summary
     }
 
-    /// How long nodes are to be waited for until they are Ready, before all of it is planned anew: what is brought needs
-    /// them, and none of it can be what they wait for. None where nodes are taken as they are.
+    /// Returns the time to wait for nodes until they are Ready, before all of it is planned anew: the deployment needs
+    /// them, and no part of it can be what they wait for. None where nodes are taken as they are.
     #[must_use]
     pub fn awaits_nodes(&self) -> Option<Duration> {
         let Nodes::Awaited(longest) = self.asked.request.nodes else {
@@ -296,7 +297,7 @@ impl<'a> Plan<'a> {
         &self.summary
     }
 
-    /// What is in the way.
+    /// Returns the obstacles.
     #[must_use]
     pub fn obstacles(&self) -> Vec<&Obstacle> {
         let decided = self.decision.iter();
@@ -393,7 +394,7 @@ impl<'a> Plan<'a> {
 }
 
 impl Request {
-    /// What the plan is made from, as far as whose rights it is made with may see it.
+    /// Reads the state that the plan is made from, as far as the authority that it is made with may see it.
     async fn state(
         &self,
         cluster: &Cluster,
@@ -439,7 +440,8 @@ fn record_of(
     }
 }
 
-/// Where nodes pull from: what was asked for, else what they pulled from before, else where it is pushed.
+/// Returns the registry that nodes pull from: the one that was asked for, else the one that they pulled from before,
+/// else the one that images are pushed to.
 fn pull_registry(
     state: Option<&ClusterState>,
     request: &Request,
@@ -450,7 +452,8 @@ fn pull_registry(
     asked.unwrap_or_else(|| request.registry.clone())
 }
 
-/// Where nodes pulled from what was pushed to the same registry before, of the newest version.
+/// Returns the registry that nodes pulled from when images were pushed to the same registry before, of the newest
+/// version.
 fn pulled_before(
     state: &ClusterState,
     request: &Request,
@@ -466,10 +469,10 @@ fn pulled_before(
     })
 }
 
-/// Where a value comes from that the site's file has.
+/// The source of a value that the site's file has.
 const FROM_SITE: &str = "the site's file";
 
-/// What nobody typed, and where it comes from.
+/// Returns the values that nobody typed, and the source of each.
 fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
     let mut choices = Vec::new();
     let mut add = |what, value, why| {

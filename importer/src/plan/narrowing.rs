@@ -1,5 +1,5 @@
-//! What a CRD takes away compared with the one before it: fields that go, and values that are no longer taken; and
-//! what an object that exists loses by it.
+//! The narrowings that a CRD brings compared with the one before it: fields that go, and values that are no longer
+//! taken; and what an object that exists loses by them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,10 +8,10 @@ use deployer::Object;
 use schemas::named;
 use serde_json::{Map, Value};
 
-/// What the value of a field must be at most, and at least.
+/// The keywords that bound a field's value from above, and from below.
 pub(super) const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 pub(super) const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
-/// What is either an integer or a text.
+/// The type of a value that is either an integer or a text.
 pub(super) const INT_OR_STRING_TYPE: &str = "integer or string";
 
 /// A step from a value to those inside it.
@@ -25,17 +25,17 @@ pub(super) enum Step {
     Values,
 }
 
-/// One thing that a schema takes away.
+/// A single narrowing of a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Narrowing {
     /// The version of the API.
     pub(crate) api: String,
-    /// Where in its objects.
+    /// The path to it in the version's objects.
     pub(super) path: Vec<Step>,
     pub(super) lost: Lost,
 }
 
-/// What is taken away.
+/// The part that is taken away.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lost {
     /// The field, which is no longer known.
@@ -52,16 +52,16 @@ pub(super) enum Lost {
     Required(String),
     /// Values beyond this bound.
     Bound(&'static str, f64),
-    /// What a keyword says that is only compared as text.
+    /// The meaning of a keyword that is only compared as text.
     Text(&'static str),
-    /// What a rule of a program refuses.
+    /// Values that a rule of a program refuses.
     Rule(String),
-    /// Whatever is nested so deeply, or comes after so many other things, that it is not compared.
+    /// Values that are nested so deeply, or come after so many other things, that they are not compared.
     Uncompared,
 }
 
 impl Narrowing {
-    /// Where it is, for example `.spec.ports[].name`.
+    /// Returns its path, for example `.spec.ports[].name`.
     pub(crate) fn path(&self) -> String {
         let step = |step: &Step| match step {
             Step::Field(name) if name.contains(['.', '/', '[']) => format!("[{name}]"),
@@ -87,7 +87,7 @@ impl Narrowing {
         self.hits_inside(object.as_value(), &self.path)
     }
 
-    /// The same of a value, from which it is so many steps: at most [`crate::limits::SCHEMA_DEPTH`].
+    /// Whether a value loses something by it, so many steps away: at most [`crate::limits::SCHEMA_DEPTH`].
     fn hits_inside(&self, value: &Value, steps: &[Step]) -> bool {
         let Some((step, rest)) = steps.split_first() else {
             return self.lost.hits(value);
@@ -102,7 +102,7 @@ impl Narrowing {
     }
 }
 
-/// In plain words, after where it is.
+/// The narrowing in plain words, to follow its path.
 impl fmt::Display for Narrowing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.lost {
@@ -155,7 +155,8 @@ impl Lost {
     }
 }
 
-/// What a bound is about: a number, the characters of a text, the items of a list, the fields of a map.
+/// Returns the size that a bound is about: a number, the characters of a text, the items of a list, the fields of a
+/// map.
 fn measured(value: &Value, keyword: &str) -> Option<f64> {
     let counted = match value {
         Value::Number(number) if keyword.ends_with("imum") => return number.as_f64(),

@@ -1,5 +1,5 @@
-//! What of a deployment runs on nodes that are not Ready, as those are on which no network for pods is set up yet: it is
-//! brought before the nodes are waited for, since it may be what they wait for. Pure functions of objects.
+//! The part of a deployment that runs on nodes that are not Ready, as those are on which no network for pods is set up
+//! yet: it is brought before the nodes are waited for, since it may be what they wait for. Pure functions of objects.
 
 use change::{ObjectChange, Step};
 use deployer::Object;
@@ -11,25 +11,25 @@ use crate::plan::releases::hook_events;
 
 /// The taint of a node that is not Ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// When Helm makes the hooks that an installation or upgrade waits for before anything else is there.
+/// The events at which Helm makes the hooks that an installation or upgrade waits for before anything else is there.
 const BEFORE: [&str; 2] = ["pre-install", "pre-upgrade"];
-/// The same for all that it waits for.
+/// The events of all hooks that it waits for.
 const AWAITED: [&str; 4] = ["pre-install", "pre-upgrade", "post-install", "post-upgrade"];
 
-/// What objects that come together have to do with the network for pods.
+/// The relation of objects that come together to the network for pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// They have no pods.
+    /// The objects have no pods.
     Unneeded,
-    /// They have pods that run without it, and may be what sets it up.
+    /// The objects have pods that run without it, and may be what sets it up.
     Brought,
     /// Their pods need it.
     Needed,
 }
 
 impl Network {
-    /// By all pods of these objects: either none needs it, or there are some on every node that do not; what others of
-    /// the same objects need of it they get from these.
+    /// Judges by all pods of these objects: either none needs it, or there are some on every node that do not; what
+    /// others of the same objects need of it they get from these.
     pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Self {
         let (mut found, mut all, mut on_every_node) = (false, true, false);
         for object in objects {
@@ -69,7 +69,7 @@ impl Network {
     }
 }
 
-/// That of a whole deployment: what brings the network counts, wherever it comes.
+/// Returns the relation of a whole deployment to the network: objects that bring it count, wherever they come.
 pub(crate) fn of_deployment(deployment: &Deployment) -> Network {
     let steps = deployment.change.steps.iter();
     let all = steps.map(|step| Network::of_step(deployment, step));

@@ -1,4 +1,4 @@
-//! What an administrator should know before an import, and no reason to stop.
+//! The notes that an administrator should know before an import, and that are no reason to stop.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ use crate::plan::login;
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::summary::PlannedLaterPods;
 
-/// Who else than the registry gets the login, versions that are newer than this one, and images that no node runs.
+/// Returns the notes on who else than the registry gets the login, on versions that are newer than this one, and on
+/// images that no node runs.
 pub(crate) async fn notes(
     accepted: &Accepted,
     client: &Client,
@@ -59,8 +60,9 @@ pub(crate) async fn notes(
         .collect())
 }
 
-/// That pods may come that do not log in to the registry: those of custom resources, and of programs that make pods in
-/// other namespaces. What is applied here names the pull secret; what they make is theirs to write.
+/// Returns the note that pods may come that do not log in to the registry: those of custom resources, and of programs
+/// that make pods in other namespaces. Objects that are applied here name the pull secret; what they make is theirs to
+/// write.
 pub(crate) fn later_pods(
     deployment: &Deployment,
     accepted: &Accepted,
@@ -101,7 +103,7 @@ pub(crate) fn missing_logins(deployment: &Deployment) -> Vec<String> {
     missing(all, objects(), secret.as_str())
 }
 
-/// Those of the Secrets of this name that pods of some objects log in with and others do not make.
+/// Returns the Secrets of this name that pods of some objects log in with and others do not make.
 fn missing<'a>(
     pods: impl Iterator<Item = &'a Object>,
     made: impl Iterator<Item = &'a Object>,
@@ -128,7 +130,8 @@ fn missing<'a>(
     words.collect()
 }
 
-/// That nodes are waited for behind what brings their network, and that no pod can pull an image before.
+/// Returns the note that nodes are waited for behind what brings their network, and that no pod can pull an image
+/// before.
 pub(crate) fn of_network(deployment: &Deployment, nodes: Nodes) -> Option<String> {
     let is_awaited = matches!(nodes, Nodes::Awaited(_));
     let is_brought = of_deployment(deployment) == Network::Brought;
@@ -138,7 +141,7 @@ pub(crate) fn of_network(deployment: &Deployment, nodes: Nodes) -> Option<String
     })
 }
 
-/// That nothing is known to collect an operator's metrics.
+/// Returns the note that nothing is known to collect an operator's metrics.
 pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
     let service = deployment.of_kind("Service")?.reference();
     let collected = deployment.of_kind("ServiceMonitor").is_some();
@@ -149,7 +152,7 @@ pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
     })
 }
 
-/// What stops meanwhile, and what stays though it has the name of what goes.
+/// Returns the notes on objects that stop meanwhile, and on those that stay though they have the name of one that goes.
 pub(crate) fn of_changes(deployment: &Deployment) -> Vec<String> {
     let stopped = deployment.change.stopped().iter().map(Object::reference);
     let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));

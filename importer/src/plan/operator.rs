@@ -48,7 +48,7 @@ impl Rendering<'_> {
         operator_name(self.id.name().as_str())
     }
 
-    /// All objects, in the order to apply them.
+    /// Returns all objects, in the order to apply them.
     pub(crate) fn objects(&self) -> Result<Vec<Value>, ExpandError> {
         let mut objects = vec![self.service_account()];
         for role in self.roles {
@@ -132,8 +132,8 @@ impl Rendering<'_> {
         })
     }
 
-    /// No two environments share a ClusterRole: each has one under a name of its own. Where there can only be one
-    /// operator, its roles may keep the names that the release looks them up by.
+    /// Returns the name of a ClusterRole, which no two environments share: each has one under a name of its own. Where
+    /// there can only be one operator, its roles may keep the names that the release looks them up by.
     fn cluster_role_name(&self, role: &Value) -> String {
         let name = name(role);
         if self.operator.keeps_role_names() {
@@ -250,7 +250,7 @@ impl Rendering<'_> {
         Ok(container)
     }
 
-    /// What is always withheld, and what the manifest promises to do without.
+    /// Returns the security context: all that is always withheld, and all that the manifest promises to do without.
     fn security_context(&self) -> Value {
         let mut context = template::withheld();
         promise(self.operator.security_context, &mut context);
@@ -347,7 +347,7 @@ spec:
     securityContext: {runAsNonRoot: true, runAsUser: 65534}
 ";
 
-    /// What a test decides about a rendering.
+    /// The choices of a test for a rendering.
     struct Case {
         solution: Solution,
         pull_secret: Option<&'static str>,

@@ -26,7 +26,7 @@ use crate::plan::hidden::Hidden;
 
 /// Letters and digits, of which values are generated.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// What is said of a way back to values that are not there any more.
+/// The note on a way back to values that are not there any more.
 const GONE: &str =
     "the sensitive values that were used then are not kept any more: those of now stay";
 /// Changes of a letter between a name and the one that may have been meant.
@@ -37,20 +37,20 @@ const NEAR: usize = 3;
 pub(crate) struct Resolving<'a> {
     pub(crate) declared: &'a BTreeMap<ParameterName, Parameter>,
     pub(crate) asked: &'a AskedParameters,
-    /// What stands of the Solution.
+    /// The record of the Solution that stands.
     pub(crate) standing: Option<&'a Deployed>,
-    /// What the site's files say, the stronger last.
+    /// The values of the site's files, the stronger last.
     pub(crate) site: &'a [(String, ParameterValues)],
-    /// What the Secrets hold.
+    /// The values that the Secrets hold.
     pub(crate) kept: &'a Kept,
     /// A value for each parameter that would be generated.
     pub(crate) generated: &'a ParameterValues,
 }
 
-/// What the Secrets of a Solution hold in a namespace.
+/// The values that the Secrets of a Solution hold in a namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
-    /// Of each that was applied; nothing where it is gone, or was made anew by others.
+    /// The values of each Secret that was applied; nothing where it is gone, or was made anew by others.
     values: BTreeMap<SecretNumber, ParameterValues>,
     /// The last one that may have been.
     last: SecretNumber,
@@ -68,15 +68,15 @@ pub(crate) struct Resolved {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parameters {
     pub(crate) all: BTreeMap<ParameterName, Resolved>,
-    /// What was chosen and may be seen: what the site records.
+    /// The values that were chosen and may be seen: those that the site records.
     pub(crate) chosen: ParameterValues,
-    /// What the Secret is to hold; what this version does not have stays in it for others.
+    /// The values that the Secret is to hold; those that this version does not have stay in it for others.
     pub(crate) secret: ParameterValues,
-    /// Which one that is.
+    /// The number of that Secret.
     pub(crate) number: Option<SecretNumber>,
-    /// Which one what runs has: a way back leads to it, or if it stays to the one before it.
+    /// The number of the running version's Secret: a way back leads to it, or if it stays to the one before it.
     pub(crate) standing: Option<SecretNumber>,
-    /// What no diff and no message shows.
+    /// The values that no diff and no message shows.
     pub(crate) hidden: Hidden,
     /// Values of parameters that this version does not have.
     pub(crate) notes: Vec<String>,
@@ -146,7 +146,7 @@ impl Resolving<'_> {
         }));
     }
 
-    /// What is kept of what runs; none if it was never applied.
+    /// Returns the values that are kept of the running version; none if it was never applied.
     fn now(&self) -> Option<ParameterValues> {
         let standing = self.standing?;
         match standing.secret {
@@ -156,7 +156,7 @@ impl Resolving<'_> {
         }
     }
 
-    /// What is kept of what is gone back to.
+    /// Returns the values that are kept of the version to go back to.
     fn then(&self) -> Option<&ParameterValues> {
         let kept = self.kept.values.get(&self.then_number()?);
         kept.filter(|values| !values.is_empty())
@@ -169,7 +169,7 @@ impl Resolving<'_> {
         }
     }
 
-    /// What holds unless something else is given: what only the newer version has stays for it.
+    /// Returns the values that hold unless others are given: those that only the newer version has stay for it.
     fn held(&self) -> Option<ParameterValues> {
         let (now, then) = (self.now(), self.then());
         match then {
@@ -182,7 +182,7 @@ impl Resolving<'_> {
         }
     }
 
-    /// What a change that did not end has kept.
+    /// Returns the values that a change that did not end has kept, with their number.
     fn begun(&self) -> Option<(SecretNumber, &ParameterValues)> {
         let now = self.standing.and_then(|standing| standing.secret);
         let (number, values) = self.kept.values.last_key_value()?;
@@ -222,7 +222,7 @@ impl Resolving<'_> {
         unknown.map(note).chain(gone).collect()
     }
 
-    /// What was chosen before and may be seen.
+    /// Returns the values that were chosen before and may be seen.
     fn before(&self) -> Option<&ParameterValues> {
         match &self.asked.before {
             ChosenBefore::Keep => self.standing.map(|standing| &standing.parameters),
@@ -359,7 +359,7 @@ fn prefix(solution: &SolutionName) -> String {
     format!("{solution}-parameters-")
 }
 
-/// Which of the Secrets of a Solution's sensitive values in a namespace an object is.
+/// Returns the number that an object has among the Secrets of a Solution's sensitive values in a namespace.
 pub(crate) fn number_of(
     object: &ObjectRef,
     solution: &SolutionName,
@@ -392,8 +392,8 @@ pub(crate) fn secret(
     })
 }
 
-/// What the Secrets of a Solution hold, as far as each is the very one that was applied. Whoever may write in the namespace
-/// may have made another one.
+/// Returns the values that the Secrets of a Solution hold, as far as each is the very one that was applied. Whoever may
+/// write in the namespace may have made another one.
 pub(crate) async fn kept(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -443,7 +443,7 @@ password: {type: string, sensitive: true, generate: {length: 24}}
 token: {type: string, sensitive: true}
 ";
 
-    /// Where values may come from; none of them by default.
+    /// The possible sources of values; none of them by default.
     #[derive(Default)]
     struct Case {
         asked: AskedParameters,
@@ -453,7 +453,7 @@ token: {type: string, sensitive: true}
     }
 
     impl Case {
-        /// With all that is needed, each from a place of its own.
+        /// Returns the case with all that is needed, each from a place of its own.
         fn whole() -> Self {
             Self {
                 site: vec![
@@ -469,7 +469,7 @@ token: {type: string, sensitive: true}
             .standing(&json!({}), &["token"])
         }
 
-        /// What a Secret holds.
+        /// Adds the values that a Secret holds.
         fn kept(mut self, number: SecretNumber, held: &Value) -> Self {
             self.kept.values.insert(number, values(held));
             self.kept.last = self.kept.last.max(number);
@@ -485,7 +485,7 @@ token: {type: string, sensitive: true}
             self.given(name, Given::Word(word.to_owned()))
         }
 
-        /// What was chosen for the version that runs.
+        /// Adds the values that were chosen for the version that runs.
         fn standing(mut self, chosen: &Value, sensitive: &[&str]) -> Self {
             let sensitive = sensitive.iter().map(|name| name.parse().unwrap());
             self.standing = Some(Deployed {
@@ -666,7 +666,7 @@ token: {type: string, sensitive: true}
         assert_eq!(old.refused(), [lost]);
     }
 
-    /// Which Secret has the values, and which others stay.
+    /// Returns the number of the Secret with the values, and those of the others that stay.
     fn secrets(case: &Case) -> (Option<SecretNumber>, Vec<SecretNumber>) {
         let (parameters, obstacles) = case.resolve();
         assert_eq!(obstacles, [""; 0]);

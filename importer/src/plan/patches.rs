@@ -14,14 +14,14 @@ use crate::model::obstacle::Unfit;
 /// The patches for a Solution, and what they have met so far.
 #[derive(Debug)]
 pub(crate) struct Patches<'a> {
-    /// Each with how messages call it.
+    /// The patches, each with its name in messages.
     all: &'a [(String, Patch)],
-    /// For each of them the objects that it was applied to.
+    /// The objects that each patch was applied to.
     met: Vec<Vec<Met>>,
     unfit: Vec<Unfit>,
 }
 
-/// Which object a patch was applied to.
+/// An object that a patch was applied to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Met {
     kind: String,
@@ -72,7 +72,7 @@ impl<'a> Patches<'a> {
         }
     }
 
-    /// What was patched, and what does not fit: also a patch without a target in any set of the release.
+    /// Returns the patched objects, and the misfits: also a patch without a target in any set of the release.
     pub(crate) fn end(mut self, release: &[CarriedSet]) -> (Vec<Patched>, Vec<Unfit>) {
         let mut patched = Vec::new();
         for ((from, patch), met) in self.all.iter().zip(&self.met) {
@@ -125,7 +125,7 @@ fn is_in(release: &[CarriedSet], target: &PatchTarget) -> bool {
     objects.any(|object| is_target(&object.document, &anywhere))
 }
 
-/// What a patch made wrong about an object.
+/// Returns the first problem that a patch brought to an object.
 fn worse(before: &Value, after: &Value) -> Option<String> {
     let known: BTreeSet<String> = problems(before).collect();
     problems(after).find(|problem| !known.contains(problem))

@@ -1,4 +1,4 @@
-//! Which namespaces can be an environment's, and where they come from.
+//! The namespaces that can be an environment's, and their origin.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ pub(crate) fn record(
     })
 }
 
-/// Where the namespace comes from, or why it cannot be the environment's.
+/// Returns the origin of the namespace, or the reason why it cannot be the environment's.
 fn origin(
     known: Option<&NamespaceRecord>,
     live: Option<&Object>,

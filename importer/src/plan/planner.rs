@@ -1,4 +1,4 @@
-//! How a deployment is planned: which objects and releases it has, and what is in its way.
+//! The planning of a deployment: its objects and releases, and the obstacles to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,8 +108,8 @@ impl Planner<'_> {
         Ok(own.into_iter().map(DesiredObject::of_operator).collect())
     }
 
-    /// What is carried, and the releases of charts. Where these have pods in further namespaces, which only their renderings
-    /// tell, what is carried is planned once more, with the login of these pods.
+    /// Plans the carried objects, and the releases of charts. Where these have pods in further namespaces, which only
+    /// their renderings tell, the carried objects are planned once more, with the login of these pods.
     async fn parts(
         &self,
         own: &[DesiredObject],
@@ -139,7 +139,8 @@ impl Planner<'_> {
         Ok((planned, releases))
     }
 
-    /// What reaches beyond the environment, and what changes about rights, by all objects and by what Helm would send.
+    /// Returns the reach beyond the environment, and the changes to rights, by all objects and by those that Helm would
+    /// send.
     async fn judged(
         &self,
         setting: &Setting,
@@ -202,7 +203,7 @@ impl Planner<'_> {
         Box::pin(releasing.plan(&charts, needed, obstacles)).await
     }
 
-    /// What of the sets is recorded with the environment.
+    /// Notes the part of the sets that is recorded with the environment.
     fn note_carried(
         &self,
         setting: &mut Setting,
@@ -262,7 +263,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What is carried is planned from.
+    /// Returns the inputs that the carried objects are planned from.
     fn carrying<'s>(
         &'s self,
         setting: &'s Setting,
@@ -360,7 +361,7 @@ impl Planner<'_> {
         )
     }
 
-    /// Every version of the Solution that is imported, and this one.
+    /// Returns the record of every version of the Solution that is imported, and that of this one.
     fn records(&self) -> impl Iterator<Item = &Record> {
         let record = &self.asked.record;
         let other = |known: &&Record| known.name == record.name && known.version != record.version;

@@ -1,4 +1,4 @@
-//! Which program installs charts: the site's, or the one that the archive includes.
+//! The program that installs charts: the site's, or the one that the archive includes.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! Which image short-lived pods pull, and on which architectures, before anything of a deployment is changed: the
-//! operator's, else one that is carried. An image that pods of the deployment have already proves nothing anew.
+//! The image that short-lived pods pull, and the architectures that they pull it on, before anything of a deployment is
+//! changed: the operator's, else one that is carried. An image that pods of the deployment have already proves nothing
+//! anew.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +18,9 @@ use crate::plan::network::{Network, of_deployment};
 use crate::plan::operator::operator_name;
 use crate::plan::releases::is_hook;
 
-/// What stands for the architecture where any node counts.
+/// The word for the architecture where any node counts.
 pub(crate) const ANY: &str = "any";
-/// What decides about the node of the operator's pods, and about what they pull with.
+/// The fields that decide about the node of the operator's pods, and about the credentials they pull with.
 const LIKE_THE_OPERATORS: [&str; 5] = [
     "serviceAccountName",
     "nodeSelector",
@@ -27,11 +28,11 @@ const LIKE_THE_OPERATORS: [&str; 5] = [
     "affinity",
     "priorityClassName",
 ];
-/// What of a carried pod decides about its node. Its account and its priority class may come only with it, and so may the
-/// pods that it is to be near.
+/// The fields of a carried pod that decide about its node. Its account and its priority class may come only with it,
+/// and so may the pods that it is to be near.
 const LIKE_A_CARRIED_ONE: [&str; 2] = ["nodeSelector", "tolerations"];
 
-/// Whose pods are to run the image.
+/// The owner of the pods that are to run the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Runner {
     /// The operator.
@@ -40,7 +41,7 @@ pub(crate) enum Runner {
     Part(SetName),
 }
 
-/// What is to be pulled.
+/// The image that is to be pulled.
 #[derive(Debug)]
 pub(crate) struct Proof {
     pub(crate) runner: Runner,
@@ -51,9 +52,9 @@ pub(crate) struct Proof {
     pub(crate) host: String,
     /// The certificate authorities that it is pushed with.
     pub(crate) authorities: Option<String>,
-    /// Those that the image and nodes have; none where that cannot be told, and any node counts.
+    /// The architectures that the image and nodes have; none where that cannot be told, and any node counts.
     pub(crate) architectures: BTreeSet<String>,
-    /// What the pod has of the specification of those that are to run the image.
+    /// The fields that the pod takes from the specification of those that are to run the image.
     pub(crate) like: Map<String, Value>,
 }
 
@@ -77,7 +78,7 @@ impl Unproven<'_> {
 }
 
 impl Proof {
-    /// What is to be pulled; nothing if no image is new, or this is not wanted.
+    /// Returns the image that is to be pulled; nothing if no image is new, or this is not wanted.
     pub(crate) async fn wanted(
         asked: &Asked<'_>,
         deployment: &Deployment,
@@ -118,7 +119,7 @@ impl Proof {
         }))
     }
 
-    /// Where pods are made for it: on each architecture, or on any node.
+    /// Returns the architectures that pods are made for: each of them, or any node.
     pub(crate) fn places(&self) -> impl Iterator<Item = Option<&str>> {
         let any = self.architectures.is_empty().then_some(None);
         let each = self.architectures.iter().map(|it| Some(it.as_str()));
@@ -220,7 +221,7 @@ fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unprove
     of_sets.chain(of_releases).filter_map(workload).collect()
 }
 
-/// These fields of a pod's specification, as far as it has them.
+/// Returns these fields of a pod's specification, as far as it has them.
 fn taken(pod: &Value, fields: &[&str]) -> Map<String, Value> {
     let field = |name: &&str| Some(((*name).to_owned(), pod.get(*name)?.clone()));
     fields.iter().filter_map(field).collect()

@@ -1,5 +1,6 @@
-//! What stays in a namespace when a Solution goes that carries objects as they are: what its programs made themselves, and
-//! what people put there. Nobody recorded it, so that nobody removes it; it is named, since it may be secret or large.
+//! The objects that stay in a namespace when a Solution goes that carries objects as they are: those that its programs
+//! made themselves, and those that people put there. Nobody recorded them, so that nobody removes them; they are named,
+//! since they may be secret or large.
 
 use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
@@ -14,7 +15,7 @@ use crate::model::namespace_record::NamespaceRecord;
 const KINDS: [&str; 3] = ["PersistentVolumeClaim", "Secret", "ConfigMap"];
 /// The name of what every namespace has: the cluster's certificate authority.
 const AUTHORITIES: &str = "kube-root-ca.crt";
-/// Where Helm says whose an object is.
+/// The annotation in which Helm names the release that an object belongs to.
 const RELEASE: &str = "meta.helm.sh/release-name";
 
 /// Says what stays in the namespaces of a Solution when these objects and releases of it go. A namespace that is not the

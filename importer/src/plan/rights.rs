@@ -1,6 +1,6 @@
-//! Which rights an import needs, asked for before anything is written: to read what the plan is made from, to write
-//! each object, and to grant each rule that the operator gets. What takes which stands in `needs`, and is printed as
-//! roles by `manifests`.
+//! The rights that an import needs, asked for before anything is written: to read the state that the plan is made from,
+//! to write each object, and to grant each rule that the operator gets. The rights for each step stand in `needs`, and
+//! are printed as roles by `manifests`.
 
 pub(crate) mod ask;
 pub(crate) mod manifests;
@@ -32,8 +32,8 @@ use crate::plan::rights::manifests::Wanted;
 use crate::plan::rights::needs::Needs;
 use crate::plan::withdrawal::Withdrawal;
 
-/// What the plan itself reads. Who may not read that much gets no plan; then everything else that is missing is named
-/// as well, as far as the archive tells, so that all of it can be granted at once.
+/// Checks the rights to read all that the plan itself reads. Who may not read that much gets no plan; then everything
+/// else that is missing is named as well, as far as the archive tells, so that all of it can be granted at once.
 pub(crate) async fn check_reading(
     cluster: &Cluster,
     accepted: &Accepted,
@@ -70,7 +70,7 @@ pub(crate) async fn check_reading(
     }
 }
 
-/// What applying the plan writes, and the rules that it grants.
+/// Checks the rights to write all that applying the plan writes, and the rules that it grants.
 pub(crate) async fn check_writing(
     cluster: &Cluster,
     crds: &[PlannedCrd],
@@ -128,8 +128,8 @@ pub(crate) async fn check_writing(
     }
 }
 
-/// What Helm takes for the releases that it changes. Kinds that come with the deployment have no rules yet that could be
-/// asked for.
+/// Adds the rights that Helm needs for the releases that it changes. Kinds that come with the deployment have no rules
+/// yet that could be asked for.
 async fn of_releases(
     cluster: &Cluster,
     deployment: &Deployment,
@@ -147,7 +147,7 @@ async fn of_releases(
     Ok(())
 }
 
-/// What having a pod pull an image takes.
+/// Checks the rights to have a pod pull an image.
 pub(crate) async fn check_proving(
     cluster: &Cluster,
     namespace: &str,
@@ -162,7 +162,7 @@ pub(crate) async fn check_proving(
     Ok(())
 }
 
-/// What deploying takes of who administers only the namespace, and the rules that it grants.
+/// Checks the rights that a namespace's administrator needs to deploy, and the rules that deploying grants.
 pub(crate) async fn check_alone(
     cluster: &Cluster,
     deployment: &Deployment,
@@ -183,7 +183,8 @@ pub(crate) async fn check_alone(
     check_grants(cluster, &objects, obstacles).await
 }
 
-/// What is missing to deploy a version of which not even the record may be read, as far as that is known.
+/// Returns the rights that are missing to deploy a version of which not even the record may be read, as far as they are
+/// known.
 pub(crate) async fn missing_alone(
     cluster: &Cluster,
     namespace: &Namespace,
@@ -198,7 +199,7 @@ pub(crate) async fn missing_alone(
     Ok(obstacles)
 }
 
-/// What it takes that operators leave these namespaces, that these objects are removed, and that it is noted.
+/// Checks the rights to remove operators from these namespaces, to remove these objects, and to note it.
 pub(crate) async fn check_removing<'a>(
     cluster: &Cluster,
     authority: &Authority,
@@ -235,7 +236,7 @@ pub(crate) async fn check_removing<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// What taking back takes that a deployment carries as it is.
+/// Checks the rights to take back the objects that a deployment carries as they are.
 pub(crate) async fn check_withdrawing<'a>(
     cluster: &Cluster,
     withdrawals: impl Iterator<Item = &'a Withdrawal> + Clone,
@@ -249,7 +250,7 @@ pub(crate) async fn check_withdrawing<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// What taking labels of these namespaces back takes.
+/// Checks the rights to take back labels of these namespaces.
 pub(crate) async fn check_labels<'a>(
     cluster: &Cluster,
     namespaces: impl Iterator<Item = &'a Namespace>,
@@ -264,7 +265,7 @@ pub(crate) async fn check_labels<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// What it takes that a Solution has something applied before it is removed, and the rules that this grants.
+/// Checks the rights to apply what a Solution has applied before it is removed, and the rules that this grants.
 pub(crate) async fn check_cleaning(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -291,7 +292,7 @@ pub(crate) async fn state(cluster: &Cluster, needs: &Needs) -> Result<ClusterSta
     read
 }
 
-/// What every change takes.
+/// Returns the rights that every change needs.
 pub(crate) fn of_change() -> Needs {
     let mut needs = Needs::default();
     needs.state();
@@ -299,7 +300,7 @@ pub(crate) fn of_change() -> Needs {
     needs
 }
 
-/// What it takes to end an environment of these namespaces, besides rights to what is found in them.
+/// Checks the rights to end an environment of these namespaces, besides rights to the objects that are found in them.
 pub(crate) async fn check_ending(
     cluster: &Cluster,
     spaces: &[NamespaceRecord],
@@ -328,7 +329,8 @@ pub(crate) async fn check_ending(
     deny(cluster, &needs, obstacles).await
 }
 
-/// What an interrupted undeploy left of a namespace in the cluster, as far as this user may look for it.
+/// Returns the objects that an interrupted undeploy left of a namespace in the cluster, as far as this user may look
+/// for them.
 async fn left_over(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Object>, Error> {
     match cluster
         .stale(&labelled::left_over(&space.namespace), &[])
@@ -361,7 +363,8 @@ async fn check_grants(
     Ok(())
 }
 
-/// How a role's rules are granted by itself, and by the bindings among these objects that bind it.
+/// Returns the ways in which a role's rules are granted: by itself, and by the bindings among these objects that bind
+/// it.
 fn grants<'a>(role: &'a RoleName, objects: &'a [Object]) -> Vec<Grant<'a>> {
     let own = match &role.namespace {
         Some(namespace) => Grant::Role { namespace },

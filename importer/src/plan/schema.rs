@@ -18,7 +18,7 @@ const EXCLUSIVE: [(&str, &str); 2] = [
     ("exclusiveMaximum", "maximum"),
     ("exclusiveMinimum", "minimum"),
 ];
-/// What is only compared as text.
+/// The keywords that are only compared as text.
 const AS_TEXT: [&str; 10] = [
     "pattern",
     "format",
@@ -35,13 +35,13 @@ const UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const RULES: &str = "x-kubernetes-validations";
-/// What every object has, whatever its schema says.
+/// The fields that every object has, whatever its schema says.
 const OF_OBJECTS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// The schema of what was never specified: every value is taken, and kept.
 static ANYTHING: LazyLock<Value> = LazyLock::new(|| json!({ UNKNOWN: true }));
 
-/// Everything that the versions of a CRD take away which the one before has too.
+/// Returns everything that the versions of a CRD take away which the one before has too.
 pub(crate) fn narrowings(before: &Value, after: &Value) -> Vec<Narrowing> {
     let mut all = Vec::new();
     // Nobody reads objects in a version that is not served.
@@ -121,7 +121,7 @@ impl<'a> Walk<'a, '_> {
         self.open.push_back(Pair { path, old, new });
     }
 
-    /// What is said about the value itself.
+    /// Compares the keywords about the value itself.
     fn values(&mut self, Pair { path, old, new }: &Pair<'a>) {
         let said = |schema: &Value, keyword: &str| schema[keyword] == true;
         if said(old, "nullable") && !said(new, "nullable") {
@@ -178,7 +178,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// What is said about fields and what is in them.
+    /// Compares the keywords about fields and their content.
     fn fields(&mut self, Pair { path, old, new }: &Pair<'a>) {
         let (kept, keeps) = (keeps_unknown(old), keeps_unknown(new));
         let [before, after] = [old, new].map(|schema| {
@@ -259,7 +259,7 @@ mod tests {
         json!({ "spec": { "versions": [version] } })
     }
 
-    /// What is lost between two schemas, each with its path.
+    /// Returns the losses between two schemas, each with its path.
     fn lost(before: &Value, after: &Value) -> Vec<String> {
         let found = narrowings(&crd(before), &crd(after)).into_iter();
         let mut found: Vec<String> = found.map(|it| format!("{} {it}", it.path())).collect();

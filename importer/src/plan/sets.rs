@@ -54,7 +54,7 @@ pub(crate) struct Rendering<'a> {
     /// The kinds that the archive defines.
     pub(crate) kinds: Kinds,
     pub(crate) expansion: Expansion,
-    /// What nodes log in with, when the registry wants a login.
+    /// The Secret that nodes log in with, when the registry wants a login.
     pub(crate) login: Option<PullSecret>,
     /// The Secret of the sensitive parameters, if there are values for it.
     pub(crate) sensitive: Option<Value>,
@@ -65,10 +65,10 @@ pub(crate) struct Rendering<'a> {
 pub(crate) struct PullSecret {
     /// Its name in the environment's namespace.
     pub(crate) name: String,
-    /// What it holds, where that is known; then every namespace of the release's own, and every other one with pods of the
-    /// release, gets one like it.
+    /// The content of the Secret, where that is known; then every namespace of the release's own, and every other one
+    /// with pods of the release, gets one like it.
     pub(crate) content: Option<Value>,
-    /// Under this name, which the site did not choose for anything else.
+    /// The name of its copies elsewhere, which the site did not choose for anything else.
     pub(crate) copy: String,
 }
 
@@ -87,7 +87,7 @@ impl PullSecret {
 }
 
 impl Rendering<'_> {
-    /// All objects, in the order to apply them: set by set, and by stage.
+    /// Returns all objects, in the order to apply them: set by set, and by stage.
     pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<DesiredObject>, Error> {
         let mut all = Vec::new();
         let mut made = BTreeSet::from([self.namespace.to_string()]);
@@ -254,7 +254,8 @@ impl Rendering<'_> {
     }
 }
 
-/// Where a set may have pods: its own namespaces, in which programs of it make further ones, and those of its objects.
+/// Returns the namespaces in which a set may have pods: its own ones, in which programs of it make further ones, and
+/// those of its objects.
 fn spaces_of_pods(set: &ObjectSet, objects: &[DesiredObject]) -> BTreeSet<String> {
     let own = set.namespaces.iter().filter(|own| own.fixed);
     let own = own.map(|own| own.name.to_string());
@@ -323,7 +324,7 @@ fn forget_empty_bundle(object: &mut Value, client: &str) {
     }
 }
 
-/// What an archive carries, as it would be anywhere: for the rights that it takes.
+/// Returns the objects that an archive carries, as they would be anywhere: for the rights that it needs.
 pub(crate) fn of_any_site(
     accepted: &Accepted,
     environment: &EnvironmentName,
@@ -428,12 +429,12 @@ mod tests {
         json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } })
     }
 
-    /// What sets come to in the environment `prod`, whose namespace is `shop-prod`.
+    /// Renders sets in the environment `prod`, whose namespace is `shop-prod`.
     fn rendered(sets: &[CarriedSet], login: Option<PullSecret>) -> Vec<DesiredObject> {
         by_site(sets, login, "[]", None)
     }
 
-    /// The same, by what the site patches and keeps for itself.
+    /// Renders sets in the same environment, with the site's patches and its sensitive values.
     fn by_site(
         sets: &[CarriedSet],
         login: Option<PullSecret>,
@@ -451,7 +452,7 @@ mod tests {
         objects
     }
 
-    /// Whatever is made of the sets there.
+    /// Makes something of a rendering of the sets there.
     fn with<T>(
         sets: &[CarriedSet],
         login: Option<PullSecret>,

@@ -1,4 +1,5 @@
-//! Where a version is deployed to, and what is chosen there, before its objects are known; and what of that is in its way.
+//! The setting of a deployment: the namespace that a version is deployed to, and the choices made there, before its
+//! objects are known; and the obstacles to them.
 
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
@@ -29,18 +30,18 @@ pub(crate) struct Planner<'a> {
     pub(crate) target: &'a Target,
 }
 
-/// Where a version is deployed to, and what is chosen there, before its objects are known.
+/// The namespace that a version is deployed to, and the choices made there, before its objects are known.
 pub(crate) struct Setting {
     /// The record of the namespace, without this version.
     pub(crate) place: NamespaceRecord,
     /// The namespace, if it is there.
     pub(crate) space: Option<Object>,
-    /// What stands there of the Solution.
+    /// The record of the Solution that stands there.
     pub(crate) standing: Option<Deployed>,
-    /// What the site chose for the environment.
+    /// The choices of the site for the environment.
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
-    /// What the record will say of the Solution.
+    /// The record of the Solution after the change.
     pub(crate) deployed: Deployed,
 }
 
@@ -188,7 +189,8 @@ impl Planner<'_> {
         })
     }
 
-    /// What the site's file says comes before what runs: it may have come from there.
+    /// Returns the pull secret. The site's file comes before the version that runs: its choice may have come from
+    /// there.
     fn pull_secret(&self, site: &HeldSite, standing: Option<&Deployed>) -> Option<KubernetesName> {
         let running = || standing.and_then(|standing| standing.pull_secret.clone());
         match &self.target.pull_login {
@@ -235,20 +237,22 @@ impl Planner<'_> {
     }
 }
 
-/// What is in the way of a version where a newer one runs.
+/// Returns the obstacle to a version where a newer one runs.
 fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<Obstacle> {
     let is_older = version < running && downgrade == Downgrade::Refuse;
     is_older.then(|| Obstacle::Older(running.clone(), version.clone()))
 }
 
-/// What is in the way of a version that is no upgrade for the one that runs. A way back is none, whatever the range says.
+/// Returns the obstacle to a version that is no upgrade for the one that runs. A way back is none, whatever the range
+/// says.
 fn too_old(running: &Version, version: &Version, range: Option<&VersionRange>) -> Option<Obstacle> {
     let range = range.filter(|range| running < version && !range.contains(running))?;
     let (running, version) = (running.clone(), version.clone());
     Some(Obstacle::TooOld(running, version, range.clone()))
 }
 
-/// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.
+/// Returns the obstacle that an operator which works in the whole cluster would not be the only one: two would work on
+/// the same objects.
 fn second(
     state: &ClusterState,
     solution: &SolutionName,

@@ -1,4 +1,4 @@
-//! What Helm has stored of a release: its revisions, and what the newest of them sent.
+//! The records that Helm has stored of a release: its revisions, and the manifests that the newest of them sent.
 
 use change::{ReleaseEntry, RevisionEntry, Stands, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Selector};
@@ -32,7 +32,8 @@ struct Revision<'a> {
 }
 
 impl StandingRelease {
-    /// As [`Self::read`]; none also where this user may not look. That he may is asked with all other rights.
+    /// Does as [`Self::read`]; returns none also where this user may not look. The right to look is asked for with all
+    /// other rights.
     pub(crate) async fn look(
         cluster: &Cluster,
         namespace: &Namespace,
@@ -44,7 +45,7 @@ impl StandingRelease {
         }
     }
 
-    /// What stands of a release; none if Helm knows none of this name, or keeps only the history of one that was
+    /// Reads the state of a release; none if Helm knows none of this name, or keeps only the history of one that was
     /// uninstalled.
     pub(crate) async fn read(
         cluster: &Cluster,
@@ -96,7 +97,7 @@ impl StandingRelease {
         known.map(stored_in).collect()
     }
 
-    /// All of its revisions, to be recorded as they are.
+    /// Returns all of its revisions, to be recorded as they are.
     pub(crate) fn as_it_is(&self) -> Vec<RevisionEntry> {
         let revisions = self.secrets.iter().filter_map(Revision::of);
         let revisions = revisions.map(|it| {
@@ -114,7 +115,8 @@ impl StandingRelease {
         id
     }
 
-    /// What is in the way as long as nobody has accepted it: that its newest revision is not recorded, with what it sends.
+    /// Returns the obstacle that stands as long as nobody has accepted it: that its newest revision is not recorded,
+    /// with the objects that it sends.
     pub(crate) fn unknown(&self, release: &ReleaseEntry) -> Obstacle {
         let newest = &self.newest;
         let named = |text: &str| {
@@ -152,7 +154,7 @@ impl StandingRelease {
         }
     }
 
-    /// As of [`Stands::deployed`]; what is recorded counts, as long as anything is.
+    /// Returns the revision of [`Stands::deployed`]; only recorded ones count, as long as anything is recorded.
     pub(crate) fn deployed(&self, known: &[RevisionEntry]) -> Option<u32> {
         let counts = |it: &&Object| known.is_empty() || is_known(known, it);
         let revisions = self.secrets.iter().filter(counts).filter_map(Revision::of);

@@ -1,4 +1,4 @@
-//! What the summary of a plan says of a deployment.
+//! The summary of a plan's deployment.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(crate) fn newer(deployment: &Deployment) -> impl Iterator<Item = PlannedObje
     newer.map(|it| kept(it.live.reference(), &it.version))
 }
 
-/// What is removed and made anew.
+/// Returns the objects that are removed and made anew.
 pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
     let hidden = &deployment.parameters.hidden;
     deployment.change.changes().filter_map(move |change| {
@@ -130,7 +130,7 @@ fn planned_parameter(name: &ParameterName, resolved: &Resolved) -> PlannedParame
     }
 }
 
-/// What a right makes possible: some only where another Solution runs in the same namespace.
+/// Returns the danger of a right: some only where another Solution runs in the same namespace.
 fn danger(right: &Right, shared: bool) -> Option<&'static str> {
     let danger = right.danger()?;
     (danger.when == When::Always || shared).then_some(danger.words)

@@ -25,7 +25,7 @@ use crate::plan::hidden::Hidden;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
 
-/// What an import would do, for people and for programs.
+/// The plan of an import, for people and for programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanSummary {
@@ -71,13 +71,13 @@ pub struct PlanSummary {
     /// What nobody asked for, and stands or is usual.
     #[serde(skip)]
     pub defaults: Vec<PlannedDefault>,
-    /// What could not be seen when it was made with the rights of who administers only a namespace.
+    /// The parts that could not be seen when it was made with the rights of an administrator of only a namespace.
     #[serde(skip)]
     pub unseen: Vec<Unseen>,
 }
 
 impl PlanSummary {
-    /// Every object that is written or removed, in order.
+    /// Returns every object that is written or removed, in order.
     pub fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
         let target = self.target.iter();
         let of_target = target.flat_map(|target| {
@@ -91,7 +91,7 @@ impl PlanSummary {
         self.crds.iter().chain(of_target)
     }
 
-    /// The same, to be changed.
+    /// Returns the same objects, to be changed.
     pub(crate) fn objects_mut(&mut self) -> impl Iterator<Item = &mut PlannedObject> {
         let target = self.target.iter_mut();
         let of_target = target.flat_map(|target| {
@@ -107,7 +107,7 @@ impl PlanSummary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedDefault {
-    /// Of what.
+    /// The choice that was left open.
     pub what: LeftOpen,
     /// The value.
     pub value: String,
@@ -177,7 +177,7 @@ pub struct PlannedObject {
     /// A unified diff of it in YAML; empty if nothing changes.
     #[serde(skip)]
     pub diff: String,
-    /// What it is now; none if it is not there.
+    /// The digest of its present state; none if it is not there.
     #[serde(skip)]
     pub(crate) live: Option<Digest>,
 }
@@ -397,7 +397,7 @@ pub(crate) fn summary(
     }
 }
 
-/// What would become of an object, or what is in its way.
+/// Returns the planned change to an object, or the obstacle to it.
 pub(crate) fn planned(
     object: &Object,
     trial: Trial,
@@ -449,7 +449,7 @@ pub(crate) fn planned(
     })
 }
 
-/// That others set fields of an object to something else.
+/// Returns the obstacle that others set fields of an object to something else.
 pub(crate) fn fields_owned(object: &Object, owned: &[FieldConflict]) -> Obstacle {
     let fields = owned.iter().map(ToString::to_string).collect();
     Obstacle::FieldsOwned(object.reference().to_string(), named(fields))
@@ -484,7 +484,7 @@ pub(crate) fn removed(object: &Object, hidden: &Hidden) -> PlannedObject {
     }
 }
 
-/// How the API server says that a field cannot be changed.
+/// The words in which the API server says that a field cannot be changed.
 const IMMUTABLE: [&str; 4] = [
     "immutable",
     "updates to statefulset spec",
@@ -492,7 +492,7 @@ const IMMUTABLE: [&str; 4] = [
     "may not change once set",
 ];
 
-/// Why an object is not taken. One that could be made anew says so.
+/// Returns the obstacle for an object that is not taken. One that could be made anew says so.
 fn refused(object: &Object, error: &deployer::Error, hidden: &Hidden) -> Obstacle {
     let (what, why) = (
         object.reference().to_string(),

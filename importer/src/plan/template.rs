@@ -98,12 +98,12 @@ fn withhold(container: &mut Value) {
     container["securityContext"] = context;
 }
 
-/// What is always withheld from a container.
+/// Returns the security context that withholds what no container gets.
 pub(crate) fn withheld() -> Value {
     json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } })
 }
 
-/// One list behind the other, without those of the second that have the same key.
+/// Returns one list behind the other, without those of the second that have the same key.
 fn joined(ours: Value, theirs: Vec<Value>, key: &str) -> Value {
     let Value::Array(mut all) = ours else {
         return theirs.into();
@@ -114,7 +114,7 @@ fn joined(ours: Value, theirs: Vec<Value>, key: &str) -> Value {
     all.into()
 }
 
-/// What tells the elements of a list apart.
+/// Returns the values that tell the elements of a list apart.
 fn keys(list: &[Value], key: &str) -> BTreeSet<String> {
     list.iter().map(|it| it[key].to_string()).collect()
 }
@@ -134,7 +134,7 @@ fn merge(beneath: Value, over: Value) -> Value {
     }
 }
 
-/// The same with every `$(image:…)` replaced.
+/// Returns the same value with every `$(image:…)` replaced.
 fn expand(value: &Value, images: &Addresses<'_>) -> Result<Value, ExpandError> {
     Ok(match value {
         Value::String(text) => images.expand(text)?.into(),

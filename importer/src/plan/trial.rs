@@ -18,18 +18,18 @@ use crate::plan::deployment::Deployment;
 use crate::plan::kinds::Unknown;
 use crate::plan::summary::{PlannedNarrowing, PlannedObject, planned};
 
-/// What would become of every object that is written.
+/// The planned change to every object that is written.
 #[derive(Debug)]
 pub(crate) struct Tried {
     pub(crate) crds: Vec<PlannedObject>,
     pub(crate) objects: Vec<PlannedObject>,
     pub(crate) unchanged: Unchanged,
-    /// What keeps others from being written.
+    /// The obstacles that keep other objects from being written.
     pub(crate) obstacles: Vec<Obstacle>,
 }
 
-/// What is there as it is to be, by uid and stored version as it was tried. As long as it has these, it need not be tried
-/// again.
+/// The objects that are there as they are to be, by uid and stored version as they were tried. As long as an object has
+/// these, it need not be tried again.
 #[derive(Debug, Default)]
 pub(crate) struct Unchanged(BTreeMap<String, String>);
 
@@ -117,7 +117,7 @@ impl Tried {
     }
 }
 
-/// What is in the way of an object that no inventory names: an import makes it anew for nobody.
+/// Returns the obstacle to an object that no inventory names: an import makes it anew for nobody.
 fn of_import(object: &Object, obstacle: Obstacle) -> Obstacle {
     match obstacle {
         Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {
@@ -127,8 +127,8 @@ fn of_import(object: &Object, obstacle: Obstacle) -> Obstacle {
     }
 }
 
-/// What the cluster would say to the operator's pod. Nothing is known where the namespace does not exist yet, or where
-/// this user may not make pods himself: Kubernetes lets him make Deployments all the same.
+/// Returns the cluster's refusal of the operator's pod, if any. Nothing is known where the namespace does not exist
+/// yet, or where this user may not make pods himself: Kubernetes lets him make Deployments all the same.
 pub(crate) async fn pod(
     cluster: &Cluster,
     deployment: &Deployment,

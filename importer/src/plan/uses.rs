@@ -1,5 +1,5 @@
-//! What runs with the images of imported versions, in any namespace: found by what the objects ask for, whoever made
-//! them.
+//! The objects that run with the images of imported versions, in any namespace: found by the images that they ask for,
+//! whoever made them.
 
 use std::collections::BTreeSet;
 
@@ -14,24 +14,24 @@ use crate::model::uses::Use;
 use crate::model::workloads::WORKLOADS;
 use crate::plan::rights::ask::check_looking;
 
-/// Where a pod names images, and where its node says what it has of them.
+/// The fields in which a pod names images, and in which its node says what it has of them.
 const CONTAINERS: [(&str, &str); 3] = [
     ("containers", "containerStatuses"),
     ("initContainers", "initContainerStatuses"),
     ("ephemeralContainers", "ephemeralContainerStatuses"),
 ];
 
-/// Which images are those of certain versions.
+/// The images of certain versions.
 #[derive(Debug)]
 pub(crate) struct Images {
     places: Vec<String>,
     digests: BTreeSet<String>,
-    /// Where images of other versions lie.
+    /// The prefixes of the addresses of other versions' images.
     others: Vec<String>,
 }
 
 impl Images {
-    /// Those of the versions that are chosen, of all that are recorded.
+    /// Returns the images of the versions that are chosen, of all that are recorded.
     pub(crate) fn of(records: &[Record], is_chosen: impl Fn(&Record) -> bool) -> Self {
         let (chosen, others): (Vec<&Record>, Vec<&Record>) =
             records.iter().partition(|record| is_chosen(record));
@@ -57,7 +57,7 @@ impl Images {
     }
 }
 
-/// Below which images lie, for those who push and for those who pull.
+/// Returns the prefixes of the addresses of images, for those who push and for those who pull.
 fn places(records: &[&Record]) -> impl Iterator<Item = String> {
     let of = |record: &&Record| [&record.endpoint, &record.pushed_to].map(|it| format!("{it}/"));
     records.iter().flat_map(of)
@@ -68,8 +68,8 @@ fn digests(records: &[&Record]) -> impl Iterator<Item = String> {
     images.map(|image| image.digest.to_string())
 }
 
-/// Everything that runs these images or would run them, but for what leaves anyway. What keeps others is named alone.
-/// Not being allowed to look is in the way.
+/// Returns everything that runs these images or would run them, but for what leaves anyway. An object that keeps others
+/// is named alone. Not being allowed to look is in the way.
 pub(crate) async fn workloads(
     cluster: &Cluster,
     images: &Images,
@@ -234,7 +234,7 @@ mod tests {
         found_beside(&[], objects)
     }
 
-    /// The same where some leave.
+    /// Returns the same uses where some objects leave.
     fn found_beside(leaving: &[&Object], objects: &[(Object, &str)]) -> Vec<String> {
         let leaving = leaving.iter().map(|it| it.reference().clone()).collect();
         let images = images();

@@ -1,6 +1,6 @@
-//! What is told of a change leaves out the values that nobody may see: a server's refusal, an Event or a program's log may
-//! quote them. Everything that is told passes here: events, errors, and with these the receipt, the history and the
-//! Kubernetes Events.
+//! The veil over reports of a change, which leave out the values that nobody may see: a server's refusal, an Event or a
+//! program's log may quote them. Every report passes here: events, errors, and with these the receipt, the history and
+//! the Kubernetes Events.
 
 use deployer::{Reword, Words};
 

@@ -1,5 +1,6 @@
-//! What goes when a deployment is taken back that carries objects as they are, and when of several: what could refuse the
-//! rest first, then what its workloads have to let go, then the workloads, then what they read.
+//! The objects that go when a deployment is taken back that carries objects as they are, and their order: those that
+//! could refuse the rest first, then those that its workloads have to let go, then the workloads, then the objects that
+//! they read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,28 +20,28 @@ use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::state::ClusterState;
 use crate::plan::rights::ask::check_resources;
 
-/// What a deployment carries, as it is taken back.
+/// The objects that a deployment carries, as they are taken back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Withdrawal {
-    /// What the site has recorded.
+    /// The inventory that the site has recorded.
     pub(crate) recorded: Inventory,
-    /// What is applied before anything goes.
+    /// The objects that are applied before anything goes.
     pub(crate) cleanup: Cleanup,
-    /// What is in the way.
+    /// The obstacles.
     pub(crate) obstacles: Vec<Obstacle>,
-    /// Those of the objects that are there and go, in their order.
+    /// The objects that are there and go, in their order.
     pub(crate) objects: Vec<Entry>,
     /// The definitions that others' objects keep, and that cannot be judged once their webhook is gone.
     pub(crate) used: Vec<ObjectRef>,
     /// The uids of what goes, with those of what belongs to it and goes with it.
     pub(crate) uids: BTreeSet<String>,
-    /// What has the name of one of them, and is not what was applied.
+    /// The objects that have the name of one of them, and are not the ones that were applied.
     pub(crate) left: Vec<ObjectRef>,
-    /// What calls one of its Services whenever something is written, whoever made it.
+    /// The objects that call one of its Services whenever something is written, whoever made them.
     pub(crate) callers: Vec<Object>,
     /// The namespaces that were there before: they stay, without our marks.
     pub(crate) released: Vec<Entry>,
-    /// What stays.
+    /// The notes on objects that stay.
     pub(crate) notes: Vec<String>,
 }
 
@@ -65,7 +66,7 @@ impl Withdrawal {
         Ok(withdrawal)
     }
 
-    /// What would be taken back of what is recorded, as far as it goes.
+    /// Returns the withdrawal of the recorded objects, as far as it goes.
     pub(crate) async fn of(
         cluster: &Cluster,
         solution: &SolutionName,
@@ -78,7 +79,7 @@ impl Withdrawal {
         Self::found(cluster, recorded, removal).await
     }
 
-    /// What would be taken back of what was found to go.
+    /// Returns the withdrawal of the objects that were found to go.
     pub(crate) async fn found(
         cluster: &Cluster,
         recorded: Inventory,
@@ -163,12 +164,12 @@ impl Withdrawal {
         !self.recorded.cleanup.is_empty()
     }
 
-    /// What is applied before anything goes.
+    /// Returns the objects that are applied before anything goes.
     pub(crate) fn applied(&self) -> impl Iterator<Item = ObjectRef> {
         self.cleanup.steps.iter().map(|it| it.recorded.reference())
     }
 
-    /// What is to be applied before anything goes.
+    /// Finds the objects to apply before anything goes.
     async fn find_cleanup(
         &mut self,
         cluster: &Cluster,
@@ -206,7 +207,7 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Everything that goes, in its order.
+    /// Returns everything that goes, in its order.
     pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
         let objects = self.objects.iter().map(Entry::reference);
         let callers = self.callers.iter().map(Object::reference);
@@ -228,7 +229,7 @@ impl Withdrawal {
         entries.any(|it| it.part.is_some() && it.is_service())
     }
 
-    /// What calls one of the Services that go, whoever made it.
+    /// Returns the objects that call one of the Services that go, whoever made them.
     pub(crate) async fn find_callers(&self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
         if !self.has_services() {
             return Ok(Vec::new());

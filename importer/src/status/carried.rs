@@ -1,6 +1,6 @@
-//! How what is carried as it is stands, by what the site has recorded: whether all of it is there, how its workloads do, and for
-//! charts what is in their objects, by what Helm has stored of them if that is what was recorded. Nothing is tried, since who
-//! looks may not write.
+//! The state of the objects that are carried as they are, by the site's record of them: whether all of them are there,
+//! how its workloads do, and for charts what is in their objects, by the manifests that Helm has stored of them if
+//! those were recorded. Nothing is tried, since who looks may not write.
 
 use change::{Entry, Inventory, ReleaseEntry, Stage};
 use deployer::{Cluster, Drift, Object, ObjectRef, Settled, settled};
@@ -25,10 +25,10 @@ pub(super) struct Carrying<'a> {
     pub(super) spec: &'a SolutionSpec,
 }
 
-/// How many workloads are settled, of how many, and why the first of the others is not.
+/// The number of workloads that are settled, the number of all, and the reason why the first of the others is not.
 type Judged = (Option<[u64; 2]>, Condition, Option<String>);
 
-/// What a part is found to be, where it is not as it should be.
+/// The state of a part that is not as it should be.
 type Found = (Condition, String);
 
 /// A workload, and how the part that brought it is kept.
@@ -93,8 +93,9 @@ impl Carrying<'_> {
         Ok(summed(changed, &workloads, &live))
     }
 
-    /// What others have removed or made anew of what sets have brought besides workloads, as far as this user may look. What
-    /// holds data, and definitions, may be there still from versions before: nobody misses them.
+    /// Returns the objects that others have removed or made anew of those that sets have brought besides workloads, as
+    /// far as this user may look. Objects with data, and definitions, may be there still from versions before: nobody
+    /// misses them.
     async fn missed(&self, cluster: &Cluster, recorded: &Inventory) -> Result<Vec<Found>, Error> {
         let is_kept = |it: &&Entry| {
             let mut sets = self.spec.manifests.iter();
@@ -119,7 +120,7 @@ impl Carrying<'_> {
     }
 }
 
-/// That the object of an entry is gone, or is not what was applied.
+/// Returns the finding that the object of an entry is gone, or is not the one that was applied.
 fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Option<Found> {
     let object = entry.reference();
     match live {
@@ -132,8 +133,8 @@ fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Opt
     }
 }
 
-/// How many of the workloads are settled, and the first thing that is not as it should be. What a part that is installed
-/// once has no more, the site has removed: no import brings it again.
+/// Returns the number of settled workloads, and the first finding that is not as it should be. A workload that is
+/// missing of a part that is installed once was removed by the site: no import brings it again.
 fn summed(changed: Vec<Found>, workloads: &[Workload], live: &[Option<Object>]) -> Judged {
     let (mut unsettled, mut wanted) = (Vec::new(), 0);
     for (Workload { object, strategy }, live) in workloads.iter().zip(live) {
@@ -154,7 +155,7 @@ fn summed(changed: Vec<Found>, workloads: &[Workload], live: &[Option<Object>]) 
     }
 }
 
-/// How a set or a chart of this name is kept; they share one space of names.
+/// Returns the strategy by which a set or a chart of this name is kept; they share one space of names.
 fn strategy(spec: &SolutionSpec, name: &str) -> Strategy {
     let sets = spec.manifests.iter();
     let sets = sets.map(|it| (it.name.as_str(), it.strategy));
@@ -165,7 +166,7 @@ fn strategy(spec: &SolutionSpec, name: &str) -> Strategy {
         .map_or_else(Strategy::default, |it| it.1)
 }
 
-/// How a release stands.
+/// The state of a release.
 #[derive(Default)]
 struct JudgedRelease {
     /// The first thing by which it is not what was brought.
@@ -217,7 +218,7 @@ async fn judged_release(
     Ok(judged)
 }
 
-/// That others have removed or changed an object since it was applied.
+/// Returns the finding that others have removed or changed an object since it was applied.
 fn drifted(applied: &Object, live: Option<&Object>) -> Option<Found> {
     let drift = match live {
         None => Drift::gone(),
@@ -233,15 +234,15 @@ fn drifted(applied: &Object, live: Option<&Object>) -> Option<Found> {
     Some((condition, drifted.to_string()))
 }
 
-/// What a revision holds, beside what was recorded of it.
+/// The content of a revision, beside the recorded one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     Recorded,
     Other,
 }
 
-/// That a release is at a revision that this site's imports did not bring. One that is installed once is the site's own
-/// from then on, and may be upgraded by it.
+/// Returns the finding that a release is at a revision that this site's imports did not bring. A release that is
+/// installed once is the site's own from then on, and may be upgraded by it.
 fn other_revision(
     release: &ReleaseEntry,
     strategy: Strategy,

@@ -1,5 +1,5 @@
-//! What is said in a cluster about environments, and is not so. Anybody who may write in a namespace can say it; it is
-//! for people to know, and nothing is decided by it.
+//! The claims in a cluster about environments that are not so. Anybody who may write in a namespace can make one; they
+//! are for people to know, and nothing is decided by them.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::model::state::ClusterState;
 /// Claims that are told; a cluster may have any number of labels.
 const TOLD: usize = 50;
 
-/// What claims are about.
+/// The subject of claims.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum About<'a> {
     /// All environments.
     Everything,
-    /// One.
+    /// One environment.
     Environment(&'a EnvironmentName),
     /// One namespace, whatever is said of others.
     Namespace(&'a Namespace),
@@ -67,8 +67,8 @@ impl About<'_> {
     }
 }
 
-/// Everything that labels of these namespaces and upstream's ConfigMaps say and the records do not; at most [`TOLD`] of
-/// it.
+/// Returns everything that labels of these namespaces and upstream's ConfigMaps say and the records do not; at most
+/// [`TOLD`] of it.
 pub(crate) async fn claims(
     cluster: &Cluster,
     state: &ClusterState,
@@ -158,7 +158,7 @@ fn upstreams(record: &NamespaceRecord) -> ObjectRef {
     ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG)
 }
 
-/// That it says something else than the record.
+/// Returns the note that it says something else than the record.
 fn note(record: &NamespaceRecord, config: &Object) -> Option<String> {
     let says = config.as_value()["data"].as_object().cloned();
     let same = Value::Object(says.unwrap_or_default()) == json!(record.versions());

@@ -1,5 +1,5 @@
-//! One environment in detail: each of its namespaces as the records have it and as it is, and what runs there by whose
-//! consent.
+//! The description of one environment in detail: each of its namespaces as the records have it and as it is, and the
+//! operators that run there by whose consent.
 
 use deployer::{Cluster, Gvk, Object};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What is imported, and what runs where.
+//! The status of a site: its imported versions, and the operators that run in each environment.
 
 mod carried;
 mod claims;
@@ -27,7 +27,7 @@ use crate::status::claims::{About, claims};
 /// The label of an operator's objects that says of which version they are.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
 
-/// What is imported and what runs where.
+/// The status of a site: its imported versions, and the operators that run in each environment.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// The imported versions.
@@ -39,7 +39,7 @@ pub struct Status {
     /// The changes of which a part may be there, the oldest first: they go on, were interrupted, or failed, and none since
     /// has made up for it.
     pub incomplete: Vec<ChangeReceipt>,
-    /// What is said in the cluster about environments, and is not so.
+    /// The claims in the cluster about environments that are not so.
     pub notes: Vec<String>,
     /// What this user may not see.
     pub unseen: Vec<Unseen>,
@@ -76,7 +76,7 @@ pub struct OperatorStatus {
     /// Why it does not run as it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What a Deployment of the right version waits for.
+    /// The state that a Deployment of the right version waits for.
     #[serde(skip)]
     pub awaited: Option<Awaited>,
 }
@@ -122,7 +122,7 @@ pub(crate) fn all_ready<'a>(
     unseen.is_empty().then_some(true)
 }
 
-/// Every namespace of every environment. Nothing is written.
+/// Returns every namespace of every environment. Nothing is written.
 pub async fn environments(cluster: &Cluster) -> Result<Vec<EnvironmentNamespace>, Error> {
     let state = ClusterState::of_records(&maps(cluster).await?)?;
     let labelled = match About::Everything.labelled(cluster).await {
@@ -185,8 +185,8 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
 /// Deployments by namespace and name, each with how it stands.
 type Found = BTreeMap<(String, String), (Object, RolloutState)>;
 
-/// Every operator's Deployment that says whose it is, read at once so that many environments take no more requests than
-/// one; none where this user may only look into single namespaces.
+/// Returns every operator's Deployment that says whose it is, read at once so that many environments take no more
+/// requests than one; none where this user may only look into single namespaces.
 async fn found_at_once(cluster: &Cluster) -> Result<Found, Error> {
     let all = match cluster.rollout_states(&Selector::has(v::SOLUTION)).await {
         Err(deployer::Error::Forbidden { .. }) => return Ok(Found::new()),
@@ -218,8 +218,8 @@ async fn incomplete(
     Ok(incomplete)
 }
 
-/// What is said of environments, and is not so, and the namespaces that are labelled as theirs. Without the records nobody
-/// can tell.
+/// Returns the claims about environments that are not so, and the namespaces that are labelled as theirs. Without the
+/// records nobody can tell.
 async fn said(
     cluster: &Cluster,
     state: &ClusterState,
@@ -336,7 +336,7 @@ fn version(state: &ClusterState, record: &Record) -> VersionStatus {
 }
 
 impl OperatorStatus {
-    /// The same with what is carried beside it.
+    /// Returns the same status with that of the carried objects beside it.
     fn with(self, carried: Self) -> Self {
         let sum = |[ready, wanted]: [u64; 2], [more, of]: [u64; 2]| [ready + more, wanted + of];
         Self {
@@ -382,7 +382,7 @@ impl OperatorStatus {
     }
 }
 
-/// How a Deployment shows that it is not of this version: by its label, or by the digest of its image.
+/// Returns the sign that a Deployment is not of this version: its label, or the digest of its image.
 fn other_version(live: &Object, version: &Version, record: Option<&Record>) -> Option<String> {
     let labels = live.labels();
     let label = labels.get(VERSION_LABEL).copied();

@@ -1,4 +1,4 @@
-//! What holds by the site's files, and what they name that the cluster does not have.
+//! The choices that hold by the site's files, and the names in them that the cluster does not have.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ pub async fn site(cluster: &Cluster) -> Result<HeldSite, Error> {
     Ok(held.unwrap_or_default())
 }
 
-/// What holds for an environment, and where each value comes from.
+/// Returns the choices that hold for an environment, and the source of each value.
 pub async fn show(
     cluster: &Cluster,
     environment: Option<&EnvironmentName>,
@@ -78,12 +78,12 @@ pub async fn show(
     })
 }
 
-/// What is found of the files that the cluster keeps.
+/// The findings about the files that the cluster keeps.
 #[derive(Clone, Debug)]
 pub struct SiteChecked {
-    /// What they name, and it does not have.
+    /// The names in them that the cluster does not have.
     pub problems: Vec<Obstacle>,
-    /// What they choose, and reaches less than it seems to.
+    /// The notes on choices that reach less than they seem to.
     pub notes: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
     })
 }
 
-/// What a file names that the cluster does not have, as far as this user may look.
+/// Returns the names in a file that the cluster does not have, as far as this user may look.
 pub(crate) async fn problems(
     cluster: &Cluster,
     state: &ClusterState,

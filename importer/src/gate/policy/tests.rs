@@ -24,7 +24,7 @@ fn deployment(image: &str) -> Value {
     })
 }
 
-/// As Helm sends it.
+/// Returns the object as Helm sends it.
 fn marked(mut object: Value) -> Value {
     object["metadata"]["labels"] = json!({ "app.kubernetes.io/managed-by": "Helm" });
     object["metadata"]["annotations"] = json!({
@@ -46,7 +46,7 @@ fn revision(number: u32) -> Value {
     })
 }
 
-/// The same as the cluster has it.
+/// Returns the same revision as the cluster has it.
 fn standing(number: u32) -> Value {
     let mut secret = revision(number);
     secret["metadata"]["uid"] = json!(format!("uid-{number}"));

@@ -1,4 +1,4 @@
-//! What was asked for, as far as it decides what is planned: without who asked, and without passwords.
+//! The request, as far as it decides what is planned: without the user who asked, and without passwords.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) struct FiledRequest {
     wait: Seconds,
 }
 
-/// How long something is waited for.
+/// A time to wait, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u64")]
 struct Seconds(u64);
@@ -76,7 +76,8 @@ impl FiledRequest {
         })
     }
 
-    /// The same without ids that the plan does not show: they accept nothing of it, and nobody could say what.
+    /// Returns the same request without ids that the plan does not show: they accept nothing of it, and nobody could
+    /// say what.
     pub(super) fn accepting(mut self, shown: Option<&str>) -> Self {
         self.accepted.retain(|id| shown == Some(id.as_str()));
         self
@@ -87,7 +88,7 @@ impl FiledRequest {
         self.accepted.iter().all(|id| shown == Some(id.as_str()))
     }
 
-    /// The same asked by somebody else.
+    /// Returns the same request, asked by somebody else.
     pub(super) fn by(
         self,
         by: String,

@@ -1,5 +1,5 @@
-//! What was decided, as digests: of what would be written, and of the records that it depends on. What a plan shows
-//! names objects and fields; this holds every byte of them. Secrets are in none of it.
+//! The decision, as digests: of the objects that would be written, and of the records that it depends on. A plan shows
+//! names of objects and fields; this holds every byte of them. Secrets are in none of it.
 
 use change::vocabulary as v;
 use deployer::Object;
@@ -19,9 +19,9 @@ use crate::plan::hidden::Hidden;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decided {
-    /// Of what the site's records say of the Solution, and would say.
+    /// The digest of the site's records of the Solution, as they are and as they would be.
     pub(super) records: Digest,
-    /// Of every object that would be written.
+    /// The digest of every object that would be written.
     objects: Digest,
 }
 
@@ -44,7 +44,8 @@ impl Decided {
     }
 }
 
-/// What a deployment writes, and keeps to be written when it is removed. The default account's content is left out, as where two decisions are compared.
+/// Returns the objects that a deployment writes, and those that it keeps to be written when it is removed. The default
+/// account's content is left out, as where two decisions are compared.
 fn written(deployment: &Deployment) -> Result<Value, Error> {
     let hidden = &deployment.parameters.hidden;
     let changes = deployment.change.changes();
@@ -63,8 +64,8 @@ fn written(deployment: &Deployment) -> Result<Value, Error> {
     }))
 }
 
-/// Without secrets: who knows all else that a digest is of would find a short one out. What is generated is another one
-/// whenever it is planned, and so is the digest of a Job that has it.
+/// Returns the object without secrets: who knows all else that a digest is of would find a short one out. A generated
+/// value is another one whenever it is planned, and so is the digest of a Job that has it.
 fn masked(object: &Object, hidden: &Hidden) -> Value {
     let mut value = object.as_value().clone();
     if object.is_secret() {

@@ -40,9 +40,9 @@ const VERSION: u64 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Filed", into = "Filed")]
 pub struct PlanFile {
-    /// Who planned: user and host, as that machine says.
+    /// The user and host that planned, as that machine says.
     pub by: String,
-    /// When.
+    /// The time of planning.
     pub at: StatementTime,
     /// The uid of the cluster's namespace `kube-system`, which no two clusters share.
     pub cluster: String,
@@ -56,7 +56,7 @@ pub struct PlanFile {
     decided: Decided,
 }
 
-/// The same as JSON: the summary as programs get it, and beside it what they get in another form.
+/// The same plan as JSON: the summary as programs get it, and beside it the parts that they get in another form.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Filed {
@@ -69,7 +69,7 @@ struct Filed {
     request: FiledRequest,
     plan: PlanSummary,
     defaults: Vec<PlannedDefault>,
-    /// In the order of the summary's.
+    /// The objects, in the order of the summary's.
     objects: Vec<FiledObject>,
     decided: Decided,
 }
@@ -81,21 +81,21 @@ struct FiledObject {
     live: Option<Digest>,
 }
 
-/// Why bytes are not a plan.
+/// The reason why bytes are not a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanFileError {
-    /// Not strict JSON of this shape.
+    /// The bytes are not strict JSON of this shape.
     #[error("the plan cannot be read")]
     Json(#[from] json::JsonError),
     /// The same plan could be spelled otherwise.
     #[error("the plan is not in canonical form")]
     Spelling,
-    /// Of a form that came later.
+    /// The plan has a form that came later.
     #[error("the plan is of version {0}, and only version {VERSION} can be read")]
     Version(u64),
 }
 
-/// What is not any more as it was when a plan was made.
+/// A part that is no longer as it was when a plan was made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Moved {
     /// It was made for the cluster at this address, and this is another one.
@@ -107,10 +107,10 @@ pub enum Moved {
     /// These objects would be written or removed, and were not then; or others changed them.
     #[error("since the plan was made, there were changes to {0}")]
     Objects(String),
-    /// What the cluster's records say, or which signers count.
+    /// The cluster's records of a Solution, or the signers that count.
     #[error("since the plan was made, there were changes to what the site's records say of {0}")]
     Records(SolutionId),
-    /// These other things are told otherwise.
+    /// These other parts of the plan are told otherwise.
     #[error("what is planned now is not what the file shows: {0}")]
     Told(String),
     /// Something else that the file shows.
@@ -137,8 +137,8 @@ impl Ready<'_> {
         })
     }
 
-    /// What the file shows: without what is for whoever applies it to say, by which context he reaches the cluster, by which
-    /// Helm charts are installed, and whether he waits for nodes.
+    /// Returns the summary that the file shows: without the choices of whoever applies it, namely the context by which
+    /// he reaches the cluster, the Helm that charts are installed by, and whether he waits for nodes.
     fn filed_summary(&self) -> PlanSummary {
         let mut summary = self.summary.clone();
         summary.context = None;
@@ -179,7 +179,7 @@ fn shown(summary: &PlanSummary) -> Option<&str> {
     Some(beyond.id.as_str())
 }
 
-/// What tells a cluster from all others.
+/// Returns the uid that tells a cluster from all others.
 async fn identity(cluster: &Cluster) -> Result<String, Error> {
     let system = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
     let system = cluster.get(&system).await?;
@@ -223,14 +223,14 @@ impl PlanFile {
         Digest::new(Sha256::digest(self.to_bytes()).into())
     }
 
-    /// What was allowed beyond the ordinary.
+    /// Returns the exceptions that were allowed.
     #[must_use]
     pub fn allowed(&self) -> Allowed {
         self.request.allowed
     }
 
-    /// What was asked for then, as asked by somebody else now: where files without a name lie, and what charts are
-    /// installed by.
+    /// Returns the request of then, as asked by somebody else now, with their directory for files without a name and
+    /// their Helm.
     #[must_use]
     pub fn request(
         &self,
@@ -243,7 +243,7 @@ impl PlanFile {
         self.request.clone().by(by, now, writer, scratch, helm)
     }
 
-    /// What makes it a plan for something else than this archive in this cluster.
+    /// Returns the reasons why it is a plan for something else than this archive in this cluster.
     pub async fn elsewhere(
         &self,
         archive_id: Digest,
@@ -259,8 +259,8 @@ impl PlanFile {
         Ok(moved)
     }
 
-    /// What is not any more as the file shows it, in a plan that was made anew. Nothing of it can hide in a field that
-    /// is named nowhere here: what differs and is not known to be of no account has moved.
+    /// Returns the parts that are no longer as the file shows them, in a plan that was made anew. Nothing of it can
+    /// hide in a field that is named nowhere here: a difference that is not known to be of no account has moved.
     #[must_use]
     pub fn moved(&self, anew: &Self) -> Vec<Moved> {
         let anew = self.as_shown_by(anew.clone());

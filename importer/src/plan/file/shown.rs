@@ -1,13 +1,13 @@
-//! What a plan shows, and whether another one of the same comes out so. All of it is made anew and compared, so that nobody
-//! is shown what whoever wrote a plan likes; but for what no two plans have alike: what charts make by chance, and how far
-//! a push has come.
+//! The content of a plan, and whether another one of the same comes out so. All of it is made anew and compared, so
+//! that nobody is shown what whoever wrote a plan likes; but for the parts that no two plans have alike: values that
+//! charts make by chance, and the progress of a push.
 
 use crate::plan::summary::{PlanSummary, PlannedChart};
 
-/// What a plan shows besides objects, as messages call it.
+/// A part that a plan shows besides objects, as messages call it.
 type Told = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
 
-/// Each thing that is compared for itself, so that it can be named.
+/// The parts that are compared each for itself, so that they can be named.
 const TOLD: [Told; 6] = [
     ("the context", |one, other| one.context == other.context),
     ("the server's address", |one, other| {
@@ -54,7 +54,7 @@ pub(super) fn as_shown(shown: &PlanSummary, mut anew: PlanSummary) -> PlanSummar
     anew
 }
 
-/// What is told otherwise, by its names.
+/// Returns the names of the parts that are told otherwise.
 pub(super) fn told_otherwise(shown: &PlanSummary, anew: &PlanSummary) -> Vec<String> {
     let differing = TOLD.iter().filter(|(_, is_same)| !is_same(shown, anew));
     differing.map(|(name, _)| (*name).to_owned()).collect()

@@ -1,4 +1,4 @@
-//! What is in the way of a release before Helm is run.
+//! The obstacles to a release before Helm is run.
 
 use deployer::{Conflicts, Object, ObjectRef, Trial};
 use manifests::is_definition;
@@ -26,8 +26,9 @@ fn definitions_of(objects: &[Object]) -> Vec<&Value> {
     values.filter(|it| is_definition(it)).collect()
 }
 
-/// Those of a release's objects whose kinds are defined neither by these definitions, which come before, nor, for hooks, by
-/// its own: Helm looks up the kinds of all other objects before it writes any, and those of hooks when it makes them.
+/// Returns those of a release's objects whose kinds are defined neither by these definitions, which come before, nor,
+/// for hooks, by its own: Helm looks up the kinds of all other objects before it writes any, and those of hooks when it
+/// makes them.
 fn undefined<'o>(objects: &'o [Object], definitions: &[Value]) -> impl Iterator<Item = &'o Object> {
     let before: BTreeSet<String> = definitions.iter().flat_map(served_by).collect();
     let own = definitions_of(objects).into_iter();
@@ -39,7 +40,7 @@ fn undefined<'o>(objects: &'o [Object], definitions: &[Value]) -> impl Iterator<
     })
 }
 
-/// What of these objects no chart may bring, as no set may.
+/// Returns an obstacle for each part of these objects that no chart may bring, as no set may.
 fn forbidden(objects: &[Object]) -> Vec<Obstacle> {
     let problems = |object: &Object| {
         let what = object.reference().to_string();
@@ -68,8 +69,8 @@ impl Releasing<'_> {
         }
     }
 
-    /// Has the server try what Helm would apply: Helm itself would find out in the middle, and fail at the same when it
-    /// goes back.
+    /// Asks the server to try the objects that Helm would apply: Helm itself would find out in the middle, and fail at
+    /// the same when it goes back.
     pub(super) async fn try_objects(
         &self,
         planned: &PlannedRelease,
@@ -217,7 +218,7 @@ impl Releasing<'_> {
     }
 }
 
-/// What is in the way of an object that Helm would apply: Helm makes no object anew, whoever asks for it.
+/// Returns the obstacle to an object that Helm would apply: Helm makes no object anew, whoever asks for it.
 fn of_release(object: &Object, obstacle: Obstacle) -> Obstacle {
     match obstacle {
         Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {

@@ -1,4 +1,4 @@
-//! What others have done to the objects of a release since Helm applied them. What Helm applied is what it has stored,
+//! The drift of a release's objects since Helm applied them. The state that Helm applied is the one that it has stored,
 //! believed by the digest that we recorded; no rendering tells it, since charts make some things anew each time.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::plan::hidden::Hidden;
 use crate::plan::standing::StandingRelease;
 use crate::plan::summary::{PlannedField, PlannedObject};
 
-/// How Helm marks what it applies.
+/// The label with which Helm marks objects that it applies.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
 /// Fields that are named of an object.
 const NAMED: usize = 2;
@@ -33,7 +33,7 @@ impl Drifted {
         self.drift.before.is_none()
     }
 
-    /// What becomes of it when it is set back.
+    /// Returns the planned change that sets it back.
     pub(super) fn planned(&self, object: &Object, hidden: &Hidden) -> PlannedObject {
         let Drift {
             before,
@@ -57,7 +57,7 @@ impl Drifted {
     }
 }
 
-/// What happened to it, and by whom.
+/// The change that happened to it, and the manager that made it.
 impl fmt::Display for Drifted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { object, drift } = self;
@@ -84,8 +84,8 @@ pub(crate) fn manager() -> FieldManager {
     FieldManager::new(MANAGER).expect("the constant is a field manager's name")
 }
 
-/// Those of a release's objects that stay as they are applied, as Helm has applied them: with its marks. What hooks and
-/// tests make goes by itself, and so may what runs once.
+/// Returns those of a release's objects that stay as they are applied, as Helm has applied them: with its marks.
+/// Objects of hooks and tests go by themselves, and so may objects that run once.
 pub(crate) fn applied(objects: &[Object], release: &ReleaseEntry) -> Vec<Object> {
     let stays = objects.iter().filter(|it| !is_hook(it) && !runs_once(it));
     stays.map(|it| marked(it, release)).collect()
@@ -117,8 +117,8 @@ fn marked(object: &Object, release: &ReleaseEntry) -> Object {
 }
 
 impl Releasing<'_> {
-    /// What others have done to the objects of a release, as long as it is as it was recorded: what was accepted as it
-    /// stands is nobody's word but its own.
+    /// Returns the drift of a release's objects, as long as the release is as it was recorded: for one that was
+    /// accepted as it stands, nobody's word counts but its own.
     pub(super) async fn drift(
         &self,
         known: Option<&ReleaseEntry>,

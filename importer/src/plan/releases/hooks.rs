@@ -23,7 +23,7 @@ const HOLDING: [(&str, &str); 4] = [
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
 ];
 
-/// What Helm deletes before it makes a hook of the same name.
+/// An object that Helm deletes before it makes a hook of the same name.
 #[derive(Clone, Debug)]
 pub(crate) struct Replaced {
     /// The object as it was seen.
@@ -32,7 +32,7 @@ pub(crate) struct Replaced {
     pub(crate) whose: Whose,
 }
 
-/// Whose an object is that a release is to have.
+/// The owner of an object that a release is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// The release's.
@@ -54,8 +54,8 @@ pub(crate) fn is_test(object: &Object) -> bool {
     !events.is_empty() && events.iter().all(|it| it.starts_with("test"))
 }
 
-/// Whose an object is that is there where a release has one of its name, or why it is in the way. `was_hook` says that the
-/// release's last revision has a hook of this name.
+/// Returns the owner of an object that is there where a release has one of its name, or the reason why it is in the
+/// way. `was_hook` says that the release's last revision has a hook of this name.
 pub(super) fn whose(
     live: &Object,
     was_hook: bool,
@@ -91,7 +91,7 @@ pub(crate) fn holds(object: &Object) -> bool {
     HOLDING.contains(&kind)
 }
 
-/// The same of what a hook would replace.
+/// Returns the object that a hook would replace, with its owner, or the reason why it is in the way.
 pub(super) fn replaced(
     live: &Object,
     was_hook: bool,
@@ -108,7 +108,7 @@ pub(super) fn replaced(
     })
 }
 
-/// What is to be accepted of what hooks replace.
+/// Returns the lines to accept about objects that hooks replace.
 pub(super) fn lines(release: &ReleaseEntry, replaced: &[Replaced]) -> Vec<String> {
     let taken = replaced.iter().filter(|it| it.whose == Whose::TakenOver);
     taken

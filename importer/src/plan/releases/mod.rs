@@ -49,19 +49,19 @@ const FINISHED_AS: &str = "2";
 /// The field manager by which Helm applies objects, whatever its program is called.
 const MANAGER: &str = "helm";
 
-/// What is to be done about all releases of a deployment.
+/// The changes to all releases of a deployment.
 #[derive(Debug, Default)]
 pub(crate) struct Releases {
-    /// Those of the version, each behind those that it needs.
+    /// The releases of the version, each behind those that it needs.
     pub(crate) all: Vec<PlannedRelease>,
-    /// Those that only the version before has, in the order in which they are uninstalled.
+    /// The releases that only the version before has, in the order in which they are uninstalled.
     pub(crate) departing: Vec<ReleaseEntry>,
-    /// What Helm is run with; none where there is nothing for it to do.
+    /// The Helm that runs; none where there is nothing for it to do.
     pub(crate) helm: Option<Helm>,
 }
 
 impl Releases {
-    /// What becomes of each of the version's.
+    /// Returns the change to each of the version's releases.
     pub(crate) fn to_changes(&self) -> Vec<ReleaseChange> {
         self.all.iter().map(PlannedRelease::change).collect()
     }
@@ -77,12 +77,12 @@ impl Releases {
         self.all.iter().flat_map(|it| &it.objects)
     }
 
-    /// The same as they are.
+    /// Returns the objects of all releases as they are.
     pub(crate) fn objects_before(&self) -> impl Iterator<Item = &Object> {
         self.all.iter().flat_map(|it| &it.before)
     }
 
-    /// What of them is to be accepted besides the objects themselves.
+    /// Returns the lines about them that are to be accepted besides the objects themselves.
     pub(crate) fn lines(&self, environment: &Namespace) -> impl Iterator<Item = String> {
         self.all.iter().flat_map(|it| it.lines(environment))
     }
@@ -135,9 +135,9 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
-    /// What becomes of all other objects.
+    /// The change to all other objects.
     pub(crate) carried: &'a change::Plan,
-    /// What pods log in to the registry with, by where that Secret lies.
+    /// The Secrets that pods log in to the registry with, by namespace.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     /// The namespaces that sets bring.
     pub(crate) spaces: BTreeSet<String>,
@@ -222,7 +222,7 @@ impl Releasing<'_> {
         all.cloned().collect()
     }
 
-    /// What is recorded of what stands there.
+    /// Returns the recorded inventory of the version that stands there.
     fn before(&self) -> &Inventory {
         &self.carried.before
     }
@@ -237,7 +237,7 @@ impl Releasing<'_> {
         Ok(yaml::to_string(&values))
     }
 
-    /// What finishes the objects of a release, as far as that is known before it is rendered.
+    /// Returns the inputs that finish the objects of a release, as far as they are known before it is rendered.
     fn finish(&self, release: &ChartRelease) -> FinishInputs {
         FinishInputs {
             record: self.asked.record.clone(),
@@ -271,7 +271,7 @@ impl Releasing<'_> {
         }
     }
 
-    /// What is to be done about a release; none where that cannot be told for what is in the way.
+    /// Returns the plan of a release; none where obstacles keep it from being made.
     async fn release(
         &self,
         chart: &CarriedChart,
@@ -349,7 +349,7 @@ impl Releasing<'_> {
     }
 }
 
-/// How long Helm waits for each step of a release.
+/// Returns the time that Helm waits for each step of a release.
 fn timeout(release: &ChartRelease) -> Duration {
     let timeout = release.timeout.as_ref();
     timeout.map_or(limits::RELEASE_WAIT, schemas::Timeout::duration)

@@ -24,22 +24,22 @@ use crate::plan::summary::{PlannedChart, PlannedObject};
 #[derive(Debug)]
 pub(crate) struct PlannedRelease {
     pub(crate) recorded: ReleaseEntry,
-    /// How long Helm waits for each of its steps.
+    /// The time that Helm waits for each of its steps.
     pub(crate) timeout: Duration,
     /// The values as Helm gets them, in YAML.
     pub(crate) values: String,
     pub(crate) step: ReleaseStep,
     /// The objects that it has then, as Helm would send them; for a release that stays, as it sent them.
     pub(crate) objects: Vec<Object>,
-    /// Those that are others with each rendering.
+    /// The objects that differ with each rendering.
     pub(crate) random: Vec<String>,
-    /// What its templates asked of the cluster, and were told: they are told it again when it is sent.
+    /// The requests that its templates made to the cluster, with the answers: they are given again when it is sent.
     pub(crate) lookups: Lookups,
-    /// What Helm deletes before it makes the release's hooks.
+    /// The objects that Helm deletes before it makes the release's hooks.
     pub(crate) replaced: Vec<Replaced>,
-    /// What others have done to those that it has now, where that is all there is to do.
+    /// The drift of the objects that it has now, where mending that is all there is to do.
     pub(crate) drift: Vec<Drifted>,
-    /// Those that it has now, as they were sent.
+    /// The objects that it has now, as they were sent.
     pub(crate) before: Vec<Object>,
     pub(crate) finish: FinishInputs,
     /// Helm's newest revision of it.
@@ -57,7 +57,7 @@ impl PlannedRelease {
         self.step.changes()
     }
 
-    /// What becomes of it.
+    /// Returns the change to it.
     pub(crate) fn change(&self) -> ReleaseChange {
         let sent: Vec<Cow<'_, Value>> = self.decided().collect();
         ReleaseChange {
@@ -69,7 +69,8 @@ impl PlannedRelease {
         }
     }
 
-    /// What is sent, but for the numbers of pods that others set: they may have set another one when it is sent.
+    /// Returns the objects that are sent, but for the numbers of pods that others set: they may have set another one
+    /// when it is sent.
     fn decided(&self) -> impl Iterator<Item = Cow<'_, Value>> {
         self.objects.iter().map(|object| {
             let what = object.reference().to_string();
@@ -87,7 +88,7 @@ impl PlannedRelease {
         self.step.revision(self.revision)
     }
 
-    /// The same for people and programs.
+    /// Returns the same plan for people and programs.
     pub(crate) fn planned(&self, hidden: &Hidden) -> PlannedChart {
         let action = match (self.step, self.revision) {
             (ReleaseStep::Keep, _) => "keep",
@@ -110,7 +111,7 @@ impl PlannedRelease {
         }
     }
 
-    /// What others did to it since.
+    /// Returns the change that others have made to it since.
     fn found(&self) -> Option<String> {
         let revision = self.revision?;
         match (self.step, self.known) {
@@ -135,8 +136,8 @@ impl PlannedRelease {
         }
     }
 
-    /// What is to be accepted of it besides its objects: what its hooks take from others, and what its templates read outside
-    /// of its namespace and the environment's.
+    /// Returns the lines about it that are to be accepted besides its objects: the objects that its hooks take from
+    /// others, and those that its templates read outside of its namespace and the environment's.
     pub(crate) fn lines(&self, environment: &Namespace) -> Vec<String> {
         let own = [environment, &self.recorded.namespace];
         let looked = self.lookups.keys().map(|it| Looked::of(it));
@@ -153,7 +154,7 @@ impl PlannedRelease {
         lines
     }
 
-    /// What others have done to this object.
+    /// Returns the drift of this object.
     pub(super) fn drifted(&self, object: &ObjectRef) -> Option<&Drifted> {
         let mut drift = self.drift.iter();
         drift.find(|it| it.object.is_same_object(object))
@@ -168,7 +169,7 @@ impl PlannedRelease {
         before.filter(|_| is_random && !self.drift.is_empty())
     }
 
-    /// What is deleted before this hook is made.
+    /// Returns the object that is deleted before this hook is made.
     fn replaced(&self, hook: &Object) -> Option<&Object> {
         let mut all = self.replaced.iter().map(|it| &it.live);
         all.find(|it| it.reference().is_same_object(hook.reference()))

@@ -1,4 +1,4 @@
-//! What is sent of a release: its chart, rendered with what the cluster is, and finished.
+//! The manifests that are sent of a release: its chart, rendered for the cluster as it is, and finished.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,16 +23,17 @@ use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::renderings::{Rendered, named_object};
 use crate::plan::finish::{Finish, kinds_of};
 
-/// What a release finds in the cluster when it is installed.
+/// The capabilities of the cluster that a release finds when it is installed.
 pub(super) struct Capabilities {
     kubernetes: String,
     api_versions: Vec<String>,
-    /// What is defined before.
+    /// The definitions that come before.
     pub(super) definitions: Vec<Value>,
 }
 
 impl Capabilities {
-    /// Where these API versions are served already, and these definitions come before the release.
+    /// Returns the capabilities where these API versions are served already, and these definitions come before the
+    /// release.
     pub(super) fn new(cluster: &Cluster, served: &[String], definitions: Vec<Value>) -> Self {
         let mut api_versions: BTreeSet<String> = served.iter().cloned().collect();
         api_versions.extend(definitions.iter().flat_map(served_by));
@@ -110,8 +111,9 @@ impl Releasing<'_> {
         self.try_objects(planned, obstacles).await
     }
 
-    /// What a rendering comes to, twice where it can be another thing each time. What the cluster has a part in is looked at
-    /// anew; as long as it comes to the same, what was shown is what is sent, with all that is random in it.
+    /// Returns the rendering of a chart, made twice where it can be another one each time. Lookups in the cluster are
+    /// made anew; as long as they come to the same, the objects that were shown are sent, with all that is random in
+    /// them.
     async fn rendered(
         &self,
         rendering: &Arc<OwnedRendering>,

@@ -1,4 +1,4 @@
-//! What Helm sent of a release, and how Helm takes each object.
+//! The objects that Helm sent of a release, and the way that Helm takes each of them.
 
 use change::ReleaseEntry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
@@ -12,7 +12,7 @@ use crate::model::look::look_all;
 use crate::plan::finish::{HOOK, POLICY};
 use crate::plan::standing::StandingRelease;
 
-/// Where a hook says when Helm removes it.
+/// The annotation of a hook with the events at which Helm removes it.
 const HOOK_DELETED: &str = "helm.sh/hook-delete-policy";
 
 /// The objects that Helm sent of a revision, its hooks among them, each with the namespace that it lies in.
@@ -41,12 +41,12 @@ pub(crate) async fn sent(
     Ok(all)
 }
 
-/// What becomes of the objects of a release when it is uninstalled, as far as Helm has stored them.
+/// The fate of a release's objects when it is uninstalled, as far as Helm has stored them.
 #[derive(Debug, Default)]
 pub(crate) struct Uninstalled {
-    /// Those that go.
+    /// The objects that go.
     pub(crate) goes: Vec<ObjectRef>,
-    /// That others stay, and why.
+    /// The notes that others stay, with the reasons.
     pub(crate) stays: Vec<String>,
 }
 

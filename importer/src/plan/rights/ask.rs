@@ -1,4 +1,4 @@
-//! Asking whether a user may do something, before it is begun.
+//! The question whether a user may do something, before it is begun.
 
 use deployer::{Access, Cluster, Object};
 

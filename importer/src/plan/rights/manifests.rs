@@ -24,10 +24,10 @@ use crate::plan::rights::roles::{Bound, Manifest};
 use crate::plan::rights::rules_of;
 use crate::plan::sets;
 
-/// Every name of what is made here begins so.
+/// The prefix of every name of what is made here.
 const PREFIX: &str = "solution-user";
 const RBAC: &str = "rbac.authorization.k8s.io";
-/// What stands for the environment and its namespace where they may be any.
+/// The name that stands for the environment and its namespace where they may be any.
 const ANY: &str = "any";
 
 /// An environment and a namespace that stand for any.
@@ -38,7 +38,7 @@ fn any() -> (EnvironmentName, Namespace) {
     )
 }
 
-/// What a person wants to do.
+/// The task of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     /// Make versions available.
@@ -64,7 +64,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// All of them.
+    /// All verbs.
     pub const ALL: [Self; 10] = [
         Self::Import,
         Self::Activate,
@@ -78,10 +78,10 @@ impl Verb {
         Self::Status,
     ];
 
-    /// Those that can be done in one namespace alone.
+    /// The verbs that can be done in one namespace alone.
     pub const ALONE: [Self; 3] = [Self::Deploy, Self::Undeploy, Self::Status];
 
-    /// As it stands in the names of roles.
+    /// Returns the verb as it stands in the names of roles.
     fn name(self) -> &'static str {
         match self {
             Self::Import => "import",
@@ -98,7 +98,7 @@ impl Verb {
     }
 }
 
-/// Who gets rights.
+/// The subject that gets rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A user.
@@ -109,32 +109,32 @@ pub enum Subject {
     ServiceAccount(Namespace, KubernetesName),
 }
 
-/// Where something may be done.
+/// The scope of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// In any environment.
+    /// Any environment.
     Anywhere,
-    /// In one namespace of an environment, which must exist, and in the cluster as far as that takes.
+    /// One namespace of an environment, which must exist, and the cluster as far as that takes.
     Environment(EnvironmentName, Namespace),
-    /// In one namespace of an environment, and nowhere else. Outside of it only records are read, by their names.
+    /// One namespace of an environment, and nowhere else. Outside of it only records are read, by their names.
     Namespace(Namespace),
 }
 
-/// Whose rights for what.
+/// The rights that are wanted, and their subjects.
 #[derive(Debug)]
 pub struct Wanted<'a> {
-    /// What is to be done.
+    /// The verbs that are to be done.
     pub verbs: BTreeSet<Verb>,
     /// The version that it is to be done with; without one, only what every Solution takes is given.
     pub archive: Option<&'a Accepted>,
-    /// Where it may be done.
+    /// The scope that they may be done in.
     pub within: Within,
-    /// Who is to be bound.
+    /// The subjects that are to be bound.
     pub subjects: Vec<Subject>,
 }
 
 impl<'a> Wanted<'a> {
-    /// What reaching a goal with an archive takes.
+    /// Returns the rights to reach a goal with an archive.
     pub(crate) fn of(archive: &'a Accepted, goal: &Goal) -> Self {
         let place = |target: &Target| {
             let environment = target.environment.clone();
@@ -199,7 +199,7 @@ impl<'a> Wanted<'a> {
         Ok(manifests)
     }
 
-    /// Everything that is wanted is in the name, so that no two grants have the same one.
+    /// Returns the name of the role, with everything that is wanted in it, so that no two grants have the same one.
     fn name(&self) -> String {
         let mut parts = vec![PREFIX.to_owned()];
         if self.verbs.len() < Verb::ALL.len() {
@@ -291,8 +291,8 @@ impl<'a> Wanted<'a> {
         self.archive.map_or_else(|| Ok(Vec::new()), carried)
     }
 
-    /// These as they are recorded. A namespace of the release's own may have yet to be made, and then no role can lie in
-    /// it; and that of the environment may be any.
+    /// Returns the entries of these objects as they are recorded. A namespace of the release's own may have yet to be
+    /// made, and then no role can lie in it; and that of the environment may be any.
     fn recorded(&self, carried: &[DesiredObject]) -> Vec<Entry> {
         let mut recorded: Vec<Entry> = carried.iter().filter_map(DesiredObject::entry).collect();
         let here = self.namespace();
@@ -305,7 +305,7 @@ impl<'a> Wanted<'a> {
         recorded
     }
 
-    /// What goes on running of what is carried. Who has no right beyond one namespace sees what runs there.
+    /// Returns the carried workloads that go on running. Who has no right beyond one namespace sees what runs there.
     fn workloads(&self) -> Result<Vec<Entry>, Error> {
         let mut carried = self.all_carried()?;
         if let Within::Namespace(namespace) = &self.within {
@@ -329,7 +329,7 @@ impl<'a> Wanted<'a> {
         sets.map(|it| &it.set.name).collect()
     }
 
-    /// What the verbs fail without.
+    /// Returns the rights that the verbs fail without.
     pub(crate) fn required(&self, objects: &[Object]) -> Result<Needs, Error> {
         let mut needs = self.namespace().map_or_else(Needs::default, Needs::at);
         for verb in &self.verbs {
@@ -359,7 +359,7 @@ impl<'a> Wanted<'a> {
         Ok(needs)
     }
 
-    /// What is applied before the version is removed.
+    /// Adds the rights to the objects that are applied before the version is removed.
     fn add_cleanup(&self, recorded: &[Entry], needs: &mut Needs) {
         let names = self.removing();
         let is_applied = |it: &&Entry| it.part.as_ref().is_some_and(|part| names.contains(&part));
@@ -375,7 +375,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Where that is kept, if the namespace is known.
+    /// Returns the reference of their record, if the namespace is known.
     fn kept_cleanup(&self) -> Option<ObjectRef> {
         let solution = self.archive?.statement().predicate.id.name();
         match &self.within {
@@ -396,7 +396,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// What a verb takes.
+    /// Adds the rights that a verb needs.
     fn add(&self, verb: Verb, objects: &[Object], needs: &mut Needs) {
         if verb == Verb::Status {
             return self.add_status(needs);
@@ -478,7 +478,8 @@ impl<'a> Wanted<'a> {
         Some(login::secret_name(statement.predicate.id.name()))
     }
 
-    /// What a verb takes of who administers only a namespace. Those that change more have no place there.
+    /// Adds the rights that a verb needs of an administrator of only a namespace. Verbs that change more have no place
+    /// there.
     fn add_alone(&self, verb: Verb, namespace: &Namespace, objects: &[Object], needs: &mut Needs) {
         needs.alone();
         needs.record(&namespace_record::reference(namespace));
@@ -494,7 +495,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Reading the record of the version.
+    /// Adds the right to read the record of the version.
     fn add_version(&self, needs: &mut Needs) {
         if let Some(accepted) = self.archive {
             let id = &accepted.statement().predicate.id;
@@ -502,7 +503,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Seeing. Of one environment, no right outside of its namespace is needed but to its own records.
+    /// Adds the rights to see the status. Of one environment, no right outside of its namespace is needed but to its
+    /// own records.
     fn add_status(&self, needs: &mut Needs) {
         match &self.within {
             Within::Anywhere => needs.state(),

@@ -1,4 +1,4 @@
-//! What each step takes of rights: the one list. Preflight asks for it, and it is printed as roles.
+//! The rights that each step needs: the one list. Preflight asks for it, and it is printed as roles.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use serde_json::Value;
 use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
 use crate::model::workloads;
 
-/// What writing an object takes.
+/// The verbs that writing an object needs.
 const PUT: [&str; 3] = ["get", "create", "patch"];
-/// What holding the Lease takes.
+/// The verbs that holding the Lease needs.
 const LEASE: [&str; 3] = ["get", "create", "update"];
-/// What removing an object takes.
+/// The verbs that removing an object needs.
 const REMOVE: [&str; 2] = ["get", "delete"];
-/// What finding objects of ours and removing them takes.
+/// The verbs that finding objects of ours and removing them needs.
 const FIND: [&str; 3] = ["get", "list", "delete"];
-/// What keeping the revisions of a release takes.
+/// The verbs that keeping the revisions of a release needs.
 const RELEASE: [&str; 5] = ["get", "list", "create", "update", "delete"];
-/// What waiting for objects takes of Helm.
+/// The verbs that Helm needs to wait for objects.
 const WATCH: [&str; 2] = ["list", "watch"];
-/// What finding pods by their labels and removing them takes.
+/// The verbs that finding pods by their labels and removing them needs.
 const CLEAR: [&str; 2] = ["list", "delete"];
 /// Verbs that Kubernetes does not grant for single objects: there is no name yet, or none in the request.
 const NAMELESS: [&str; 2] = ["create", "list"];
@@ -41,7 +41,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Nothing yet, in a namespace.
+    /// Returns the needs of nothing yet, in a namespace.
     pub(crate) fn at(namespace: &str) -> Self {
         Self {
             place: Some(namespace.to_owned()),
@@ -54,7 +54,7 @@ impl Needs {
         self.wanted.extend(other.wanted);
     }
 
-    /// Each right once, sorted.
+    /// Returns each right once, sorted.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = &Access> {
         self.wanted.iter()
     }
@@ -65,40 +65,41 @@ impl Needs {
         self.everywhere(&["list"], EXTENSIONS, "customresourcedefinitions", None);
     }
 
-    /// What a plan compares the images with.
+    /// Adds the right to list nodes, which a plan compares the images with.
     pub(crate) fn nodes(&mut self) {
         self.everywhere(&["list"], CORE, "nodes", None);
     }
 
-    /// Being the one who writes, and keeping records.
+    /// Adds the rights to be the one who writes, and to keep records.
     pub(crate) fn records(&mut self) {
         self.of_records(&["get", "patch"], CORE, "namespaces");
         self.of_records(&LEASE, "coordination.k8s.io", "leases");
         self.of_records(&PUT, CORE, "configmaps");
     }
 
-    /// Telling the users of a namespace what was done. No verb fails for want of it, so preflight does not ask.
+    /// Adds the rights to tell the users of a namespace what was done. No verb fails for want of it, so preflight does
+    /// not ask.
     pub(crate) fn events(&mut self) {
         self.here(&["create", "patch"], "events.k8s.io", "events", None);
     }
 
-    /// Forgetting records.
+    /// Adds the rights to forget records.
     pub(crate) fn forgetting(&mut self) {
         self.of_records(&REMOVE, CORE, "configmaps");
     }
 
-    /// Making a namespace.
+    /// Adds the right to make a namespace.
     pub(crate) fn new_namespace(&mut self) {
         self.everywhere(&["create"], CORE, "namespaces", None);
     }
 
-    /// Marking the namespace of an environment, and upstream's note there.
+    /// Adds the rights to mark the namespace of an environment, and to write upstream's note there.
     pub(crate) fn space(&mut self) {
         self.here(&["get", "patch"], CORE, "namespaces", None);
         self.here(&PUT, CORE, "configmaps", None);
     }
 
-    /// Deleting the namespace of an environment, and looking for what would go with it.
+    /// Adds the rights to delete the namespace of an environment, and to look for objects that would go with it.
     pub(crate) fn no_space(&mut self) {
         self.here(&REMOVE, CORE, "namespaces", None);
         for kind in workloads() {
@@ -107,19 +108,19 @@ impl Needs {
         }
     }
 
-    /// Taking the marks off a namespace that stays, and upstream's note in it.
+    /// Adds the rights to take the marks off a namespace that stays, and to remove upstream's note in it.
     pub(crate) fn released(&mut self) {
         self.here(&["get", "patch"], CORE, "namespaces", None);
         self.here(&REMOVE, CORE, "configmaps", None);
     }
 
-    /// What every operator has, and looking for what a former version had.
+    /// Adds the rights to the objects that every operator has, and to look for those that a former version had.
     pub(crate) fn operator(&mut self) {
         self.operator_objects();
         self.found();
     }
 
-    /// What every operator has.
+    /// Adds the rights to the objects that every operator has.
     pub(crate) fn operator_objects(&mut self) {
         for kind in ["ServiceAccount", "ConfigMap", "Deployment"] {
             let (group, resource) = resource(kind);
@@ -127,15 +128,15 @@ impl Needs {
         }
     }
 
-    /// Being the one who writes in a namespace without any right outside of it, and looking for what an operator has
-    /// there.
+    /// Adds the rights to be the one who writes in a namespace without any right outside of it, and to look for the
+    /// objects that an operator has there.
     pub(crate) fn alone(&mut self) {
         self.here(&LEASE, "coordination.k8s.io", "leases", None);
         self.here(&["get"], CORE, "namespaces", None);
         self.found_here();
     }
 
-    /// Looking for what an operator has, and removing it from its namespace.
+    /// Adds the rights to look for the objects that an operator has, and to remove them from its namespace.
     fn found_here(&mut self) {
         let kinds = namespaced_kinds().into_iter();
         for kind in kinds.filter(|kind| *kind != service_monitor()) {
@@ -144,13 +145,13 @@ impl Needs {
         }
     }
 
-    /// Looking for what an operator has, and removing it.
+    /// Adds the rights to look for the objects that an operator has, and to remove them.
     pub(crate) fn found(&mut self) {
         self.found_here();
         self.found_everywhere();
     }
 
-    /// Looking for what an operator has in the whole cluster.
+    /// Adds the rights to look for the objects that an operator has in the whole cluster.
     pub(crate) fn found_everywhere(&mut self) {
         for kind in cluster_kinds() {
             let (group, resource) = resource(&kind.kind);
@@ -158,13 +159,14 @@ impl Needs {
         }
     }
 
-    /// Looking for what tells Prometheus to collect an operator's metrics, and removing it. Not every cluster has it.
+    /// Adds the rights to look for the object that tells Prometheus to collect an operator's metrics, and to remove it.
+    /// Not every cluster has it.
     pub(crate) fn monitors(&mut self) {
         let (group, resource) = resource(&service_monitor().kind);
         self.here(&FIND, group, resource, None);
     }
 
-    /// Writing the objects of an operator.
+    /// Adds the rights to write the objects of an operator.
     pub(crate) fn written<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
         for object in objects {
             let (group, resource) = resource(&object.gvk().kind);
@@ -179,7 +181,8 @@ impl Needs {
         }
     }
 
-    /// Taking back those of the objects that are the whole cluster's; what lies in the namespace is found there.
+    /// Adds the rights to take back those of the objects that are the whole cluster's; those in the namespace are found
+    /// there.
     pub(crate) fn taken_back<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
         for object in objects.into_iter().filter(|it| it.namespace().is_none()) {
             self.named(&REMOVE, object);
@@ -193,7 +196,7 @@ impl Needs {
         self.everywhere(verbs, group, resource, name);
     }
 
-    /// Writing the objects that a deployment carries as they are, and removing them.
+    /// Adds the rights to write the objects that a deployment carries as they are, and to remove them.
     pub(crate) fn carried<'a>(&mut self, objects: impl Iterator<Item = &'a Entry>) {
         for object in objects {
             self.recorded(&PUT, object);
@@ -202,8 +205,8 @@ impl Needs {
         }
     }
 
-    /// What Helm takes for a release in this namespace, with objects of these kinds as the server names them: it keeps
-    /// revisions in Secrets, and watches what it waits for.
+    /// Adds the rights that Helm needs for a release in this namespace, with objects of these kinds as the server names
+    /// them: it keeps revisions in Secrets, and watches the objects that it waits for.
     pub(crate) fn release<'a>(
         &mut self,
         namespace: &str,
@@ -220,19 +223,20 @@ impl Needs {
         }
     }
 
-    /// Making the pods of a `StatefulSet` anew that a failed version leaves behind.
+    /// Adds the rights to make anew the pods of a `StatefulSet` that a failed version leaves behind.
     fn left_behind(&mut self, object: &ObjectRef) {
         if object.gvk.group == APPS && object.gvk.kind == "StatefulSet" {
             self.want(&CLEAR, CORE, "pods", object.namespace.as_deref(), None);
         }
     }
 
-    /// Looking for the pods behind a webhook's Service, and for those of what is waited for.
+    /// Adds the right to look for the pods behind a webhook's Service, and for those of objects that are waited for.
     pub(crate) fn served(&mut self) {
         self.everywhere(&["list"], "discovery.k8s.io", "endpointslices", None);
     }
 
-    /// Removing the objects of a deployment; and what calls those of its parts, with what is recorded of them.
+    /// Adds the rights to remove the objects of a deployment; and the callers of those of its parts, with their
+    /// records.
     pub(crate) fn withdrawn<'a>(&mut self, objects: impl Iterator<Item = &'a Entry>) {
         let mut has_parts = false;
         for object in objects {
@@ -248,12 +252,12 @@ impl Needs {
         }
     }
 
-    /// Taking the marks off a namespace that stays.
+    /// Adds the rights to take the marks off a namespace that stays.
     pub(crate) fn unmarked(&mut self, space: &Entry) {
         self.recorded(&["get", "patch"], space);
     }
 
-    /// Looking for what calls Services that go, and removing it.
+    /// Adds the rights to look for objects that call Services that go, and to remove them.
     pub(crate) fn callers(&mut self) {
         let admission = "admissionregistration.k8s.io";
         for (group, resource) in [
@@ -265,7 +269,8 @@ impl Needs {
         }
     }
 
-    /// Looking whether a namespace has what somebody may need. Where this user may not, it stays.
+    /// Adds the rights to look whether a namespace has objects that somebody may need. Where this user may not, it
+    /// stays.
     pub(crate) fn emptied(&mut self) {
         for kind in NEEDED {
             let (group, resource) = resource(kind);
@@ -273,7 +278,7 @@ impl Needs {
         }
     }
 
-    /// Keeping what is applied before a removal, and forgetting it.
+    /// Adds the rights to keep the objects that are applied before a removal, and to forget them.
     pub(crate) fn cleanup(&mut self, secret: Option<&ObjectRef>) {
         let (records, name) = (
             Some(v::RECORDS_NAMESPACE),
@@ -283,7 +288,7 @@ impl Needs {
         self.want(&REMOVE, CORE, "secrets", records, name);
     }
 
-    /// Seeing how the workloads stand that a deployment carries as they are.
+    /// Adds the rights to see the state of the workloads that a deployment carries as they are.
     pub(crate) fn standing<'a>(&mut self, workloads: impl Iterator<Item = &'a Entry>) {
         for workload in workloads {
             self.recorded(&["get"], workload);
@@ -297,12 +302,12 @@ impl Needs {
         self.want(verbs, group, resource, namespace, Some(&object.name));
     }
 
-    /// Removing an object of an operator or of the records.
+    /// Adds the rights to remove an object of an operator or of the records.
     pub(crate) fn removed(&mut self, object: &ObjectRef) {
         self.one(&REMOVE, object);
     }
 
-    /// Putting back what a former version had.
+    /// Adds the rights to put back an object that a former version had.
     pub(crate) fn put_back(&mut self, object: &ObjectRef) {
         self.one(&["patch"], object);
     }
@@ -316,19 +321,19 @@ impl Needs {
         self.want(verbs, group, resource, namespace, name);
     }
 
-    /// Noting that an operator has left a namespace; any where none is named.
+    /// Adds the rights to note that an operator has left a namespace; any where none is named.
     pub(crate) fn left(&mut self, namespace: Option<&str>) {
         self.want(&["get"], CORE, "namespaces", namespace, None);
         self.want(&PUT, CORE, "configmaps", namespace, None);
         self.want(&["get", "patch"], CORE, "serviceaccounts", namespace, None);
     }
 
-    /// Taking back the pull secret of the namespace's own account.
+    /// Adds the rights to take back the pull secret of the namespace's own account.
     pub(crate) fn account(&mut self) {
         self.here(&["get", "patch"], CORE, "serviceaccounts", None);
     }
 
-    /// Looking for what the administrator of the namespace has deployed there.
+    /// Adds the right to look for the Solutions that the administrator of the namespace has deployed there.
     pub(crate) fn own(&mut self) {
         self.here(&["list"], CORE, "configmaps", None);
     }
@@ -341,14 +346,14 @@ impl Needs {
         }
     }
 
-    /// Writing the CRDs of these names.
+    /// Adds the rights to write the CRDs of these names.
     pub(crate) fn definitions<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         for name in names {
             self.everywhere(&PUT, EXTENSIONS, "customresourcedefinitions", Some(name));
         }
     }
 
-    /// Removing CRDs, or giving them back.
+    /// Adds the rights to remove CRDs, or to give them back.
     pub(crate) fn no_definitions<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         for name in names {
             let verbs = ["get", "patch", "delete"];
@@ -356,14 +361,14 @@ impl Needs {
         }
     }
 
-    /// Looking for custom resources of these CRDs, in the whole cluster.
+    /// Adds the rights to look for custom resources of these CRDs, in the whole cluster.
     pub(crate) fn resources<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
         for (group, resource) in definitions.filter_map(defined) {
             self.everywhere(&["list"], group, resource, None);
         }
     }
 
-    /// Storing the custom resources of these CRDs anew, and noting that they are.
+    /// Adds the rights to store the custom resources of these CRDs anew, and to note that they are.
     pub(crate) fn migration<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
         for definition in definitions {
             if let Some((group, resource)) = defined(definition) {
@@ -379,21 +384,21 @@ impl Needs {
         }
     }
 
-    /// Looking for what runs, in the whole cluster.
+    /// Adds the rights to look for workloads that run, in the whole cluster.
     pub(crate) fn running(&mut self) {
         for (group, resource) in workloads::running() {
             self.everywhere(&["list"], group, resource, None);
         }
     }
 
-    /// Looking for custom resources of these CRDs in the namespace of the environment.
+    /// Adds the rights to look for custom resources of these CRDs in the namespace of the environment.
     pub(crate) fn resources_here<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
         for (group, resource) in definitions.filter_map(defined) {
             self.here(&["list"], group, resource, None);
         }
     }
 
-    /// What is said of environments that is not so. Of one namespace it stands in that namespace.
+    /// Adds the rights to find false claims about environments. Those about one namespace stand in that namespace.
     pub(crate) fn claims(&mut self) {
         if self.place.is_none() {
             self.everywhere(&["list"], CORE, "namespaces", None);
@@ -401,7 +406,7 @@ impl Needs {
         self.here(&["get"], CORE, "configmaps", Some(v::ENVIRONMENT_CONFIG));
     }
 
-    /// One of the records.
+    /// Adds the right to read one of the records.
     pub(crate) fn record(&mut self, map: &ObjectRef) {
         let (records, name) = (map.namespace.as_deref(), Some(map.name.as_str()));
         self.want(&["get"], CORE, "configmaps", records, name);
@@ -418,31 +423,31 @@ impl Needs {
         self.here(&["get"], CORE, "pods/log", None);
     }
 
-    /// Waiting until the pods are gone of what is stopped.
+    /// Adds the rights to wait until the pods of a stopped workload are gone.
     pub(crate) fn stopped(&mut self) {
         self.here(&["list"], APPS, "replicasets", None);
         self.here(&["get", "list"], CORE, "pods", None);
     }
 
-    /// Trying an operator's pod and its pull secret beforehand, and starting anew those of its pods that wait for an
-    /// image. No verb fails for want of it.
+    /// Adds the rights to try an operator's pod and its pull secret beforehand, and to start anew those of its pods
+    /// that wait for an image. No verb fails for want of it.
     pub(crate) fn trial(&mut self) {
         self.here(&["get", "create", "patch", "delete"], CORE, "pods", None);
         self.here(&["get"], CORE, "secrets", None);
     }
 
-    /// Having a pod pull an image beforehand. Whoever may not leaves it out.
+    /// Adds the rights to have a pod pull an image beforehand. Whoever may not leaves it out.
     pub(crate) fn proof(&mut self) {
         self.here(&["get", "create", "delete"], CORE, "pods", None);
     }
 
-    /// Looking for what a site's file names. What may not be looked at is not judged.
+    /// Adds the rights to look for the objects that a site's file names. What may not be looked at is not judged.
     pub(crate) fn named_by_site(&mut self) {
         self.everywhere(&["get"], "scheduling.k8s.io", "priorityclasses", None);
         self.here(&["get"], CORE, "secrets", None);
     }
 
-    /// In the namespace of the environment.
+    /// Adds rights in the namespace of the environment.
     fn here(&mut self, verbs: &[&str], group: &str, resource: &str, name: Option<&str>) {
         let place = self.place.clone();
         self.want(verbs, group, resource, place.as_deref(), name);
@@ -452,7 +457,7 @@ impl Needs {
         self.want(verbs, group, resource, Some(v::RECORDS_NAMESPACE), None);
     }
 
-    /// In the whole cluster.
+    /// Adds rights in the whole cluster.
     fn everywhere(&mut self, verbs: &[&str], group: &str, resource: &str, name: Option<&str>) {
         self.want(verbs, group, resource, None, name);
     }

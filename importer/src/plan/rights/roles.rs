@@ -186,7 +186,7 @@ impl Manifest {
         }
     }
 
-    /// What binds the role with the same name and namespace.
+    /// Returns the binding of the role with the same name and namespace.
     pub(super) fn binding(name: String, namespace: Option<String>, subjects: Vec<Bound>) -> Self {
         match namespace {
             None => Self::ClusterRoleBinding {
