@@ -104,7 +104,7 @@ impl PushPlan {
         Ok(Self { survey, summary })
     }
 
-    /// Gives back what was opened at the registry to see whether it takes the survey.
+    /// Gives back what was opened at the registry to see whether it takes the images.
     pub async fn give_up(&self, client: &Client) {
         client.cancel_uploads(&self.survey.job.known).await;
     }

@@ -32,7 +32,7 @@ pub enum Resources {
     Delete,
 }
 
-/// What deleting an environment did to a namespace, or would do.
+/// The effect of deleting an environment on a namespace, done or planned.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Left {

@@ -45,7 +45,7 @@ use crate::plan::standing::StandingRelease;
 use crate::plan::uses::{Images, workloads};
 use crate::plan::withdrawal::Withdrawal;
 
-/// What was removed, or would be, and what is left.
+/// The objects that were removed, or would be, and those that are left.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Undone {
     /// Every object that was applied before anything was removed, or would be.
@@ -53,9 +53,9 @@ pub struct Undone {
     pub applied: Vec<String>,
     /// Every object that was removed, or would be.
     pub removed: Vec<String>,
-    /// What stays behind, and how to remove it.
+    /// The objects that stay behind, and how to remove them.
     pub notes: Vec<String>,
-    /// What used it all the same.
+    /// The objects that used it all the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
     /// Manifests that were deleted at the registry, or would be, as `HOST/REPOSITORY@DIGEST`.

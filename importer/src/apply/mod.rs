@@ -57,7 +57,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::hidden::Hidden;
 use crate::plan::veil;
 
-/// What an import did.
+/// The outcome of an import.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
@@ -86,7 +86,7 @@ pub struct Receipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub revision: Option<Revision>,
-    /// What was found of the archive though it was accepted.
+    /// The findings about the archive though it was accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }

@@ -23,7 +23,7 @@ pub struct KeptSite {
     pub problems: Vec<Obstacle>,
 }
 
-/// What becomes of the file that the cluster keeps.
+/// The change to the file that the cluster keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SiteChange {

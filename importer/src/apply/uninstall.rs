@@ -33,7 +33,7 @@ use crate::plan::default_account::DefaultAccount;
 use crate::plan::rights::{self, check_removing, of_change};
 use crate::plan::uses::{Images, workloads};
 
-/// What deleting a Solution comes to: what goes, and what stays.
+/// The plan of deleting a Solution: the objects that go, and those that stay.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deletion {
@@ -43,21 +43,21 @@ pub struct Deletion {
     pub server: String,
     /// The name of the Solution.
     pub solution: SolutionName,
-    /// Everywhere its operator runs.
+    /// The namespaces in which its operator runs.
     pub deployments: Vec<Leaving>,
     /// The CRDs that it brought.
     pub crds: Vec<String>,
     /// Its imported versions.
     pub versions: Vec<Version>,
-    /// What stays, and what is changed elsewhere.
+    /// The notes on objects that stay, and on those that are changed elsewhere.
     pub notes: Vec<String>,
-    /// What uses the Solution: custom resources, and what else runs with its images.
+    /// The objects that use the Solution: custom resources, and others that run with its images.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
     /// Manifests that are deleted at registries, as `HOST/REPOSITORY@DIGEST`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freed: Vec<String>,
-    /// What is in the way. As long as there is anything, nothing is removed.
+    /// The obstacles. As long as there is anything, nothing is removed.
     #[serde(skip)]
     pub obstacles: Vec<Obstacle>,
     /// Every object that is named above.
@@ -93,7 +93,7 @@ pub struct Leaving {
     pub namespace: Namespace,
     /// The version.
     pub version: Version,
-    /// What is applied before anything of it is removed, and awaited.
+    /// The objects that are applied before anything of it is removed, and awaited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
     /// Its objects, there and in the cluster.
@@ -372,7 +372,7 @@ impl Going {
     }
 }
 
-/// Whether a version was holdings to the registry of a client.
+/// Whether a version was pushed to the registry of a client.
 fn is_at(record: &Record, client: &Client) -> bool {
     let registry = record.registry();
     registry.is_ok_and(|registry| registry == *client.address())

@@ -78,11 +78,11 @@ pub(crate) struct Deployed {
 pub struct Consent {
     /// The id under which it was shown.
     pub id: String,
-    /// Who gave it: user and host.
+    /// The user and host that gave it.
     pub by: String,
     /// When it was given.
     pub at: StatementTime,
-    /// What was shown, line by line.
+    /// The lines that were shown.
     pub lines: BTreeSet<String>,
     /// The rights among it, of which a part may be given up; none of an earlier consent, which was to words alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,9 +92,9 @@ pub struct Consent {
 /// A right that somebody gets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
-    /// Who gets it.
+    /// The subject that gets the right.
     pub subject: Subject,
-    /// What may be done, and where.
+    /// The actions that are allowed, and their scope.
     pub right: Right,
 }
 
@@ -105,18 +105,18 @@ pub struct EnvironmentNamespace {
     pub environment: EnvironmentName,
     /// The namespace.
     pub namespace: Namespace,
-    /// What the environment is for.
+    /// The purpose of the environment.
     pub description: String,
     /// Whether it was made for the environment.
     pub origin: Origin,
-    /// What is deployed in it.
+    /// The versions that are deployed in it, by Solution.
     pub solutions: BTreeMap<SolutionName, Version>,
     /// Whether it is being deleted, as far as this user may see.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub going: bool,
 }
 
-/// Where a namespace of an environment comes from.
+/// The origin of a namespace of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {

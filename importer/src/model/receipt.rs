@@ -49,7 +49,7 @@ pub struct ChangeReceipt {
     pub revision: Revision,
     /// When it began.
     pub at: StatementTime,
-    /// Who made it: user and host.
+    /// The user and host that made it.
     pub by: String,
     /// SHA-256 of the receipt before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct ChangeReceipt {
     pub written: Vec<String>,
     /// The objects that were removed, likewise.
     pub removed: Vec<String>,
-    /// How many more there were of both.
+    /// The number of further ones of both.
     #[serde(default)]
     pub unnamed: usize,
 }
@@ -73,7 +73,7 @@ pub struct ChangeReceipt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeSubject {
-    /// What was asked for.
+    /// The verb that was asked for.
     pub verb: Verb,
     /// The Solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub struct ChangeSubject {
     pub places: Vec<Passage>,
 }
 
-/// What a change is to do in a namespace.
+/// The transition that a change is to make in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Passage {
@@ -96,10 +96,10 @@ pub struct Passage {
     pub environment: EnvironmentName,
     /// The namespace.
     pub namespace: Namespace,
-    /// What ran of the Solution before.
+    /// The version of the Solution that ran before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Ran>,
-    /// What was to run afterwards.
+    /// The version that was to run afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Ran>,
 }

@@ -185,11 +185,11 @@ impl Login {
     }
 }
 
-/// What an administrator allows beyond the ordinary, one flag each.
+/// The exceptions that an administrator allows, one flag each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
-    /// What is taken over that no Solution owns.
+    /// The adoption of objects that no Solution owns.
     pub adopt: Adoption,
     /// Another archive of a version that was imported already.
     pub replace: Replace,
@@ -229,7 +229,7 @@ impl Allowed {
     };
 }
 
-/// What is taken over that no Solution owns, each by its own word.
+/// The adoption of objects that no Solution owns, each kind by its own word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Adoption {
@@ -295,9 +295,9 @@ pub enum CreateEnvironment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Migrate {
-    /// They are not stored anew.
+    /// Objects are not stored anew.
     Refuse,
-    /// They are stored anew where a version is activated. Versions that need what goes cannot be returned to.
+    /// Objects are stored anew where a version is activated. Versions that need what goes cannot be returned to.
     Allow,
 }
 

@@ -19,10 +19,10 @@ use crate::model::record;
 use crate::model::site::{self, SiteTexts};
 use crate::model::state::{self, ClusterState};
 
-/// Something that this user may not see.
+/// A part of a cluster that this user may not see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unseen {
-    /// What it is, in words.
+    /// The part that cannot be seen, in words.
     #[serde(serialize_with = "in_words")]
     #[schemars(with = "String")]
     pub what: Hidden,

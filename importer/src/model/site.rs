@@ -240,7 +240,7 @@ pub struct SiteValue {
     pub field: String,
     /// The value.
     pub value: Value,
-    /// Where it comes from.
+    /// The source of the value.
     pub from: String,
 }
 

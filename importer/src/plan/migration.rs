@@ -28,7 +28,7 @@ use crate::plan::rights::needs::Needs;
 pub struct PlannedMigration {
     /// The CRD.
     pub crd: String,
-    /// How many objects it has.
+    /// The number of its objects.
     pub objects: usize,
     /// The API version that they are stored in then.
     pub storage: String,

@@ -40,9 +40,9 @@ pub struct PlanSummary {
     /// SHA-256 of the signed statement.
     #[schemars(with = "Digest")]
     pub archive_id: String,
-    /// Where images are pushed.
+    /// The registry that images are pushed to.
     pub registry: String,
-    /// Where nodes pull them from.
+    /// The registry that nodes pull images from.
     pub pull_registry: String,
     /// Images in the archive.
     pub images: usize,
@@ -57,18 +57,18 @@ pub struct PlanSummary {
     pub bytes_to_push: u64,
     /// Whether the version is recorded already.
     pub recorded: bool,
-    /// What becomes of each CRD.
+    /// The change to each CRD.
     pub crds: Vec<PlannedObject>,
     /// CRDs whose objects are stored anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<PlannedMigration>,
-    /// Where the operator would run; null if it is not deployed.
+    /// The namespace that the operator would run in; null if it is not deployed.
     pub target: Option<PlannedTarget>,
-    /// What is worth knowing, and no reason to stop.
+    /// The notes that are worth knowing, and no reason to stop.
     pub notes: Vec<String>,
-    /// What was found of the archive though it is accepted.
+    /// The findings about the archive though it is accepted.
     pub findings: Vec<Finding>,
-    /// What nobody asked for, and stands or is usual.
+    /// The values that nobody asked for, and that stand or are usual.
     #[serde(skip)]
     pub defaults: Vec<PlannedDefault>,
     /// The parts that could not be seen when it was made with the rights of an administrator of only a namespace.
@@ -111,7 +111,7 @@ pub struct PlannedDefault {
     pub what: LeftOpen,
     /// The value.
     pub value: String,
-    /// Where it comes from.
+    /// The source of the value.
     pub why: Cow<'static, str>,
 }
 
@@ -119,14 +119,14 @@ pub struct PlannedDefault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedRight {
-    /// What may be done, and where.
+    /// The actions that are allowed, and their scope.
     pub right: String,
-    /// What a dangerous right makes possible.
+    /// The danger that the right brings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub danger: Option<Cow<'static, str>>,
 }
 
-/// What reaches beyond the namespaces of the environment.
+/// The reach of a plan beyond the namespaces of the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedBeyond {
@@ -141,11 +141,11 @@ pub struct PlannedBeyond {
     pub lines: Vec<PlannedLine>,
 }
 
-/// One thing that reaches beyond the namespaces of the environment.
+/// A single effect beyond the namespaces of the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedLine {
-    /// What it is, in words.
+    /// The effect, in words.
     pub text: String,
     /// Whether it was not accepted for the version that runs.
     pub new: bool,
@@ -160,15 +160,15 @@ pub struct PlannedLine {
 pub struct PlannedObject {
     /// The object, by kind and name.
     pub object: String,
-    /// What becomes of it: `create`, `change`, `replace`, `keep`, …
+    /// The action on it: `create`, `change`, `replace`, `keep`, …
     pub action: String,
     /// The fields that would change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
-    /// Those of them by which something goes: a field, a version that is served, or what was taken so far.
+    /// The changes by which something goes: a field, a version that is served, or a value that was taken so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
-    /// What a CRD takes away of the one that is there. No object is seen to lose anything by it.
+    /// The narrowings that a CRD brings compared with the one that is there. No object is seen to lose anything by it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<PlannedNarrowing>,
     /// The fields that are taken over from other field managers.
@@ -196,7 +196,7 @@ impl PlannedObject {
 pub struct PlannedField {
     /// The field, for example `.spec.replicas`.
     pub field: String,
-    /// Who set it, by the name under which the API server knows him.
+    /// The manager that set it, by the name under which the API server knows it.
     pub manager: String,
 }
 
@@ -214,7 +214,7 @@ pub struct PlannedNarrowing {
     pub api_version: String,
     /// The place in its objects, for example `.spec.ports[].name`.
     pub path: String,
-    /// What is taken away.
+    /// The part that is taken away.
     pub problem: String,
     /// Whether objects were looked at: it takes a program to tell whether they keep a rule or a pattern.
     pub checked: bool,
@@ -231,7 +231,7 @@ impl From<&Narrowing> for PlannedNarrowing {
     }
 }
 
-/// Where the operator would run.
+/// The place in which the operator would run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedTarget {
@@ -241,32 +241,33 @@ pub struct PlannedTarget {
     pub namespace: String,
     /// The version that runs there now; null if none does.
     pub running: Option<Version>,
-    /// What the operator may do and that of the running version may not.
+    /// The rights that the operator gains over that of the running version.
     pub rights_gained: Vec<PlannedRight>,
-    /// What the operator may not do any more.
+    /// The rights that the operator loses.
     pub rights_lost: Vec<PlannedRight>,
-    /// What its objects do that is dangerous, whoever has rights to what, and that asks for no consent.
+    /// The dangerous effects of its objects, whoever has rights to what, that ask for no consent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
-    /// What reaches beyond the namespaces of the environment; null if nothing does.
+    /// The reach beyond the namespaces of the environment; null if there is none.
     pub beyond: Option<PlannedBeyond>,
     /// What pods pull before anything of the operator is changed. It is missing where its image stays, or nobody asks
     /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_proof: Option<PlannedProof>,
-    /// What the site's file chooses for the operator.
+    /// The choices of the site's file for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site: Vec<SiteValue>,
     /// The values of the parameters, and where each comes from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<PlannedParameter>,
-    /// What the site's files change about objects that are carried as they are.
+    /// The patches of the site's files to objects that are carried as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<PlannedPatch>,
-    /// What is applied when it is removed, and awaited before anything goes.
+    /// The objects that are applied when it is removed, and awaited before anything goes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleanup: Vec<String>,
-    /// Where pods have a login to the registry. It is missing where no login is needed or no pods are made later.
+    /// The namespaces in which pods have a login to the registry. It is missing where no login is needed or no pods are
+    /// made later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later_pods: Option<PlannedLaterPods>,
     /// The program that installs charts. It is missing where there is nothing for it to do.
@@ -309,14 +310,14 @@ pub struct PlannedChart {
     pub release: String,
     /// The chart, with its version.
     pub chart: String,
-    /// What becomes of it.
+    /// The action on it.
     #[schemars(extend("enum" = ["install", "upgrade", "keep", "leave", "uninstall"]))]
     pub action: String,
     /// Helm's newest revision. It is missing if the release is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub revision: Option<u32>,
-    /// That somebody else has changed it since it was deployed from here, or that a run of Helm was cut off.
+    /// The finding that somebody else has changed it since it was deployed from here, or that a run of Helm was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
     /// The objects that would be made, changed or removed, hooks among them.
@@ -365,7 +366,7 @@ pub struct PlannedLaterPods {
     pub secret: String,
 }
 
-/// What short-lived pods pull, to prove that nodes can.
+/// The image that short-lived pods pull, to prove that nodes can.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedProof {

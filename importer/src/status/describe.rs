@@ -29,7 +29,7 @@ pub struct Description {
     pub environment: EnvironmentName,
     /// The namespaces of the environment.
     pub namespaces: Vec<NamespaceDescription>,
-    /// What is said of it in the cluster, and is not so.
+    /// The claims about it in the cluster that are not so.
     pub notes: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct Description {
 pub struct NamespaceDescription {
     /// The namespace.
     pub namespace: Namespace,
-    /// What the environment is for.
+    /// The purpose of the environment.
     pub description: String,
     /// Whether it was made for the environment.
     pub origin: Origin,
@@ -53,7 +53,7 @@ pub struct NamespaceDescription {
     /// Its quotas. They are missing where this user may not look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quotas: Option<Vec<Quota>>,
-    /// What is deployed in it.
+    /// The operators that are deployed in it.
     pub operators: Vec<DeployedOperator>,
 }
 
@@ -78,9 +78,9 @@ pub enum Identity {
 pub struct Quota {
     /// Its name.
     pub name: String,
-    /// For each resource the most there may be.
+    /// The limit of each resource.
     pub hard: Map<String, Value>,
-    /// For each resource what there is.
+    /// The use of each resource.
     pub used: Map<String, Value>,
 }
 
@@ -97,7 +97,7 @@ pub struct DeployedOperator {
     /// The values of parameters that were chosen for it, but for sensitive ones.
     #[serde(skip_serializing_if = "ParameterValues::is_empty")]
     pub parameters: ParameterValues,
-    /// What reaches beyond the environment, and who accepted it when.
+    /// The consent to the reach beyond the environment, with who gave it when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Consent>,
 }

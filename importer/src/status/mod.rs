@@ -41,7 +41,7 @@ pub struct Status {
     pub incomplete: Vec<ChangeReceipt>,
     /// The claims in the cluster about environments that are not so.
     pub notes: Vec<String>,
-    /// What this user may not see.
+    /// The parts that this user may not see.
     pub unseen: Vec<Unseen>,
 }
 
@@ -73,7 +73,7 @@ pub struct OperatorStatus {
     pub ready: Option<[u64; 2]>,
     /// Whether it runs as it should.
     pub condition: Condition,
-    /// Why it does not run as it should.
+    /// The reason for which it does not run as it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The state that a Deployment of the right version waits for.
@@ -94,7 +94,7 @@ pub enum Condition {
     OtherVersion,
     /// An object of a chart is not as it was installed.
     Changed,
-    /// There is no Deployment.
+    /// The Deployment is not there.
     Gone,
     /// This user may not look.
     Unseen,

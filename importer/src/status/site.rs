@@ -16,28 +16,28 @@ use crate::model::site::{
 };
 use crate::model::state::ClusterState;
 
-/// What a site has chosen.
+/// The choices of a site.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteShown {
     /// The environment; null for those without a file of their own.
     pub environment: Option<EnvironmentName>,
-    /// What holds for everything.
+    /// The choices that hold for everything.
     pub settings: Vec<SiteValue>,
-    /// What holds for the operator of each imported Solution that has one.
+    /// The choices that hold for the operator of each imported Solution that has one.
     pub workloads: Vec<SiteWorkload>,
-    /// What is chosen and reaches nothing.
+    /// The notes on choices that reach nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What holds for a workload.
+/// The choices that hold for a workload.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteWorkload {
     /// The Solution.
     pub solution: SolutionName,
     /// The workload.
     pub workload: &'static str,
-    /// What is chosen for it.
+    /// The values that are chosen for it.
     pub values: Vec<SiteValue>,
 }
 

@@ -34,7 +34,7 @@ pub enum Manifest {
         kind: &'static str,
         /// The name.
         metadata: Named,
-        /// What may be done.
+        /// The rules of the role.
         rules: Vec<PolicyRule>,
     },
     /// A role in a namespace.
@@ -50,7 +50,7 @@ pub enum Manifest {
         /// What may be done.
         rules: Vec<PolicyRule>,
     },
-    /// What binds a role in the whole cluster.
+    /// A binding of a role in the whole cluster.
     ClusterRoleBinding {
         /// Always `rbac.authorization.k8s.io/v1`.
         #[schemars(extend("const" = VERSION))]
@@ -62,11 +62,11 @@ pub enum Manifest {
         metadata: Named,
         /// The role.
         role_ref: ClusterRoleRef,
-        /// Whom it is bound to.
+        /// The subjects that it is bound to.
         #[schemars(length(min = 1))]
         subjects: Vec<Bound>,
     },
-    /// What binds a role in a namespace.
+    /// A binding of a role in a namespace.
     RoleBinding {
         /// Always `rbac.authorization.k8s.io/v1`.
         #[schemars(extend("const" = VERSION))]
@@ -129,11 +129,11 @@ pub struct RoleRef {
     name: String,
 }
 
-/// Whom a role is bound to.
+/// A subject that a role is bound to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Bound {
-    /// Whom the cluster knows by a name.
+    /// A subject that the cluster knows by a name.
     Named {
         /// Always `rbac.authorization.k8s.io`.
         #[schemars(extend("const" = RBAC))]
