@@ -1,4 +1,4 @@
-//! What a request is waiting for: the registry's answer, the connection, or the source of what is sent; and for how long.
+//! What a request waits for: the registry's answer, the connection, or the source of what is sent; and for how long.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::limits;
 use crate::pace::{Deadline, Late, Pace, Transfer};
 
-/// When something last moved. A streamed request is late only by what the connection does, never by its source.
+/// The time when something last moved. A streamed request is late only by what the connection does, never by its
+/// source.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(Arc<Shared>);
 
@@ -39,7 +40,7 @@ pub(crate) enum Moment {
     Moving,
     /// The connection waits for the source.
     Reading,
-    /// Everything is sent; the registry hashes and stores.
+    /// The whole request is sent; the registry hashes and stores.
     Sent,
 }
 

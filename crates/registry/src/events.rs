@@ -1,4 +1,5 @@
-//! What a push and a pull tell while they run. As JSON, other programs read it: schemas/results/push-event.schema.json.
+//! Events that a push and a pull tell while they run. As JSON, other programs read it:
+//! schemas/results/push-event.schema.json.
 
 use std::time::Duration;
 

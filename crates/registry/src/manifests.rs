@@ -24,12 +24,12 @@ pub struct Manifest {
     pub digest: Digest,
 }
 
-/// What became of a manifest that was to be deleted.
+/// The outcome for a manifest that was to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is gone, with every tag that pointed to it.
+    /// The manifest is gone, with every tag that pointed to it.
     Done,
-    /// It was not there.
+    /// The manifest was not there.
     WasAbsent,
 }
 
