@@ -11,7 +11,7 @@ use watch::Listener;
 
 use crate::cluster::Cluster;
 
-/// What the server's clock shows.
+/// The time that the server's clock shows.
 pub(crate) const NOW: &str = "Sun, 22 Nov 2026 12:00:30 GMT";
 
 /// A request as it came in.

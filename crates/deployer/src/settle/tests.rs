@@ -1,4 +1,4 @@
-//! In the cases by which kstatus tests itself, and those in which this crate judges otherwise.
+//! Tests with the cases by which kstatus tests itself, and those in which this crate judges otherwise.
 
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Settled, failed, pending, unobserved, words, words_of};
 use crate::object::condition;
 
-/// What the deadline of a Deployment is where none is set: its controller then tells of no progress.
+/// The deadline of a Deployment where none is set: its controller then tells of no progress.
 const NO_DEADLINE: u64 = 2_147_483_647;
 
 pub(super) fn deployment(value: &Value) -> Settled {
