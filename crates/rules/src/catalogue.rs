@@ -15,16 +15,16 @@ pub enum Severity {
     Warning,
 }
 
-/// What all findings with one id have in common. [`FINDINGS`] is the list of them.
+/// The facts that all findings with one id have in common. [`FINDINGS`] is the list of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FindingInfo {
     /// `<group>.<name>`; never changes its meaning once released.
     pub id: &'static str,
-    /// How much it weighs.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What it means, in one line.
+    /// The meaning of the finding, in one line.
     pub summary: &'static str,
-    /// What to do about it, in one line.
+    /// The fix for it, in one line.
     pub fix: &'static str,
 }
 
@@ -89,7 +89,7 @@ catalogue! {
             "use a newer version of `solution`, or ask the publisher what the name is for";
     }
 
-    /// Who vouches for the archive.
+    /// The signatures that vouch for the archive.
     signature {
         ENVELOPE: Error, "signature.envelope",
             "the envelope around the signed statement is malformed",
@@ -415,7 +415,7 @@ catalogue! {
             "make the archive again with `solution pack --include-helm`, with Helm as its project publishes it";
     }
 
-    /// What works but is better done otherwise.
+    /// Practices that work but are better avoided.
     practice {
         LATEST: Warning, "practice.latest",
             "an image has the tag `latest`, which says nothing about its content",
