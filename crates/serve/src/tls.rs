@@ -6,10 +6,10 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// How TLS is spoken: with which certificate, and which key.
+/// The configuration of TLS: with which certificate, and which key.
 pub type Tls = Arc<ServerConfig>;
 
-/// Why a certificate and a key are none.
+/// The reason why a certificate and a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The certificates cannot be read.
@@ -21,7 +21,7 @@ pub enum TlsError {
     /// The key cannot be read.
     #[error("the key is no PEM of a private key without a passphrase")]
     Key(#[source] pem::Error),
-    /// They do not go together, or their algorithm is not spoken.
+    /// The certificate and the key do not go together, or their algorithm is not spoken.
     #[error("the certificate and the key cannot be used")]
     Pair(#[source] rustls::Error),
 }
