@@ -59,7 +59,7 @@ fn is_own(name: &str) -> bool {
     !name.is_empty() && !name.starts_with("kube-")
 }
 
-/// How often namespaces are named, in the order in which they are first.
+/// The number of times that namespaces are named, in the order in which they are first.
 #[derive(Default)]
 struct Counted<'a> {
     all: Vec<Named<'a>>,

@@ -9,7 +9,7 @@ use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, Weight};
 
-/// What stands beside the copy of a tree, for who looks into it.
+/// The text that stands beside the copy of a tree, for who looks into it.
 pub(crate) const DRAFT: &str = "These are the files beside this directory as `solution init --from` wrote them, before anybody edited them.
 `--update` merges the next release with what was edited since; keep them with the others, and do not edit
 them. `solution pack` does not read them.
@@ -164,9 +164,9 @@ pub(crate) fn object(object: &Object<'_>) -> String {
     }
 }
 
-/// How a release is given.
+/// The flag with which a release is given.
 pub(crate) const RELEASE: &str = "--from";
-/// How a chart is given.
+/// The flag with which a chart is given.
 pub(crate) const CHART: &str = "--chart";
 
 /// NOTES.md of a release that is carried as it is; `given` is the option that it was given with.
