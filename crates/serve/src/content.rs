@@ -47,7 +47,7 @@ pub struct Image {
 /// The content that one archive brings.
 #[derive(Clone, Debug, Default)]
 pub struct Brought {
-    /// What messages call it.
+    /// The name that messages have for it.
     pub name: String,
     /// The images, each as often as it has names.
     pub images: Vec<Image>,
