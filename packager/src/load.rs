@@ -33,7 +33,7 @@ pub(crate) struct Loaded {
     pub(crate) sets: Vec<LoadedSet>,
     /// The Helm charts.
     pub(crate) charts: Vec<LoadedChart>,
-    /// What they render to.
+    /// The objects that they render to.
     pub(crate) rendered: Vec<Rendered>,
     /// The programs that are included.
     pub(crate) programs: Vec<LoadedHelm>,
@@ -41,10 +41,10 @@ pub(crate) struct Loaded {
     pub(crate) unused: Vec<PathBuf>,
 }
 
-/// What `helm` does with charts.
+/// The renderer and the keys with which `helm` works on charts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByHelm<'a> {
-    /// What renders them.
+    /// The renderer of charts.
     pub(crate) renderer: &'a Renderer,
     /// The keys of which one must have signed each; without, nobody asks.
     pub(crate) keyring: Option<&'a Path>,

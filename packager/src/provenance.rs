@@ -1,4 +1,5 @@
-//! Who signed the charts: each is verified by `helm`, with the keys that its publisher trusts, before anything is rendered.
+//! Signatures of the charts: each is verified by `helm`, with the keys that its publisher trusts, before anything is
+//! rendered.
 
 use std::path::{Path, PathBuf};
 
