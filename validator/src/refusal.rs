@@ -43,7 +43,7 @@ pub fn is_finding(error: &OpenError) -> bool {
     info(error).is_some()
 }
 
-/// What kind of finding an error is; none if the archive could not be read.
+/// Returns the kind of finding that an error is; none if the archive could not be read.
 fn info(error: &OpenError) -> Option<&'static FindingInfo> {
     Some(match error {
         OpenError::Open { .. }

@@ -11,7 +11,7 @@ const LONG: Duration = Duration::from_mins(1);
 
 const NOTES: &str = "manifests/notes/0001-configmap-notes.yaml";
 
-/// What is found of a good archive with sets that was changed.
+/// Returns what is found of a good archive with sets that was changed.
 fn found(change: impl FnOnce(&mut Source)) -> Vec<&'static str> {
     let mut source = Source::good();
     source.carry();
@@ -19,7 +19,7 @@ fn found(change: impl FnOnce(&mut Source)) -> Vec<&'static str> {
     ids(&Subject::pack(&source).bytes)
 }
 
-/// What is found of an archive, each once.
+/// Returns what is found of an archive, each once.
 fn ids(bytes: &[u8]) -> Vec<&'static str> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("example.iso");

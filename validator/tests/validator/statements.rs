@@ -1,4 +1,5 @@
-//! What only somebody with a trusted key can do: sign a statement that is not that of an archive by `solution pack`.
+//! Statements that only somebody with a trusted key can make: one that is not that of an archive by `solution pack` is
+//! signed.
 
 use archive::CONTENTS_OFFSET;
 use schemas::{Contents, ContentsEntry, Envelope, PayloadType, Statement};
