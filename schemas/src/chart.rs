@@ -31,7 +31,7 @@ checked_name! {
     is_chart_version
 }
 checked_name! {
-    /// How long Helm waits for each of its steps, in its own notation.
+    /// The time that Helm waits for each of its steps, in its own notation.
     Timeout, "timeout", "a whole number from 1 to 99999 and s, m or h, such as 300s or 10m",
     is_timeout, pattern::TIMEOUT
 }
@@ -70,7 +70,7 @@ fn is_timeout(text: &str) -> bool {
 }
 
 impl Timeout {
-    /// How long that is.
+    /// Returns how long that is.
     ///
     /// # Panics
     ///

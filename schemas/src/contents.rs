@@ -22,7 +22,7 @@ pub struct ContentsEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents(Vec<ContentsEntry>);
 
-/// Why bytes are not a list of files. Lines count from 1.
+/// The reason why bytes are not a list of files. Lines count from 1.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
     /// More than [`limits::FILES`].

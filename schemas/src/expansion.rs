@@ -16,13 +16,13 @@ pub enum Piece<'a> {
     Image(ImageName),
 }
 
-/// Why a text cannot be expanded.
+/// The reason why a text cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpansionError {
     /// `$(image:` without `)`.
     #[error("`$(image:` is not closed by `)`")]
     Open,
-    /// What stands between is not an image's name.
+    /// The text between is not an image's name.
     #[error(transparent)]
     Name(#[from] NameError),
 }

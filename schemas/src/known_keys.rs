@@ -65,7 +65,7 @@ pub const IMAGE_CONFIG: Kind = Struct(&[
     ("Size", Plain),
 ]);
 
-/// How a container is started.
+/// The fields for how a container is started.
 const CONTAINER: Fields = &[
     ("User", Plain),
     ("ExposedPorts", Plain),

@@ -134,7 +134,7 @@ pub struct SecurityContext {
 }
 
 impl SecurityContext {
-    /// What both do without; the user is this one's, where it names one.
+    /// Returns what both do without; the user is this one's, where it names one.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -157,7 +157,7 @@ pub struct OperatorImage {
 }
 
 impl OperatorImage {
-    /// As a place among the Solution's images.
+    /// Returns it as a place among the Solution's images.
     #[must_use]
     pub fn place(&self) -> ImagePlace {
         ImagePlace {
@@ -216,10 +216,10 @@ pub enum MetricsScheme {
     Http,
 }
 
-/// Why bytes are not a manifest.
+/// The reason why bytes are not a manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// Not YAML of this shape.
+    /// The bytes are not YAML of this shape.
     #[error(transparent)]
     Yaml(#[from] YamlError),
     /// Another kind of document.

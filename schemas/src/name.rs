@@ -8,7 +8,7 @@ use crate::digest::shorten;
 use crate::path::is_component;
 use crate::{Digest, limits, pattern};
 
-/// Why a text is not a name of its kind.
+/// The reason why a text is not a name of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a valid {kind}: expected {grammar}")]
 pub struct NameError {
@@ -130,7 +130,7 @@ fn is_alphanumeric_at_ends(text: &str) -> bool {
     text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric)
 }
 
-/// One path component of an OCI repository name (distribution specification, "Pulling manifests").
+/// Whether a text is one path component of an OCI repository name (distribution specification, "Pulling manifests").
 pub(crate) fn is_repository_component(text: &str) -> bool {
     let separators = text
         .split(is_alphanumeric)
@@ -256,7 +256,7 @@ fn is_host(text: &str) -> bool {
             .all(|part| is_dns_part(&part.to_ascii_lowercase()))
 }
 
-/// Where an image has its place in an archive: `name:tag`.
+/// The place of an image in an archive: `name:tag`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImagePlace {
     /// The name.

@@ -1,5 +1,5 @@
-//! What is signed: an in-toto Statement v1 with the predicate of an archive. The bytes that were signed are the
-//! bytes that are parsed, and nothing else; their SHA-256 is the archive id.
+//! The statement that is signed: an in-toto Statement v1 with the predicate of an archive. The bytes that were signed
+//! are the bytes that are parsed, and nothing else; their SHA-256 is the archive id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -98,7 +98,7 @@ pub(crate) struct ContentsReference {
     size: u64,
 }
 
-/// What the signers say of an archive.
+/// The predicate that the signers make of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Predicate {
     /// The layout of the image; it never changes for an archive that exists.
@@ -115,9 +115,10 @@ pub struct Predicate {
     pub contents_size: u64,
     /// The versions that can be upgraded to this one.
     pub upgrade_from: Option<VersionRange>,
-    /// When the publisher wants the archive to be no longer used. Only a warning: clocks of sites are unreliable.
+    /// The time after which the publisher wants the archive to be no longer used. Only a warning: clocks of sites are
+    /// unreliable.
     pub expires: Option<StatementTime>,
-    /// What a reader must know.
+    /// The capabilities that a reader must have.
     pub requires: Vec<Capability>,
     /// Top-level names that a reader may ignore.
     pub optional: Vec<String>,
@@ -128,14 +129,14 @@ pub struct Predicate {
 pub struct Statement {
     /// SHA-256 of `SHA256SUMS`.
     pub sha256sums: Digest,
-    /// What is said of the archive.
+    /// The predicate of the archive.
     pub predicate: Predicate,
 }
 
-/// Why bytes are not the statement of an archive.
+/// The reason why bytes are not the statement of an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// Not strict JSON of this shape.
+    /// The bytes are not strict JSON of this shape.
     #[error("the signed statement cannot be read")]
     Json(#[source] JsonError),
     /// A statement about something else.
@@ -149,7 +150,7 @@ pub enum StatementError {
     Id(#[source] NameError),
 }
 
-/// In the order of `docs/format.md`. What is read has a predicate that is looked at later.
+/// The statement in the order of `docs/format.md`. One that is read has a predicate that is looked at later.
 #[derive(Serialize, Deserialize)]
 struct RawStatement<P> {
     #[serde(rename = "_type")]

@@ -51,7 +51,7 @@ impl OperatorTemplate {
     pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
     /// The volume with the operator's configuration, which an import mounts.
     pub const CONFIG_VOLUME: &str = "operator-config";
-    /// Where it is mounted.
+    /// The directory where it is mounted.
     pub const CONFIG_PATH: &str = "/etc/config";
 
     /// Whether a path in the operator's container is where its configuration is.
@@ -85,7 +85,7 @@ impl OperatorTemplate {
     }
 }
 
-/// One text after the other, since aliases make many of a small file.
+/// The texts of a template, one after the other, since aliases make many of a small file.
 type Texts<'a> = Box<dyn Iterator<Item = (String, &'a str)> + 'a>;
 
 fn fields(place: String, fields: &Map<String, Value>) -> Texts<'_> {

@@ -1,4 +1,4 @@
-//! What images run on: as documents say it, and as it is asked for.
+//! Platforms that images run on: as documents say it, and as it is asked for.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::NameError;
 use crate::name::text_traits;
 use crate::pattern;
 
-/// What an image runs on (image specification, "Image Index"), in whatever words its publisher chose.
+/// The platform that an image runs on (image specification, "Image Index"), in whatever words its publisher chose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Platform {
     /// `linux`, …
