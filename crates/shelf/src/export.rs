@@ -153,7 +153,7 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Documents are kept in memory until they are written.
+/// Refuses documents that take too much memory: they are kept there until they are written.
 fn check_room(documents: &BTreeMap<Digest, Wanted>) -> Result<(), Error> {
     let size = documents.values().map(|it| it.size).sum();
     let limit = validator::limits::IMAGE_DOCUMENTS;

@@ -78,7 +78,8 @@ pub(crate) struct Referred<'a> {
 /// The manifests and indexes that versions have at a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Their manifests and indexes, each before those that name it: as long as an index is there, what it names is found.
+    /// The manifests and indexes of the versions, each before those that name it: as long as an index is there, what it
+    /// names is found.
     own: Vec<Place>,
     /// The images that are not as they were recorded, or are another version's as well, and so stay.
     others: Vec<String>,

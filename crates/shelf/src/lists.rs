@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// How the list under the tag of a referrer compares with the list that is to stand there. Such a list only grows: a
+/// The relation of the list under a referrer's tag to the list that is to stand there. Such a list only grows: a
 /// client adds its signature to those that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lists {

@@ -26,7 +26,7 @@ pub struct Preflight {
     pub obstacles: Vec<Obstacle>,
     /// The abilities of the registry; none if it takes nothing in any of the repositories.
     pub abilities: Option<Abilities>,
-    /// Room for what is pushed.
+    /// The room for what is pushed.
     pub space: Space,
 }
 
@@ -35,11 +35,11 @@ pub struct Preflight {
 pub struct ImagesToPush {
     /// The Solution id.
     pub solution: String,
-    /// How many the archive has.
+    /// The number of images of the archive.
     pub count: usize,
     /// Signatures and other referrers of these.
     pub referrers: usize,
-    /// Those that are in place, under a tag of the same digest.
+    /// The number of images that are in place, under a tag of the same digest.
     pub present: usize,
     /// Bytes that the registry lacks.
     pub missing_bytes: u64,

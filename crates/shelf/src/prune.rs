@@ -97,7 +97,7 @@ pub enum Unprunable {
         /// The registry, with its prefix.
         registry: String,
     },
-    /// It is not known what a version has there, or needs.
+    /// The manifests that a version has there, or needs, are not known.
     #[error("what {id} has at the registry is not known: {why}")]
     Unread {
         /// The version.

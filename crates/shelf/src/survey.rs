@@ -149,7 +149,7 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
 enum State {
     /// The image is there, all of it.
     Whole,
-    /// Some of it is not, or the tag is to be moved.
+    /// The image is not there in full, or the tag is to be moved.
     Lacking,
     /// The tag names this.
     Other(Digest),
