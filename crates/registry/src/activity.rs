@@ -18,7 +18,7 @@ pub(crate) struct Activity(Arc<Shared>);
 struct Shared {
     pace: Arc<Pace>,
     state: Mutex<State>,
-    /// Told when another moment begins: its deadline can be earlier.
+    /// The signal that another moment begins: its deadline can be earlier.
     changed: Notify,
 }
 
@@ -28,7 +28,7 @@ struct State {
     since: Instant,
     /// Bytes that the source has given, from the blob's beginning.
     ready: u64,
-    /// While bytes are on their way.
+    /// The transfer that is under way while bytes come or go.
     transfer: Option<Transfer>,
 }
 

@@ -27,7 +27,7 @@ pub enum AddressError {
         "`{0}` is not a repository: expected components of lower-case letters, digits and single separators, joined by `/`"
     )]
     Repository(String),
-    /// Longer than registries store.
+    /// The name is longer than registries store.
     #[error("repository `{0}` has more than {max} characters", max = limits::REPOSITORY)]
     TooLong(String),
     /// The text is not the address of a web site.
@@ -47,7 +47,7 @@ pub struct RegistryAddress {
 }
 
 impl RegistryAddress {
-    /// Host and port as they stand in image references.
+    /// Returns the host and port as they stand in image references.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -134,7 +134,7 @@ fn check_host(text: &str) -> Result<String, AddressError> {
     }
 }
 
-/// RFC 1123 names and IPv4 addresses.
+/// Whether a host is an RFC 1123 name or an IPv4 address.
 fn is_dns_name(name: &str) -> bool {
     let part = |part: &str| {
         (1..=63).contains(&part.len())

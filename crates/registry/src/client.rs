@@ -35,7 +35,7 @@ pub enum PlainHttp {
     /// A registry that is on this machine and does not speak TLS: nobody listens on that wire.
     #[default]
     Loopback,
-    /// Always. Passwords and images can be read and changed on the way.
+    /// Every registry. Passwords and images can be read and changed on the way.
     Always,
 }
 
@@ -154,7 +154,7 @@ impl Default for Options {
 }
 
 impl Wire {
-    /// Connections as these options say.
+    /// Connects as these options say.
     pub(crate) fn of(options: &Options) -> Result<Self, Error> {
         let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
         let builder = reqwest::Client::builder()

@@ -86,9 +86,9 @@ pub enum CredentialsError {
     /// The file is not the JSON that docker and podman write.
     #[error("login file is not valid: line {line}, column {column}")]
     Malformed {
-        /// Line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Column, from 1.
+        /// The column, from 1.
         column: usize,
     },
     /// An `auth` entry is not base64 of `user:password`.

@@ -213,9 +213,9 @@ pub enum Error {
     /// The certificate of the server is not one that this machine trusts for this host.
     #[error("could not {operation}: its certificate is not trusted: {reason}")]
     Untrusted {
-        /// The reason, in the words of the TLS library.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// In the words of the TLS library.
+        /// The reason, in the words of the TLS library.
         reason: String,
     },
     /// The server takes nobody without a client certificate, and none was given.
@@ -307,7 +307,7 @@ pub enum Error {
         /// The registry's own words, shortened.
         message: String,
     },
-    /// Less may be stored there than is to be.
+    /// The quota allows less to be stored there than is to be.
     #[error("could not {operation}: its quota is used up: {message}")]
     Quota {
         /// The operation that failed.

@@ -34,7 +34,7 @@ pub enum IdentityError {
     /// The key belongs to another certificate.
     #[error("the key does not belong to the certificate")]
     OtherKey,
-    /// Neither file is damaged, and the kind of key or certificate is not supported.
+    /// The kind of key or certificate is not supported, though neither file is damaged.
     #[error("the certificate or the kind of key is not supported")]
     Unsupported,
 }

@@ -43,7 +43,7 @@ pub struct ManifestPush {
     pub repository: Repository,
     /// The digest of the manifest, or a tag.
     pub reference: Reference,
-    /// `Content-Type`: the `mediaType` of the descriptor that names it.
+    /// The `Content-Type`: the `mediaType` of the descriptor that names it.
     pub media_type: String,
     /// The exact bytes.
     pub bytes: Bytes,

@@ -26,7 +26,7 @@ const AUTHS: &str = "auths";
 pub enum Keeper {
     /// The file itself.
     File,
-    /// This credential helper.
+    /// The credential helper of this name.
     Helper(String),
 }
 

@@ -18,9 +18,9 @@ use crate::transport::{Ask, Body};
 pub struct Manifest {
     /// The exact bytes.
     pub bytes: Bytes,
-    /// `Content-Type` as answered; empty if missing.
+    /// The `Content-Type` as answered; empty if missing.
     pub media_type: String,
-    /// Computed from the bytes.
+    /// The digest, computed from the bytes.
     pub digest: Digest,
 }
 

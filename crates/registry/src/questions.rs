@@ -24,7 +24,7 @@ impl Client {
             .await
     }
 
-    /// Several manifests and indexes by digest, each as [`Client::manifest`], in no order.
+    /// Reads several manifests and indexes by digest, each as [`Client::manifest`], in no order.
     pub async fn manifests(
         &self,
         wanted: Vec<(Repository, Digest)>,

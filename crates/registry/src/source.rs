@@ -203,7 +203,7 @@ pub(crate) struct Pieces {
 /// The reason why a stream ended early, for the caller: the HTTP client only knows that it did.
 pub(crate) type Fault = Arc<Mutex<Option<Error>>>;
 
-/// Called with the offset up to which bytes have been handed to the connection.
+/// A function that is called with the offset up to which bytes have been handed to the connection.
 pub(crate) type OnSent = Box<dyn FnMut(u64) + Send + Sync>;
 
 impl Pieces {
@@ -231,7 +231,7 @@ struct PieceStream {
     on_sent: OnSent,
 }
 
-/// Breaks off a request. The real error is in the [`Fault`].
+/// The error that breaks off a request. The real error is in the [`Fault`].
 #[derive(Debug, thiserror::Error)]
 #[error("the source of the upload failed")]
 struct SourceFailed;

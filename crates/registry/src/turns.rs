@@ -130,7 +130,7 @@ impl Turn {
         self.turns.buffers.take(length)
     }
 
-    /// So long the medium took to give a buffer.
+    /// Notes how long the medium took to give a buffer.
     pub(crate) fn waited(&self, took: Duration) {
         self.turns.state().climb.window.reading += took;
     }
@@ -189,7 +189,7 @@ struct Window {
 enum Step {
     /// The speed with as many as there are is measured, after this many windows.
     Measure(u32),
-    /// More read than the number `before`, which had this speed.
+    /// The trial of more readers than the number `before`, which had this speed.
     Trial {
         before: usize,
         rate: f64,

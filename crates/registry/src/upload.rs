@@ -1,6 +1,6 @@
-//! One blob into one repository: in one request, or in parts if it is large; in chunks where that is refused, and in one
-//! request where parts are; resumed where the registry says how far it got, also after this process was ended; and given
-//! back when it cannot be finished.
+//! Uploads of one blob into one repository: in one request, or in parts if it is large; in chunks where that is
+//! refused, and in one request where parts are; resumed where the registry says how far it got, also after this process
+//! was ended; and given back when it cannot be finished.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ struct Failures {
     breaks: u32,
     /// Bytes per chunk, for this blob only.
     chunk: Option<u64>,
-    /// Parts of this blob were refused.
+    /// Whether parts of this blob were refused.
     whole: bool,
 }
 

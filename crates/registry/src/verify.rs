@@ -198,7 +198,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Keeps nothing of a blob but its hash.
+/// A sink that keeps nothing of a blob but its hash.
 struct Hashing {
     digest: Digest,
     position: u64,
