@@ -23,9 +23,9 @@ use crate::rules::held::HeldRules;
 /// The version of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// Major number.
+    /// The major number.
     pub major: u32,
-    /// Minor number.
+    /// The minor number.
     pub minor: u32,
     /// The version as the server writes it, for example `v1.36.2`.
     pub text: String,

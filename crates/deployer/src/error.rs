@@ -119,7 +119,7 @@ pub enum Error {
         /// The fault of its namespace.
         problem: &'static str,
     },
-    /// Others own fields that the object sets differently.
+    /// Other managers own fields that the object sets differently.
     #[error(
         "cannot {doing}: other field managers own {}",
         show_conflicts(conflicts)
@@ -164,7 +164,7 @@ pub enum Error {
         /// The fault of the answer.
         problem: String,
     },
-    /// More than this crate handles.
+    /// The list is longer than this crate handles.
     #[error("cannot {doing}: more than {limit}")]
     TooMany {
         /// The operation that failed.
@@ -208,7 +208,7 @@ pub enum Error {
         holder: String,
         /// The time since when it is held, by the holder's clock.
         since: Option<SystemTime>,
-        /// After this time it can be taken if it is not renewed.
+        /// The time after which it can be taken if it is not renewed.
         expires_in: Duration,
     },
     /// The lease was ours and is not any more.

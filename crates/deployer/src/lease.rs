@@ -1,4 +1,5 @@
-//! One writer at a time: a Lease that is renewed while its guard lives, and taken over when its holder is gone.
+//! Leases, so that there is one writer at a time: a Lease is renewed while its guard lives, and taken over when its
+//! holder is gone.
 
 use std::fmt;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ pub struct LeaseRequest {
     pub name: String,
     /// The name that others read of us; must differ between any two that may want the lease at the same time.
     pub holder: String,
-    /// After this time without renewal others may take it. Renewed three times as often; at least one second.
+    /// The time without renewal after which others may take it. Renewed three times as often; at least one second.
     pub ttl: Duration,
     /// The holders whose lease can be taken without waiting for that.
     pub gone: Gone,
@@ -110,7 +111,7 @@ impl LeaseRequest {
         )
     }
 
-    /// Leases count whole seconds.
+    /// Returns the time in whole seconds, which leases count.
     fn seconds(&self) -> u64 {
         self.ttl.as_secs().max(1)
     }
@@ -128,7 +129,7 @@ impl LeaseRequest {
 pub struct LeaseGuard {
     request: LeaseRequest,
     state: watch::Receiver<Option<String>>,
-    /// Closing it ends the renewal.
+    /// The sender that ends the renewal when it is closed.
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<(), Error>>,
 }

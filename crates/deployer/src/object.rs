@@ -128,7 +128,7 @@ pub enum ObjectError {
     /// A field that every object has is missing, empty, too long or not a string.
     #[error("not a Kubernetes object: `{0}` is missing or not a valid string")]
     Field(&'static str),
-    /// Deeper than [`limits::MAX_DEPTH`].
+    /// The object is deeper than [`limits::MAX_DEPTH`].
     #[error("an object is nested deeper than {}", limits::MAX_DEPTH)]
     TooDeep,
 }
@@ -258,7 +258,7 @@ fn string_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     (!text.is_empty() && text.len() <= MAX_NAME && !text.contains(char::is_control)).then_some(text)
 }
 
-/// Walks with a list of its own instead of the call stack.
+/// Checks the depth, with a list of its own instead of the call stack.
 fn check_depth(value: &Value) -> Result<(), ObjectError> {
     let mut open = vec![(value, 1)];
     while let Some((value, depth)) = open.pop() {

@@ -30,7 +30,7 @@ impl Selector {
         Self(key.to_owned())
     }
 
-    /// And that have this label too.
+    /// Adds a label that objects must have too.
     #[must_use]
     pub fn and(self, key: &str, value: &str) -> Self {
         Self(format!("{},{key}={value}", self.0))
@@ -42,9 +42,9 @@ impl Selector {
 pub struct Node {
     /// The name of the node.
     pub name: String,
-    /// Operating system in OCI words, for example `linux`.
+    /// The operating system in OCI words, for example `linux`.
     pub os: String,
-    /// Architecture in OCI words, for example `amd64`.
+    /// The architecture in OCI words, for example `amd64`.
     pub architecture: String,
     /// Whether it reports that it can run pods.
     pub ready: bool,

@@ -31,7 +31,7 @@ use scene::{Set, Workload, wanted};
 pub enum Restart {
     /// The pod is deleted, and whatever made it makes another.
     Done,
-    /// We may not delete it.
+    /// The user may not delete the pod.
     NotAllowed,
 }
 

@@ -92,7 +92,7 @@ impl fmt::Display for RulePart {
     }
 }
 
-/// More parts than [`limits::MAX_RULE_PARTS`].
+/// The rules have more parts than [`limits::MAX_RULE_PARTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooManyParts;
 

@@ -115,7 +115,7 @@ pub enum PullProblem {
     TimedOut,
     /// The reference is no proper one.
     BadReference,
-    /// Another.
+    /// Another problem.
     Other,
 }
 

@@ -111,7 +111,7 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Done,
-    /// Ready, and not for long enough to be believed.
+    /// The object is ready, and not for long enough to be believed.
     Watch,
     Wait,
     GiveUp,

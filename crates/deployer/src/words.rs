@@ -12,7 +12,7 @@ pub type Reword<'a> = &'a dyn Fn(&str) -> String;
 
 /// A value that may hold words of a cluster.
 pub trait Words {
-    /// Puts others in their place. Names of objects stay.
+    /// Puts other words in the place of its own. Names of objects stay.
     fn reword(&mut self, reword: Reword<'_>);
 }
 

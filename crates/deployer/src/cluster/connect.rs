@@ -155,7 +155,7 @@ async fn client(
     }
 }
 
-/// Some distributions write `28+`.
+/// Parses a number of the version: some distributions write `28+`.
 fn number(text: &str) -> Option<u32> {
     text.trim_end_matches('+').parse().ok()
 }

@@ -56,7 +56,8 @@ struct ResourceList {
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     known: Mutex<HashMap<String, Vec<ApiResource>>>,
-    /// Held while an API version is asked for, so that many who want its kinds at the same time ask once.
+    /// The lock that is held while an API version is asked for, so that many who want its kinds at the same time ask
+    /// once.
     asking: tokio::sync::Mutex<()>,
 }
 

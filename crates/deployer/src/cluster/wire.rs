@@ -30,9 +30,9 @@ const BAD_CONTENT: [&str; 2] = [
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
-    /// Path and query.
+    /// The path and query.
     pub(crate) path: String,
-    /// Content type and bytes.
+    /// The content type and the bytes.
     pub(crate) body: Option<(&'static str, Vec<u8>)>,
     /// The words for messages: "cannot {doing}".
     pub(crate) doing: &'a str,

@@ -77,7 +77,7 @@ pub enum Awaited {
     },
     /// Pods of former versions are still there.
     Former(u64),
-    /// Nothing can be seen, perhaps for want of rights.
+    /// The pods cannot be seen, perhaps for want of rights.
     Unseen,
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn awaited(
 }
 
 impl Sighting {
-    /// Time is up, and nothing is seen but what is awaited.
+    /// Returns the sighting for when time is up, and nothing is seen but what is awaited.
     pub(crate) fn nothing(awaited: Option<&Awaited>) -> Self {
         Self {
             stuck: Stuck::NoCause,

@@ -150,7 +150,7 @@ pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Pods that could not even be made.
+/// Diagnoses pods that could not even be made.
 fn refused_pods(scene: &Scene) -> Option<Sighting> {
     // A Deployment may still tell of a former version what its replica set says of the current one.
     let told_by = scene.maker.as_ref().unwrap_or(&scene.workload);
@@ -317,7 +317,7 @@ fn pull_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, S
     }
 }
 
-/// Older kubelets tell the cause in an event only, and while backing off in no status at all.
+/// Returns the cause as it is told: older kubelets tell it in an event only, and while backing off in no status at all.
 fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
     let of_message = classify_pull(message);
     if of_message != PullProblem::Other {
@@ -427,7 +427,7 @@ mod tests {
         diagnose(&scene(pods, Vec::new())).map(|sighting| sighting.stuck)
     }
 
-    /// As containerd 1.6 to 2, CRI-O and Docker's registry word it.
+    /// The messages are worded as by containerd 1.6 to 2, CRI-O and Docker's registry.
     #[test]
     fn pull_messages_are_understood() {
         for (message, problem) in [

@@ -48,7 +48,7 @@ enum Look {
 pub struct Probe {
     cluster: Cluster,
     pod: Object,
-    /// Counted as a lease is while it is held, so that whoever ends waits for both to be given back.
+    /// The count of the probe, as of a lease while it is held, so that whoever ends waits for both to be given back.
     counted: Option<Counted>,
 }
 

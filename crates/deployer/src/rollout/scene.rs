@@ -20,7 +20,7 @@ pub(super) enum Set {
     Found(Object),
     /// The `ReplicaSet` is not made yet.
     Absent,
-    /// We may not look.
+    /// The user may not look.
     Unseen,
 }
 

@@ -161,7 +161,7 @@ impl Look {
         }
     }
 
-    /// At what need not be watched.
+    /// Returns a look at an object that need not be watched.
     fn at_end(state: Settled) -> Self {
         Self {
             is_old: true,

@@ -26,7 +26,7 @@ pub enum Propagation {
 pub enum Deleted {
     /// The server has taken the request; the object may stay for a while, see [`Cluster::wait`].
     Requested,
-    /// There was none.
+    /// No object was there.
     WasAbsent,
 }
 

@@ -1,4 +1,4 @@
-//! What every test needs: a connection, a namespace of its own, and users with few rights.
+//! The setup that every test needs: a connection, a namespace of its own, and users with few rights.
 
 use std::path::PathBuf;
 use std::time::Duration;
