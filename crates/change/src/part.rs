@@ -22,7 +22,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Parts in the order of the manifest, and the names of those that the operator needs.
+    /// Orders the parts as the manifest does, with the names of those that the operator needs.
     #[must_use]
     pub fn new(parts: Vec<Part<'a>>, operator_needs: &'a [SetName]) -> Self {
         let mut parts = Self {

@@ -29,7 +29,7 @@ pub enum ReleaseStep {
     Keep,
     /// No change: it was installed once, and is left alone.
     Leave,
-    /// Helm installs or upgrades it.
+    /// Helm installs or upgrades the release.
     Change(Mend),
 }
 

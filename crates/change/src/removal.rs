@@ -108,7 +108,7 @@ pub enum Departure {
     Data,
     /// The object defines resources.
     Definition,
-    /// Others lie in it.
+    /// The object is one that others lie in.
     Space,
 }
 

@@ -36,7 +36,7 @@ pub const PULL_PROOF: &str = "solutions.metalk8s.scality.com/pull-proof";
 pub const RECORD: &str = "solutions.metalk8s.scality.com/record";
 /// The label of receipts, which are no records: the verb.
 pub const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
-/// Beside it, until the change is complete.
+/// The mark beside it, until the change is complete.
 pub const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
 
 /// The label of the record of what a deployment carries as it is: the namespace of the deployment.
