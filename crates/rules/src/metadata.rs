@@ -92,7 +92,7 @@ enum Place<'a> {
 enum Why {
     /// No field that an archive decides.
     Field,
-    /// Neither a text nor a map of texts.
+    /// A field that is neither a text nor a map of texts.
     Shape,
     /// The importer's own.
     Ours,
@@ -261,7 +261,7 @@ mod tests {
         );
     }
 
-    /// As cert-manager, the Prometheus operator, `CloudNativePG`, Gateway API and Cluster API have them.
+    /// The keys are those of cert-manager, the Prometheus operator, `CloudNativePG`, Gateway API and Cluster API.
     #[test]
     fn keys_of_real_definitions_pass_unless_they_belong_to_somebody() {
         for (key, expected) in [

@@ -181,7 +181,7 @@ pub(super) fn is_kubernetes_role(name: &str) -> bool {
     ROLES.contains(&name) || ROLE_PREFIXES.iter().any(|it| name.starts_with(it))
 }
 
-/// Labels and annotations of ours and of Kubernetes' own roles.
+/// Names the labels and annotations of ours and of Kubernetes' own roles.
 fn keys(document: &Value) -> impl Iterator<Item = String> {
     let of = |field: &str| {
         let map = document.get("metadata").and_then(|it| it.get(field));

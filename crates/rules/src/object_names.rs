@@ -19,7 +19,7 @@ enum Home {
     Chosen,
 }
 
-/// API group, kind, namespace and name.
+/// The API group, kind, namespace and name of an object.
 type Identity = (String, String, Home, String);
 
 /// The objects of an archive, each with its file, to find those that are there twice.

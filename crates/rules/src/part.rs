@@ -56,7 +56,7 @@ impl<'a> Resource<'a> {
         }
     }
 
-    /// Itself, and the two that cover it.
+    /// Returns the resource itself, and the two that cover it.
     pub(super) fn wider(self) -> [Self; 3] {
         let every = |sub| Self { plural: ALL, sub };
         [self, every(self.sub), every(None)]
