@@ -61,7 +61,7 @@ impl Certificates {
 /// The reason why the certificates of a registry cannot be used. Nothing of a key is repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificatesError {
-    /// There is no such directory.
+    /// The directory does not exist.
     #[error("there is no directory `{}`", .0.display())]
     Missing(PathBuf),
     /// The directory could be changed by somebody else, or the way there is broken.
@@ -78,7 +78,7 @@ pub enum CertificatesError {
         /// The cause.
         source: io::Error,
     },
-    /// More files than anybody needs.
+    /// The directory has more files than anybody needs.
     #[error("`{}` has more than {max} files", .0.display(), max = limits::CERTIFICATE_FILES)]
     Many(PathBuf),
     /// The directory has several client certificates, and it is not known which one is meant.

@@ -35,7 +35,7 @@ pub enum TarError {
         /// The offset of the entry.
         at: u64,
     },
-    /// More than is taken.
+    /// The tar has more than is taken.
     #[error("it has more than {max} {what}")]
     Limit {
         /// The kind of thing that there are too many of.
@@ -169,7 +169,7 @@ pub enum SourceError {
         /// The file that should be in it.
         name: String,
     },
-    /// Compressed otherwise than with gzip.
+    /// The layer is compressed otherwise than with gzip.
     #[error("`{}` is compressed with {program}; unpack it first with `{program} -dk`", path.display())]
     Compressed {
         /// The file.
@@ -177,7 +177,7 @@ pub enum SourceError {
         /// The program.
         program: &'static str,
     },
-    /// Larger when it is unpacked than the user allows.
+    /// The file is larger when it is unpacked than the user allows.
     #[error("`{}` has {packed} bytes, and unpacks to more than {unpacked}; all sources together may unpack to {limit}", path.display())]
     UnpackLimit {
         /// The file.
@@ -189,7 +189,7 @@ pub enum SourceError {
         /// Bytes to which all sources of a pack may be unpacked.
         limit: u64,
     },
-    /// Larger when it is unpacked than the disk of the cache can bear.
+    /// The file is larger when it is unpacked than the disk of the cache can bear.
     #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had {free} bytes free; {reserve} must stay free", path.display(), cache.display())]
     UnpackSpace {
         /// The file.
@@ -263,7 +263,7 @@ pub enum SourceError {
         /// The tags there are.
         tags: String,
     },
-    /// Several images with the tag.
+    /// The source has several images with the tag.
     #[error("`{}` has tag `{tag}` for several images, so it is ambiguous; write the layout again", path.display())]
     TagTwice {
         /// The layout's `index.json`.
@@ -361,19 +361,19 @@ pub enum SourceError {
     /// An index of nothing.
     #[error("index {0} has no manifest: there is nothing to run")]
     EmptyIndex(Digest),
-    /// Indexes in indexes in indexes.
+    /// The indexes are nested too deeply.
     #[error("index {digest} is nested more than {max} indexes deep", max = schemas::limits::INDEX_DEPTH)]
     Depth {
         /// The index or manifest.
         digest: Digest,
     },
-    /// More manifests than an image has.
+    /// The image has more manifests than an image can have.
     #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
     Documents,
-    /// More contents than an archive has files.
+    /// The images have more contents than an archive has files.
     #[error("the images up to this one have more than {max} documents, layers and configurations, counted for each", max = schemas::limits::FILES)]
     Contents,
-    /// More bytes of manifests than fit into memory.
+    /// The manifests have more bytes than fit into memory.
     #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]
     DocumentBytes,
     /// A configuration that does not say what the image runs on.

@@ -26,7 +26,7 @@ pub enum Compression {
 /// The treatment of signatures and other referrers of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Referrers {
-    /// Nobody looks for them.
+    /// The referrers are left: nobody looks for them.
     #[default]
     Leave,
     /// The referrers come too, as far as the sources have any.
@@ -48,7 +48,7 @@ pub struct Means<'a> {
     pub referrers: Referrers,
     /// The number of threads that compress.
     pub threads: NonZeroUsize,
-    /// Whom they tell, and who may end it.
+    /// The watch that they tell of their progress, and by which they are ended.
     pub watch: &'a Watch<'a, Event>,
     /// Bytes that are left for later, if nobody wants to wait for an encoder now.
     pub postponed: Option<&'a AtomicU64>,

@@ -21,7 +21,7 @@ pub(crate) enum Choice<'a> {
     Whole,
     /// The child becomes the image.
     Child(&'a Descriptor),
-    /// Another index with these children and what is about them.
+    /// The image becomes another index with these children and what is about them.
     Children(BTreeSet<Digest>),
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn subset(whole: &Document, chosen: &BTreeSet<Digest>) -> (Digest, Ve
     (files::digest(bytes.as_bytes()), bytes.into_bytes())
 }
 
-/// JSON in one spelling. The depth is that of strict JSON, which is bounded.
+/// Writes JSON in one spelling. The depth is that of strict JSON, which is bounded.
 fn write_sorted(value: &Value, text: &mut String) {
     match value {
         Value::Object(fields) => {

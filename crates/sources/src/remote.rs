@@ -346,7 +346,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Engines.
+/// The part that reaches container engines.
 impl Network<'_> {
     /// Lets the container engine save an image. The file is there as long as this value.
     pub(crate) fn save(&self, image: &ImageReference) -> Result<PathBuf, SourceError> {

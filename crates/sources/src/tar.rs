@@ -323,7 +323,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Lines of `<length> <key>=<value>` (POSIX.1-2001, "pax Extended Header").
+    /// Reads lines of `<length> <key>=<value>` (POSIX.1-2001, "pax Extended Header").
     fn pax(&mut self, mut data: &[u8]) -> Result<(), &'static str> {
         const BROKEN: &str = "a broken extended header";
         while !data.is_empty() {

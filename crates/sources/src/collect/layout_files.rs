@@ -71,7 +71,7 @@ impl LayoutFiles {
 }
 
 impl SourceError {
-    /// Another error in place of the one that what was looked for is not there.
+    /// Puts another error in place of the one that what was looked for is not there.
     pub(super) fn or_missing(self, missing: Self) -> Self {
         match self {
             Self::Read(error @ ReadError::Io { .. }) if error.is_missing() => missing,

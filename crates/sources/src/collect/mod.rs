@@ -86,7 +86,7 @@ impl ImageContents {
         documents.map(|it| it.digest)
     }
 
-    /// Digest and size of everything, each once.
+    /// Returns the digest and size of everything, each once.
     pub fn sizes(&self) -> impl Iterator<Item = (Digest, u64)> {
         let documents = self.children.iter().chain([&self.root]);
         let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));

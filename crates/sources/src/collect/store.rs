@@ -16,7 +16,7 @@ use crate::error::{SourceError, check_digest};
 pub(super) enum Store<'a> {
     /// An OCI image layout.
     Layout(Rc<LayoutFiles>),
-    /// skopeo's `dir:`.
+    /// A directory of skopeo's `dir:`.
     Flat(PathBuf),
     /// Only these contents, below a manifest that was made for them.
     Made(Vec<Here>),

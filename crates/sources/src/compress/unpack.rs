@@ -85,7 +85,7 @@ fn verify(
     Ok(Digest::new(hashing.hasher.finalize().into()))
 }
 
-/// Hashes what is read.
+/// A reader that hashes what is read.
 struct Hashing<'a> {
     from: Ending<'a, FilePart>,
     hasher: Sha256,
