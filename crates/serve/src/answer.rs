@@ -150,7 +150,7 @@ impl Answer {
         }
     }
 
-    /// JSON.
+    /// Returns an answer of JSON.
     pub(crate) fn json<T: Serialize>(value: &T) -> Self {
         Self::bytes(
             "application/json",

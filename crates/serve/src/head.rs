@@ -22,7 +22,7 @@ pub(crate) enum Method {
     /// The content is to be given.
     #[default]
     Get,
-    /// Say what would be given.
+    /// The head of the content is to be given, without the content.
     Head,
     /// The method is one that a registry that is only read does not have.
     Other(String),
@@ -63,7 +63,7 @@ pub(crate) struct Fields {
 pub(crate) enum Bad {
     /// The bytes do not follow the grammar.
     Grammar,
-    /// More fields than [`limits::HEADERS`].
+    /// The head has more fields than [`limits::HEADERS`].
     TooMany,
     /// The version is not HTTP/1.0 or 1.1.
     Version,

@@ -30,7 +30,7 @@ pub enum LoginError {
     /// The user name has the character that stands between name and password.
     #[error("the user name has a colon")]
     Colon,
-    /// Longer than [`limits::LOGIN`].
+    /// The login is longer than [`limits::LOGIN`].
     #[error("user name and password have more than {max} bytes", max = limits::LOGIN)]
     TooLong,
 }

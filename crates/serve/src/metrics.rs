@@ -42,7 +42,7 @@ impl Metrics {
         self.damaged.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many archives were found and are not served.
+    /// Notes that so many archives were found and are not served.
     pub(crate) fn left_out(&self, archives: usize) {
         self.left_out.store(archives as u64, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! From a request to its answer: the pull half of the distribution specification, its lists and its errors.
+//! Answers to requests: the pull half of the distribution specification, its lists and its errors.
 
 use std::sync::Arc;
 

@@ -13,11 +13,11 @@ pub(crate) enum Route {
     Catalog,
     /// The server's own numbers.
     Metrics,
-    /// Something of a repository.
+    /// A part of a repository.
     In(String, Of),
 }
 
-/// Something of a repository.
+/// A part of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The tags of the repository.
@@ -52,7 +52,7 @@ pub(crate) enum Misled {
     Name,
     /// The place of a digest holds none.
     Digest,
-    /// `%` and no two hexadecimal digits, or not UTF-8.
+    /// The target has `%` and no two hexadecimal digits, or is not UTF-8.
     Escape,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Misled {
 pub(crate) struct Query {
     /// The number of entries.
     pub(crate) n: Option<String>,
-    /// Behind which entry they begin.
+    /// The entry behind which they begin.
     pub(crate) last: Option<String>,
     /// The artifact type that referrers must have.
     pub(crate) artifact_type: Option<String>,

@@ -25,7 +25,7 @@ pub enum Reads {
 /// The options of a server.
 #[derive(Debug)]
 pub struct Options {
-    /// TLS, where it is to be spoken.
+    /// The configuration of TLS, where it is to be spoken.
     pub tls: Option<Tls>,
     /// The login that is asked for.
     pub login: Option<Login>,

@@ -15,7 +15,7 @@ pub enum TlsError {
     /// The certificates cannot be read.
     #[error("the certificate is no PEM")]
     Certificate(#[source] pem::Error),
-    /// There is no certificate.
+    /// The file has no certificate.
     #[error("the file has no certificate")]
     NoCertificate,
     /// The key cannot be read.
@@ -26,7 +26,7 @@ pub enum TlsError {
     Pair(#[source] rustls::Error),
 }
 
-/// TLS 1.2 and 1.3 with this chain of certificates and its key, PEM.
+/// Returns TLS 1.2 and 1.3 with this chain of certificates and its key, PEM.
 pub fn tls(certificates: &[u8], key: &[u8]) -> Result<Tls, TlsError> {
     let chain = CertificateDer::pem_slice_iter(certificates).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(TlsError::Certificate)?;
