@@ -116,7 +116,7 @@ fn scan(images: &mut FoundImages, object: &Object<'_>, title: &str) {
     }
 }
 
-/// Kinds that run containers, or configure what does, name images in any of their texts.
+/// Returns the texts to search: kinds that run containers, or configure what does, name images in any of their texts.
 fn searched(kind: &str) -> Searched {
     const ALL: [&str; 10] = [
         "Deployment",
@@ -162,7 +162,7 @@ pub(crate) fn main_container<'a>(workload: &Value, pod: &'a Value) -> Option<&'a
         .or_else(|| containers.first())
 }
 
-/// Kind and name of a definition, for people.
+/// Returns the kind and name of a definition, for people.
 pub(crate) fn title(definition: &Value) -> String {
     let name = manifests::shown(text(definition, "/metadata/name"));
     format!("CustomResourceDefinition `{name}`")

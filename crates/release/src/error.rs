@@ -27,7 +27,7 @@ pub enum ReleaseError {
     Name {
         /// The place where it stands.
         place: DocumentPlace,
-        /// Kind and name.
+        /// The kind and name of the object.
         what: String,
     },
     /// A bundle for OLM, whose main document only OLM understands.
@@ -48,7 +48,7 @@ pub enum ReleaseError {
         /// The names that there are.
         names: String,
     },
-    /// Several that could be the operator, by their names.
+    /// The release has several that could be the operator, by their names.
     #[error("any of these could be the operator: {0}")]
     Ambiguous(String),
     /// The operator has something that an import cannot do.
@@ -65,7 +65,7 @@ pub enum ReleaseError {
     /// No version for the Solution, among what was looked at.
     #[error("the release gives no version of its own that is valid for a Solution (found: {0})")]
     NoVersion(String),
-    /// Name and version do not fit together.
+    /// The name and version do not fit together.
     #[error("the Solution cannot have this name")]
     Id(#[source] schemas::NameError),
     /// The release asks for something that a Solution cannot have.
@@ -85,7 +85,7 @@ pub enum ReleaseError {
     /// Conflicts that the last update left.
     #[error("conflicts of the last update are not resolved, in {}; nothing was written", schemas::listed(.0))]
     Unresolved(Vec<String>),
-    /// There is no git, and there are files to merge.
+    /// There are files to merge, and no git.
     #[error("there is no program `git`, which merges {}; nothing was written", schemas::listed(.0))]
     NoGit(Vec<String>),
     /// Git could not be run, or did not merge.

@@ -134,7 +134,7 @@ struct Repository {
 #[serde(rename_all = "camelCase")]
 struct How {
     create_namespace: Option<bool>,
-    /// Seconds; 0 is Helm's own.
+    /// The time limit in seconds; 0 is Helm's own.
     timeout: Option<u64>,
     wait: Option<bool>,
     #[serde(flatten)]
@@ -482,7 +482,7 @@ pub enum HelmfileProblem {
     /// The helmfile has nothing to carry.
     #[error("lists no release that is to be installed")]
     Empty,
-    /// More releases than a Solution has charts.
+    /// The helmfile has more releases than a Solution has charts.
     #[error("lists {0} releases that are to be installed; a Solution has at most {CHARTS}")]
     Releases(usize),
     /// Fields that are not read.

@@ -208,7 +208,7 @@ impl Candidates<'_> {
         self.versions.iter().find_map(version)
     }
 
-    /// Name and version: as wished, else the first that can be one.
+    /// Chooses the name and version: as wished, else the first that can be one.
     pub(crate) fn choose(self, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
         let names: Vec<&str> = without_builders(&self.names).copied().collect();
         let found = |texts: &[&str]| {

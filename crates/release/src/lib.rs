@@ -61,7 +61,7 @@ pub struct Wishes {
 /// A source tree that is not yet written.
 #[derive(Clone, Debug)]
 pub struct SourceTree {
-    /// Name and version of the Solution.
+    /// The name and version of the Solution.
     pub id: SolutionId,
     /// The content of `solution.yaml`.
     pub source: SolutionSource,

@@ -332,7 +332,7 @@ fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTem
     (template != OperatorTemplate::default()).then_some(template)
 }
 
-/// Secrets, ConfigMaps and claims that a part of a pod takes.
+/// Returns the Secrets, ConfigMaps and claims that a part of a pod takes.
 fn needs(value: &Value) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     let mut open = vec![value];

@@ -103,7 +103,7 @@ impl Unsure<'_> {
 /// Bytes of a text that stands in a line to add.
 const LINE: usize = 120;
 
-/// Places of one text: as many as are shown.
+/// The number of places of one text that are shown.
 const PLACES: usize = 5;
 
 /// A text that looks like an image, where none is known to be.

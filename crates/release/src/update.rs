@@ -16,7 +16,7 @@ use crate::{ReleaseError, Wishes};
 /// A tree that was renewed.
 #[derive(Debug)]
 pub struct Renewed {
-    /// Name and version.
+    /// The name and version of the Solution.
     pub id: SolutionId,
     /// The version that the tree had.
     pub from: Version,
