@@ -13,7 +13,7 @@ use crate::error::HelmError;
 use crate::scratch::Scratch;
 use crate::{limits, run};
 
-/// Fills a buffer from an offset in bytes.
+/// A function that fills a buffer from an offset in bytes.
 type Read<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
 
 /// The source that a program is copied from.

@@ -10,7 +10,7 @@ use watch::Cancelled;
 /// The error of a run of Helm.
 #[derive(Debug, thiserror::Error)]
 pub enum HelmError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("there is no program `{}`", .0.display())]
     Missing(PathBuf),
     /// The program cannot be started, or what it is given cannot be written.
@@ -42,7 +42,7 @@ pub enum HelmError {
     /// The program failed.
     #[error("{program} {verb}: {said}")]
     Failed {
-        /// Helm, or Helmfile.
+        /// The program: Helm or Helmfile.
         program: &'static str,
         /// The verb of the command.
         verb: &'static str,
@@ -60,7 +60,7 @@ pub enum HelmError {
     /// The program did not end in time.
     #[error("{program} {verb} did not end within {} s", limit.as_secs())]
     TooLong {
-        /// Helm, or Helmfile.
+        /// The program: Helm or Helmfile.
         program: &'static str,
         /// The verb of the command.
         verb: &'static str,
@@ -70,7 +70,7 @@ pub enum HelmError {
     /// The program wrote more than is read.
     #[error("{program} {verb} wrote more than {limit} bytes")]
     TooMuch {
-        /// Helm, or Helmfile.
+        /// The program: Helm or Helmfile.
         program: &'static str,
         /// The verb of the command.
         verb: &'static str,
@@ -80,7 +80,7 @@ pub enum HelmError {
     /// The program was asked to end, did not in its time, and was killed. A release that it was changing is half done.
     #[error("{program} {verb} was killed: it had not ended by itself")]
     Killed {
-        /// Helm, or Helmfile.
+        /// The program: Helm or Helmfile.
         program: &'static str,
         /// The verb of the command.
         verb: &'static str,

@@ -88,7 +88,7 @@ impl Helm {
     }
 }
 
-/// Builds without a release's flags say `v4.3`.
+/// Whether it says that it is version 4. Builds without a release's flags say `v4.3`.
 fn is_4(said: &str) -> bool {
     let of_version = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
     said.starts_with("v4.") && said.len() < 80 && said.chars().all(of_version)

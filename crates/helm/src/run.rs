@@ -41,7 +41,7 @@ pub struct Run<'a> {
     pub environment: Vec<(OsString, OsString)>,
     /// Whether what it writes is wanted; its standard error always is.
     pub heard: bool,
-    /// Helm; or Helmfile, whose files lie where the user's do.
+    /// The program: Helm; or Helmfile, whose files lie where the user's do.
     program: &'static str,
     verb: &'static str,
     arguments: Vec<OsString>,

@@ -53,7 +53,7 @@ pub enum ReleaseStatus {
     PendingUpgrade,
     /// An earlier one is being restored, or Helm was ended while it did that.
     PendingRollback,
-    /// Helm does not know, or says something else.
+    /// The status is not known to Helm, or it has another word.
     Unknown,
 }
 
@@ -77,7 +77,7 @@ impl ReleaseStatus {
         found.unwrap_or(Self::Unknown)
     }
 
-    /// Helm's word for it.
+    /// Returns Helm's word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
