@@ -51,7 +51,7 @@ impl Object<'_> {
         text(&self.value, "/metadata/namespace")
     }
 
-    /// Kind and name, for people.
+    /// Returns the kind and name, for people.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} `{}`", shown(self.kind()), shown(self.name()))
@@ -95,7 +95,7 @@ pub struct Repeated {
     pub one: DocumentPlace,
     /// The place where it stands again.
     pub other: DocumentPlace,
-    /// Kind and name.
+    /// The kind and name of the object.
     pub what: String,
 }
 

@@ -67,7 +67,7 @@ pub enum ManifestsError {
         /// The reason, with line and column.
         source: YamlError,
     },
-    /// More than may be kept in memory.
+    /// The files hold more than may be kept in memory.
     #[error("{place}: from here on the release has more than {what}; give only part of it")]
     Weight {
         /// The document with which it is too much.
@@ -82,7 +82,7 @@ pub enum ManifestsError {
         one: DocumentPlace,
         /// The second.
         other: DocumentPlace,
-        /// Kind and name.
+        /// The kind and name of the object.
         what: String,
     },
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// The address from which nodes pull an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Host and port.
+    /// The host and port.
     pub registry: String,
     /// The path that follows the registry.
     pub path: String,
@@ -70,7 +70,7 @@ pub enum ExpandError {
     /// The release has no such namespace.
     #[error("`{0}` is no namespace of the release's own")]
     Namespace(Namespace),
-    /// There is no such parameter, or it has no value.
+    /// The parameter does not exist, or has no value.
     #[error("the parameter `{0}` has no value")]
     Parameter(ParameterName),
 }

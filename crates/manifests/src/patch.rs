@@ -26,7 +26,7 @@ pub enum PatchError {
     /// An operation that the object does not allow.
     #[error("does not fit {object}")]
     Unfit {
-        /// Kind and name.
+        /// The kind and name of the object.
         object: String,
         /// The operation, and the reason.
         source: json_patch::PatchError,
@@ -46,7 +46,7 @@ pub enum PatchError {
         depth = schemas::limits::YAML_DEPTH
     )]
     Large(String),
-    /// Afterwards the object would be another one.
+    /// The object would be another one afterwards.
     #[error("changes what {0} is: apiVersion, kind, metadata.name and metadata.namespace stay")]
     Identity(String),
 }
@@ -102,7 +102,7 @@ pub fn is_target(object: &Value, target: &PatchTarget) -> bool {
         && fits(namespace, text(object, "/metadata/namespace"))
 }
 
-/// Kind and name of a target, as far as it says them.
+/// Returns the kind and name of a target, as far as it says them.
 fn described(target: &PatchTarget) -> String {
     let mut words = match &target.group {
         Some(group) if !group.is_empty() => format!("a {} of {group}", target.kind),
@@ -214,7 +214,7 @@ fn is_small(cost: &DocumentCost) -> bool {
     cost.values <= limits::OBJECT_VALUES && cost.text <= limits::OBJECT_TEXT
 }
 
-/// Levels of lists and maps.
+/// Returns the levels of lists and maps.
 fn depth(value: &Value) -> usize {
     let mut deepest = 0;
     let mut open = vec![(value, 1)];

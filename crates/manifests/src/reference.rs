@@ -111,7 +111,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 /// need not say that it is about images.
 #[derive(Clone, Debug, Default)]
 pub struct KnownNames {
-    /// Registry and repository each.
+    /// The registry and repository of each name.
     repositories: BTreeSet<String>,
     /// The references with the tags that they are known with.
     references: BTreeSet<String>,
@@ -135,7 +135,7 @@ impl KnownNames {
         self.references.extend(other.references);
     }
 
-    /// Registry and repository of each.
+    /// Returns the registry and repository of each.
     pub(crate) fn repositories(&self) -> impl Iterator<Item = &str> {
         self.repositories.iter().map(String::as_str)
     }
@@ -257,7 +257,7 @@ pub fn normal(written: &str) -> Option<ImageReference> {
     format!("{host}/{library}{path}{tag}").parse().ok()
 }
 
-/// Repository without its registry, and what follows it.
+/// Returns the repository without its registry, and what follows it.
 #[must_use]
 pub fn path(reference: &ImageReference) -> &str {
     let text = reference.as_str();
@@ -270,7 +270,7 @@ pub fn path(reference: &ImageReference) -> &str {
     &name[..colon]
 }
 
-/// Registry and repository of a reference in its complete form.
+/// Returns the registry and repository of a reference in its complete form.
 #[must_use]
 pub fn repository(reference: &ImageReference) -> String {
     let host = host(reference.as_str()).unwrap_or_default();
