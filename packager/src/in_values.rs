@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 pub struct RepositoryInValues {
     /// The place in the values, as `helm --set` writes it.
     pub path: String,
-    /// Registry and repository.
+    /// The registry and repository.
     pub repository: String,
     /// The value that turns off what uses it, if one is beside it or around it.
     pub switch: Option<String>,

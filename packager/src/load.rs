@@ -23,9 +23,9 @@ use crate::sets::{self, LoadedSet};
 pub(crate) struct Loaded {
     /// The directory; relative sources of images begin here.
     pub(crate) directory: PathBuf,
-    /// `solution.yaml`.
+    /// The document `solution.yaml`.
     pub(crate) source: SolutionSource,
-    /// Name and version.
+    /// The name and version of the Solution.
     pub(crate) id: SolutionId,
     /// The CRDs and roles; none without an operator.
     pub(crate) operator: Vec<ArchiveFile>,
@@ -62,7 +62,7 @@ fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
     })
 }
 
-/// `solution.yaml` as it is written.
+/// Reads `solution.yaml` as it is written.
 pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
     Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
 }

@@ -63,7 +63,7 @@ pub struct Request {
 pub enum Signing {
     /// Each of these keys.
     Keys(Vec<SecretKey>),
-    /// Nobody yet. Sites refuse such an archive until it is signed.
+    /// No key yet. Sites refuse such an archive until it is signed.
     Unsigned,
 }
 

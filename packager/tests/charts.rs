@@ -362,7 +362,7 @@ fn a_helm_that_is_included_says_its_version() {
     assert_eq!(checked.verdict, validator::Verdict::Accepted);
 }
 
-/// Which images a chart has can depend on the cluster: all of them are needed.
+/// The images that a chart has can depend on the cluster: all of them are needed.
 #[test]
 fn a_chart_is_rendered_for_every_version_of_kubernetes() {
     let template = "{apiVersion: v1, kind: Pod, metadata: {name: o}, spec: {containers: [{name: o, image: 'r.test/proxy:{{ .Capabilities.KubeVersion.Minor }}'}]}}";
