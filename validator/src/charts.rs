@@ -83,7 +83,7 @@ pub(crate) fn check(
     Ok(carried)
 }
 
-/// Files that belong to no chart.
+/// Adds findings for files that belong to no chart.
 fn unexpected(files: &Files<'_>, charts: &[ChartRelease], findings: &mut Findings) {
     let paths = charts.iter().map(|it| &it.name);
     let paths = paths.flat_map(|it| [archive::chart_path(it), archive::chart_values_path(it)]);

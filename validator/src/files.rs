@@ -35,7 +35,7 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Reading ends with an error once `cancel` says so.
+    /// Makes the files readable. Reading ends with an error once `cancel` says so.
     pub(crate) fn new(contents: &'a Contents, read: &'a Read<'a>, cancel: Cancel<'a>) -> Self {
         let numbered = contents.entries().iter().enumerate();
         Self {

@@ -289,7 +289,7 @@ mod tests {
         )
     }
 
-    /// However many manifests name it: it is read once, what is wrong in it is said once, and it counts.
+    /// A configuration is read once, however many manifests name it: what is wrong in it is said once, and it counts.
     #[test]
     fn a_configuration_is_read_once() {
         for (config, expected) in [
@@ -398,7 +398,7 @@ mod tests {
         }
     }
 
-    /// What the images lack is not walked through, to say of each of half a million files that it is missing.
+    /// The contents that images lack are not walked through, to say of each of half a million files that it is missing.
     #[test]
     fn images_with_more_contents_than_there_are_files_are_given_up() {
         let document = of_layers(0..200);

@@ -147,7 +147,7 @@ fn long_texts_of_what_looks_like_placeholders_take_no_longer_than_others() {
     }
 }
 
-/// One word of an object, on a medium that was signed with another.
+/// An object differs in one word, on a medium that was signed with another.
 #[test]
 fn an_object_that_was_changed_after_it_was_signed_is_refused() {
     let mut source = Source::good();
