@@ -56,7 +56,7 @@ fn is_kubernetes_version(text: &str) -> bool {
     }
 }
 
-/// Helm takes `v1.2.3` too, and some well-known charts are versioned so.
+/// Whether a text is a version: Helm takes `v1.2.3` too, and some well-known charts are versioned so.
 fn is_chart_version(text: &str) -> bool {
     text.len() <= limits::PATH_COMPONENT
         && semver::Version::parse(text.strip_prefix('v').unwrap_or(text)).is_ok()
@@ -88,7 +88,7 @@ impl Timeout {
 }
 
 impl From<ReleaseName> for SetName {
-    /// Charts and sets of objects share one space of names.
+    /// Turns the name of a release into that of a set: charts and sets of objects share one space of names.
     fn from(name: ReleaseName) -> Self {
         name.as_str()
             .parse()

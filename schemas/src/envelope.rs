@@ -135,13 +135,13 @@ pub enum EnvelopeError {
     /// A key id or base64 text is malformed.
     #[error("{0} of the envelope is malformed")]
     Malformed(&'static str),
-    /// More than [`limits::SIGNATURES`].
+    /// The envelope has more signatures than [`limits::SIGNATURES`].
     #[error("the envelope has more than {max} signatures", max = limits::SIGNATURES)]
     Signatures,
     /// The envelope could be spelled otherwise.
     #[error("the envelope is not in canonical form (order, spaces, base64 or padding differ)")]
     Spelling,
-    /// Payload and signatures do not fit.
+    /// The payload and the signatures do not fit.
     #[error("the payload and its signatures need {0} bytes; the envelope holds {limit}", limit = .1.limit())]
     Full(usize, PayloadType),
     /// A second signature by one key.

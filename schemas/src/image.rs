@@ -134,16 +134,16 @@ pub enum ImageDocument {
 /// The reason why bytes are not an image manifest or index.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageDocumentError {
-    /// Larger than [`limits::IMAGE_MANIFEST_SIZE`].
+    /// The document is larger than [`limits::IMAGE_MANIFEST_SIZE`].
     #[error("image manifest has {0} bytes; registries accept at most {max}", max = limits::IMAGE_MANIFEST_SIZE)]
     Size(usize),
     /// The bytes are not strict JSON, or are of another shape.
     #[error("image manifest cannot be read")]
     Json(#[source] JsonError),
-    /// Another media type or schema version.
+    /// The media type or the schema version is not supported.
     #[error("`{0}` is not an image manifest or index of schema version 2")]
     MediaType(String),
-    /// Neither `config` and `layers`, nor `manifests`; or both.
+    /// The document has neither `config` and `layers`, nor `manifests`; or both.
     #[error("image manifest has neither `config` and `layers` nor `manifests`, or has both")]
     Shape,
     /// A content that lies elsewhere.

@@ -222,7 +222,7 @@ pub enum ManifestError {
     /// The bytes are not YAML of this shape.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// Another kind of document.
+    /// The document is of another kind.
     #[error("is `{api_version}` `{kind}`, not `{API_VERSION}` `{expected}`")]
     Kind {
         /// The document's `apiVersion`.
@@ -232,7 +232,7 @@ pub enum ManifestError {
         /// The kind that was expected.
         expected: &'static str,
     },
-    /// Name and version are too long together.
+    /// The name and version are too long together.
     #[error(transparent)]
     Id(#[from] NameError),
 }
@@ -268,7 +268,7 @@ impl Solution {
         yaml::to_string(self).into_bytes()
     }
 
-    /// Name and version.
+    /// Returns the name and version.
     pub fn id(&self) -> Result<SolutionId, NameError> {
         SolutionId::new(self.metadata.name.clone(), self.spec.version.clone())
     }

@@ -108,12 +108,12 @@ macro_rules! checked_name {
 
 pub(crate) use checked_name;
 
-/// RFC 1123 label, as Kubernetes wants namespaces.
+/// Whether a text is an RFC 1123 label, as Kubernetes wants namespaces.
 pub(crate) fn is_dns_label(text: &str) -> bool {
     text.len() <= 63 && is_dns_part(text)
 }
 
-/// RFC 1123 subdomain, as Kubernetes wants most names.
+/// Whether a text is an RFC 1123 subdomain, as Kubernetes wants most names.
 pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_part)
 }
@@ -196,7 +196,7 @@ impl ImageReference {
         last.split_once(':').map(|(_, tag)| tag)
     }
 
-    /// Another tag of the same repository; none if that is too long for a reference.
+    /// Returns another tag of the same repository; none if that is too long for a reference.
     #[must_use]
     pub fn with_tag(&self, tag: &Tag) -> Option<Self> {
         let name = self.0.split('@').next().unwrap_or_default();

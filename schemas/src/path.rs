@@ -28,7 +28,7 @@ pub enum PathError {
         /// The component, cut likewise.
         component: String,
     },
-    /// More than [`limits::PATH_DEPTH`] components.
+    /// The path has more than [`limits::PATH_DEPTH`] components.
     #[error("path `{0}` has more than {depth} components", depth = limits::PATH_DEPTH)]
     Depth(String),
 }

@@ -66,11 +66,11 @@ impl fmt::Display for ImageChoice {
 pub enum AddressPart {
     /// The whole address.
     Whole,
-    /// Host and port.
+    /// The host and port.
     Registry,
     /// The path that follows the registry, without tag and digest.
     Path,
-    /// Registry and path.
+    /// The registry and path.
     Repository,
     /// The tag.
     Tag,
@@ -107,9 +107,9 @@ const FACTS: [(&str, SolutionFact); 3] = [
 /// A piece of a text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Stands for itself.
+    /// A text that stands for itself.
     Text(&'a str),
-    /// Stands for something else.
+    /// A placeholder, which stands for something else.
     Placeholder(Placeholder),
 }
 

@@ -95,7 +95,7 @@ const OWN_VARIABLES: [&str; 4] = [
     "POD_NAMESPACE",
     "OPERATOR_NAME",
 ];
-/// Variables with the address of an image.
+/// The prefix of variables with the address of an image.
 const IMAGE_VARIABLES: &str = "RELATED_IMAGE_";
 /// The variables of proxies.
 const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
@@ -103,16 +103,16 @@ const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 /// The reason why bytes are not a site's file.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// Larger than [`limits::SITE_SIZE`].
+    /// The file is larger than [`limits::SITE_SIZE`].
     #[error("has {0} bytes; at most {max} are read", max = limits::SITE_SIZE)]
     Size(usize),
     /// The bytes are not a document of this kind.
     #[error(transparent)]
     Document(#[from] ManifestError),
-    /// More entries than [`limits::SITE_RULES`].
+    /// The file has more entries than [`limits::SITE_RULES`].
     #[error("has {0} entries in `workloads`; at most {max} are read", max = limits::SITE_RULES)]
     Rules(usize),
-    /// More patches than [`limits::SITE_PATCHES`].
+    /// The file has more patches than [`limits::SITE_PATCHES`].
     #[error("has {0} patches; at most {max} are read", max = limits::SITE_PATCHES)]
     Patches(usize),
     /// Two entries are for the same workloads.

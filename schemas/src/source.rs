@@ -79,7 +79,7 @@ pub struct SourceSpec {
     pub expires: Option<StatementTime>,
 }
 
-/// Versions of which each stands once, and not too many.
+/// Reads versions of which each stands once, and not too many.
 fn distinct_and_few<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<KubernetesVersion>, D::Error> {
@@ -265,7 +265,7 @@ impl SolutionSource {
         Ok(source)
     }
 
-    /// Name and version.
+    /// Returns the name and version.
     pub fn id(&self) -> Result<SolutionId, NameError> {
         SolutionId::new(self.metadata.name.clone(), self.spec.version.clone())
     }

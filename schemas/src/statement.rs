@@ -41,7 +41,7 @@ impl StatementTime {
     /// 1980-01-01T00:00:00Z, the time of archives built without `SOURCE_DATE_EPOCH`.
     pub const DEFAULT: Self = Self(315_532_800);
 
-    /// Seconds since 1970-01-01T00:00:00Z; 1980 to 2099, what every date field of an image holds.
+    /// Makes a time of seconds since 1970-01-01T00:00:00Z; 1980 to 2099, what every date field of an image holds.
     pub fn from_unix(seconds: i64) -> Result<Self, NameError> {
         if (Self::DEFAULT.0..4_102_444_800).contains(&seconds) {
             Ok(Self(seconds))
@@ -51,7 +51,7 @@ impl StatementTime {
         }
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// Returns the seconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn unix(self) -> i64 {
         self.0
@@ -85,13 +85,13 @@ text_traits!(StatementTime, "YYYY-MM-DDThh:mm:ssZ", crate::pattern::TIME);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeNames {
-    /// Volume identifier.
+    /// The volume identifier.
     pub id: String,
-    /// Volume set identifier.
+    /// The volume set identifier.
     pub set_id: String,
 }
 
-/// Digest and size of `CONTENTS`.
+/// The digest and size of `CONTENTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ContentsReference {
     sha256: Sha256Hex,
@@ -103,15 +103,15 @@ pub(crate) struct ContentsReference {
 pub struct Predicate {
     /// The layout of the image; it never changes for an archive that exists.
     pub layout: u64,
-    /// Name and version of the Solution.
+    /// The name and version of the Solution.
     pub id: SolutionId,
     /// The names in the volume descriptors.
     pub volume: VolumeNames,
     /// The one time in the image.
     pub time: StatementTime,
-    /// SHA-256 of `CONTENTS`.
+    /// The SHA-256 of `CONTENTS`.
     pub contents: Digest,
-    /// Size of `CONTENTS` in bytes.
+    /// The size of `CONTENTS` in bytes.
     pub contents_size: u64,
     /// The versions that can be upgraded to this one.
     pub upgrade_from: Option<VersionRange>,
@@ -120,14 +120,14 @@ pub struct Predicate {
     pub expires: Option<StatementTime>,
     /// The capabilities that a reader must have.
     pub requires: Vec<Capability>,
-    /// Top-level names that a reader may ignore.
+    /// The top-level names that a reader may ignore.
     pub optional: Vec<String>,
 }
 
 /// A statement: the predicate, about `SHA256SUMS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// SHA-256 of `SHA256SUMS`.
+    /// The SHA-256 of `SHA256SUMS`.
     pub sha256sums: Digest,
     /// The predicate of the archive.
     pub predicate: Predicate,
@@ -142,10 +142,10 @@ pub enum StatementError {
     /// A statement about something else.
     #[error("the signed statement is of type `{0}`, not that of an archive")]
     Type(String),
-    /// Other subjects than `SHA256SUMS` alone.
+    /// The subject is another than `SHA256SUMS` alone.
     #[error("the signed statement is not about SHA256SUMS alone")]
     Subject,
-    /// Name and version are too long together.
+    /// The name and version are too long together.
     #[error("the signed statement does not name a valid Solution")]
     Id(#[source] NameError),
 }

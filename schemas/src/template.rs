@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{SetName, printable_within};
 
-/// Characters of a field's name in a place that is told.
+/// The number of characters of a field's name in a place that is told.
 const FIELD: usize = 63;
 
 /// What the operator's Deployment has beneath what an import sets of it.

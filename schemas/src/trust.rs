@@ -66,11 +66,11 @@ pub struct TrustedKey {
 /// The Solutions that a policy is for: one name, all that begin with a prefix that ends in a hyphen, or all.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SolutionPattern {
-    /// `*`.
+    /// All Solutions: `*`.
     All,
-    /// `acme-*`. Without the hyphen `acme*` would be `acmeevil` too.
+    /// The Solutions with a prefix: `acme-*`. Without the hyphen `acme*` would be `acmeevil` too.
     Prefix(SolutionName),
-    /// `shop`.
+    /// The Solution with this name: `shop`.
     Name(SolutionName),
 }
 

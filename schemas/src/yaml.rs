@@ -18,10 +18,10 @@ use crate::limits;
 /// The reason why bytes are not YAML of the expected shape.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
-    /// Larger than [`limits::YAML_SIZE`].
+    /// The file is larger than [`limits::YAML_SIZE`].
     #[error("has {0} bytes; at most {max} are read", max = limits::YAML_SIZE)]
     Size(usize),
-    /// Larger than the limit of its kind.
+    /// The file is larger than the limit of its kind.
     #[error("has {0} bytes; at most {1} are read")]
     TooLong(usize, usize),
     /// The bytes are not UTF-8.
@@ -96,7 +96,7 @@ pub struct Part<'a> {
 /// The reason why a stream cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// Larger than [`limits::YAML_STREAM_SIZE`].
+    /// The stream is larger than [`limits::YAML_STREAM_SIZE`].
     #[error("has {0} bytes; at most {max} are read", max = limits::YAML_STREAM_SIZE)]
     Size(usize),
     /// The bytes are not UTF-8.
@@ -107,7 +107,7 @@ pub enum StreamError {
         /// The error of the byte.
         source: std::str::Utf8Error,
     },
-    /// More than [`limits::YAML_STREAM_DOCUMENTS`].
+    /// The stream has more documents than [`limits::YAML_STREAM_DOCUMENTS`].
     #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_STREAM_DOCUMENTS)]
     Documents {
         /// The line on which the first one too many begins.

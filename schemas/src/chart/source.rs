@@ -35,7 +35,7 @@ pub struct RepositoryChart {
 /// A chart in a registry, as `helm push` puts it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OciChart {
-    /// Host and path, the chart's name included.
+    /// The host and path, the chart's name included.
     pub repository: String,
     /// The version or digest that picks one of those in it.
     pub pin: ChartPin,
