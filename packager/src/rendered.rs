@@ -1,5 +1,4 @@
-//! Renderings that `helm` wrote: what differs between two of them, what reaches out, and the images that a chart says
-//! it has.
+//! Renderings by `helm`: what differs between two of them, what reaches out, and the images that a chart says it has.
 
 use std::collections::BTreeSet;
 

@@ -420,8 +420,7 @@ fn images_that_a_chart_lists_for_scanners_are_told_once() {
     assert_eq!(list("- name: a\\n"), [annotation]);
 }
 
-/// The templates in which charts name images that their programs start: in the shapes of longhorn, consul, Jenkins and
-/// drivers of storage.
+/// The images in charts that their programs start: in the shapes of longhorn, consul, Jenkins and drivers of storage.
 const STARTED: [(&str, &str); 4] = [
     (
         "templates/manager.yaml",

@@ -115,8 +115,7 @@ pub struct Predicate {
     pub contents_size: u64,
     /// The versions that can be upgraded to this one.
     pub upgrade_from: Option<VersionRange>,
-    /// The time after which the publisher wants the archive to be no longer used. Only a warning: clocks of sites are
-    /// unreliable.
+    /// The time after which the publisher wants the archive unused. Only a warning: clocks of sites are unreliable.
     pub expires: Option<StatementTime>,
     /// The capabilities that a reader must have.
     pub requires: Vec<Capability>,

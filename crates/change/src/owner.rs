@@ -217,8 +217,7 @@ impl Claim<'_> {
     }
 }
 
-/// Returns the place that an object says it belonged to. A namespace that stayed behind no longer says to which
-/// environment.
+/// Returns where an object says that it belonged. A namespace that stayed behind no longer says to which environment.
 fn place_of(live: &Object) -> String {
     let labels = live.labels();
     let says = |name| labels.get(name).copied();

@@ -47,7 +47,7 @@ pub enum Error {
     /// The kubeconfig makes no sense, or files named in it are missing.
     #[error("kubeconfig {what}")]
     Kubeconfig {
-        /// The fault of the file.
+        /// The problem with the file.
         what: String,
     },
     /// No credentials could be had from the kubeconfig's plugin or file.
@@ -116,7 +116,7 @@ pub enum Error {
     Scope {
         /// The object.
         object: Box<ObjectRef>,
-        /// The fault of its namespace.
+        /// The problem with its namespace.
         problem: &'static str,
     },
     /// Other managers own fields that the object sets differently.
@@ -161,7 +161,7 @@ pub enum Error {
     Answer {
         /// The operation that failed.
         doing: String,
-        /// The fault of the answer.
+        /// The problem with the answer.
         problem: String,
     },
     /// The list is longer than this crate handles.

@@ -1,5 +1,4 @@
-//! Leases, so that there is one writer at a time: a Lease is renewed while its guard lives, and taken over when its
-//! holder is gone.
+//! Leases, for one writer at a time: renewed while their guard lives, and taken over when their holder is gone.
 
 use std::fmt;
 use std::sync::Arc;

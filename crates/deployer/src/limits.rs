@@ -51,8 +51,7 @@ pub const MAX_RULE_PARTS: usize = 100_000;
 /// trip the server's fairness limits.
 pub const PARALLEL: usize = 8;
 
-/// The time that the plugin of a kubeconfig may take for its credentials: a person may have to log in with it
-/// meanwhile.
+/// The time that a kubeconfig's plugin may take for its credentials: a person may have to log in with it meanwhile.
 pub const CREDENTIALS: Duration = Duration::from_mins(5);
 
 /// Attempts for one request, the first included.
@@ -64,8 +63,7 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause between two attempts, also when the server asks for a longer one.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The time for which a server that was away may refuse what it will allow: it has to read all accounts and roles
-/// first.
+/// The time for which a server that was away may refuse what it will allow: it first reads all accounts and roles.
 pub const RETURN: Duration = Duration::from_secs(15);
 
 /// Pause between two looks while waiting for something.

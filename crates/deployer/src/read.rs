@@ -91,8 +91,7 @@ impl Cluster {
         self.get_each(objects).await?.into_iter().collect()
     }
 
-    /// Reads each object, where one that cannot be read fails alone. Fails as a whole only when the server could not be
-    /// asked.
+    /// Reads each object; one that cannot be read fails alone. Fails as a whole only if the server cannot be asked.
     pub async fn get_each(
         &self,
         objects: &[&ObjectRef],

@@ -18,9 +18,9 @@ use crate::stuck::nodes::{UnreadyNode, UnreadyNodes};
 /// Whether a wait was one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// The server was ready at once.
+    /// The server or the nodes were ready at once.
     No,
-    /// The server became ready meanwhile, and what was read before may not hold any more.
+    /// The server or the nodes became ready meanwhile, and what was read before may not hold any more.
     Yes,
 }
 

@@ -54,7 +54,7 @@ pub enum HelmError {
     Printed {
         /// The verb of the command.
         verb: &'static str,
-        /// The fault of the output.
+        /// The problem with the output.
         source: serde_json::Error,
     },
     /// The program did not end in time.

@@ -31,8 +31,7 @@ pub const TAKING_BACK: Duration = Duration::from_mins(1);
 /// objects, up to three for each hook, and the same again when it takes back what failed. Most are over at once, so
 /// that this is a limit for a Helm that hangs, not for one that waits.
 pub const WAITS: u32 = 16;
-/// The time that such a change may take besides: rendering, and the requests for each object, some hundreds in charts
-/// in use.
+/// The time that such a change may take besides: rendering, and the requests for objects, hundreds in charts in use.
 pub const REQUESTS: Duration = Duration::from_mins(5);
 /// Bytes of a stored release as a cluster returns it: the base64 of 1 MiB, the most that a Secret holds.
 pub const STORED: usize = (1024 * 1024_usize).div_ceil(3) * 4;
@@ -46,6 +45,5 @@ pub const COPIED_AT_ONCE: usize = 1024 * 1024;
 /// The number of times that a directory is made anew that another process has taken for one that nobody has any more,
 /// which it can in the moment before its lock is taken.
 pub const SCRATCHES: u32 = 20;
-/// The number of times that a start is tried while a process that was just started still holds the program open for
-/// writing.
+/// The number of times that a start is tried while a process that was just started still has the program open to write.
 pub const STARTS: u32 = 20;

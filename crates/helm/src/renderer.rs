@@ -26,8 +26,7 @@ pub struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// Makes what a run of `template` or of `upgrade` renders pass through this program; at most one for each
-    /// directory.
+    /// Makes what a run of `template` or `upgrade` renders pass through this program; at most one for each directory.
     pub fn join(&self, run: &mut Run<'_>) -> io::Result<()> {
         let words = [self.program.as_os_str().to_owned()];
         let words: Vec<OsString> = words.into_iter().chain(self.arguments.clone()).collect();

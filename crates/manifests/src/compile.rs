@@ -80,8 +80,7 @@ struct About {
 }
 
 impl About {
-    /// Returns the hints of the name of a field. Names are compiled themselves, and what a placeholder is called says
-    /// nothing.
+    /// Returns the hints of a field's name. Names are compiled themselves, and the name of a placeholder says nothing.
     fn of(name: &str) -> Self {
         let name = if name.contains("$(") { "" } else { name };
         Self {

@@ -9,8 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::limits;
 use crate::pace::{Deadline, Late, Pace, Transfer};
 
-/// The time when something last moved. A streamed request is late only by what the connection does, never by its
-/// source.
+/// The time when something last moved. The connection alone makes a streamed request late, never its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(Arc<Shared>);
 

@@ -134,8 +134,7 @@ impl Answer {
         (error, failure::registry_code(&body))
     }
 
-    /// Returns the pause that is asked for, only in the form in seconds: a date would need a clock that both sides
-    /// agree on.
+    /// Returns the pause asked for, only in the form in seconds: a date would need a clock that both sides agree on.
     fn retry_after(&self) -> Option<Duration> {
         let seconds = self.header(RETRY_AFTER.as_str())?.trim().parse().ok()?;
         Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER))

@@ -18,8 +18,7 @@ use crate::transport::Ask;
 pub(crate) enum Presence {
     /// The registry has nothing of it.
     Absent,
-    /// The registry has its name, and not its content, or content of another size. Sending it again is what can heal
-    /// it.
+    /// The registry has its name, but not its content, or content of another size. Only sending it again can heal it.
     Claimed,
     /// The registry has it: the last byte came.
     Present,

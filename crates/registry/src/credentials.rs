@@ -76,8 +76,7 @@ pub enum Credentials {
     RegistryToken(Secret),
 }
 
-/// The reason why a login file or helper gives or takes no credentials. No message repeats what a file or helper
-/// contains.
+/// The reason why a login file or helper gives or takes no credentials. No message repeats what either contains.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The file is longer than any real one.

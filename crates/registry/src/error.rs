@@ -272,7 +272,7 @@ pub enum Error {
     LoginUnsupported {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The fault of the demand.
+        /// The problem with the login that is asked for.
         reason: &'static str,
     },
     /// The login is good but lacks the right.
@@ -356,7 +356,7 @@ pub enum Error {
     BadAnswer {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The fault of the answer.
+        /// The problem with the answer.
         reason: &'static str,
     },
     /// The answer is longer than its limit.

@@ -8,8 +8,7 @@ use crate::error::Error;
 use crate::events::Event;
 use crate::limits;
 
-/// The policy for when to give up. Attempts are counted from the last progress: an upload that gets further each time
-/// goes on.
+/// The policy for giving up. Attempts count from the last progress: an upload that gets further each time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The number of attempts for each kind of failure.

@@ -118,8 +118,7 @@ pub(crate) fn smaller(size: u64) -> Option<u64> {
     }
 }
 
-/// Returns the meaning of an answer to a part of an upload: the registry has forgotten it, or has other bytes than were
-/// sent.
+/// Returns what an answer to a part of an upload means: the registry has forgotten it, or has other bytes than ours.
 pub(crate) fn refused(status: StatusCode, error: Error) -> Trouble {
     match status.as_u16() {
         400 | 404 | 409 | 416 => Trouble::Lost(error),

@@ -1,5 +1,4 @@
-//! Checks of a compiled object by compiling it again: whether it was compiled, and what is left in it that a site may
-//! not have.
+//! Checks of objects by compiling them again: whether each was compiled, and what is left that a site may not have.
 
 use manifests::{Compiler, Remark, Unsettled};
 use serde_json::Value;

@@ -13,8 +13,7 @@ use super::right::{Right, Things};
 pub struct Danger {
     /// The name in the table: lower case, words joined by hyphens.
     pub id: &'static str,
-    /// The words for what an operator that has it can do, to be read after "lets it": `run commands in the pods of
-    /// others`.
+    /// The words for what it lets an operator do, to be read after "lets it": `run commands in the pods of others`.
     pub words: &'static str,
     /// Whether it is one at all times.
     pub when: When,

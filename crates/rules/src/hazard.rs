@@ -663,8 +663,7 @@ mod tests {
         assert!(accounts(&service(&json!({}))).is_empty());
     }
 
-    /// A change that a chart's next version makes by itself leaves the content the same, and one that acts otherwise
-    /// does not.
+    /// A change that a chart's next version makes by itself gives the same content; one that acts otherwise does not.
     #[test]
     fn what_acts_is_told_from_what_every_version_changes() {
         let digest = |byte: &str| format!("@sha256:{}", byte.repeat(32));

@@ -76,7 +76,7 @@ pub fn namespace_of_cluster(document: &Value, kinds: &Kinds) -> Option<Problem> 
     kinds.is_cluster_scoped(document).then(problem)
 }
 
-/// Returns the faults that keep a document from being an object that can be applied.
+/// Returns the problems that keep a document from being an object that can be applied.
 fn shape(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let is_version = api_version.split('/').count() <= 2
@@ -142,8 +142,7 @@ fn is_namespace(text: &str) -> bool {
     name.parse::<Namespace>().is_ok()
 }
 
-/// Returns the faults for which an archive has no business to bring an object, whatever else is put in order when it is
-/// packed.
+/// Returns what an archive has no business to bring, whatever else of the document is put in order when it is packed.
 pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     let secret = kind_of(document) == ("v1", "Secret") && has_data(document);
     let shared = is_definition(document) && !converts_by_webhook(document);
@@ -156,7 +155,7 @@ pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     own.into_iter().flatten().chain(reserved(document))
 }
 
-/// Returns the faults of an object that is ours or Kubernetes' own, whoever brings it.
+/// Returns the problems of an object that is ours or Kubernetes' own, whoever brings it.
 fn reserved(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let name = text(document, "/metadata/name").unwrap_or_default();

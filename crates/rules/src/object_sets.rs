@@ -138,8 +138,7 @@ fn needs(of: Named<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
     found
 }
 
-/// Returns the sets that need one another: those that are left when those are taken away that need none of the rest,
-/// again and again.
+/// Returns the parts that need one another: those left once all that need none of the rest are taken away, repeatedly.
 fn circle(all: Vec<Named<'_>>) -> impl Iterator<Item = (Named<'_>, String)> {
     let mut waiting: BTreeMap<&str, usize> = all.iter().map(|it| (it.name(), 0)).collect();
     let mut needed_by: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -27,7 +27,7 @@ pub enum RuleProblem {
     Rule {
         /// The place of the rule, counted from one.
         number: usize,
-        /// The fault of the rule.
+        /// The problem with the rule.
         problem: String,
     },
     /// Written out, the rules are more than [`RIGHTS`] rights or [`RIGHTS_TEXT`] bytes.
@@ -109,8 +109,7 @@ fn strings<'a>(rule: &'a Value, field: &str) -> Result<Vec<&'a str>, String> {
         .ok_or_else(|| format!("`{field}` is not a list of strings"))
 }
 
-/// The number and size of the parts when each verb is written out for each resource, found without writing anything
-/// out.
+/// The number and size of parts when each verb is written out for each resource, found without writing anything out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     parts: usize,

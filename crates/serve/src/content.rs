@@ -1,5 +1,4 @@
-//! The content that is served: repositories with their tags, manifests and blobs, put together from what each archive
-//! brings.
+//! The content that is served: repositories with their tags, manifests and blobs, put together from all archives.
 //!
 //! Manifests are in memory, as they were verified. Of a blob there is only its place: a file that was opened once, an
 //! offset and a size.

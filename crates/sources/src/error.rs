@@ -26,7 +26,7 @@ pub enum TarError {
     Header {
         /// The offset of the entry.
         at: u64,
-        /// The fault.
+        /// The problem.
         problem: &'static str,
     },
     /// The file ends in the middle of an entry.

@@ -62,8 +62,8 @@ pub enum Event {
         /// The number of all images.
         of: usize,
     },
-    /// The whole index of an image of which only some platforms were chosen has referrers: they refer to nothing that
-    /// is packed.
+    /// An index of which only some platforms were chosen has referrers of the whole: they refer to nothing that is
+    /// packed.
     OfTheWhole {
         /// The image.
         place: ImagePlace,

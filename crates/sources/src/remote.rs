@@ -237,7 +237,7 @@ impl<'a> Network<'a> {
         client.referrers(repository, subject, &tell).await
     }
 
-    /// Returns where a blob of a registry is: in the cache, or only there. What it is said to be is compared when it
+    /// Returns where a blob of a registry is: in the cache, or only there. It is compared with what is said when it
     /// comes.
     pub(crate) fn find(&self, origin: &Origin, blob: &Descriptor) -> Result<Blob, SourceError> {
         let (digest, size) = (blob.digest, blob.size);

@@ -75,8 +75,7 @@ impl Unpacking {
         }
     }
 
-    /// Returns what came out of a file of so many bytes, which is unpacked once. None of it counts for others before
-    /// that.
+    /// Returns what came out of a file of so many bytes, unpacked once. None of it counts for others before that.
     pub(crate) fn once<K: Ord, V: Clone>(
         &self,
         of: fn(&Self) -> &Known<K, V>,

@@ -1,5 +1,4 @@
-//! Statements that only somebody with a trusted key can make: one that is not that of an archive by `solution pack` is
-//! signed.
+//! Statements that only somebody with a trusted key can sign: none is that of an archive by `solution pack`.
 
 use archive::CONTENTS_OFFSET;
 use schemas::{Contents, ContentsEntry, Envelope, PayloadType, Statement};

@@ -74,8 +74,7 @@ impl Cluster {
         })
     }
 
-    /// Asks who we are, as the server calls us. None where it does not say: its users' names are then of no use to
-    /// anybody.
+    /// Asks who we are, as the server calls us. None where it does not say: its users' names are of no use to anybody.
     pub async fn username(&self) -> Option<String> {
         let (doing, group) = ("ask who we are", "authentication.k8s.io/v1");
         let path = format!("/apis/{group}/selfsubjectreviews");

@@ -56,8 +56,7 @@ struct ResourceList {
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     known: Mutex<HashMap<String, Vec<ApiResource>>>,
-    /// The lock that is held while an API version is asked for, so that many who want its kinds at the same time ask
-    /// once.
+    /// The lock while an API version is asked for, so that many who want its kinds at the same time ask once.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -120,8 +119,8 @@ impl Cluster {
         Ok(resources.filter(|it| !it.plural.contains('/')).collect())
     }
 
-    /// Returns how the server names a kind, and whether its objects lie in namespaces; nothing of a kind that it has
-    /// not.
+    /// Returns how the server names a kind, and whether its objects lie in namespaces; none if it does not have the
+    /// kind.
     pub async fn served(&self, gvk: &Gvk) -> Result<Option<ServedKind>, Error> {
         match self.resource(gvk).await {
             Ok(found) => Ok(Some(ServedKind {

@@ -344,8 +344,7 @@ impl StatusBody {
     }
 }
 
-/// Returns how a credential plugin ended: what it wrote, and what it was started with, may hold a token and is not
-/// told.
+/// Says how a credential plugin ended. Its output, and what it was started with, may hold a token and are not told.
 pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {

@@ -1,5 +1,4 @@
-//! The state of a rollout at one moment: how far it is, and in words what it waits for. Pure: it looks at what was
-//! read.
+//! The state of a rollout: how far it is, and in words what it waits for. Pure: it looks at what was read.
 
 use std::fmt;
 

@@ -70,8 +70,7 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Sighting> {
 
 /// Diagnoses what is seen when nothing more is waited for: also what a wait passes over, since it is often mended by
 /// something that comes later. A Job's pods that have ended, what cannot be mounted, and pods of former versions, for
-/// which a
-/// `StatefulSet` waits before it makes those of the current one.
+/// which a `StatefulSet` waits before it makes those of the current one.
 pub(crate) fn diagnose_at_the_end(scene: &Scene) -> Option<Sighting> {
     let ended = || {
         let failed = scene.pods.iter().filter(|pod| has_failed(pod));

@@ -152,8 +152,7 @@ impl Cluster {
         )
     }
 
-    /// Returns how a Job ended that is not there any more, by its events: Jobs with a time to live are cleaned up, even
-    /// at once.
+    /// Returns how a Job that is gone ended, by its events: Jobs with a time to live are cleaned up, even at once.
     pub(crate) async fn end_of_job(
         &self,
         job: &ObjectRef,

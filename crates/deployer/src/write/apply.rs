@@ -96,8 +96,7 @@ pub struct Difference {
     pub changes: Vec<FieldChange>,
     /// The object that is there.
     pub before: Option<Object>,
-    /// The object that would be there, with the server's defaults; without them where an admission webhook cannot be
-    /// tried.
+    /// The object that would be there, with the server's defaults, unless an admission webhook cannot be tried.
     pub after: Object,
     /// The fields that would be taken over from other managers.
     pub taken: Vec<FieldConflict>,

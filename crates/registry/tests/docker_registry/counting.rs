@@ -1,5 +1,4 @@
-//! The number of requests that an import costs: what a plan finds out is handed to the push, and nothing is asked
-//! twice.
+//! The requests that an import costs: what a plan finds out is handed to the push, and nothing is asked twice.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

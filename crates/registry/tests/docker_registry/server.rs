@@ -288,8 +288,7 @@ fn debian() -> PathBuf {
 }
 
 /// Returns the command of a registry. It takes variables that begin with `REGISTRY_` for parts of its configuration,
-/// and this one names a login file. Version
-/// 3 tells somebody of each request unless it is told not to.
+/// and this one names a login file. Version 3 tells somebody of each request unless it is told not to.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_remove("REGISTRY_AUTH_FILE");

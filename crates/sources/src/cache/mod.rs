@@ -294,8 +294,7 @@ fn check_directory(path: &Path, user: u32) -> Result<(), PathError> {
     exposure(&metadata, user).map_or(Ok(()), |how| Err(PathError::Exposed { path, how }))
 }
 
-/// Returns what lets others than the user change something. Root could change everything, but writes caches of its own
-/// only.
+/// Returns what lets others change something. Root could change everything, but writes caches of its own only.
 fn exposure(metadata: &Metadata, user: u32) -> Option<Exposure> {
     ownership::exposure(metadata.uid(), metadata.mode(), &[user])
 }
