@@ -103,7 +103,7 @@ fn named(missing: &[MissingImage], images: &[SourceImage]) -> Vec<SourceImage> {
     references.into_values().filter_map(image).collect()
 }
 
-/// What the image can be called: the last part of its repository, with the part before it, or by its digest.
+/// Returns what the image can be called: the last part of its repository, with the part before it, or by its digest.
 fn names(image: &ImageReference) -> Vec<ImageName> {
     let path = reference::path(image);
     let (before, last) = path.rsplit_once('/').unwrap_or(("", path));

@@ -69,14 +69,14 @@ pub(crate) fn references(
     images.filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)))
 }
 
-/// How many images there are, those of charts included, and how many signatures and other referrers of them.
+/// Counts the images, those of charts included, and the signatures and other referrers of them.
 pub(crate) fn count(loaded: &Loaded, images: &[Collected]) -> (usize, usize) {
     let mut all: Vec<Image> = images.iter().map(image).collect();
     all.extend(charts::images(&loaded.charts));
     Referrers::count(&all)
 }
 
-/// What is on this disk, or will be, as a source of the archive.
+/// Returns a blob that is on this disk, or will be, as a source of the archive.
 pub(crate) fn file(blob: &Here) -> FileSource {
     FileSource::File {
         path: blob.path.clone(),

@@ -22,14 +22,14 @@ use crate::error::PackError;
 /// A chart whose files were read.
 #[derive(Debug)]
 pub(crate) struct LoadedChart {
-    /// As `manifest.yaml` has it.
+    /// The release as `manifest.yaml` has it.
     pub(crate) release: ChartRelease,
     /// The chart itself.
     archive: Content,
     /// The configuration of its artifact.
     config: Content,
     artifact: Artifact,
-    /// What was read of it.
+    /// The chart as it was read.
     pub(crate) chart: Chart,
     /// The values of all files, merged.
     pub(crate) values: Map<String, Value>,
@@ -42,7 +42,7 @@ pub(crate) struct LoadedChart {
 /// Values that are rendered on top of those of a release, and are not carried.
 #[derive(Debug)]
 pub(crate) struct ValuesSet {
-    /// Its files, for messages.
+    /// The names of its files, for messages.
     pub(crate) name: String,
     pub(crate) values: Map<String, Value>,
 }
@@ -136,13 +136,13 @@ fn bytes(
 /// A chart that was read to be carried.
 #[derive(Debug)]
 pub struct ReadChart {
-    /// Its name.
+    /// The name of the chart.
     pub name: ChartName,
-    /// Its version.
+    /// The version of the chart.
     pub version: ChartVersion,
-    /// Its archive; that of a directory as a pack would make it.
+    /// The archive of the chart; that of a directory as a pack would make it.
     pub archive: Vec<u8>,
-    /// What says who signed it, of a packed chart on this disk.
+    /// The file that says who signed it, of a packed chart on this disk.
     pub provenance: Option<Vec<u8>>,
 }
 
@@ -317,7 +317,7 @@ pub(crate) fn blobs(charts: &[LoadedChart]) -> BTreeMap<Digest, u64> {
     contents.map(|it| (it.digest, it.size())).collect()
 }
 
-/// Where the contents of the artifacts come from.
+/// Returns where the contents of the artifacts come from.
 pub(crate) fn contents(charts: &[LoadedChart]) -> BTreeMap<Digest, FileSource> {
     let contents = charts.iter().flat_map(|it| [&it.archive, &it.config]);
     let source = |it: &Content| (it.digest, FileSource::Bytes(Arc::clone(&it.bytes)));

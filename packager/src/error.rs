@@ -1,4 +1,4 @@
-//! What can go wrong between a source directory and its archive. Each variant says which file, which place in it and
+//! Errors between a source directory and its archive. Each variant says which file, which place in it and
 //! what mends it; no message repeats its source's.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use watch::Cancelled;
 
 use crate::missing::MissingImage;
 
-/// Why there is no archive.
+/// The reason why there is no archive.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// A file of the source directory cannot be read.
@@ -37,7 +37,7 @@ pub enum PackError {
     Outside {
         /// The field of `solution.yaml`.
         field: &'static str,
-        /// Its value.
+        /// The path as it stands there.
         path: PathBuf,
     },
     /// A document is not what an archive may have.
@@ -45,7 +45,7 @@ pub enum PackError {
     Problem {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: Box<Problem>,
     },
     /// The operator's CRDs or roles are not where they should be.
@@ -53,9 +53,9 @@ pub enum PackError {
     NoOperatorFiles {
         /// The field of `solution.yaml`.
         field: &'static str,
-        /// Where they should be.
+        /// The path where they should be.
         path: PathBuf,
-        /// What to do.
+        /// The words for what to do.
         mend: &'static str,
     },
     /// A file of CRDs or roles is not YAML.
@@ -77,7 +77,7 @@ pub enum PackError {
     Object {
         /// The document.
         place: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: Box<Problem>,
     },
     /// The files of a set hold no object.
@@ -100,22 +100,22 @@ pub enum PackError {
     /// A chart cannot be taken from where it should come from.
     #[error("cannot take the chart from `{from}`")]
     ChartSource {
-        /// Where it comes from.
+        /// The source that it comes from.
         from: ChartSource,
         /// The reason.
         source: Box<SourceError>,
     },
-    /// Elsewhere is another chart than was asked for.
+    /// The chart at the source is another than was asked for.
     #[error("`{from}` holds the chart `{name}` in version {version}")]
     OtherChart {
-        /// Where it comes from.
+        /// The source that it comes from.
         from: ChartSource,
-        /// What the chart calls itself.
+        /// The name that the chart gives itself.
         name: ChartName,
         /// The version that it gives itself.
         version: ChartVersion,
     },
-    /// Something in a chart's directory is neither a file nor a directory, or is more than a chart can have.
+    /// A file in a chart's directory is neither a file nor a directory, or is more than a chart can have.
     #[error("`{}` cannot be in a chart: it is no plain file, or there are too many", .0.display())]
     ChartFile(PathBuf),
     /// A file of values cannot be used.
@@ -131,10 +131,10 @@ pub enum PackError {
         "there are charts, and no `helm` that could render them: which images they need cannot be told"
     )]
     NoHelm,
-    /// What is to be included is no program that can be.
+    /// The file that is to be included is no program that can be.
     #[error("`{}` is no executable for Linux on amd64 or arm64, and so cannot be included", .0.display())]
     NoExecutable(PathBuf),
-    /// What is to be included is no Helm 4, or cannot be asked.
+    /// The file that is to be included is no Helm 4, or cannot be asked.
     #[error("`{}` cannot be included as `helm`", path.display())]
     IncludedHelm {
         /// The file.
@@ -160,17 +160,17 @@ pub enum PackError {
     /// A chart that is to be signed is not.
     #[error("the chart `{release}` is not signed: `{from}` has no provenance file")]
     NoProvenance {
-        /// Its release.
+        /// The release of the chart.
         release: ReleaseName,
-        /// Where it comes from.
+        /// The source that it comes from.
         from: ChartSource,
     },
     /// A chart is not what a key of the keyring signed.
     #[error("the chart `{release}` is not what a key of the keyring signed")]
     Unverified {
-        /// Its release.
+        /// The release of the chart.
         release: ReleaseName,
-        /// What Helm says.
+        /// The error of Helm.
         source: helm::HelmError,
     },
     /// The program that renders charts cannot be used.
@@ -179,17 +179,17 @@ pub enum PackError {
     /// A chart cannot be rendered.
     #[error("the chart `{release}` cannot be rendered{with}")]
     Render {
-        /// Its release.
+        /// The release of the chart.
         release: ReleaseName,
         /// The further values, in words.
         with: String,
-        /// What Helm says.
+        /// The error of Helm.
         source: helm::HelmError,
     },
     /// A chart renders to what cannot be read.
     #[error("cannot read what the chart `{release}` renders to")]
     Rendered {
-        /// Its release.
+        /// The release of the chart.
         release: ReleaseName,
         /// The reason, with its file.
         source: manifests::RenderedError,
@@ -210,7 +210,7 @@ pub enum PackError {
     Patch {
         /// The set.
         set: schemas::SetName,
-        /// Which of its patches, from 1.
+        /// The number of the patch, from 1.
         number: usize,
         /// The reason.
         source: Box<manifests::PatchError>,
@@ -225,7 +225,7 @@ pub enum PackError {
         one: PathBuf,
         /// The second file.
         other: PathBuf,
-        /// Where they would lie.
+        /// The path where they would lie.
         path: ArchivePath,
     },
     /// An image cannot be taken from where it should come from.
@@ -233,7 +233,7 @@ pub enum PackError {
     Image {
         /// The image.
         place: ImagePlace,
-        /// Where it comes from.
+        /// The source that it comes from.
         from: ImageSource,
         /// The reason.
         source: Box<SourceError>,
@@ -263,7 +263,7 @@ pub enum PackError {
     /// The archive cannot be planned, signed or written.
     #[error(transparent)]
     Write(#[from] archive::WriteError),
-    /// What was written cannot be checked.
+    /// The archive that was written cannot be checked.
     #[error(transparent)]
     Check(archive::OpenError),
     /// A site would refuse the archive.
@@ -324,7 +324,7 @@ impl From<FailedImage> for PackError {
     }
 }
 
-/// How many different images are missing, in words.
+/// Says how many different images are missing, in words.
 fn count(missing: &[MissingImage]) -> String {
     let references: BTreeSet<&str> = missing.iter().map(|it| it.reference.as_str()).collect();
     match references.len() {

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 /// A repository that stands in values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RepositoryInValues {
-    /// Where, as `helm --set` writes it.
+    /// The place in the values, as `helm --set` writes it.
     pub path: String,
-    /// Registry and repository.
+    /// The registry and repository.
     pub repository: String,
     /// The value that turns off what uses it, if one is beside it or around it.
     pub switch: Option<String>,
@@ -32,7 +32,7 @@ impl RepositoryInValues {
 /// The registry of references that name none.
 const DEFAULT: &str = "docker.io/";
 
-/// What values say of images.
+/// The images that values name.
 #[derive(Debug, Default)]
 pub(crate) struct ImagesInValues {
     /// The repositories, each with its place.
@@ -89,7 +89,7 @@ impl ImagesInValues {
     }
 }
 
-/// What is around a value.
+/// The surroundings of a value.
 #[derive(Clone, Default)]
 struct Around {
     path: String,

@@ -41,7 +41,7 @@ pub use programs::IncludedHelm;
 pub use render::{ChartRemark, Renderer};
 pub use rendered::ReachesOut;
 
-/// What happens while an archive is made.
+/// An event while an archive is made.
 #[derive(Debug)]
 pub enum Event {
     /// A CRD directory or file of roles lies in the source directory, but there is no operator that would use it.
@@ -52,7 +52,7 @@ pub enum Event {
     Verified(ReleaseName, Option<String>),
     /// A chart is rendered.
     Rendering(ReleaseName),
-    /// Something about a chart that its publisher should know.
+    /// A remark on a chart that its publisher should know.
     Chart(ReleaseName, ChartRemark),
     /// Images are collected or fetched. After a damaged content of the cache, the pack begins anew.
     Sources(sources::Event),

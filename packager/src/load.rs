@@ -23,9 +23,9 @@ use crate::sets::{self, LoadedSet};
 pub(crate) struct Loaded {
     /// The directory; relative sources of images begin here.
     pub(crate) directory: PathBuf,
-    /// `solution.yaml`.
+    /// The document `solution.yaml`.
     pub(crate) source: SolutionSource,
-    /// Name and version.
+    /// The name and version of the Solution.
     pub(crate) id: SolutionId,
     /// The CRDs and roles; none without an operator.
     pub(crate) operator: Vec<ArchiveFile>,
@@ -33,7 +33,7 @@ pub(crate) struct Loaded {
     pub(crate) sets: Vec<LoadedSet>,
     /// The Helm charts.
     pub(crate) charts: Vec<LoadedChart>,
-    /// What they render to.
+    /// The objects that they render to.
     pub(crate) rendered: Vec<Rendered>,
     /// The programs that are included.
     pub(crate) programs: Vec<LoadedHelm>,
@@ -41,10 +41,10 @@ pub(crate) struct Loaded {
     pub(crate) unused: Vec<PathBuf>,
 }
 
-/// What `helm` does with charts.
+/// The renderer and the keys with which `helm` works on charts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByHelm<'a> {
-    /// What renders them.
+    /// The renderer of charts.
     pub(crate) renderer: &'a Renderer,
     /// The keys of which one must have signed each; without, nobody asks.
     pub(crate) keyring: Option<&'a Path>,
@@ -62,7 +62,7 @@ fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
     })
 }
 
-/// `solution.yaml` as it is written.
+/// Reads `solution.yaml` as it is written.
 pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
     Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
 }

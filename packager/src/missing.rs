@@ -9,6 +9,6 @@ pub struct MissingImage {
     pub reference: ImageReference,
     /// The document that names it.
     pub place: String,
-    /// Where in the document, as a JSON pointer (RFC 6901).
+    /// The place in the document, as a JSON pointer (RFC 6901).
     pub pointer: String,
 }

@@ -232,7 +232,7 @@ mod tests {
         assert!(refused(&[], &twice).contains("Role `demo` occurs twice"));
     }
 
-    /// What the API server refuses as a segment of a path, as `validate` does.
+    /// A segment of a path that the API server refuses is refused, as by `validate`.
     #[test]
     fn a_role_has_a_name_that_a_path_can_hold() {
         for name in ["''", "a/b", "..", "\"a\\tb\"", "\"a\\u0085\""] {
@@ -257,7 +257,7 @@ mod tests {
         assert!(refused(&[("a.yaml", &nameless)], ROLE).contains("`metadata.name` is missing"));
     }
 
-    /// As large as what `validate` reads, and the roles count too.
+    /// The files may be as large as those that `validate` reads, and the roles count too.
     #[test]
     fn the_files_are_bounded_together() {
         let large = "#".repeat(usize::try_from(schemas::limits::YAML_SIZE).unwrap());

@@ -1,4 +1,4 @@
-//! From the request to the archive: load, collect, assemble, and then `archive`'s stages.
+//! Packing, from the request to the archive: load, collect, assemble, and then `archive`'s stages.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -23,47 +23,47 @@ use crate::programs::{self, IncludedHelm};
 use crate::render::Renderer;
 use crate::{Event, assemble, charts};
 
-/// What is to be made from what.
+/// The request for an archive: its sources, and how it is made.
 #[derive(Debug)]
 pub struct Request {
     /// The directory with `solution.yaml`.
     pub directory: PathBuf,
     /// The archive.
     pub output: PathBuf,
-    /// What to do when there is a file of this name.
+    /// The treatment of an existing file of this name.
     pub overwrite: Overwrite,
-    /// Who signs.
+    /// The signers of the archive.
     pub signing: Signing,
     /// The one time in the image.
     pub time: StatementTime,
-    /// When to judge whether the archive expires.
+    /// The time at which to judge whether the archive expires.
     pub now: StatementTime,
-    /// Where contents are kept that were expensive to get, so that the next pack has them.
+    /// The cache of contents that were expensive to get, so that the next pack has them.
     pub cache: CacheOptions,
-    /// What to do with layers that are not compressed, where that changes no digest that the source has.
+    /// The compression of layers that are not compressed, where that changes no digest that the source has.
     pub compression: Compression,
     /// Whether what refers to the images comes too.
     pub referrers: Referrers,
-    /// How images that are not on the disk are reached.
+    /// The ways to reach images that are not on the disk.
     pub remote: Remote,
-    /// What renders charts.
+    /// The renderer of charts.
     pub renderer: Renderer,
     /// The keys of which one must have signed each chart; without, nobody asks.
     pub keyring: Option<PathBuf>,
     /// The programs `helm` that are included, for sites that have none.
     pub include_helm: Vec<PathBuf>,
-    /// Where copies of these lie while they are asked for their version.
+    /// The directory for copies of these while they are asked for their version.
     pub scratch: PathBuf,
-    /// How many threads read, hash and compress.
+    /// The number of threads that read, hash and compress.
     pub threads: NonZeroUsize,
 }
 
-/// Who signs an archive.
+/// The signers of an archive.
 #[derive(Debug)]
 pub enum Signing {
     /// Each of these keys.
     Keys(Vec<SecretKey>),
-    /// Nobody yet. Sites refuse such an archive until it is signed.
+    /// No key yet. Sites refuse such an archive until it is signed.
     Unsigned,
 }
 
@@ -247,7 +247,7 @@ fn pack_loaded(
     })
 }
 
-/// What a site would say of it.
+/// Returns the report that a site would make of it.
 pub(crate) fn check(
     medium: Medium,
     request: &Request,
@@ -257,7 +257,7 @@ pub(crate) fn check(
     report.map_err(PackError::Check)
 }
 
-/// What a pack gives to its sources.
+/// Returns the means that a pack gives to its sources.
 pub(crate) fn means<'a>(
     request: &'a Request,
     cache: &'a Cache,
@@ -332,7 +332,7 @@ pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -
     }
 }
 
-/// What a reader must know to read what this becomes.
+/// Returns the capabilities that a reader must have to read what this becomes.
 fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
     let spec = assemble::manifest(loaded, images).spec;
     let features = Feature::ALL.into_iter();

@@ -1,4 +1,4 @@
-//! What an archive would be: everything that packing does, short of reading the layers and writing the archive.
+//! Previews of an archive: everything that packing does, short of reading the layers and writing the archive.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -218,7 +218,7 @@ fn artifacts(loaded: &Loaded) -> impl Iterator<Item = ImagePreview> {
         })
 }
 
-/// What an image runs on, as its configurations say: `known` are those of the images before.
+/// Returns what an image runs on, as its configurations say: `known` are those of the images before.
 fn platforms(
     contents: &ImageContents,
     configurations: &BTreeMap<Digest, Here>,

@@ -39,7 +39,7 @@ pub(crate) struct LoadedHelm {
 }
 
 impl LoadedHelm {
-    /// As a file of the archive.
+    /// Returns it as a file of the archive.
     pub(crate) fn file(&self) -> ArchiveFile {
         ArchiveFile {
             path: helm_path(self.included.architecture),

@@ -1,4 +1,4 @@
-//! Who signed the charts: each is verified by `helm`, with the keys that its publisher trusts, before anything is rendered.
+//! Signatures of charts: `helm` verifies each, with the keys that its publisher trusts, before anything is rendered.
 
 use std::path::{Path, PathBuf};
 

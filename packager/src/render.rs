@@ -23,23 +23,23 @@ use crate::in_values::{ImagesInValues, RepositoryInValues};
 use crate::missing::MissingImage;
 use crate::rendered::{self, ReachesOut};
 
-/// What renders charts when they are packed.
+/// The renderer of charts when they are packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renderer {
     /// This program, Helm 4; none if this machine has none.
     Helm(Option<PathBuf>),
-    /// Nothing: the images of charts are not looked for.
+    /// No program: the images of charts are not looked for.
     Nothing,
 }
 
-/// Something about a chart that its publisher should know.
+/// A remark on a chart that its publisher should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChartRemark {
     /// An object that is another in each rendering, where it stands.
     Differs(String),
     /// A value that must be a text and that YAML reads as something else, where it stands.
     NoText(String),
-    /// It is not of its namespace alone.
+    /// The chart is not of its namespace alone.
     ReachesOut(ReachesOut),
     /// A repository that stands in values, and that nothing rendered names.
     TurnedOff(RepositoryInValues),
@@ -51,7 +51,7 @@ pub enum ChartRemark {
     ForScanners(Vec<ImageReference>),
 }
 
-/// What a chart needs besides itself.
+/// The images that a chart needs besides itself.
 #[derive(Debug)]
 pub(crate) struct Rendered {
     release: ReleaseName,
@@ -117,7 +117,7 @@ fn stand_ins(name: &str, places: &[ImagePlace]) -> Expansion {
     }
 }
 
-/// All that charts can make of the parts of an address so that it still is one.
+/// Returns all that charts can make of the parts of an address so that it still is one.
 fn addresses(expansion: &Expansion) -> BTreeSet<String> {
     let addresses = expansion.images.values();
     let forms = addresses.flat_map(|it| {
@@ -131,7 +131,7 @@ fn addresses(expansion: &Expansion) -> BTreeSet<String> {
     forms.collect()
 }
 
-/// What the images of a Solution are known by before any is read.
+/// Returns the names that the images of a Solution are known by before any is read.
 fn names(spec: &SourceSpec) -> KnownNames {
     let mut names = KnownNames::default();
     let references = spec.images.iter().filter_map(SourceImage::known_reference);
@@ -139,10 +139,10 @@ fn names(spec: &SourceSpec) -> KnownNames {
     names
 }
 
-/// What all charts are rendered with.
+/// The program and the values that all charts are rendered with.
 struct Stage<'a> {
     helm: Helm,
-    /// What the Solution's images are known by.
+    /// The names that the Solution's images are known by.
     names: KnownNames,
     expansion: Expansion,
     addresses: BTreeSet<String>,
@@ -152,7 +152,7 @@ struct Stage<'a> {
     watch: &'a Watch<'a, Event>,
 }
 
-/// What one rendering of a chart is with, besides the values of its release.
+/// The values and the version for one rendering of a chart, besides the values of its release.
 #[derive(Clone, Copy)]
 struct With<'a> {
     set: Option<&'a ValuesSet>,
@@ -160,14 +160,14 @@ struct With<'a> {
     kubernetes: Option<&'a KubernetesVersion>,
 }
 
-/// What was found in the renderings of one chart.
+/// The findings in the renderings of one chart.
 #[derive(Default)]
 struct Found {
-    /// By reference, template and place in it: what several sets of values have is found once.
+    /// The images by reference, template and place in it: one that several sets of values have is found once.
     named: BTreeMap<(String, String, String), MissingImage>,
     repositories: BTreeSet<String>,
     in_values: BTreeSet<RepositoryInValues>,
-    /// What images are known by, whatever a text says of itself.
+    /// The names that images are known by, whatever a text says of itself.
     names: KnownNames,
     /// Repositories that stand somewhere without a tag, with the first place.
     untagged: BTreeMap<String, String>,
@@ -193,7 +193,7 @@ impl Stage<'_> {
         Ok(found.rendered(chart, for_scanners))
     }
 
-    /// All that a chart is rendered with.
+    /// Returns everything that a chart is rendered with, one rendering after the other.
     fn all<'a>(&'a self, chart: &'a LoadedChart) -> impl Iterator<Item = With<'a>> {
         let versions: Vec<_> = match self.kubernetes {
             [] => vec![None],
@@ -406,7 +406,7 @@ impl Stage<'_> {
 }
 
 impl Found {
-    /// What of it a chart needs, but for the images that are said to be unused.
+    /// Returns the images that a chart needs of it, but for those that are said to be unused.
     fn rendered(mut self, chart: &LoadedChart, for_scanners: Vec<ImageReference>) -> Rendered {
         let unused = chart.unused.iter();
         let unused = unused.filter_map(|it| reference::normal(it.as_str()));
@@ -447,13 +447,13 @@ impl Found {
 }
 
 impl With<'_> {
-    /// Which further values, for people.
+    /// Names the further values, for people.
     fn values(self) -> String {
         let set = self.set.map(|it| format!(", rendered with {}", it.name));
         set.unwrap_or_default()
     }
 
-    /// All of it, for people; `before` stands before what there is.
+    /// Names the values and the version, for people; `before` stands before what there is.
     fn after(self, before: &str) -> String {
         let set = self.set.map(|it| format!(" with {}", it.name));
         let kubernetes = self.kubernetes.map(|it| format!(" for Kubernetes {it}"));
@@ -479,7 +479,7 @@ pub(crate) fn missing<'a>(
     missing.cloned().collect()
 }
 
-/// What is to be told of charts once it is known which images are carried.
+/// Returns what is to be told of charts once it is known which images are carried.
 pub(crate) fn remarks<'a>(
     rendered: &[Rendered],
     references: impl Iterator<Item = &'a ImageReference>,

@@ -1,4 +1,4 @@
-//! What `helm` wrote: what differs between two renderings, what reaches out, and the images that a chart says it has.
+//! Renderings by `helm`: what differs between two of them, what reaches out, and the images that a chart says it has.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::error::PackError;
 
-/// Where an object stands, for people.
+/// Returns where an object stands, for people.
 pub(crate) fn place(object: &RenderedObject, release: &ReleaseName) -> String {
     let shown = |pointer| manifests::shown(manifests::text(&object.value, pointer));
     let (kind, name) = (shown("/kind"), shown("/metadata/name"));
@@ -31,12 +31,12 @@ pub(crate) fn objects(
     })
 }
 
-/// What of a chart is not of its namespace alone.
+/// The parts of a chart that are not of its namespace alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReachesOut {
     /// Objects of the whole cluster and of other namespaces, kind and name each.
     pub objects: Vec<String>,
-    /// What its ClusterRoles make possible, as [`rules::Danger`] has it.
+    /// The dangers that its ClusterRoles make possible, as [`rules::Danger`] has it.
     pub dangers: BTreeSet<&'static str>,
 }
 
@@ -103,10 +103,10 @@ fn is_other_scalar(value: &Value) -> bool {
     value.is_boolean() || value.is_number()
 }
 
-/// Where `Chart.yaml` lists the images of a chart, by a convention of Helm's.
+/// The annotation in which `Chart.yaml` lists the images of a chart, by a convention of Helm's.
 pub(crate) const ANNOTATION: &str = "helm.sh/images";
 
-/// Where `Chart.yaml` lists images for those who scan them, by a convention of Artifact Hub's.
+/// The annotation in which `Chart.yaml` lists images for those who scan them, by a convention of Artifact Hub's.
 pub(crate) const FOR_SCANNERS: &str = "artifacthub.io/images";
 
 /// The images that the annotation lists and that these values need, each with its number; none if it cannot be understood.

@@ -17,7 +17,7 @@ use crate::missing::MissingImage;
 #[derive(Debug)]
 pub(crate) struct LoadedSet {
     pub(crate) source: SourceSet,
-    /// As `manifest.yaml` has it.
+    /// The set as `manifest.yaml` has it.
     pub(crate) set: ObjectSet,
     /// The objects of the set itself, in order.
     objects: Vec<Placed>,
@@ -108,7 +108,7 @@ fn tidy(object: &mut Value) {
     }
 }
 
-/// Of a definition's metadata, what an import applies.
+/// Reduces a definition's metadata to what an import applies.
 fn tidy_definition(definition: &mut Value) {
     let applied = rules::metadata(definition);
     let mut metadata = Map::new();

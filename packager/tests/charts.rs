@@ -72,7 +72,7 @@ const PLACES: [(&str, &str); 8] = [
 ];
 
 impl Tree {
-    /// With a chart of these templates; `fields` are added to it in `solution.yaml`.
+    /// Makes a tree with a chart of these templates; `fields` are added to it in `solution.yaml`.
     fn new(templates: &[(&str, &str)], fields: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         let layout = OciLayout::create(tree.0.path().join("images")).unwrap();
@@ -143,7 +143,7 @@ spec:
         }
     }
 
-    /// What packing would say, and what it tells of charts.
+    /// Returns what packing would say, and what it tells of charts.
     fn check(&self) -> (Result<Preview, PackError>, Vec<ChartRemark>) {
         let told = Mutex::new(Vec::new());
         let tell = |event| {
@@ -362,7 +362,7 @@ fn a_helm_that_is_included_says_its_version() {
     assert_eq!(checked.verdict, validator::Verdict::Accepted);
 }
 
-/// Which images a chart has can depend on the cluster: all of them are needed.
+/// The images that a chart has can depend on the cluster: all of them are needed.
 #[test]
 fn a_chart_is_rendered_for_every_version_of_kubernetes() {
     let template = "{apiVersion: v1, kind: Pod, metadata: {name: o}, spec: {containers: [{name: o, image: 'r.test/proxy:{{ .Capabilities.KubeVersion.Minor }}'}]}}";
@@ -420,7 +420,7 @@ fn images_that_a_chart_lists_for_scanners_are_told_once() {
     assert_eq!(list("- name: a\\n"), [annotation]);
 }
 
-/// Where charts name images that their programs start: in the shapes of longhorn, consul, Jenkins and drivers of storage.
+/// The images in charts that their programs start: in the shapes of longhorn, consul, Jenkins and drivers of storage.
 const STARTED: [(&str, &str); 4] = [
     (
         "templates/manager.yaml",

@@ -1,4 +1,4 @@
-//! From a source directory to an archive and back, and every way in which no archive may come out.
+//! Packing from a source directory to an archive and back, and every way in which no archive may come out.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -90,7 +90,7 @@ spec:
         fs::write(self.path("solution.yaml"), solution).unwrap();
     }
 
-    /// What packing with this keyring says, and what it tells of signatures.
+    /// Returns what packing with this keyring says, and what it tells of signatures.
     fn check(&self, keyring: &str) -> (Result<(), PackError>, Vec<Option<String>>) {
         let request = Request {
             directory: self.0.path().to_owned(),

@@ -1,5 +1,5 @@
-//! What skopeo and podman write is read, from all of their transports that are files, and gives the same archive; and they
-//! read what was compressed here.
+//! Images that skopeo and podman write are read, from all of their transports that are files, and give the same
+//! archive; and they read what was compressed here.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -31,7 +31,7 @@ checked_name! {
     is_chart_version
 }
 checked_name! {
-    /// How long Helm waits for each of its steps, in its own notation.
+    /// The time that Helm waits for each of its steps, in its own notation.
     Timeout, "timeout", "a whole number from 1 to 99999 and s, m or h, such as 300s or 10m",
     is_timeout, pattern::TIMEOUT
 }
@@ -56,7 +56,7 @@ fn is_kubernetes_version(text: &str) -> bool {
     }
 }
 
-/// Helm takes `v1.2.3` too, and some well-known charts are versioned so.
+/// Whether a text is a version: Helm takes `v1.2.3` too, and some well-known charts are versioned so.
 fn is_chart_version(text: &str) -> bool {
     text.len() <= limits::PATH_COMPONENT
         && semver::Version::parse(text.strip_prefix('v').unwrap_or(text)).is_ok()
@@ -70,7 +70,7 @@ fn is_timeout(text: &str) -> bool {
 }
 
 impl Timeout {
-    /// How long that is.
+    /// Returns how long that is.
     ///
     /// # Panics
     ///
@@ -88,7 +88,7 @@ impl Timeout {
 }
 
 impl From<ReleaseName> for SetName {
-    /// Charts and sets of objects share one space of names.
+    /// Turns the name of a release into that of a set: charts and sets of objects share one space of names.
     fn from(name: ReleaseName) -> Self {
         name.as_str()
             .parse()

@@ -1,4 +1,4 @@
-//! What Kubernetes itself serves: its API groups, and which of its resources are not in a namespace. Both as of
+//! Kinds that Kubernetes itself serves: its API groups, and which of its resources are not in a namespace. Both as of
 //! Kubernetes 1.36.
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -47,7 +47,7 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("storagemigration.k8s.io", "storageversionmigrations"),
 ];
 
-/// The same of names that only rules have, since they stand for no object.
+/// The names outside a namespace that only rules have, since they stand for no object.
 const ONLY_IN_RULES: &[(&str, &str)] = &[
     ("", "groups"),
     ("", "users"),

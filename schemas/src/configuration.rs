@@ -1,5 +1,5 @@
-//! Which Solutions a site wants, kind `SolutionsConfiguration`: the archives that are imported, and of each Solution the
-//! version that is active. Unknown fields are errors, since they are misspelt ones.
+//! Configuration of the Solutions that a site wants, kind `SolutionsConfiguration`: the archives that are imported, and
+//! of each Solution the version that is active. Unknown fields are errors, since they are misspelt ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,7 @@ pub struct SolutionsConfiguration {
 pub enum ActiveVersion {
     /// The newest that is imported, by semantic versioning.
     Latest,
-    /// This one.
+    /// This version.
     Version(Version),
 }
 
@@ -69,13 +69,13 @@ text_traits!(
     pattern::ACTIVE_VERSION
 );
 
-/// Why a document is not a configuration.
+/// The reason why a document is not a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
-    /// It is none.
+    /// The document is none.
     #[error(transparent)]
     Document(#[from] ManifestError),
-    /// It has so many archives.
+    /// The document has so many archives.
     #[error("{0} archives are listed, and at most {max} can be", max = limits::CONFIGURED_ARCHIVES)]
     TooMany(usize),
     /// A path that is empty.

@@ -22,10 +22,10 @@ pub struct ContentsEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents(Vec<ContentsEntry>);
 
-/// Why bytes are not a list of files. Lines count from 1.
+/// The reason why bytes are not a list of files. Lines count from 1.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
-    /// More than [`limits::FILES`].
+    /// The list has more files than [`limits::FILES`].
     #[error("CONTENTS lists more than {max} files", max = limits::FILES)]
     Files,
     /// A line is not `<64 hex> <size> <path>` in its one spelling.

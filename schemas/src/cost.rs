@@ -1,4 +1,4 @@
-//! What parsed documents cost in memory: a small file may hold very many values, and through aliases much text.
+//! Cost of parsed documents in memory: a small file may hold very many values, and through aliases much text.
 
 use serde_json::Value;
 

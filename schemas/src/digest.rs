@@ -14,13 +14,13 @@ use crate::pattern;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// Why a text is not a digest.
+/// The reason why a text is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
-    /// Another algorithm, or none.
+    /// The algorithm is not SHA-256, or is missing.
     #[error("`{0}` is not a sha256 digest: expected `sha256:` and 64 hexadecimal characters")]
     Algorithm(String),
-    /// Not 64 lower-case hexadecimal characters.
+    /// The text after the colon is not 64 lower-case hexadecimal characters.
     #[error("`{0}` is not 64 lower-case hexadecimal characters")]
     Hex(String),
 }
@@ -75,7 +75,7 @@ fn nibble(digit: u8) -> Option<u8> {
     }
 }
 
-/// At most 80 characters of a hostile text, for a message.
+/// Returns at most 80 characters of a hostile text, for a message.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -17,20 +17,20 @@ use crate::{Digest, DigestError, limits, pattern};
 /// The payload type of an in-toto statement.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// What an envelope holds. Every signature is over the type too, so that one over a plan never counts for an archive or
-/// a receipt, nor the other way round.
+/// The type of an envelope's payload. Every signature is over the type too, so that one over a plan never counts for an
+/// archive or a receipt, nor the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadType {
     /// The statement of an archive.
     Statement,
     /// A plan to change a cluster.
     Plan,
-    /// What became of a change of a cluster.
+    /// The receipt of a change of a cluster: what became of it.
     Receipt,
 }
 
 impl PayloadType {
-    /// As it stands in an envelope.
+    /// Returns the type as it stands in an envelope.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -97,10 +97,10 @@ text_traits!(
     pattern::KEY_ID
 );
 
-/// One signature.
+/// A signature of an envelope.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EnvelopeSignature {
-    /// Which key made it.
+    /// The id of the key that made it.
     pub key_id: KeyId,
     /// The signature's bytes, as its algorithm defines them.
     pub bytes: Vec<u8>,
@@ -120,13 +120,13 @@ pub struct Envelope {
     signatures: BTreeMap<KeyId, Vec<u8>>,
 }
 
-/// Why bytes are not an envelope, or one cannot be made.
+/// The reason why bytes are not an envelope, or one cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
-    /// Not as many bytes as such an envelope has.
+    /// The envelope has not as many bytes as such an envelope has.
     #[error("an envelope of {0} bytes is none of this kind, which has {limit}", limit = size_in_words(*.1))]
     Size(usize, PayloadType),
-    /// Not strict JSON of this shape.
+    /// The bytes are not strict JSON of this shape.
     #[error("the envelope cannot be read")]
     Json(#[source] JsonError),
     /// A payload of another type than was asked for.
@@ -135,13 +135,13 @@ pub enum EnvelopeError {
     /// A key id or base64 text is malformed.
     #[error("{0} of the envelope is malformed")]
     Malformed(&'static str),
-    /// More than [`limits::SIGNATURES`].
+    /// The envelope has more signatures than [`limits::SIGNATURES`].
     #[error("the envelope has more than {max} signatures", max = limits::SIGNATURES)]
     Signatures,
-    /// The same envelope could be spelled otherwise.
+    /// The envelope could be spelled otherwise.
     #[error("the envelope is not in canonical form (order, spaces, base64 or padding differ)")]
     Spelling,
-    /// Payload and signatures do not fit.
+    /// The payload and the signatures do not fit.
     #[error("the payload and its signatures need {0} bytes; the envelope holds {limit}", limit = .1.limit())]
     Full(usize, PayloadType),
     /// A second signature by one key.
@@ -237,7 +237,7 @@ impl Envelope {
         Ok(())
     }
 
-    /// What it holds.
+    /// Returns the type of its payload.
     #[must_use]
     pub fn payload_type(&self) -> PayloadType {
         self.payload_type

@@ -10,19 +10,19 @@ const OPEN: &str = "$(image:";
 /// A piece of a text with expansions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Stands for itself.
+    /// A text that stands for itself.
     Text(&'a str),
     /// The pull address of the image with this name.
     Image(ImageName),
 }
 
-/// Why a text cannot be expanded.
+/// The reason why a text cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpansionError {
-    /// `$(image:` without `)`.
+    /// The text has `$(image:` without `)`.
     #[error("`$(image:` is not closed by `)`")]
     Open,
-    /// What stands between is not an image's name.
+    /// The text between is not an image's name.
     #[error(transparent)]
     Name(#[from] NameError),
 }

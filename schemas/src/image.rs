@@ -21,7 +21,7 @@ pub use referrers::{Referrers, SUFFIXES as REFERRER_SUFFIXES};
 /// An image with everything that is reachable from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Where it has its place.
+    /// The place of the image in the archive.
     pub place: ImagePlace,
     /// The reference that workloads ask for.
     pub reference: Option<ImageReference>,
@@ -32,7 +32,7 @@ pub struct Image {
     pub children: Vec<Arc<Document>>,
     /// Every configuration and layer, with its size in bytes.
     pub blobs: BTreeMap<Digest, u64>,
-    /// What it runs on, as far as its configurations were read.
+    /// The platforms that it runs on, as far as its configurations were read.
     pub platforms: BTreeSet<Platform>,
 }
 
@@ -50,7 +50,7 @@ pub struct Document {
     pub digest: Digest,
     /// The media type to serve it with.
     pub media_type: MediaType,
-    /// Its exact bytes.
+    /// The exact bytes of the document.
     pub bytes: Arc<[u8]>,
     /// The digest of everything that it names, each once.
     pub needs: Vec<Digest>,
@@ -105,7 +105,7 @@ pub struct Descriptor {
 pub struct ImageManifest {
     /// The media type to serve the manifest with.
     pub media_type: MediaType,
-    /// What the manifest is, when it is not an image.
+    /// The type of the artifact, when the manifest is not an image.
     pub artifact_type: Option<String>,
     /// The configuration.
     pub config: Descriptor,
@@ -131,19 +131,19 @@ pub enum ImageDocument {
     Index(ImageIndex),
 }
 
-/// Why bytes are not an image manifest or index.
+/// The reason why bytes are not an image manifest or index.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageDocumentError {
-    /// Larger than [`limits::IMAGE_MANIFEST_SIZE`].
+    /// The document is larger than [`limits::IMAGE_MANIFEST_SIZE`].
     #[error("image manifest has {0} bytes; registries accept at most {max}", max = limits::IMAGE_MANIFEST_SIZE)]
     Size(usize),
-    /// Not strict JSON or of another shape.
+    /// The bytes are not strict JSON, or are of another shape.
     #[error("image manifest cannot be read")]
     Json(#[source] JsonError),
-    /// Another media type or schema version.
+    /// The media type or the schema version is not supported.
     #[error("`{0}` is not an image manifest or index of schema version 2")]
     MediaType(String),
-    /// Neither `config` and `layers`, nor `manifests`; or both.
+    /// The document has neither `config` and `layers`, nor `manifests`; or both.
     #[error("image manifest has neither `config` and `layers` nor `manifests`, or has both")]
     Shape,
     /// A content that lies elsewhere.
@@ -153,7 +153,7 @@ pub enum ImageDocumentError {
 
 const OCI_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
-/// What the media types of layers begin with: those of either kind, compressed or not, distributable or not.
+/// The prefixes of the media types of layers: those of either kind, compressed or not, distributable or not.
 const LAYERS: [&str; 2] = [
     "application/vnd.oci.image.layer.",
     "application/vnd.docker.image.rootfs.",
@@ -186,7 +186,7 @@ impl ImageManifest {
         matches!(self.config.media_type.as_str(), OCI_CONFIG | DOCKER_CONFIG)
     }
 
-    /// What an artifact is: its type, or else that of its configuration.
+    /// Returns the type of an artifact: its own, or else that of its configuration.
     #[must_use]
     pub fn kind(&self) -> &str {
         let artifact_type = self.artifact_type.as_deref();
@@ -210,7 +210,7 @@ impl Descriptor {
 }
 
 impl ImageDocument {
-    /// What an artifact is; none for images and indexes.
+    /// Returns the type of an artifact; none for images and indexes.
     #[must_use]
     pub fn artifact_type(&self) -> Option<&str> {
         match self {
@@ -219,7 +219,7 @@ impl ImageDocument {
         }
     }
 
-    /// What an index has images for; attestations are for nothing that is known.
+    /// Returns the platforms that an index has images for; attestations are for nothing that is known.
     pub fn platforms(&self) -> impl Iterator<Item = &Platform> {
         let manifests = match self {
             Self::Index(index) => index.manifests.as_slice(),
@@ -283,7 +283,7 @@ impl ImageDocument {
         }
     }
 
-    /// Everything the document refers to.
+    /// Returns everything that the document refers to.
     pub fn descriptors(&self) -> impl Iterator<Item = &Descriptor> {
         let (config, list) = match self {
             Self::Manifest(manifest) => (Some(&manifest.config), &manifest.layers),
@@ -333,7 +333,7 @@ mod tests {
         );
     }
 
-    /// What Go reads, whether or not anything here does.
+    /// The keys that Go reads are refused, whether or not anything here reads them.
     #[test]
     fn keys_that_differ_only_in_case_are_refused() {
         let one = descriptor("");

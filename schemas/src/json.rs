@@ -17,7 +17,7 @@ use crate::limits;
 pub use keys::{Fields, Kind};
 use objects::Objects;
 
-/// Why bytes are not strict JSON of the expected shape.
+/// The reason why bytes are not strict JSON of the expected shape.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct JsonError(#[from] serde_json::Error);
@@ -61,7 +61,7 @@ pub(crate) fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Resul
     Ok(T::deserialize(Objects(value))?)
 }
 
-/// What is asked of a document before anything is read from it.
+/// The rules that a document must keep before anything is read from it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rules {
     Strict,
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Whatever is in a document is asked for once, at any depth, and whoever asks keeps nothing but the keys of objects
+    /// A value in a document is asked for once, at any depth, and whoever asks keeps nothing but the keys of objects
     /// that are open.
     #[test]
     fn every_value_is_looked_at_once() {

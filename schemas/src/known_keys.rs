@@ -22,7 +22,7 @@ pub const IMAGE_DOCUMENT: Kind = Struct(&[
     ("blobs", List(DESCRIPTOR)),
 ]);
 
-/// `descriptor.md`.
+/// The fields of `descriptor.md`.
 const DESCRIPTOR: Fields = &[
     ("mediaType", Plain),
     ("digest", Plain),
@@ -34,7 +34,7 @@ const DESCRIPTOR: Fields = &[
     ("artifactType", Plain),
 ];
 
-/// `image-index.md`; `features` is Docker's.
+/// The fields of `image-index.md`; `features` is Docker's.
 const PLATFORM: Fields = &[
     ("architecture", Plain),
     ("os", Plain),
@@ -65,7 +65,7 @@ pub const IMAGE_CONFIG: Kind = Struct(&[
     ("Size", Plain),
 ]);
 
-/// How a container is started.
+/// The fields for how a container is started.
 const CONTAINER: Fields = &[
     ("User", Plain),
     ("ExposedPorts", Plain),
@@ -111,10 +111,10 @@ const HISTORY: Fields = &[
     ("empty_layer", Plain),
 ];
 
-/// `oci-layout` (`image-layout.md`).
+/// The fields of `oci-layout` (`image-layout.md`).
 pub const LAYOUT_MARKER: Kind = Struct(&[("imageLayoutVersion", Plain)]);
 
-/// `manifest.json` of what `docker save` and `podman save` write (Docker Image Specification 1.2).
+/// The fields of `manifest.json` of what `docker save` and `podman save` write (Docker Image Specification 1.2).
 pub const SAVED_IMAGES: Kind = List(&[
     ("Config", Plain),
     ("RepoTags", Plain),

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use crate::limits;
 
-/// Values for a message, as `` `a`, `b` and 3 more ``: at most [`limits::LISTED`] of them.
+/// Writes values for a message, as `` `a`, `b` and 3 more ``: at most [`limits::LISTED`] of them.
 #[must_use]
 pub fn listed<T: Display>(values: &[T]) -> String {
     let shown: Vec<String> = values

@@ -134,7 +134,7 @@ pub struct SecurityContext {
 }
 
 impl SecurityContext {
-    /// What both do without; the user is this one's, where it names one.
+    /// Returns what both do without; the user is this one's, where it names one.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -157,7 +157,7 @@ pub struct OperatorImage {
 }
 
 impl OperatorImage {
-    /// As a place among the Solution's images.
+    /// Returns it as a place among the Solution's images.
     #[must_use]
     pub fn place(&self) -> ImagePlace {
         ImagePlace {
@@ -216,13 +216,13 @@ pub enum MetricsScheme {
     Http,
 }
 
-/// Why bytes are not a manifest.
+/// The reason why bytes are not a manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// Not YAML of this shape.
+    /// The bytes are not YAML of this shape.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// Another kind of document.
+    /// The document is of another kind.
     #[error("is `{api_version}` `{kind}`, not `{API_VERSION}` `{expected}`")]
     Kind {
         /// The document's `apiVersion`.
@@ -232,7 +232,7 @@ pub enum ManifestError {
         /// The kind that was expected.
         expected: &'static str,
     },
-    /// Name and version are too long together.
+    /// The name and version are too long together.
     #[error(transparent)]
     Id(#[from] NameError),
 }
@@ -268,7 +268,7 @@ impl Solution {
         yaml::to_string(self).into_bytes()
     }
 
-    /// Name and version.
+    /// Returns the name and version.
     pub fn id(&self) -> Result<SolutionId, NameError> {
         SolutionId::new(self.metadata.name.clone(), self.spec.version.clone())
     }

@@ -8,7 +8,7 @@ use crate::digest::shorten;
 use crate::path::is_component;
 use crate::{Digest, limits, pattern};
 
-/// Why a text is not a name of its kind.
+/// The reason why a text is not a name of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a valid {kind}: expected {grammar}")]
 pub struct NameError {
@@ -108,12 +108,12 @@ macro_rules! checked_name {
 
 pub(crate) use checked_name;
 
-/// RFC 1123 label, as Kubernetes wants namespaces.
+/// Whether a text is an RFC 1123 label, as Kubernetes wants namespaces.
 pub(crate) fn is_dns_label(text: &str) -> bool {
     text.len() <= 63 && is_dns_part(text)
 }
 
-/// RFC 1123 subdomain, as Kubernetes wants most names.
+/// Whether a text is an RFC 1123 subdomain, as Kubernetes wants most names.
 pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_part)
 }
@@ -130,7 +130,7 @@ fn is_alphanumeric_at_ends(text: &str) -> bool {
     text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric)
 }
 
-/// One path component of an OCI repository name (distribution specification, "Pulling manifests").
+/// Whether a text is one path component of an OCI repository name (distribution specification, "Pulling manifests").
 pub(crate) fn is_repository_component(text: &str) -> bool {
     let separators = text
         .split(is_alphanumeric)
@@ -196,7 +196,7 @@ impl ImageReference {
         last.split_once(':').map(|(_, tag)| tag)
     }
 
-    /// Another tag of the same repository; none if that is too long for a reference.
+    /// Returns another tag of the same repository; none if that is too long for a reference.
     #[must_use]
     pub fn with_tag(&self, tag: &Tag) -> Option<Self> {
         let name = self.0.split('@').next().unwrap_or_default();
@@ -256,7 +256,7 @@ fn is_host(text: &str) -> bool {
             .all(|part| is_dns_part(&part.to_ascii_lowercase()))
 }
 
-/// Where an image has its place in an archive: `name:tag`.
+/// The place of an image in an archive: `name:tag`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImagePlace {
     /// The name.

@@ -15,7 +15,7 @@ use crate::limits;
 #[schemars(inline)]
 pub struct ArchivePath(String);
 
-/// Why a text is not a path of an archive.
+/// The reason why a text is not a path of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// A component is empty, too long or holds a character outside the grammar.
@@ -28,7 +28,7 @@ pub enum PathError {
         /// The component, cut likewise.
         component: String,
     },
-    /// More than [`limits::PATH_DEPTH`] components.
+    /// The path has more than [`limits::PATH_DEPTH`] components.
     #[error("path `{0}` has more than {depth} components", depth = limits::PATH_DEPTH)]
     Depth(String),
 }

@@ -1,11 +1,11 @@
-//! What a regular expression costs before it is compiled, where the usual limits do not count yet: each class of Unicode is
-//! written out with all its ranges, and where case is ignored every character of it is looked up.
+//! Cost of a regular expression before it is compiled, where the usual limits do not count yet: each class of Unicode
+//! is written out with all its ranges, and where case is ignored every character of it is looked up.
 
-/// How many classes without that one costs where case is ignored, which takes some ten times longer.
+/// The number of classes without that one costs where case is ignored, which takes some ten times longer.
 const FOLDED: usize = 16;
 
-/// How many classes of Unicode a pattern comes to. It is never less than that: what only looks as if it ignored case counts
-/// as if it did.
+/// Returns how many classes of Unicode a pattern comes to. It is never less than that: what only looks as if it ignored
+/// case counts as if it did.
 #[must_use]
 pub fn pattern_weight(pattern: &str) -> usize {
     let (mut classes, mut sets) = (0, 0);

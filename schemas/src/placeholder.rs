@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::{ImageName, ImagePlace, NameError, Namespace, ParameterName, Tag};
 
-/// What one placeholder stands for.
+/// The value that one placeholder stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placeholder {
     /// `$(image:NAME[:TAG])`, or `$(image.ATTRIBUTE:NAME[:TAG])` for a part: the address of an image at the site.
     Image {
-        /// Which part of the address.
+        /// The part of the address.
         part: AddressPart,
-        /// Which image.
+        /// The choice of the image.
         image: ImageChoice,
     },
     /// `$(namespace:NAME)`: the namespace that the environment has for one of the release's.
@@ -34,7 +34,7 @@ pub enum Placeholder {
 pub struct ImageChoice {
     /// The image's name.
     pub name: ImageName,
-    /// Its tag, needed where several images have the name.
+    /// The tag of the image, needed where several images have the name.
     pub tag: Option<Tag>,
 }
 
@@ -64,13 +64,13 @@ impl fmt::Display for ImageChoice {
 /// A part of an address `REGISTRY/PATH:TAG@DIGEST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressPart {
-    /// All of it.
+    /// The whole address.
     Whole,
-    /// Host and port.
+    /// The host and port.
     Registry,
-    /// What follows the registry, without tag and digest.
+    /// The path that follows the registry, without tag and digest.
     Path,
-    /// Registry and path.
+    /// The registry and path.
     Repository,
     /// The tag.
     Tag,
@@ -87,12 +87,12 @@ const PARTS: [(&str, AddressPart); 5] = [
     ("digest", AddressPart::Digest),
 ];
 
-/// Something about the Solution.
+/// A fact about the Solution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SolutionFact {
-    /// Its name.
+    /// The name of the Solution.
     Name,
-    /// Its version.
+    /// The version of the Solution.
     Version,
     /// The environment in which it is installed.
     Environment,
@@ -107,16 +107,16 @@ const FACTS: [(&str, SolutionFact); 3] = [
 /// A piece of a text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Stands for itself.
+    /// A text that stands for itself.
     Text(&'a str),
-    /// Stands for something else.
+    /// A placeholder, which stands for something else.
     Placeholder(Placeholder),
 }
 
-/// Why a text's placeholders cannot be understood.
+/// The reason why a text's placeholders cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
-    /// One without `)`.
+    /// A placeholder has no `)`.
     #[error("`{0}` is not closed by `)`")]
     Open(String),
     /// A part that addresses do not have.
@@ -125,12 +125,12 @@ pub enum PlaceholderError {
     /// A fact that is not told.
     #[error("`{0}` is not told of a Solution, only name, version, environment")]
     Fact(String),
-    /// What stands between is not a name of its kind.
+    /// The text between is not a name of its kind.
     #[error(transparent)]
     Name(#[from] NameError),
 }
 
-/// What a placeholder begins with, behind `$(`: the word of its kind, the part of an image's address, and its length in
+/// The beginning of a placeholder, behind `$(`: the word of its kind, the part of an image's address, and its length in
 /// bytes with the colon.
 struct Opening<'a> {
     kind: &'a str,

@@ -38,7 +38,7 @@ fn is_api_name(text: &str) -> bool {
 }
 
 impl ApiName {
-    /// Group and version, as in `apiVersion`, and the kind if one is named.
+    /// Returns the group and version, as in `apiVersion`, and the kind if one is named.
     #[must_use]
     pub fn parts(&self) -> (&str, Option<&str>) {
         let text = self.as_str();

@@ -1,4 +1,4 @@
-//! What a site chooses for itself, kind `Site`: its registry, and how workloads run there. The default file is for all
+//! Choices of a site for itself, kind `Site`: its registry, and how workloads run there. The default file is for all
 //! environments, and one of an environment is stronger. Unknown fields are errors; what has no field here is the archive's
 //! or the importer's own to say.
 
@@ -82,7 +82,7 @@ fn all() -> SolutionPattern {
     SolutionPattern::All
 }
 
-/// What the importer itself sets on every workload.
+/// The labels that the importer itself sets on every workload.
 const OWN_LABELS: [&str; 2] = ["app", "heritage"];
 const OWN_PREFIXES: [&str; 3] = [
     "app.kubernetes.io/",
@@ -95,41 +95,41 @@ const OWN_VARIABLES: [&str; 4] = [
     "POD_NAMESPACE",
     "OPERATOR_NAME",
 ];
-/// Variables with the address of an image.
+/// The prefix of variables with the address of an image.
 const IMAGE_VARIABLES: &str = "RELATED_IMAGE_";
 /// The variables of proxies.
 const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
-/// Why bytes are not a site's file.
+/// The reason why bytes are not a site's file.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// Larger than [`limits::SITE_SIZE`].
+    /// The file is larger than [`limits::SITE_SIZE`].
     #[error("has {0} bytes; at most {max} are read", max = limits::SITE_SIZE)]
     Size(usize),
-    /// Not a document of this kind.
+    /// The bytes are not a document of this kind.
     #[error(transparent)]
     Document(#[from] ManifestError),
-    /// More entries than [`limits::SITE_RULES`].
+    /// The file has more entries than [`limits::SITE_RULES`].
     #[error("has {0} entries in `workloads`; at most {max} are read", max = limits::SITE_RULES)]
     Rules(usize),
-    /// More patches than [`limits::SITE_PATCHES`].
+    /// The file has more patches than [`limits::SITE_PATCHES`].
     #[error("has {0} patches; at most {max} are read", max = limits::SITE_PATCHES)]
     Patches(usize),
     /// Two entries are for the same workloads.
     #[error("two entries in `workloads` are for {0}")]
     Twice(String),
-    /// What the importer itself needs.
+    /// An entry sets something that the importer itself needs.
     #[error("{of} sets {what}, which the import sets itself")]
     Own {
         /// The entry.
         of: String,
-        /// What it sets.
+        /// The thing that it sets.
         what: String,
     },
 }
 
 impl SiteRule {
-    /// Which workloads it is for, for people.
+    /// Names the workloads that it is for, for people.
     #[must_use]
     pub fn scope(&self) -> String {
         match &self.workload {
@@ -138,7 +138,7 @@ impl SiteRule {
         }
     }
 
-    /// Of two entries for a workload the greater one counts.
+    /// Returns how close it is: of two entries for a workload the greater one counts.
     fn closeness(&self) -> (usize, bool) {
         (self.solutions.closeness(), self.workload.is_some())
     }

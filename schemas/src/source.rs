@@ -79,7 +79,7 @@ pub struct SourceSpec {
     pub expires: Option<StatementTime>,
 }
 
-/// Versions of which each stands once, and not too many.
+/// Reads versions of which each stands once, and not too many.
 fn distinct_and_few<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<KubernetesVersion>, D::Error> {
@@ -151,28 +151,28 @@ impl SourceImage {
     }
 }
 
-/// Where an image comes from, in the notation of skopeo's and podman's transports.
+/// The source of an image, in the notation of skopeo's and podman's transports.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ImageSource {
     /// `oci:DIR[:TAG]`: an OCI image layout.
     Oci {
         /// The layout's directory.
         directory: PathBuf,
-        /// Which of its images; needed when it holds several.
+        /// The tag of one of its images; needed when it holds several.
         tag: Option<String>,
     },
     /// `oci-archive:FILE[:TAG]`: a tar of an OCI image layout.
     OciArchive {
         /// The tar file.
         file: PathBuf,
-        /// Which of its images.
+        /// The tag of one of its images.
         tag: Option<String>,
     },
     /// `docker-archive:FILE[:REF]`: what `docker save` writes.
     DockerArchive {
         /// The tar file.
         file: PathBuf,
-        /// Which of its images.
+        /// The reference of one of its images.
         reference: Option<String>,
     },
     /// `dir:DIR`: skopeo's directory of a manifest and its blobs.
@@ -265,7 +265,7 @@ impl SolutionSource {
         Ok(source)
     }
 
-    /// Name and version.
+    /// Returns the name and version.
     pub fn id(&self) -> Result<SolutionId, NameError> {
         SolutionId::new(self.metadata.name.clone(), self.spec.version.clone())
     }

@@ -1,5 +1,5 @@
-//! What is signed: an in-toto Statement v1 with the predicate of an archive. The bytes that were signed are the
-//! bytes that are parsed, and nothing else; their SHA-256 is the archive id.
+//! The statement that is signed: an in-toto Statement v1 with the predicate of an archive. The bytes that were signed
+//! are the bytes that are parsed, and nothing else; their SHA-256 is the archive id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ impl StatementTime {
     /// 1980-01-01T00:00:00Z, the time of archives built without `SOURCE_DATE_EPOCH`.
     pub const DEFAULT: Self = Self(315_532_800);
 
-    /// Seconds since 1970-01-01T00:00:00Z; 1980 to 2099, what every date field of an image holds.
+    /// Makes a time of seconds since 1970-01-01T00:00:00Z; 1980 to 2099, what every date field of an image holds.
     pub fn from_unix(seconds: i64) -> Result<Self, NameError> {
         if (Self::DEFAULT.0..4_102_444_800).contains(&seconds) {
             Ok(Self(seconds))
@@ -51,7 +51,7 @@ impl StatementTime {
         }
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// Returns the seconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub const fn unix(self) -> i64 {
         self.0
@@ -85,71 +85,71 @@ text_traits!(StatementTime, "YYYY-MM-DDThh:mm:ssZ", crate::pattern::TIME);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeNames {
-    /// Volume identifier.
+    /// The volume identifier.
     pub id: String,
-    /// Volume set identifier.
+    /// The volume set identifier.
     pub set_id: String,
 }
 
-/// Digest and size of `CONTENTS`.
+/// The digest and size of `CONTENTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ContentsReference {
     sha256: Sha256Hex,
     size: u64,
 }
 
-/// What the signers say of an archive.
+/// The predicate that the signers make of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Predicate {
     /// The layout of the image; it never changes for an archive that exists.
     pub layout: u64,
-    /// Name and version of the Solution.
+    /// The name and version of the Solution.
     pub id: SolutionId,
     /// The names in the volume descriptors.
     pub volume: VolumeNames,
     /// The one time in the image.
     pub time: StatementTime,
-    /// SHA-256 of `CONTENTS`.
+    /// The SHA-256 of `CONTENTS`.
     pub contents: Digest,
-    /// Size of `CONTENTS` in bytes.
+    /// The size of `CONTENTS` in bytes.
     pub contents_size: u64,
     /// The versions that can be upgraded to this one.
     pub upgrade_from: Option<VersionRange>,
-    /// When the publisher wants the archive to be no longer used. Only a warning: clocks of sites are unreliable.
+    /// The time after which the publisher wants the archive unused. Only a warning: clocks of sites are unreliable.
     pub expires: Option<StatementTime>,
-    /// What a reader must know.
+    /// The capabilities that a reader must have.
     pub requires: Vec<Capability>,
-    /// Top-level names that a reader may ignore.
+    /// The top-level names that a reader may ignore.
     pub optional: Vec<String>,
 }
 
 /// A statement: the predicate, about `SHA256SUMS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// SHA-256 of `SHA256SUMS`.
+    /// The SHA-256 of `SHA256SUMS`.
     pub sha256sums: Digest,
-    /// What is said of the archive.
+    /// The predicate of the archive.
     pub predicate: Predicate,
 }
 
-/// Why bytes are not the statement of an archive.
+/// The reason why bytes are not the statement of an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// Not strict JSON of this shape.
+    /// The bytes are not strict JSON of this shape.
     #[error("the signed statement cannot be read")]
     Json(#[source] JsonError),
     /// A statement about something else.
     #[error("the signed statement is of type `{0}`, not that of an archive")]
     Type(String),
-    /// Other subjects than `SHA256SUMS` alone.
+    /// The subject is another than `SHA256SUMS` alone.
     #[error("the signed statement is not about SHA256SUMS alone")]
     Subject,
-    /// Name and version are too long together.
+    /// The name and version are too long together.
     #[error("the signed statement does not name a valid Solution")]
     Id(#[source] NameError),
 }
 
-/// In the order of `docs/format.md`. What is read has a predicate that is looked at later.
+/// The statement in the order of `docs/format.md`. One that is read has a predicate that is looked at later.
 #[derive(Serialize, Deserialize)]
 struct RawStatement<P> {
     #[serde(rename = "_type")]

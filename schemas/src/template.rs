@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{SetName, printable_within};
 
-/// Characters of a field's name in a place that is told.
+/// The number of characters of a field's name in a place that is told.
 const FIELD: usize = 63;
 
 /// What the operator's Deployment has beneath what an import sets of it.
@@ -51,7 +51,7 @@ impl OperatorTemplate {
     pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
     /// The volume with the operator's configuration, which an import mounts.
     pub const CONFIG_VOLUME: &str = "operator-config";
-    /// Where it is mounted.
+    /// The directory where it is mounted.
     pub const CONFIG_PATH: &str = "/etc/config";
 
     /// Whether a path in the operator's container is where its configuration is.
@@ -85,7 +85,7 @@ impl OperatorTemplate {
     }
 }
 
-/// One text after the other, since aliases make many of a small file.
+/// The texts of a template, one after the other, since aliases make many of a small file.
 type Texts<'a> = Box<dyn Iterator<Item = (String, &'a str)> + 'a>;
 
 fn fields(place: String, fields: &Map<String, Value>) -> Texts<'_> {

@@ -1,5 +1,5 @@
-//! What a site trusts, kind `TrustPolicy`: which keys count for which Solutions, and how many of them must have signed.
-//! Unknown fields are errors, since they are misspelt ones.
+//! Policies of a site for whom it trusts, kind `TrustPolicy`: which keys count for which Solutions, and how many of
+//! them must have signed. Unknown fields are errors, since they are misspelt ones.
 
 use std::fmt::{self, Write as _};
 use std::num::NonZeroUsize;
@@ -63,14 +63,14 @@ pub struct TrustedKey {
     pub pem: String,
 }
 
-/// Which Solutions a policy is for: one name, all that begin with a prefix that ends in a hyphen, or all.
+/// The Solutions that a policy is for: one name, all that begin with a prefix that ends in a hyphen, or all.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SolutionPattern {
-    /// `*`.
+    /// All Solutions: `*`.
     All,
-    /// `acme-*`. Without the hyphen `acme*` would be `acmeevil` too.
+    /// The Solutions with a prefix: `acme-*`. Without the hyphen `acme*` would be `acmeevil` too.
     Prefix(SolutionName),
-    /// `shop`.
+    /// The Solution with this name: `shop`.
     Name(SolutionName),
 }
 
@@ -88,8 +88,8 @@ impl SolutionPattern {
         }
     }
 
-    /// How close the pattern is to the Solutions that it matches. Two different patterns that match one name are never
-    /// equally close.
+    /// Returns how close the pattern is to the Solutions that it matches. Two different patterns that match one name
+    /// are never equally close.
     #[must_use]
     pub fn closeness(&self) -> usize {
         match self {

@@ -15,19 +15,19 @@ use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 use crate::digest::shorten;
 use crate::limits;
 
-/// Why bytes are not YAML of the expected shape.
+/// The reason why bytes are not YAML of the expected shape.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
-    /// Larger than [`limits::YAML_SIZE`].
+    /// The file is larger than [`limits::YAML_SIZE`].
     #[error("has {0} bytes; at most {max} are read", max = limits::YAML_SIZE)]
     Size(usize),
-    /// Larger than the limit of its kind.
+    /// The file is larger than the limit of its kind.
     #[error("has {0} bytes; at most {1} are read")]
     TooLong(usize, usize),
-    /// Not UTF-8.
+    /// The bytes are not UTF-8.
     #[error("is not UTF-8 text")]
     Encoding(#[source] std::str::Utf8Error),
-    /// Not YAML, over a budget, or of another shape.
+    /// The text is not YAML, over a budget, or of another shape.
     #[error("{0}")]
     Document(String),
 }
@@ -82,32 +82,32 @@ fn not_empty(text: &str) -> Result<Vec<serde_json::Value>, Error> {
     Ok(documents)
 }
 
-/// What stands between two `---` lines of a stream: one document, or several where `...` parts them.
+/// The text between two `---` lines of a stream: one document, or several where `...` parts them.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// Which one with content it is, from 1.
+    /// The number of the part among those with content, from 1.
     pub number: usize,
     /// The line of the stream on which it begins, from 1.
     pub line: usize,
-    /// Its text, from behind its `---`.
+    /// The text of the part, from behind its `---`.
     pub text: &'a str,
 }
 
-/// Why a stream cannot be read.
+/// The reason why a stream cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// Larger than [`limits::YAML_STREAM_SIZE`].
+    /// The stream is larger than [`limits::YAML_STREAM_SIZE`].
     #[error("has {0} bytes; at most {max} are read", max = limits::YAML_STREAM_SIZE)]
     Size(usize),
-    /// Not UTF-8.
+    /// The bytes are not UTF-8.
     #[error("is not UTF-8 text: line {line} has invalid bytes")]
     Encoding {
         /// The line with the first such byte.
         line: usize,
-        /// What the byte breaks.
+        /// The error of the byte.
         source: std::str::Utf8Error,
     },
-    /// More than [`limits::YAML_STREAM_DOCUMENTS`].
+    /// The stream has more documents than [`limits::YAML_STREAM_DOCUMENTS`].
     #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_STREAM_DOCUMENTS)]
     Documents {
         /// The line on which the first one too many begins.
@@ -221,9 +221,9 @@ fn options() -> serde_saphyr::Options {
 
 /// The parser's messages for users, and our own where it advises on its own settings.
 enum Words {
-    /// For what is read with [`options`].
+    /// The words for text that is read with [`options`].
     Usual,
-    /// For what [`long`] reads.
+    /// The words for text that [`long`] reads.
     Long,
 }
 

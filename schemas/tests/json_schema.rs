@@ -101,7 +101,7 @@ fn every_example_is_read_and_inside_the_schema() {
     }
 }
 
-/// What a comment shows must be as good as what is not commented out.
+/// A value that a comment shows must be as good as one that is not commented out.
 #[test]
 fn what_the_template_comments_out_is_inside_the_schema() {
     let (path, placeholder, value) = examples()[0];

@@ -24,7 +24,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// What was signed.
+    /// Returns the statement that was signed.
     #[must_use]
     pub fn statement(&self) -> &Statement {
         self.listed.statement()
@@ -36,7 +36,7 @@ impl Accepted {
         self.listed.archive_id()
     }
 
-    /// Who vouches for the archive; none when it is unsigned and was allowed by its id.
+    /// Returns the signers who vouch for the archive; none when it is unsigned and was allowed by its id.
     #[must_use]
     pub fn signers(&self) -> Option<&Signers> {
         self.listed.signers()

@@ -1,4 +1,4 @@
-//! What an archive has beyond format 1, compared with what its statement requires of readers.
+//! Capabilities beyond format 1 that an archive needs, compared with those that its statement requires of readers.
 
 use archive::{Feature, MANIFEST};
 use rules::catalogue::FindingInfo;

@@ -25,7 +25,7 @@ const DIRECTORY: &str = "charts/";
 /// A release of a Helm chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedChart {
-    /// What the manifest says of it.
+    /// The release as the manifest has it.
     pub release: ChartRelease,
     /// The chart's archive.
     pub archive: Vec<u8>,
@@ -33,15 +33,15 @@ pub struct CarriedChart {
     pub digest: Digest,
     /// The publisher's values, with placeholders.
     pub values: Map<String, Value>,
-    /// What its templates ask for besides.
+    /// The inputs that its templates ask for besides: the cluster, or chance.
     pub asks: Asks,
 }
 
-/// What the charts are compared with.
+/// The images and capabilities that the charts are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside<'a> {
     pub(crate) images: &'a [Image],
-    /// What the signed statement requires of a reader.
+    /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn check(
     Ok(carried)
 }
 
-/// Files that belong to no chart.
+/// Adds findings for files that belong to no chart.
 fn unexpected(files: &Files<'_>, charts: &[ChartRelease], findings: &mut Findings) {
     let paths = charts.iter().map(|it| &it.name);
     let paths = paths.flat_map(|it| [archive::chart_path(it), archive::chart_values_path(it)]);

@@ -107,7 +107,7 @@ fn check_opened(
     Ok(Report::new(checking.summary, findings, accepted))
 }
 
-/// Why the stages ended early.
+/// The reason why the stages ended early.
 enum Stop {
     /// The reason is among the findings.
     Refused,
@@ -234,7 +234,7 @@ impl Checking<'_> {
         opened.skip_signature().map_err(|error| self.refuse(error))
     }
 
-    /// By the policy for the Solution that the statement claims to be about.
+    /// Verifies by the policy for the Solution that the statement claims to be about.
     fn verify_by(
         &mut self,
         opened: &Opened,

@@ -1,5 +1,5 @@
-//! Everything that is checked of the listed files: manifest, images, operator, charts, sets, programs. What is read here is read once, and is
-//! what the importer gets.
+//! The content of the listed files that is checked: manifest, images, operator, charts, sets, programs. What is read
+//! here is read once, and is what the importer gets.
 
 use archive::{Architecture, OpenError};
 use schemas::{ImageReference, Predicate, Solution};
@@ -13,7 +13,7 @@ use crate::images::Images;
 use crate::sets::CarriedSet;
 use crate::{charts, images, manifest, operator, practice, programs, sets};
 
-/// What the files hold, as far as they could be read.
+/// The content of the files, as far as they could be read.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) solution: Option<Solution>,
@@ -22,7 +22,7 @@ pub(crate) struct Content {
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
     pub(crate) charts: Vec<CarriedChart>,
-    /// For which processors there is a `helm`.
+    /// The processors for which there is a `helm`.
     pub(crate) helm: Vec<Architecture>,
 }
 

@@ -17,17 +17,17 @@ use rules::catalogue::charts::{BUDGET, DEFINITION, DEFINITION_METADATA};
 /// A custom resource definition, with the file it stands in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
-    /// Its file; that of the chart where it stands in one.
+    /// The file of the definition; that of the chart where it stands in one.
     pub path: ArchivePath,
     /// The document.
     pub document: Value,
 }
 
-/// What was read so far, and what it costs.
+/// The definitions that were read so far, and what they cost.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     list: Vec<Definition>,
-    /// Where each name is in the list.
+    /// The position of each name in the list.
     places: BTreeMap<String, usize>,
     /// Bytes of the files.
     size: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// With those of the operator, of whose files this is the size and the cost.
+    /// Starts with those of the operator, of whose files this is the size and the cost.
     pub(crate) fn of_operator(list: Vec<Definition>, size: u64, cost: DocumentCost) -> Self {
         let mut places = BTreeMap::new();
         for (place, definition) in list.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Definitions {
     }
 }
 
-/// What is found of a chart with such a problem in `crds/`.
+/// Returns the finding of a chart with such a problem in `crds/`.
 fn info(problem: &Problem) -> &'static FindingInfo {
     match problem {
         Problem::Withheld(_) => &DEFINITION_METADATA,

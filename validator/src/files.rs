@@ -10,12 +10,12 @@ use watch::Cancel;
 
 use crate::finding::Findings;
 
-/// Why a file has no bytes.
+/// The reason why a file has no bytes.
 #[derive(Debug)]
 pub(crate) enum ReadProblem {
-    /// Its bytes are not those that were listed.
+    /// The bytes are not those that were listed.
     Damaged,
-    /// It could not be found out.
+    /// The state of its bytes could not be found out.
     Failed(OpenError),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Reading ends with an error once `cancel` says so.
+    /// Makes the files readable. Reading ends with an error once `cancel` says so.
     pub(crate) fn new(contents: &'a Contents, read: &'a Read<'a>, cancel: Cancel<'a>) -> Self {
         let numbered = contents.entries().iter().enumerate();
         Self {
@@ -82,7 +82,7 @@ impl<'a> Files<'a> {
         &self.contents.entries()[number]
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub(crate) fn count(&self) -> usize {
         self.contents.entries().len()
     }

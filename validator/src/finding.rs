@@ -38,7 +38,7 @@ struct Written {
 }
 
 impl<'de> Deserialize<'de> for Finding {
-    /// Of a kind that is known: its words are those of the catalogue.
+    /// Reads a finding of a kind that is known: its words are those of the catalogue.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = Written::deserialize(deserializer)?;
         let mut known = FINDINGS.iter();

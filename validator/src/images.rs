@@ -29,12 +29,12 @@ use rules::catalogue::images::{BUDGET, CAPABILITY, INCOMPLETE, PLACE};
 pub(crate) const PREFIX: &str = "images/";
 const ROOT: &str = "/manifest.json";
 
-/// What is below `images/`.
+/// The images below `images/`.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
-    /// Where images lie, readable or not.
+    /// The places where images lie, readable or not.
     pub(crate) places: BTreeSet<ImagePlace>,
-    /// Those that could be read.
+    /// The images that could be read.
     pub(crate) list: Vec<Image>,
     /// Whether the `ref`s could be read.
     pub(crate) references_known: bool,
@@ -81,7 +81,8 @@ pub(crate) fn check(
     Ok(images)
 }
 
-/// Where there are referrers, not every statement requires that readers know of them (docs/format-referrers.md).
+/// Checks that there are referrers where the statement requires readers to know of them. Where there are referrers, not
+/// every statement requires that (docs/format-referrers.md).
 pub(crate) fn check_capability(
     places: &BTreeSet<ImagePlace>,
     requires: &[Capability],
@@ -119,7 +120,7 @@ fn places(files: &Files<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
 /// Makes images of the documents that a walk comes to.
 struct ImageWalk<'a> {
     walker: Walker<Documents<'a>>,
-    /// For each content, by its number, the last image that has it.
+    /// The last image that has each content, by its number.
     last_image: Vec<usize>,
     /// Pairs of an image and a content so far.
     contents: usize,
@@ -288,7 +289,7 @@ mod tests {
         )
     }
 
-    /// However many manifests name it: it is read once, what is wrong in it is said once, and it counts.
+    /// A configuration is read once, however many manifests name it: what is wrong in it is said once, and it counts.
     #[test]
     fn a_configuration_is_read_once() {
         for (config, expected) in [
@@ -397,7 +398,7 @@ mod tests {
         }
     }
 
-    /// What the images lack is not walked through, to say of each of half a million files that it is missing.
+    /// The contents that images lack are not walked through, to say of each of half a million files that it is missing.
     #[test]
     fn images_with_more_contents_than_there_are_files_are_given_up() {
         let document = of_layers(0..200);

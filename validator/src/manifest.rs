@@ -44,7 +44,7 @@ pub(crate) struct Present<'a> {
     pub(crate) places: &'a BTreeSet<ImagePlace>,
     /// The images' `ref`s; none when they could not be read.
     pub(crate) references: Option<BTreeSet<&'a str>>,
-    /// What the signed statement requires of a reader.
+    /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
 }
 

@@ -15,14 +15,14 @@ use rules::catalogue::practice::TEMPLATE;
 
 const DIRECTORY: &str = "operator/";
 
-/// What the files of an operator hold.
+/// The documents that the files of an operator hold.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFiles {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) roles: Vec<Value>,
     /// Bytes of the files.
     pub(crate) size: u64,
-    /// What the documents cost.
+    /// The cost of the documents.
     pub(crate) cost: DocumentCost,
 }
 
@@ -88,7 +88,7 @@ fn scope(solution: Option<&Solution>) -> OperatorScope {
         .unwrap_or_default()
 }
 
-/// What was read so far.
+/// The files that were read so far.
 struct Loading<'a> {
     files: &'a Files<'a>,
     loaded: OperatorFiles,
@@ -169,7 +169,7 @@ mod tests {
         Contents::new(entries.collect()).unwrap()
     }
 
-    /// What is found of so many definitions, all with the same bytes; none if they must not be read.
+    /// Returns what is found of so many definitions, all with the same bytes; none if they must not be read.
     fn found(count: usize, size: u64, bytes: Option<&[u8]>) -> Vec<(&'static str, String)> {
         let contents = definitions(count, size);
         let read = |path: &str, _| -> Result<_, ReadProblem> {
@@ -197,7 +197,7 @@ mod tests {
         );
     }
 
-    /// What the list says is enough: nothing is read.
+    /// The sizes in the list are enough: nothing is read.
     #[test]
     fn the_files_are_bounded_before_they_are_read() {
         over_budget(&found(17, limits::YAML_SIZE, None), "bytes");

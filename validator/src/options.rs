@@ -1,25 +1,25 @@
-//! What a check is asked to do.
+//! Options of a check.
 
 use std::num::NonZeroUsize;
 
 use schemas::{Digest, Envelope, KeyId, SolutionId, StatementTime};
 use signing::{Policies, Trust};
 
-/// Whose signatures count.
+/// The signatures that count.
 #[derive(Clone, Debug)]
 pub enum Signatures {
     /// Only archives that trusted keys have signed are accepted.
     Check {
         /// The trusted keys; none when the site has no key for this Solution.
         trust: Option<Trusting>,
-        /// One archive that may be without any signature. A signature that is there is checked all the same.
+        /// An archive that may be without any signature. A signature that is there is checked all the same.
         allow_unsigned: Option<AllowUnsigned>,
     },
-    /// It is the archive that was accepted before.
+    /// The archive is the one that was accepted before.
     Accepted(AcceptedBefore),
     /// Everything but the signatures is checked, and the archive is never accepted.
     Skip,
-    /// The same, and nothing is said of it: who signs is not decided yet.
+    /// The signatures are skipped likewise, and nothing is said of it: who signs is not decided yet.
     Later,
 }
 
@@ -32,12 +32,12 @@ pub struct AcceptedBefore {
     pub signers: Vec<KeyId>,
 }
 
-/// In whom a site trusts.
+/// The keys that a site trusts.
 #[derive(Clone, Debug)]
 pub enum Trusting {
-    /// In these keys, whatever the archive.
+    /// These keys count, whatever the archive.
     Keys(Trust),
-    /// In the keys of the one policy for the archive's Solution.
+    /// The keys of the one policy for the archive's Solution count.
     Policies(Policies),
 }
 
@@ -51,33 +51,33 @@ impl From<Trust> for Trusting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowUnsigned(pub SolutionId);
 
-/// How much is read.
+/// The depth to which an archive is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Every byte.
     Everything,
-    /// What an import uses besides layers: the manifest, the images' documents and configurations, the operator's
-    /// files. Layers are verified while they are pushed.
+    /// The documents that an import uses besides layers: the manifest, the images' documents and configurations, the
+    /// operator's files. Layers are verified while they are pushed.
     Documents,
 }
 
-/// What a check is asked to do.
+/// The options of a check.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whose signatures count.
+    /// The signatures that count.
     pub signatures: Signatures,
     /// Envelopes beside the archive, whose signatures count too. Each must be about this archive.
     pub detached: Vec<Envelope>,
-    /// How much is read.
+    /// The depth to which the archive is read.
     pub depth: Depth,
     /// Threads that read and hash, at most: discs, and disks with heads, are read by one.
     pub threads: NonZeroUsize,
-    /// When to judge `expires`; none leaves it unjudged. Libraries do not read the clock.
+    /// The time at which to judge `expires`; none leaves it unjudged. Libraries do not read the clock.
     pub now: Option<StatementTime>,
 }
 
 impl Options {
-    /// For the documents alone, at no time in particular.
+    /// Returns options for the documents alone, at no time in particular.
     pub(crate) fn of_documents(signatures: Signatures) -> Self {
         Self {
             signatures,

@@ -1,4 +1,4 @@
-//! What works but is better done otherwise. Few, and only warnings: a long list is read by nobody.
+//! Practices that work but are better avoided. Few, and only warnings: a long list is read by nobody.
 
 use std::collections::BTreeSet;
 

@@ -43,7 +43,7 @@ pub fn is_finding(error: &OpenError) -> bool {
     info(error).is_some()
 }
 
-/// What kind of finding an error is; none if the archive could not be read.
+/// Returns the kind of finding that an error is; none if the archive could not be read.
 fn info(error: &OpenError) -> Option<&'static FindingInfo> {
     Some(match error {
         OpenError::Open { .. }
@@ -118,7 +118,7 @@ fn add_signature(error: &VerifyError, findings: &mut Findings) {
     }
 }
 
-/// `key 0123…`, `keys 0123… and 4567…`.
+/// Names the keys: `key 0123…`, `keys 0123… and 4567…`.
 pub(crate) fn names(keys: impl Iterator<Item = KeyId>) -> String {
     let keys: Vec<String> = keys.map(|key| key.short()).collect();
     match keys.as_slice() {

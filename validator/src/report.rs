@@ -100,13 +100,13 @@ impl Report {
         }
     }
 
-    /// What is known of the archive.
+    /// Returns what is known of the archive.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// What is wrong, in the order of [`rules::catalogue::FINDINGS`].
+    /// Returns the findings, in the order of [`rules::catalogue::FINDINGS`].
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
@@ -128,7 +128,7 @@ impl Report {
 }
 
 impl Summary {
-    /// Of an archive of which nothing but the path is known.
+    /// Returns the summary of an archive of which nothing but the path is known.
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             archive: path.display().to_string(),

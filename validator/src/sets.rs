@@ -22,7 +22,7 @@ const DIRECTORY: &str = "manifests/";
 /// An object that an archive carries, with the file it stands in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedObject {
-    /// Its file.
+    /// The file of the object.
     pub path: ArchivePath,
     /// The document, with placeholders.
     pub document: Value,
@@ -31,18 +31,18 @@ pub struct CarriedObject {
 /// A set of objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedSet {
-    /// What the manifest says of it.
+    /// The set as the manifest has it.
     pub set: ObjectSet,
-    /// Its objects in their order.
+    /// The objects of the set, in their order.
     pub objects: Vec<CarriedObject>,
 }
 
-/// What the objects are compared with.
+/// The images, definitions and capabilities that the objects are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside<'a> {
     pub(crate) images: &'a [Image],
     pub(crate) definitions: &'a [Definition],
-    /// What the signed statement requires of a reader.
+    /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
 }
 
@@ -275,12 +275,12 @@ mod tests {
         Contents::new(entries.collect()).unwrap()
     }
 
-    /// What is found of so many objects, and how many of them were read; `text` gives the bytes of a path.
+    /// Returns what is found of so many objects, and how many of them were read; `text` gives the bytes of a path.
     fn found(count: usize, size: u64, text: &dyn Fn(&str) -> String) -> (Vec<String>, usize) {
         found_with("[]", count, size, text)
     }
 
-    /// The same of a set with these namespaces.
+    /// Returns what is found of a set with these namespaces, and how many of its objects were read.
     fn found_with(
         namespaces: &str,
         count: usize,
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(read, 1);
     }
 
-    /// What the list says is enough: nothing is read.
+    /// The sizes in the list are enough: nothing is read.
     #[test]
     fn the_objects_are_bounded_before_they_are_read() {
         let unread = |path: &str| -> String { panic!("{path} was read") };
@@ -365,7 +365,7 @@ mod tests {
         );
     }
 
-    /// What is no object costs as much as what is one.
+    /// A document that is no object costs as much as one that is.
     #[test]
     fn what_the_objects_hold_is_bounded() {
         let values = |_: &str| format!("[{}]", "0,".repeat(200_000));

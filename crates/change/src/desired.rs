@@ -13,28 +13,28 @@ use crate::vocabulary as v;
 pub struct DesiredObject {
     /// The set or the release of a chart that brings it; none for the operator.
     pub part: Option<SetName>,
-    /// When it is brought.
+    /// The stage in which it is brought.
     pub stage: Stage,
-    /// By what it is known once it is there.
+    /// The way in which it is known once it is there.
     pub tenure: Tenure,
-    /// Its kind as URLs and rules name it.
+    /// The name of its kind in URLs and rules.
     pub resource: String,
-    /// It, as it is applied.
+    /// The object, as it is applied.
     pub object: Object,
 }
 
-/// By what an object is known to be a Solution's.
+/// The way in which an object is known to be a Solution's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tenure {
-    /// By its uid, which the inventory names.
+    /// The object is known by its uid, which the inventory names.
     Recorded,
-    /// By its name: it is no entry of the inventory. A login has its own rule for when it goes, and a record says itself
-    /// what it is about.
+    /// The object is known by its name: it is no entry of the inventory. A login has its own rule for when it goes, and
+    /// a record says itself what it is about.
     Named,
-    /// By its uid, and nothing that others wrote is ever believed: what has its name and is another one is removed. A
-    /// Secret of sensitive parameters is read again at the next change.
+    /// The object is known by its uid, and nothing that others wrote is ever believed: what has its name and is another
+    /// one is removed. A Secret of sensitive parameters is read again at the next change.
     Sensitive,
-    /// It is the namespace's, and the Solution only adds fields: the account that pods have by default.
+    /// The object is the namespace's, and the Solution only adds fields: the account that pods have by default.
     Shared,
 }
 

@@ -16,15 +16,15 @@ use crate::stage::{Stage, intercepts};
 #[serde(rename_all = "camelCase")]
 pub struct Inventory {
     #[serde(alias = "objects")]
-    /// One for each object.
+    /// The entries, one for each object.
     pub entries: Vec<Entry>,
-    /// One for each release.
+    /// The entries of releases, one for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<ReleaseEntry>,
     /// The sets that are applied before it is removed, which the site keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleanup: Vec<SetName>,
-    /// That they are done, and a removal has begun.
+    /// Whether the sets are done, and a removal has begun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cleaned: bool,
 }
@@ -36,24 +36,24 @@ pub struct Entry {
     /// The set or the release of a chart that brings it; none for the operator.
     #[serde(alias = "set", default, skip_serializing_if = "Option::is_none")]
     pub part: Option<SetName>,
-    /// When it is brought.
+    /// The stage in which it is brought.
     pub stage: Stage,
     /// The version of its API in which it was applied.
     pub api_version: String,
-    /// Its kind.
+    /// The kind of the object.
     pub kind: String,
     /// The kind as URLs and rules name it.
     pub resource: String,
-    /// Its namespace; none of what belongs to the whole cluster.
+    /// The namespace of the object; none of what belongs to the whole cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
-    /// Of what runs once: the digest of what it was made from. It is not made again while that stays, though it may be
-    /// gone.
+    /// The digest of what an object that runs once was made from. It is not made again while that stays, though it may
+    /// be gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<String>,
-    /// Which of all the objects that ever have this name it is; none as long as it is not known.
+    /// The uid, which tells it from all other objects that ever have this name; none as long as it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
@@ -203,7 +203,7 @@ impl Inventory {
         self
     }
 
-    /// The same, where so much is known of which objects they are.
+    /// Returns the inventory with these uids, where so much is known of which objects they are.
     #[must_use]
     pub fn seen(&self, uids: &BTreeMap<ObjectRef, String>) -> Self {
         let mut seen = self.clone();
@@ -215,8 +215,8 @@ impl Inventory {
         seen
     }
 
-    /// What this version brought that the one before did not have: other objects, and what runs once and was made of
-    /// something else. But for what keeps data.
+    /// Returns the entries that this version brought and the one before did not have: other objects, and those that run
+    /// once and were made of something else. Objects that keep data are left out.
     #[must_use]
     pub fn brought_after(&self, before: &Self) -> Self {
         let made = before.entries.iter().map(|it| (it.identity(), &it.inputs));
@@ -231,9 +231,9 @@ impl Inventory {
         }
     }
 
-    /// Of a deployment that was never complete: what calls Services, and the Services that it calls, as far as it has brought
-    /// them. What was there before it is known by `was_there`; of what an attempt before has brought and was cut off, no uid
-    /// was recorded.
+    /// Returns the entries of a deployment that was never complete that call Services, and the Services that they call,
+    /// as far as it has brought them. Objects that were there before it are known by `was_there`; of those that an
+    /// attempt before has brought and was cut off, no uid was recorded.
     #[must_use]
     pub fn calls_unfinished(&self, before: &Self, was_there: impl Fn(&ObjectRef) -> bool) -> Self {
         let brought = |it: &&Entry| {

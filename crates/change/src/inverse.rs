@@ -18,11 +18,12 @@ use crate::webhook::{asks_nobody, without_injected};
 pub struct Inverse {
     /// The releases that return to what they were, or go, in this order.
     pub releases: Vec<ReleaseReturn>,
-    /// What is put back then, in the order to apply it; but for what runs once, which has run.
+    /// The objects that are put back then, in the order to apply them; but for those that run once, which have run.
     pub objects: Vec<Object>,
-    /// What the plan brought, and goes. It may not have come so far, and what runs once may be that of before.
+    /// The entries that the plan brought, and that go. It may not have come so far, and an object that runs once may be
+    /// that of before.
     pub brought: Inventory,
-    /// Those of the objects that have to work, by the parts that they are of.
+    /// The objects among them that have to work, by the parts that they are of.
     pub awaited: Vec<ObjectRef>,
 }
 

@@ -1,17 +1,17 @@
-//! What is there of the objects that a plan is about, as it was read.
+//! The objects that a plan is about, as they were read.
 
 use std::collections::BTreeMap;
 
 use deployer::{Object, ObjectIdentity, ObjectRef};
 
-/// What was found under the name of an object.
+/// The finding under the name of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// This object.
+    /// The object is there.
     There(Object),
-    /// Nothing; or the cluster does not have its kind.
+    /// No object of the name is there; or the cluster does not have its kind.
     Absent,
-    /// This user may not look.
+    /// The object cannot be seen: this user may not look.
     Hidden,
 }
 

@@ -1,4 +1,4 @@
-//! Whose an object is: one of another Solution, or of nobody, is never written or removed.
+//! The owner of an object: one of another Solution, or of nobody, is never written or removed.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub enum Adopt {
 /// An object is there that is not the Solution's to write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOurs {
-    /// It is another Solution's, or nobody's.
+    /// The object is another Solution's, or nobody's.
     #[error("{object} already exists and belongs to {by}", by = owner.as_deref().unwrap_or("no Solution"))]
     Owned {
         /// The object.
@@ -30,7 +30,7 @@ pub enum NotOurs {
         /// The other Solution.
         owner: Option<String>,
     },
-    /// Somebody made it anew under the name of one that was applied.
+    /// The object was made anew by somebody under the name of one that was applied.
     #[error("{object} was deleted and created again by someone else in the meantime")]
     MadeAnew {
         /// The object.
@@ -48,7 +48,7 @@ pub enum NotOurs {
         /// The objects.
         objects: String,
     },
-    /// It stayed when the same Solution was removed from another place.
+    /// The object stayed when the same Solution was removed from another place.
     #[error("{object} stayed when {solution} was removed from the {place}")]
     LeftBehind {
         /// The Solution.
@@ -58,7 +58,7 @@ pub enum NotOurs {
         /// The object.
         object: String,
     },
-    /// It has the labels of the Solution, and nothing is recorded of it.
+    /// The object has the labels of the Solution, and nothing is recorded of it.
     #[error("{object} has the labels of {solution}, but is not what was applied")]
     Labelled {
         /// The Solution.
@@ -66,7 +66,7 @@ pub enum NotOurs {
         /// The object.
         object: String,
     },
-    /// It is of a Helm release.
+    /// The object is of a Helm release.
     #[error("{object} already exists and belongs to the Helm release `{release}`")]
     OfHelm {
         /// The object.
@@ -76,13 +76,13 @@ pub enum NotOurs {
     },
 }
 
-/// Where Helm says which release an object is of: the release's name, and its namespace.
+/// The annotations in which Helm says which release an object is of: the release's name, and its namespace.
 pub const RELEASE: (&str, &str) = (
     "meta.helm.sh/release-name",
     "meta.helm.sh/release-namespace",
 );
 
-/// Whose an object is for Helm.
+/// The owner of an object for Helm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder<'a> {
     /// A release's, by namespace and name.
@@ -91,7 +91,7 @@ pub enum Holder<'a> {
     Nobody,
 }
 
-/// Whose an object is by Helm's marks.
+/// Returns the owner of an object by Helm's marks.
 #[must_use]
 pub fn holder(live: &Object) -> Holder<'_> {
     let marks = live.annotations();
@@ -115,7 +115,7 @@ pub fn check_owner(
     }
 }
 
-/// Who wants objects, and what speaks for it that they are its own.
+/// The Solution that wants objects, and what speaks for it that they are its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The Solution.
@@ -126,12 +126,12 @@ pub struct Claim<'a> {
     pub deployed: Option<&'a BTreeSet<Namespace>>,
 }
 
-/// What a site has recorded of an object that is carried.
+/// The record that a site has of an object that is carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded<'a> {
-    /// Nothing: none of this name was applied.
+    /// No object of this name was applied.
     Nothing,
-    /// That one is applied, and not yet which.
+    /// An object is applied, and its uid is not known yet.
     Some,
     /// The uid of the one that was applied.
     This(&'a str),
@@ -217,7 +217,7 @@ impl Claim<'_> {
     }
 }
 
-/// Where an object says that it belonged. A namespace that stayed behind no longer says to which environment.
+/// Returns where an object says that it belonged. A namespace that stayed behind no longer says to which environment.
 fn place_of(live: &Object) -> String {
     let labels = live.labels();
     let says = |name| labels.get(name).copied();

@@ -7,7 +7,7 @@ use schemas::SetName;
 /// A set of objects or a release of a chart: both share one space of names, and one order.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// Its name.
+    /// The name of the part.
     pub name: &'a str,
     /// The parts that have to work before it is brought.
     pub needs: &'a [SetName],
@@ -17,12 +17,12 @@ pub struct Part<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Parts<'a> {
     parts: Vec<Part<'a>>,
-    /// What the operator needs, with what that needs.
+    /// The parts that the operator needs, with those that they need.
     first: BTreeSet<&'a str>,
 }
 
 impl<'a> Parts<'a> {
-    /// Parts in the order of the manifest, and the names of those that the operator needs.
+    /// Orders the parts as the manifest does, with the names of those that the operator needs.
     #[must_use]
     pub fn new(parts: Vec<Part<'a>>, operator_needs: &'a [SetName]) -> Self {
         let mut parts = Self {

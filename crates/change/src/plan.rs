@@ -1,4 +1,4 @@
-//! What has to be done so that what is wanted is there, and nothing else of what was recorded.
+//! The plan of what has to be done so that what is wanted is there, and nothing else of what was recorded.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -27,9 +27,9 @@ use crate::vocabulary as v;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Recreate {
-    /// Its kind.
+    /// The kind of the objects.
     pub kind: String,
-    /// Its name, in any namespace.
+    /// The name of the objects, in any namespace.
     pub name: String,
 }
 
@@ -75,18 +75,18 @@ impl fmt::Display for Recreate {
     }
 }
 
-/// What becomes of an entry that nothing wants any more.
+/// The fate of an entry that nothing wants any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its object is removed.
+    /// The object of the entry is removed.
     Goes,
-    /// It stays an entry, and its object stays.
+    /// The entry stays, and its object stays.
     Stays,
-    /// Its object stays, as somebody else's.
+    /// The object of the entry stays, as somebody else's.
     HandedOver,
 }
 
-/// What a version wants of the place that it is deployed to.
+/// The state that a version wants of the place that it is deployed to.
 #[derive(Debug)]
 pub struct DesiredState<'a> {
     /// The objects: first the operator's, then part by part in their order, each part's by stage.
@@ -101,17 +101,17 @@ pub struct DesiredState<'a> {
     pub cleanup: Vec<SetName>,
 }
 
-/// By which choices a plan is made.
+/// The choices by which a plan is made.
 pub struct Policy<'a> {
-    /// Who wants it.
+    /// The claim of the Solution that wants it.
     pub claim: Claim<'a>,
-    /// What somebody asks to be made anew.
+    /// The objects that somebody asks to be made anew.
     pub recreate: &'a BTreeSet<Recreate>,
     /// The Deployment that an operator of the Solution has there.
     pub operator: &'a ObjectRef,
     /// Definitions that stay as newer versions wrote them.
     pub newer: &'a BTreeMap<ObjectRef, Version>,
-    /// What becomes of an entry that nothing wants any more.
+    /// The fate of an entry that nothing wants any more.
     pub fate: &'a dyn Fn(&Entry) -> Fate,
 }
 
@@ -132,31 +132,31 @@ pub struct Newer {
     pub version: Version,
 }
 
-/// What is to be done.
+/// The steps of a change, and the records before and after it.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// In their order.
+    /// The steps, in their order.
     pub steps: Vec<Step>,
-    /// What will be recorded, with the uids that are known already.
+    /// The inventory that will be recorded, with the uids that are known already.
     pub inventory: Inventory,
-    /// What is recorded.
+    /// The inventory that is recorded.
     pub before: Inventory,
     /// The entries that are left alone.
     pub kept: Vec<Entry>,
     /// Definitions that are left alone.
     pub newer: Vec<Newer>,
-    /// What goes once all else works, as it was seen. Only what a plan showed is removed: whoever may write in the
-    /// namespace can make more that looks like ours at any time.
+    /// The objects that go once all else works, as they were seen. Only what a plan showed is removed: whoever may
+    /// write in the namespace can make more that looks like ours at any time.
     pub stale: Vec<Object>,
-    /// What a release brings from now on, as it was seen: it stays the object that it is.
+    /// The objects that a release brings from now on, as they were seen: each stays the object that it is.
     pub handed: Vec<Object>,
-    /// What becomes of each release, in the order in which they are brought.
+    /// The changes of releases, in the order in which they are brought.
     pub releases: Vec<ReleaseChange>,
     /// The releases that nothing wants any more, in the order in which they are uninstalled.
     pub departing: Vec<ReleaseEntry>,
-    /// What has the name of something that would go, and is not what was applied.
+    /// The objects that have the name of something that would go, and are not what was applied.
     pub left: Vec<ObjectRef>,
-    /// What is in the way.
+    /// The objects in the way.
     pub obstacles: Vec<NotOurs>,
 }
 
@@ -538,11 +538,11 @@ fn together(obstacles: Vec<NotOurs>) -> Vec<NotOurs> {
 /// Whether an object that runs once has to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
-    /// It was made of the same, and may have been removed since.
+    /// The object was made of the same, and may have been removed since.
     Done,
-    /// One that was made of something else is in its place.
+    /// An object that was made of something else is in its place.
     Anew,
-    /// It is applied like any other.
+    /// The object is applied like any other.
     AsItIs,
 }
 

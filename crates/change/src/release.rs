@@ -1,4 +1,4 @@
-//! What the inventory says of a release of a Helm chart.
+//! The entry of a release of a Helm chart in the inventory.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ use crate::vocabulary as v;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseEntry {
-    /// Its name.
+    /// The name of the release.
     pub name: ReleaseName,
     /// The namespace that it is installed in.
     pub namespace: Namespace,
-    /// Its chart.
+    /// The chart of the release.
     pub chart: ChartName,
     /// The version of its chart.
     pub version: ChartVersion,
@@ -27,7 +27,7 @@ pub struct ReleaseEntry {
     pub revision: Option<u32>,
     /// The digest of all that Helm was given.
     pub inputs: Digest,
-    /// Its revisions, as Helm has stored them through us: others are not from here.
+    /// The revisions, as Helm has stored them through us: others are not from here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revisions: Vec<RevisionEntry>,
     /// Whether something else of the deployment needs it: then it goes last.
@@ -40,14 +40,14 @@ pub struct ReleaseEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RevisionEntry {
-    /// Its number.
+    /// The number of the revision.
     pub revision: u32,
     /// The uid of its Secret; none as long as nobody knows whether it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// The digest of what it holds.
     pub digest: Digest,
-    /// The same of what was about to be stored in its place: it holds one of both.
+    /// The digest of what was about to be stored in its place: it holds one of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coming: Option<Digest>,
 }
@@ -111,7 +111,7 @@ impl ReleaseEntry {
     }
 }
 
-/// As Helm's users write it.
+/// Writes the release as Helm's users do.
 impl fmt::Display for ReleaseEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "release {}/{}", self.namespace, self.name)

@@ -1,4 +1,4 @@
-//! What Helm is to do about a release, judged by how it stands and by what goes in, and what leads back.
+//! The changes that Helm is to make to a release, judged by how it stands and by what goes in, and what leads back.
 
 use helm::ReleaseStatus;
 use schemas::{Digest, Strategy};
@@ -8,12 +8,12 @@ use crate::inventory::Inventory;
 use crate::owner::Adopt;
 use crate::release::ReleaseEntry;
 
-/// How a release stands.
+/// The state of a release.
 #[derive(Clone, Copy, Debug)]
 pub struct Stands {
-    /// Its newest revision.
+    /// The newest revision of the release.
     pub revision: u32,
-    /// How that stands.
+    /// The status of that revision.
     pub status: ReleaseStatus,
     /// The newest revision that runs, or did until a run of Helm was cut off; none if there was none yet. One that is
     /// superseded may never have run: Helm says so too of what failed and could not be taken back.
@@ -22,23 +22,23 @@ pub struct Stands {
     pub is_ours: bool,
 }
 
-/// What is to be done about a release.
+/// The step that is to be done about a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ReleaseStep {
-    /// Nothing: what went in is what would go in, and its objects are as they were sent.
+    /// No change: what went in is what would go in, and its objects are as they were sent.
     Keep,
-    /// Nothing: it was installed once, and is left alone.
+    /// No change: it was installed once, and is left alone.
     Leave,
-    /// Helm installs or upgrades it.
+    /// Helm installs or upgrades the release.
     Change(Mend),
 }
 
-/// What has to be done first about a run of Helm that was cut off.
+/// The mending that has to be done first about a run of Helm that was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Mend {
-    /// There was none.
+    /// No run was cut off.
     Nothing,
-    /// It was the first, so there is nothing to go back to.
+    /// The first run was cut off, so there is nothing to go back to.
     Uninstall,
     /// The revision that was whole.
     RollBack(u32),
@@ -49,7 +49,7 @@ pub enum Mend {
 pub struct ReleaseTaken {
     /// The release.
     pub release: String,
-    /// Its newest revision.
+    /// The newest revision of the release.
     pub revision: u32,
 }
 
@@ -128,12 +128,12 @@ impl ReleaseStep {
     }
 }
 
-/// What becomes of a release.
+/// The change of a release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReleaseChange {
-    /// It, as it is recorded then.
+    /// The entry of the release, as it is recorded then.
     pub entry: ReleaseEntry,
-    /// What is to be done.
+    /// The step that is to be done.
     pub step: ReleaseStep,
     /// Helm's newest revision of it.
     pub revision: Option<u32>,
@@ -146,7 +146,7 @@ pub struct ReleaseChange {
 /// A release on the way back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseReturn {
-    /// It, as it was recorded before, if it was.
+    /// The entry of the release, as it was recorded before, if it was.
     pub entry: ReleaseEntry,
     /// The revision that it returns to; none of one that is uninstalled.
     pub revision: Option<u32>,

@@ -1,5 +1,5 @@
-//! What goes of what is recorded, and when: what could refuse the rest first, then what its workloads have to let go, then
-//! the workloads, then what they read.
+//! The order in which recorded objects go: what could refuse the rest first, then what its workloads have to let go,
+//! then the workloads, then what they read.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use crate::live::Live;
 use crate::stage::{Stage, intercepts};
 use crate::vocabulary as v;
 
-/// What becomes of what is recorded when it is taken back.
+/// The fate of recorded objects when they are taken back.
 #[derive(Clone, Debug, Default)]
 pub struct Removal {
-    /// What goes, in its order. What this user may not look at is among it.
+    /// The entries that go, in their order. Those that this user may not look at are among them.
     pub going: Vec<Entry>,
-    /// What is there of it.
+    /// The objects of them that are there.
     pub live: Vec<Object>,
-    /// What stays, and why.
+    /// The entries that stay, each with the reason.
     pub staying: Vec<(Entry, Stays)>,
-    /// What has the name of something recorded, and is not what was applied.
+    /// The objects that have the name of something recorded, and are not what was applied.
     pub left: Vec<ObjectRef>,
 }
 
-/// Why an object stays.
+/// The reason why an object stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stays {
-    /// It is a namespace that was there before.
+    /// The object is a namespace that was there before.
     WasThere,
-    /// It holds data.
+    /// The object holds data.
     HoldsData,
 }
 
@@ -95,20 +95,20 @@ impl Entry {
     }
 }
 
-/// When an object is taken back.
+/// The turn in which an object is taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Departure {
-    /// It could refuse what follows.
+    /// The object could refuse what follows.
     Interceptor,
-    /// Its workloads may have to let it go.
+    /// The object may have to be let go by its workloads.
     Resource,
-    /// It runs.
+    /// The object runs.
     Workload,
-    /// What runs reads it.
+    /// The object is read by what runs.
     Data,
-    /// It defines resources.
+    /// The object defines resources.
     Definition,
-    /// Others lie in it.
+    /// The object is one that others lie in.
     Space,
 }
 

@@ -1,4 +1,4 @@
-//! Whose number of pods counts.
+//! The number of pods that counts: the desired one, or that which somebody else has set.
 
 use deployer::{Object, ObjectError, is_scaled};
 

@@ -1,10 +1,10 @@
-//! In which order the objects of a set are applied, told from their kinds.
+//! The order in which the objects of a set are applied, told from their kinds.
 
 use deployer::Object;
 use manifests::Kinds;
 use serde::{Deserialize, Serialize};
 
-/// When an object of a set is applied, and so what must be there before it.
+/// The stage in which an object of a set is applied, and so what must be there before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
@@ -12,9 +12,9 @@ pub enum Stage {
     Space,
     /// Definitions of custom resources.
     Definition,
-    /// What only is there to be read: configuration, rights, classes, Services.
+    /// Objects that are only there to be read: configuration, rights, classes, Services.
     Data,
-    /// What runs, and what sends requests to it.
+    /// Objects that run, and those that send requests to them.
     Workload,
     /// Resources of the release's own kinds, which its workloads judge and serve.
     Resource,
@@ -38,7 +38,7 @@ impl Stage {
     }
 }
 
-/// What calls a Service whenever objects are written: it must never be there without that Service.
+/// Whether an object calls a Service whenever objects are written: it must never be there without that Service.
 #[must_use]
 pub fn intercepts(object: &deployer::ObjectRef) -> bool {
     matches!(

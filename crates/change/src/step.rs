@@ -1,4 +1,4 @@
-//! One step of a plan: what is done together before anything is waited for.
+//! One step of a plan: changes that are made together before anything is waited for.
 
 use deployer::Object;
 use schemas::SetName;
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::desired::DesiredObject;
 use crate::stage::Stage;
 
-/// What becomes of an object.
+/// The action on an object.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// It is not there.
+    /// The object is created, since it is not there.
     Create,
-    /// It is applied over this one.
+    /// The object is applied over this one.
     Update(Object),
-    /// This one is removed first, and it is made anew.
+    /// The object is made anew after this one is removed.
     Replace(Object),
 }
 
@@ -23,10 +23,10 @@ pub enum Action {
 pub struct ObjectChange {
     /// The object.
     pub desired: DesiredObject,
-    /// What becomes of it.
+    /// The action on the object.
     pub action: Action,
-    /// It with the number of pods that somebody else has set. It decides nothing: it may be another one when it is
-    /// written.
+    /// The object with the number of pods that somebody else has set. It decides nothing: it may be another one when it
+    /// is written.
     pub scaled: Option<Object>,
 }
 
@@ -56,10 +56,10 @@ impl ObjectChange {
     }
 }
 
-/// What is done together before anything is waited for.
+/// A step: changes that are made together before anything is waited for.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// What ran in another form stops, and its last pod goes.
+    /// Workloads that ran in another form stop, and their last pods go.
     Stop(Vec<Object>),
     /// Objects of one stage of one part are written, and those of them that have to work do.
     Bring(Stage, Vec<ObjectChange>),

@@ -12,61 +12,62 @@ pub const SIGNERS: &str = "solution-signers";
 /// Upstream's `ConfigMap` of what an environment's namespace runs: `<solution>: <version>`.
 pub const ENVIRONMENT_CONFIG: &str = "metalk8s-environment";
 
-/// What the project's own labels and annotations begin with.
+/// The prefix of the project's own labels and annotations.
 pub const PREFIX: &str = "solutions.metalk8s.scality.com/";
 
-/// On namespaces: the environment they belong to. On cluster-scoped objects: the one environment they serve.
+/// The label of namespaces for the environment they belong to, and of cluster-scoped objects for the one environment
+/// they serve.
 pub const ENVIRONMENT: &str = "solutions.metalk8s.scality.com/environment";
-/// On namespaces: what the environment is for.
+/// The annotation of namespaces that says what the environment is for.
 pub const ENVIRONMENT_DESCRIPTION: &str = "solutions.metalk8s.scality.com/environment-description";
-/// On namespaces that were made for an environment, and so may be deleted with it.
+/// The mark of namespaces that were made for an environment, and so may be deleted with it.
 pub const CREATED: &str = "solutions.metalk8s.scality.com/created";
-/// On every object of a Solution: its name. The inventory is what carries this label.
+/// The label of every object of a Solution that gives its name. The inventory is what carries this label.
 pub const SOLUTION: &str = "solutions.metalk8s.scality.com/solution";
-/// On CRDs and records: the version that wrote them.
+/// The label of CRDs and records for the version that wrote them.
 pub const VERSION: &str = "solutions.metalk8s.scality.com/version";
-/// On cluster-scoped objects of an operator: the namespace that it runs in.
+/// The label of an operator's cluster-scoped objects for the namespace that it runs in.
 pub const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
-/// On pods: the hash of the configuration, so that a change restarts them.
+/// The annotation of pods with the hash of the configuration, so that a change restarts them.
 pub const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash";
-/// On pods that prove that an image can be pulled: the image's architecture, or `any`.
+/// The label of pods that prove that an image can be pulled: the image's architecture, or `any`.
 pub const PULL_PROOF: &str = "solutions.metalk8s.scality.com/pull-proof";
-/// On records.
+/// The label of records.
 pub const RECORD: &str = "solutions.metalk8s.scality.com/record";
-/// On receipts, which are no records: the verb.
+/// The label of receipts, which are no records: the verb.
 pub const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
-/// Beside it, until the change is complete.
+/// The mark beside it, until the change is complete.
 pub const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
 
-/// On the record of what a deployment carries as it is: the namespace of the deployment.
+/// The label of the record of what a deployment carries as it is: the namespace of the deployment.
 pub const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
-/// On what Helm keeps of a release that was installed from here: the Solution that brought it. Helm hands it on to every
-/// later revision, and a release that somebody else makes anew has none.
+/// The label of what Helm keeps of a release that was installed from here: the Solution that brought it. Helm hands it
+/// on to every later revision, and a release that somebody else makes anew has none.
 pub const RELEASE_OF: &str = "solutions.metalk8s.scality.com/release-of";
-/// On Jobs: the digest of what they were made from. Another one means that the Job is made anew.
+/// The annotation of Jobs with the digest of what they were made from. Another one means that the Job is made anew.
 pub const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
 
-/// On definitions that a deployment carries as they are: the version that wrote them. It is no label: they belong to one
-/// environment, and say nothing of which version is active.
+/// The annotation of definitions that a deployment carries as they are: the version that wrote them. It is no label:
+/// they belong to one environment, and say nothing of which version is active.
 pub const DEFINED_BY: &str = "solutions.metalk8s.scality.com/defined-by";
 
-/// On workloads that were stopped so that what takes their place can start: how many pods they had.
+/// The annotation of workloads that were stopped so that what takes their place can start: how many pods they had.
 pub const STOPPED: &str = "solutions.metalk8s.scality.com/stopped";
 
-/// On CRDs that were there before a Solution took them over, and so stay when it goes.
+/// The mark of CRDs that were there before a Solution took them over, and so stay when it goes.
 pub const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
-/// On the default ServiceAccount of a namespace: the pull secret that was added to it.
+/// The annotation of a namespace's default ServiceAccount for the pull secret that was added to it.
 pub const PULL_SECRET: &str = "solutions.metalk8s.scality.com/pull-secret";
 
 /// The one field manager of everything that is applied.
 pub const FIELD_MANAGER: &str = "solution";
 
-/// Which controller reports Events.
+/// The controller that reports Events.
 pub const EVENT_CONTROLLER: &str = "solutions.metalk8s.scality.com/solution";
 
 /// The label that says which tool keeps an object.
 pub const MANAGED_BY: &str = schemas::OperatorTemplate::MANAGED_BY;
-/// Its value.
+/// The value of that label.
 pub const MANAGER: &str = "solution";
 
 /// Returns the one field manager.

@@ -1,5 +1,5 @@
-//! What calls Services whenever something is written: it refuses nothing before it is served, and others write into it whom
-//! it may believe.
+//! Webhooks, which call Services whenever something is written: such a webhook refuses nothing before it is served, and
+//! others write into it whom it may believe.
 
 use deployer::{Object, ObjectError};
 use serde_json::{Value, json};

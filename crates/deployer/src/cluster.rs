@@ -1,4 +1,4 @@
-//! Which cluster: the connection that everything is asked over.
+//! The connection to a cluster, over which everything is asked.
 
 pub(crate) mod connect;
 pub(crate) mod pass;
@@ -23,11 +23,11 @@ use crate::rules::held::HeldRules;
 /// The version of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// Major number.
+    /// The major number.
     pub major: u32,
-    /// Minor number.
+    /// The minor number.
     pub minor: u32,
-    /// As the server writes it, for example `v1.36.2`.
+    /// The version as the server writes it, for example `v1.36.2`.
     pub text: String,
 }
 
@@ -38,7 +38,7 @@ pub struct Cluster {
     pub(crate) kinds: Arc<Kinds>,
     pub(crate) held: Arc<HeldRules>,
     answered: Arc<Mutex<Option<Timestamp>>>,
-    /// When it last gave no answer.
+    /// The time when it last gave no answer.
     away: Arc<Mutex<Option<Instant>>>,
     timeout: Duration,
     kubeconfig: Vec<PathBuf>,
@@ -46,7 +46,7 @@ pub struct Cluster {
     server: String,
     version: ServerVersion,
     listener: Listener,
-    /// What was read, for who is to read it once.
+    /// The objects that were read, for those who are to read them once.
     seen: Option<Arc<Seen>>,
 }
 
@@ -84,7 +84,7 @@ impl Cluster {
         &self.version
     }
 
-    /// How long one request may take.
+    /// Returns how long one request may take.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout

@@ -1,4 +1,4 @@
-//! What a custom resource definition adds to the kinds that a cluster serves.
+//! Kinds that a custom resource definition adds to those that a cluster serves.
 
 use crate::cluster::Cluster;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! What can go wrong, and whether trying again may help.
+//! Errors of a cluster, and whether trying again may help.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub type Source = Box<dyn std::error::Error + Send + Sync>;
 pub struct FieldConflict {
     /// The field, for example `.spec.replicas`.
     pub field: String,
-    /// Its owner.
+    /// The manager that owns it.
     pub manager: String,
 }
 
@@ -28,12 +28,12 @@ impl fmt::Display for FieldConflict {
     }
 }
 
-/// Why something could not be done. `doing` says what it was, for example "apply Deployment shop/shop-operator".
+/// An error of an operation. `doing` says which one, for example "apply Deployment shop/shop-operator".
 ///
 /// No message holds a credential: what the kubeconfig parser or a credential plugin said is not repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// None of the kubeconfig files exists.
+    /// No kubeconfig file exists at any of these paths.
     #[error("no kubeconfig found, looked at: {}", show_paths(.0))]
     NoKubeconfig(Vec<PathBuf>),
     /// A kubeconfig file is there and cannot be read.
@@ -41,13 +41,13 @@ pub enum Error {
     ReadKubeconfig {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The kubeconfig makes no sense, or files named in it are missing.
     #[error("kubeconfig {what}")]
     Kubeconfig {
-        /// What is wrong with it.
+        /// The problem with the file.
         what: String,
     },
     /// No credentials could be had from the kubeconfig's plugin or file.
@@ -55,7 +55,7 @@ pub enum Error {
     Credentials {
         /// The server's address.
         server: String,
-        /// What failed, without the plugin's own words: they may hold a token.
+        /// The failure, without the plugin's own words: they may hold a token.
         what: String,
     },
     /// The HTTP client could not be made of the kubeconfig.
@@ -63,31 +63,31 @@ pub enum Error {
     Setup {
         /// The server's address.
         server: String,
-        /// Why.
+        /// The cause.
         source: Source,
     },
     /// No answer came from the server.
     #[error("cannot {doing}: no answer from {server}")]
     Unreachable {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The server's address.
         server: String,
-        /// Why.
+        /// The cause.
         source: Source,
     },
     /// A request or a wait took too long.
     #[error("cannot {doing}: timed out after {}", show_duration(*after))]
     Timeout {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// How long it was tried.
+        /// The time for which it was tried.
         after: Duration,
     },
     /// The server does not know who we are (401).
     #[error("cannot {doing}: {server} does not accept the credentials")]
     Unauthorized {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The server's address.
         server: String,
@@ -95,15 +95,15 @@ pub enum Error {
     /// The server knows us and says no (403).
     #[error("cannot {doing}: {message}")]
     Forbidden {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The server's words: who may not do which verb on what.
         message: String,
     },
-    /// What is addressed is not there (404), for example the namespace.
+    /// The object that is addressed is not there (404), for example the namespace.
     #[error("cannot {doing}: {message}")]
     NotFound {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The server's words.
         message: String,
@@ -116,24 +116,24 @@ pub enum Error {
     Scope {
         /// The object.
         object: Box<ObjectRef>,
-        /// What is wrong about its namespace.
+        /// The problem with its namespace.
         problem: &'static str,
     },
-    /// Others own fields that the object sets differently.
+    /// Other managers own fields that the object sets differently.
     #[error(
         "cannot {doing}: other field managers own {}",
         show_conflicts(conflicts)
     )]
     Conflict {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// Who owns which field.
+        /// The fields, each with its owner.
         conflicts: Vec<FieldConflict>,
     },
-    /// Somebody else changed the object at the same time, or it is not the one that was meant.
+    /// The object was changed by somebody else at the same time, or is not the one that was meant.
     #[error("cannot {doing}: it was changed by somebody else: {message}")]
     Changed {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The server's words.
         message: String,
@@ -141,7 +141,7 @@ pub enum Error {
     /// The server does not accept the content (400, 422).
     #[error("cannot {doing}: {message}")]
     Invalid {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The server's words.
         message: String,
@@ -149,7 +149,7 @@ pub enum Error {
     /// The server failed or was busy, again after several attempts.
     #[error("cannot {doing}: the server answers {status}: {message}")]
     Server {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The HTTP status.
         status: u16,
@@ -159,15 +159,15 @@ pub enum Error {
     /// The answer is not what the API promises, or too large.
     #[error("cannot {doing}: {problem}")]
     Answer {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// What is wrong with the answer.
+        /// The problem with the answer.
         problem: String,
     },
-    /// More than this crate handles.
+    /// The list is longer than this crate handles.
     #[error("cannot {doing}: more than {limit}")]
     TooMany {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The limit.
         limit: usize,
@@ -184,9 +184,9 @@ pub enum Error {
     /// Nodes that were waited for cannot run pods.
     #[error("nodes are not ready after {}: {nodes}", show_duration(*after))]
     NodesNotReady {
-        /// Which, and why.
+        /// The nodes, each with the reason.
         nodes: UnreadyNodes,
-        /// How long was waited.
+        /// The time that was waited.
         after: Duration,
     },
     /// Objects that should go are still there.
@@ -194,21 +194,21 @@ pub enum Error {
     StillThere {
         /// The objects, each with what holds it.
         objects: Vec<String>,
-        /// How long was waited.
+        /// The time that was waited.
         after: Duration,
     },
-    /// Somebody else holds the lease.
+    /// The lease is held by somebody else.
     #[error("{holder} holds the lease {namespace}/{name}, for {} more unless renewed", show_duration(*expires_in))]
     LeaseHeld {
         /// The lease's namespace.
         namespace: String,
         /// The lease's name.
         name: String,
-        /// Who holds it.
+        /// The name of the holder.
         holder: String,
-        /// Since when, by the holder's clock.
+        /// The time since when it is held, by the holder's clock.
         since: Option<SystemTime>,
-        /// After this time it can be taken if it is not renewed.
+        /// The time after which it can be taken if it is not renewed.
         expires_in: Duration,
     },
     /// The lease was ours and is not any more.
@@ -218,7 +218,7 @@ pub enum Error {
         namespace: String,
         /// The lease's name.
         name: String,
-        /// What happened to it.
+        /// The event that lost it.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! One writer at a time: a Lease that is renewed while its guard lives, and taken over when its holder is gone.
+//! Leases, for one writer at a time: renewed while their guard lives, and taken over when their holder is gone.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::limits;
 use crate::object::{Object, ObjectRef};
 use crate::read::object_in;
 
-/// How often a race for the lease is run again before it is given up.
+/// The number of times that a race for the lease is run before it is given up.
 const RACES: usize = 5;
 
 /// The time of day. The caller's, since the crate reads no clock.
@@ -65,7 +65,7 @@ impl Leases {
     }
 }
 
-/// One more lease, until dropped.
+/// The count of one more lease, until dropped.
 #[derive(Debug)]
 pub(crate) struct Counted(Leases);
 
@@ -83,20 +83,20 @@ impl Drop for Counted {
     }
 }
 
-/// Which lease, and for whom.
+/// The lease that is wanted, and its holder.
 #[derive(Debug, Clone)]
 pub struct LeaseRequest {
     /// The lease's namespace, which must exist.
     pub namespace: String,
     /// The lease's name.
     pub name: String,
-    /// Who we are, for others to read; must differ between any two that may want the lease at the same time.
+    /// The name that others read of us; must differ between any two that may want the lease at the same time.
     pub holder: String,
-    /// After this time without renewal others may take it. Renewed three times as often; at least one second.
+    /// The time without renewal after which others may take it. Renewed three times as often; at least one second.
     pub ttl: Duration,
-    /// Whose lease can be taken without waiting for that.
+    /// The holders whose lease can be taken without waiting for that.
     pub gone: Gone,
-    /// Where it is counted while it is held.
+    /// The counter in which it is counted while it is held.
     pub leases: Leases,
 }
 
@@ -110,7 +110,7 @@ impl LeaseRequest {
         )
     }
 
-    /// Leases count whole seconds.
+    /// Returns the time in whole seconds, which leases count.
     fn seconds(&self) -> u64 {
         self.ttl.as_secs().max(1)
     }
@@ -128,7 +128,7 @@ impl LeaseRequest {
 pub struct LeaseGuard {
     request: LeaseRequest,
     state: watch::Receiver<Option<String>>,
-    /// Closing it ends the renewal.
+    /// The sender that ends the renewal when it is closed.
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<(), Error>>,
 }
@@ -167,7 +167,7 @@ impl LeaseGuard {
     }
 }
 
-/// What holding needs.
+/// The cluster, the request and the clock that holding a lease needs.
 struct Keeper {
     cluster: Cluster,
     request: LeaseRequest,
@@ -383,7 +383,7 @@ impl Keeper {
     }
 }
 
-/// How long a lease still holds; zero when it does not, or when its times make no sense.
+/// Returns how long a lease still holds; zero when it does not, or when its times make no sense.
 fn time_left(spec: &Value, now: SystemTime) -> Duration {
     let (Some(renewed), Some(seconds)) = (
         time(&spec["renewTime"]),
@@ -404,7 +404,7 @@ fn time(value: &Value) -> Option<SystemTime> {
     Some(SystemTime::from(time))
 }
 
-/// As the API server reads it: always six digits.
+/// Writes a time as the API server reads it: always six digits.
 fn micro_time(time: SystemTime) -> String {
     Timestamp::try_from(time)
         .unwrap_or(Timestamp::UNIX_EPOCH)

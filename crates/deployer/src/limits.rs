@@ -51,7 +51,7 @@ pub const MAX_RULE_PARTS: usize = 100_000;
 /// trip the server's fairness limits.
 pub const PARALLEL: usize = 8;
 
-/// How long the plugin of a kubeconfig may take for its credentials: a person may have to log in with it meanwhile.
+/// The time that a kubeconfig's plugin may take for its credentials: a person may have to log in with it meanwhile.
 pub const CREDENTIALS: Duration = Duration::from_mins(5);
 
 /// Attempts for one request, the first included.
@@ -63,7 +63,7 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause between two attempts, also when the server asks for a longer one.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// How long a server that was away may refuse what it will allow: it has to read all accounts and roles first.
+/// The time for which a server that was away may refuse what it will allow: it first reads all accounts and roles.
 pub const RETURN: Duration = Duration::from_secs(15);
 
 /// Pause between two looks while waiting for something.
@@ -73,8 +73,8 @@ pub const POLL: Duration = Duration::from_millis(500);
 /// second, and whoever waits for it waits for nothing else.
 pub const FIRST_LOOK: Duration = Duration::from_millis(50);
 
-/// How long a node may pull an image: at 10 Mbit/s that is 4.5 GB. Nobody tells how far a pull is, so one that will never
-/// end looks like a long one.
+/// The time that a node may take to pull an image: at 10 Mbit/s that is 4.5 GB. Nobody tells how far a pull is, so one
+/// that will never end looks like a long one.
 pub const PULLING: Duration = Duration::from_hours(1);
 
 /// Lines of a crashed container's log that are shown.
@@ -86,7 +86,7 @@ pub const LOG_BYTES: usize = 4096;
 /// Objects of one kind and namespace from which on a list is asked for instead of each: a list may hold many others.
 pub const LISTED_FROM: usize = 8;
 
-/// What is paused at least between two looks for each workload whose pods are looked at: a look at one takes some three
+/// The least pause between two looks for each workload whose pods are looked at: a look at one takes some three
 /// requests, so that no more than some hundred are sent in a second.
 pub const PER_WORKLOAD: Duration = Duration::from_millis(30);
 
@@ -100,18 +100,18 @@ pub const MAX_NAMED: usize = 50;
 /// Pods and events looked at when a rollout does not come.
 pub const MAX_DIAGNOSED: usize = 50;
 
-/// How long a cause that often passes by itself (a registry that refuses connections, no room on the nodes) must
-/// last before a rollout is given up because of it.
+/// The time for which a cause that often passes by itself (a registry that refuses connections, no room on the nodes)
+/// must last before a rollout is given up because of it.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Restarts after which a crashing container is taken to crash for ever. The first ones are often a matter of order:
 /// a program that starts before what it needs.
 pub const CRASHES: u64 = 2;
 
-/// How much two machines' clocks may differ before a lease is taken from a living holder, or a pod that has just become
-/// ready is believed to be so for long.
+/// The difference that two machines' clocks may have before a lease is taken from a living holder, or a pod that has
+/// just become ready is believed to be so for long.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(5);
 
-/// How long a rollout without a readiness probe must stay complete: "ready" then only says that the process was
-/// started, and a program that stops because of its settings or rights does so in its first seconds.
+/// The time for which a rollout without a readiness probe must stay complete: "ready" then only says that the process
+/// was started, and a program that stops because of its settings or rights does so in its first seconds.
 pub const SETTLED: Duration = Duration::from_secs(5);

@@ -11,20 +11,20 @@ use watch::Listener;
 
 use crate::cluster::Cluster;
 
-/// What the server's clock shows.
+/// The time that the server's clock shows.
 pub(crate) const NOW: &str = "Sun, 22 Nov 2026 12:00:30 GMT";
 
 /// A request as it came in.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) method: String,
-    /// Path and query.
+    /// The path and query.
     pub(crate) path: String,
     pub(crate) content_type: String,
     pub(crate) body: String,
 }
 
-/// Status, `Retry-After` in seconds, body.
+/// An answer: status, `Retry-After` in seconds, body.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer(pub(crate) u16, pub(crate) Option<u64>, pub(crate) Vec<u8>);
 

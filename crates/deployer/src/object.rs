@@ -22,7 +22,7 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// From an object's `apiVersion` and `kind`.
+    /// Builds a kind from an object's `apiVersion` and `kind`.
     #[must_use]
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -33,7 +33,7 @@ impl Gvk {
         }
     }
 
-    /// As an object spells it: `apps/v1`, or `v1` in the core group.
+    /// Returns the API version as an object spells it: `apps/v1`, or `v1` in the core group.
     #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -50,14 +50,14 @@ impl fmt::Display for Gvk {
     }
 }
 
-/// Which object: kind, namespace and name.
+/// A reference to an object: kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
-    /// Its kind.
+    /// The kind of the object.
     pub gvk: Gvk,
-    /// Its namespace; `None` for cluster-scoped kinds.
+    /// The namespace of the object; `None` for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
 }
 
@@ -82,7 +82,7 @@ impl ObjectRef {
         }
     }
 
-    /// What makes it the same stored object: the version is only a way to look at it.
+    /// Returns what makes it the same stored object: the version is only a way to look at it.
     #[must_use]
     pub fn identity(&self) -> ObjectIdentity<'_> {
         ObjectIdentity {
@@ -100,16 +100,16 @@ impl ObjectRef {
     }
 }
 
-/// What makes an object the same one, under whatever version of its API.
+/// The identity of an object, which is the same under every version of its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectIdentity<'a> {
     /// The group of its kind; empty for the core group.
     pub group: &'a str,
-    /// Its kind.
+    /// The kind of the object.
     pub kind: &'a str,
-    /// Its namespace; `None` for cluster-scoped kinds.
+    /// The namespace of the object; `None` for cluster-scoped kinds.
     pub namespace: Option<&'a str>,
-    /// Its name.
+    /// The name of the object.
     pub name: &'a str,
 }
 
@@ -122,13 +122,13 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// Why a JSON value is not a Kubernetes object.
+/// The reason why a JSON value is not a Kubernetes object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// A field that every object has is missing, empty, too long or not a string.
     #[error("not a Kubernetes object: `{0}` is missing or not a valid string")]
     Field(&'static str),
-    /// Deeper than [`limits::MAX_DEPTH`].
+    /// The object is deeper than [`limits::MAX_DEPTH`].
     #[error("an object is nested deeper than {}", limits::MAX_DEPTH)]
     TooDeep,
 }
@@ -165,31 +165,31 @@ impl Object {
         Ok(Self { value, reference })
     }
 
-    /// Which object it is.
+    /// Returns the reference to the object.
     #[must_use]
     pub fn reference(&self) -> &ObjectRef {
         &self.reference
     }
 
-    /// Its group, version and kind.
+    /// Returns its group, version and kind.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
         &self.reference.gvk
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.reference.name
     }
 
-    /// Its namespace.
+    /// Returns its namespace.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.reference.namespace.as_deref()
     }
 
-    /// Its unique id; only objects that came from a cluster have one.
+    /// Returns its unique id; only objects that came from a cluster have one.
     #[must_use]
     pub fn uid(&self) -> Option<&str> {
         string_at(&self.value, "/metadata/uid")
@@ -207,13 +207,13 @@ impl Object {
         string_at(&self.value, "/metadata/deletionTimestamp").is_some()
     }
 
-    /// Its labels.
+    /// Returns its labels.
     #[must_use]
     pub fn labels(&self) -> BTreeMap<&str, &str> {
         self.strings("/metadata/labels")
     }
 
-    /// Its annotations.
+    /// Returns its annotations.
     #[must_use]
     pub fn annotations(&self) -> BTreeMap<&str, &str> {
         self.strings("/metadata/annotations")
@@ -258,7 +258,7 @@ fn string_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     (!text.is_empty() && text.len() <= MAX_NAME && !text.contains(char::is_control)).then_some(text)
 }
 
-/// Walks with a list of its own instead of the call stack.
+/// Checks the depth, with a list of its own instead of the call stack.
 fn check_depth(value: &Value) -> Result<(), ObjectError> {
     let mut open = vec![(value, 1)];
     while let Some((value, depth)) = open.pop() {

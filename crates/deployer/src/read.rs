@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef, condition};
 
-/// Which labels an object must have; at least one, so that "ours" can never mean everything.
+/// The labels that an object must have; at least one, so that "ours" can never mean everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector(String);
 
@@ -30,7 +30,7 @@ impl Selector {
         Self(key.to_owned())
     }
 
-    /// And that have this label too.
+    /// Adds a label that objects must have too.
     #[must_use]
     pub fn and(self, key: &str, value: &str) -> Self {
         Self(format!("{},{key}={value}", self.0))
@@ -40,17 +40,17 @@ impl Selector {
 /// A machine of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
+    /// The name of the node.
     pub name: String,
-    /// Operating system in OCI words, for example `linux`.
+    /// The operating system in OCI words, for example `linux`.
     pub os: String,
-    /// Architecture in OCI words, for example `amd64`.
+    /// The architecture in OCI words, for example `amd64`.
     pub architecture: String,
     /// Whether it reports that it can run pods.
     pub ready: bool,
     /// Whether new pods may be put on it (it is not cordoned).
     pub schedulable: bool,
-    /// Its labels.
+    /// The labels of the node.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -69,7 +69,7 @@ struct PageMetadata {
 }
 
 impl Cluster {
-    /// One object, or `None` when there is none. A kind that the cluster does not have is [`Error::NoSuchKind`].
+    /// Reads one object; `None` when there is none. A kind that the cluster does not have is [`Error::NoSuchKind`].
     pub async fn get(&self, object: &ObjectRef) -> Result<Option<Object>, Error> {
         if let Some(known) = self.seen(object) {
             return Ok(known.0);
@@ -91,7 +91,7 @@ impl Cluster {
         self.get_each(objects).await?.into_iter().collect()
     }
 
-    /// The same, where one that cannot be read fails alone. Fails as a whole only when the server could not be asked.
+    /// Reads each object; one that cannot be read fails alone. Fails as a whole only if the server cannot be asked.
     pub async fn get_each(
         &self,
         objects: &[&ObjectRef],
@@ -197,7 +197,7 @@ impl Cluster {
         self.all_pages(gvk, &query, &doing).await
     }
 
-    /// What asks for the first page, and what is being done.
+    /// Returns the path that asks for the first page, and the words for what is being done.
     async fn listing(
         &self,
         gvk: &Gvk,
@@ -274,7 +274,7 @@ impl Cluster {
     }
 }
 
-/// What the server sent must be an object too.
+/// Makes an object of what the server sent, which must be one too.
 pub(crate) fn known(value: Value, doing: &str) -> Result<Object, Error> {
     Object::new(value).map_err(|error| Error::Answer {
         doing: doing.to_owned(),

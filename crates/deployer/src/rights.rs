@@ -14,7 +14,7 @@ use crate::cluster::wire::Call;
 use crate::error::Error;
 
 impl Cluster {
-    /// What the server answers to a review: an object that is made to ask, and never stored.
+    /// Asks the server for its answer to a review: an object that is made to ask, and never stored.
     async fn review<T: DeserializeOwned>(
         &self,
         kind: &str,

@@ -26,22 +26,22 @@ use awaited::{Awaited, RolloutProgress, RolloutState, awaited};
 use diagnose::{Sighting, diagnose, waits_for_image};
 use scene::{Set, Workload, wanted};
 
-/// What became of a pod that was to be started anew.
+/// The outcome for a pod that was to be started anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// It is deleted, and what made it makes another.
+    /// The pod is deleted, and whatever made it makes another.
     Done,
-    /// We may not delete it.
+    /// The user may not delete the pod.
     NotAllowed,
 }
 
-/// What a kubelet sends, as if it were the log, when the container is cleaned away already.
+/// The beginning of what a kubelet sends, as if it were the log, when the container is cleaned away already.
 const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
 
-/// How often a pod that changes at the same time is looked at again before it is left alone.
+/// The number of times that a pod that changes meanwhile is looked at again before it is left alone.
 const RESTARTS: usize = 5;
 
-/// Since when a cause that may pass by itself is seen without a break.
+/// The moment since when a cause that may pass by itself is seen without a break.
 #[derive(Debug, Default)]
 pub(crate) struct Suspicion(Option<(Stuck, Instant)>);
 
@@ -51,7 +51,7 @@ impl Suspicion {
         self.grows(sighting.map(|sighting| (&sighting.stuck, sighting.stuck.passing())))
     }
 
-    /// The same of a cause that goes away by itself as is said here.
+    /// Whether such a cause is there to stay, given whether it goes away by itself.
     pub(crate) fn grows(&mut self, seen: Option<(&Stuck, Passing)>) -> bool {
         match seen {
             None => {
@@ -92,7 +92,7 @@ impl Look {
 }
 
 impl Cluster {
-    /// How a Deployment's rollout stands now; `None` when there is no such Deployment. Nothing is written.
+    /// Returns how a Deployment's rollout stands now; `None` when there is no such Deployment. Nothing is written.
     pub async fn rollout_state(
         &self,
         namespace: &str,
@@ -102,8 +102,8 @@ impl Cluster {
         Ok(look.map(|look| (look.deployment, look.state)))
     }
 
-    /// The same of every Deployment with certain labels, in all namespaces. Only those that are not complete are looked
-    /// at any further.
+    /// Returns how the rollout of every Deployment with certain labels stands, in all namespaces. Only those that are
+    /// not complete are looked at any further.
     pub async fn rollout_states(
         &self,
         selector: &Selector,
@@ -305,14 +305,14 @@ fn is_complete(progress: &RolloutProgress) -> bool {
         && progress.available >= progress.updated
 }
 
-/// Since when a pod is ready, by its node's clock. A container that ends makes its pod not ready, and ready anew when
-/// it was started again.
+/// Returns since when a pod is ready, by its node's clock. A container that ends makes its pod not ready, and ready
+/// anew when it was started again.
 fn ready_since(pod: &Value) -> Option<Timestamp> {
     let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
     ready["lastTransitionTime"].as_str()?.parse().ok()
 }
 
-/// How long a complete workload must stay so to be believed.
+/// Returns how long a complete workload must stay so to be believed.
 pub(crate) fn settling(workload: &Value) -> Duration {
     let spec = &workload["spec"];
     let template = spec["template"]["spec"]["containers"].as_array();

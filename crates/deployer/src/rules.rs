@@ -1,4 +1,4 @@
-//! Which rules cover which. Kubernetes lets nobody grant what he does not hold himself; this is the same comparison, so
+//! Comparison of rules. Kubernetes lets nobody grant what he does not hold himself; this is the same comparison, so
 //! that a plan can say beforehand which rule it will fail on.
 
 pub(crate) mod held;
@@ -49,7 +49,7 @@ fn null_as_empty<'de, D: serde::Deserializer<'de>>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// One verb on one thing: the smallest part of a rule.
+/// One verb on one resource or URL: the smallest part of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RulePart {
     /// A verb on a resource.
@@ -92,7 +92,7 @@ impl fmt::Display for RulePart {
     }
 }
 
-/// More parts than [`limits::MAX_RULE_PARTS`].
+/// The rules have more parts than [`limits::MAX_RULE_PARTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooManyParts;
 

@@ -32,7 +32,7 @@ pub fn settled(object: &Object) -> Settled {
     of_every_kind(value).unwrap_or_else(|| of_its_kind(object, value))
 }
 
-/// What is true of an object of any kind whose controller says so.
+/// Returns the state of an object of any kind whose controller tells it.
 fn of_every_kind(value: &Value) -> Option<Settled> {
     let generation = value["metadata"]["generation"].as_u64();
     let observed = value["status"]["observedGeneration"].as_u64();
@@ -126,7 +126,7 @@ fn api_service(value: &Value) -> Settled {
     }
 }
 
-/// How an object stands that is on its way out.
+/// Returns the state of an object that is on its way out.
 pub(crate) fn leaving(object: &Object) -> Settled {
     let going = "it is being deleted";
     match held(object) {
@@ -135,8 +135,8 @@ pub(crate) fn leaving(object: &Object) -> Settled {
     }
 }
 
-/// What holds an object that is being deleted: finalizers, each of which some controller must remove, or what is left in a
-/// namespace, in the cluster's own words.
+/// Returns what holds an object that is being deleted: finalizers, each of which some controller must remove, or what
+/// is left in a namespace, in the cluster's own words.
 pub(crate) fn held(object: &Object) -> Option<String> {
     if !object.is_being_deleted() {
         return None;
@@ -156,7 +156,7 @@ fn finalizers(value: &Value) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// What the conditions of a namespace that is being emptied say is left in it.
+/// Returns what is left in a namespace that is being emptied, as its conditions say.
 fn content(namespace: &Value) -> String {
     let conditions = namespace["status"]["conditions"].as_array();
     let told = conditions
@@ -185,7 +185,7 @@ fn words_of(value: &Value, kind: &str, status: &str) -> Option<String> {
     (found["status"] == status).then(|| words(found))
 }
 
-/// What a condition says: its message, else its reason, else itself.
+/// Returns the words of a condition: its message, else its reason, else itself.
 fn words(condition: &Value) -> String {
     let text = |field: &str| condition[field].as_str().unwrap_or_default().trim();
     match (text("message"), text("reason")) {

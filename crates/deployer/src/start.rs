@@ -18,9 +18,9 @@ use crate::stuck::nodes::{UnreadyNode, UnreadyNodes};
 /// Whether a wait was one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// What was waited for was there.
+    /// The server or the nodes were ready at once.
     No,
-    /// It came meanwhile, and what was read before may not hold any more.
+    /// The server or the nodes became ready meanwhile, and what was read before may not hold any more.
     Yes,
 }
 
@@ -128,7 +128,7 @@ impl Cluster {
 
 const DOING: &str = "see whether the API server is ready";
 
-/// Why a node is not ready, if it is not.
+/// Returns why a node is not ready, if it is not.
 fn unready(node: &Value) -> Option<String> {
     let Some(ready) = condition(node, "Ready") else {
         return Some("it has not reported yet".to_owned());

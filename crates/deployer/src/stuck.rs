@@ -5,7 +5,7 @@ pub(crate) mod unsettled;
 
 use std::fmt;
 
-/// Why a rollout does not come.
+/// The reason why a rollout does not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutFailure {
     /// The Deployment's namespace.
@@ -35,12 +35,12 @@ impl fmt::Display for RolloutFailure {
 
 impl std::error::Error for RolloutFailure {}
 
-/// Why a pod does not come to its image.
+/// The reason why a pod does not come to its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullFailure {
     /// The pod.
     pub pod: String,
-    /// Its node, if it has one.
+    /// The node of the pod, if it has one.
     pub node: Option<String>,
     /// The cause.
     pub stuck: Stuck,
@@ -56,7 +56,7 @@ impl fmt::Display for PullFailure {
 
 impl std::error::Error for PullFailure {}
 
-/// Why pods do not come.
+/// The reason why pods do not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stuck {
     /// The node cannot pull an image.
@@ -65,7 +65,7 @@ pub enum Stuck {
     Configuration,
     /// The container ends again and again.
     Crash {
-        /// Its last exit code.
+        /// The last exit code of the container.
         exit_code: i64,
     },
     /// The container needs more memory than it may use.
@@ -86,11 +86,11 @@ pub enum Stuck {
     Unschedulable,
     /// The container runs and does not get ready.
     NotReady,
-    /// Nothing is wrong that can be seen.
+    /// No fault can be seen.
     NoCause,
 }
 
-/// Why an image cannot be pulled.
+/// The reason why an image cannot be pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullProblem {
     /// The registry's certificate is by an authority that the node does not trust.
@@ -115,18 +115,18 @@ pub enum PullProblem {
     TimedOut,
     /// The reference is no proper one.
     BadReference,
-    /// Another.
+    /// Another problem.
     Other,
 }
 
 /// Whether a cause goes away by itself: the surest to stay first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Passing {
-    /// It does not: report it at once.
+    /// The cause does not: report it at once.
     Never,
-    /// It may: report it when it lasts.
+    /// The cause may: report it when it lasts.
     Perhaps,
-    /// It is normal for a while: report it when time is up.
+    /// The cause is normal for a while: report it when time is up.
     Likely,
 }
 

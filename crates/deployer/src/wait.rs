@@ -21,7 +21,7 @@ use crate::settle::held;
 use crate::stuck::unsettled::{Cause, Settled, Unready, Unsettled};
 use look::Look;
 
-/// What is waited for.
+/// The goal of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Goal {
     /// The object is [`settled`](crate::settled), one without a readiness probe for [`limits::SETTLED`]. Clients find every
@@ -35,9 +35,9 @@ pub enum Goal {
     /// no readiness probe and its pods were not ready for that long already. Nothing else will bring what they lack, nor
     /// the Deployment.
     Rollout(ObjectRef),
-    /// This object is not there any more.
+    /// The object is not there any more.
     Gone(Leaving),
-    /// This Deployment, `ReplicaSet` or `StatefulSet`, which was given no replicas, has no pods, not even on their way
+    /// The Deployment, `ReplicaSet` or `StatefulSet`, which was given no replicas, has no pods, not even on their way
     /// out. One that is gone itself has none.
     Empty(ObjectRef),
 }
@@ -61,7 +61,7 @@ impl Goal {
 pub struct Leaving {
     /// The object.
     pub object: ObjectRef,
-    /// Its unique id: another object that somebody makes under the same name is not waited for. Without it, any is.
+    /// The unique id: another object that somebody makes under the same name is not waited for. Without it, any is.
     pub uid: Option<String>,
 }
 
@@ -71,14 +71,14 @@ impl From<ObjectRef> for Leaving {
     }
 }
 
-/// How an object stands that is waited for.
+/// The state of an object that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// The object.
     pub object: ObjectRef,
     /// Whether it is as it is to be.
     pub state: Settled,
-    /// What its pods wait for, where it has some and it can be seen.
+    /// The thing that its pods wait for, where it has some and it can be seen.
     pub awaited: Option<Awaited>,
 }
 
@@ -92,26 +92,26 @@ impl fmt::Display for Standing {
     }
 }
 
-/// One object that is waited for, and what is known of it from the looks before.
+/// An object that is waited for, and what is known of it from the looks before.
 #[derive(Debug)]
 struct Waiting {
     goal: Goal,
-    /// As it was last seen.
+    /// The object as it was last seen.
     live: Option<Object>,
-    /// What was last seen of a rollout.
+    /// The rollout as it was last seen.
     rollout: Option<rollout::Look>,
-    /// As it was last told.
+    /// The state that was last told.
     told: Option<Standing>,
     suspicion: Suspicion,
     failed_since: Option<Instant>,
     ready_since: Option<Instant>,
 }
 
-/// What a look comes to.
+/// The verdict of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Done,
-    /// Ready, and not for long enough to be believed.
+    /// The object is ready, and not for long enough to be believed.
     Watch,
     Wait,
     GiveUp,
@@ -218,8 +218,8 @@ impl Cluster {
         Error::Unsettled(Box::new(Unsettled { objects, after }))
     }
 
-    /// What keeps a workload's pods. A diagnosis is a help, not a need: whatever keeps it away, what is not settled is to
-    /// be reported.
+    /// Returns what keeps a workload's pods. A diagnosis is a help, not a need: whatever keeps it away, what is not
+    /// settled is to be reported.
     async fn cause(&self, live: &Object) -> Option<Cause> {
         let scene = self.scene_of(live).await.ok()??;
         let sighting = diagnose_at_the_end(&scene)?;
@@ -290,7 +290,8 @@ impl Waiting {
         }
     }
 
-    /// What has ended stays so. What others say of themselves they may have said of a version before.
+    /// Judges an object that has failed. One that has ended stays so; what others say of themselves they may have said
+    /// of a version before.
     fn failed(&mut self) -> Verdict {
         let since = *self.failed_since.get_or_insert_with(Instant::now);
         let gvk = &self.goal.object().gvk;

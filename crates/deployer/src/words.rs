@@ -7,12 +7,12 @@ use crate::stuck::nodes::UnreadyNodes;
 use crate::stuck::unsettled::{Settled, Unsettled};
 use crate::wait::Standing;
 
-/// What makes other words of some.
+/// A function that makes other words of some.
 pub type Reword<'a> = &'a dyn Fn(&str) -> String;
 
-/// What may hold words of a cluster.
+/// A value that may hold words of a cluster.
 pub trait Words {
-    /// Puts others in their place. Names of objects stay.
+    /// Puts other words in the place of its own. Names of objects stay.
     fn reword(&mut self, reword: Reword<'_>);
 }
 

@@ -13,12 +13,12 @@ use crate::error::HelmError;
 use crate::scratch::Scratch;
 use crate::{limits, run};
 
-/// Fills a buffer from an offset in bytes.
+/// A function that fills a buffer from an offset in bytes.
 type Read<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
 
-/// What a program is copied from.
+/// The source that a program is copied from.
 pub struct Source<'a> {
-    /// Its size in bytes.
+    /// The size of the program in bytes.
     pub size: u64,
     /// The digest that was signed.
     pub digest: Digest,

@@ -1,4 +1,4 @@
-//! What Helmfile makes of a helmfile.
+//! Helmfile, and the releases that it makes of a helmfile.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub struct Helmfile<'a> {
     pub program: &'a Path,
     /// The file.
     pub file: &'a Path,
-    /// Which of the environments that it has; Helmfile's own choice if there is none.
+    /// The environment among those that it has; Helmfile's own choice if there is none.
     pub environment: Option<&'a str>,
     /// Labels of the releases that are meant; all releases if there are none.
     pub selectors: &'a [String],
@@ -29,14 +29,14 @@ pub struct Helmfile<'a> {
 /// Whether values are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Their files are named. Nothing in them is looked at.
+    /// The files of the values are named. Nothing in them is looked at.
     Named,
-    /// They stand in the place of their files, with what these refer to.
+    /// The values stand in the place of their files, with what these refer to.
     Embedded,
 }
 
 impl Helmfile<'_> {
-    /// What `helmfile build` prints: each file that has releases as one document, with everything expanded.
+    /// Returns the output of `helmfile build`: each file that has releases as one document, with everything expanded.
     pub fn build(&self, values: Values, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
         let home = Home::new().map_err(|source| run::failed(self.program, source))?;
         let mut run = Run::of_helmfile(&home, "build");

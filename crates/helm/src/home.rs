@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::scratch::Scratch;
 
-/// What Helm is told by variables about where its files lie, and the directory that it gets for each.
+/// The variables that tell Helm where its files lie, and the directory that it gets for each.
 const PLACES: [(&str, &str); 6] = [
     ("HOME", ""),
     ("HELM_CACHE_HOME", "cache"),

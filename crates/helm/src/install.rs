@@ -15,12 +15,12 @@ use crate::program::Helm;
 use crate::renderer::Renderer;
 use crate::run::Run;
 
-/// How objects are written and awaited: server-side, also where an earlier Helm did otherwise, and a Job is there once it
-/// has completed.
+/// The flags for how objects are written and awaited: server-side, also where an earlier Helm did otherwise, and a Job
+/// is there once it has completed.
 const WRITING: [&str; 2] = ["server-side", "wait-for-jobs"];
-/// What holds for an upgrade besides: it may be the first; Helm would overwrite CRDs of `crds/`, even newer ones, when it
-/// installs; it would take those of the last release for values that are empty; it takes back what failed, which for a
-/// first release means to uninstall it; and nobody reads its notes.
+/// The flags that hold for an upgrade besides: it may be the first; Helm would overwrite CRDs of `crds/`, even newer
+/// ones, when it installs; it would take those of the last release for values that are empty; it takes back what
+/// failed, which for a first release means to uninstall it; and nobody reads its notes.
 const UPGRADING: [&str; 5] = [
     "install",
     "skip-crds",
@@ -28,15 +28,15 @@ const UPGRADING: [&str; 5] = [
     "rollback-on-failure",
     "hide-notes",
 ];
-/// How Helm says that there is no such release. Its flag that makes this no failure makes every answer one, also that
-/// somebody may not look.
+/// The words with which Helm says that there is no such release. Its flag that makes this no failure makes every answer
+/// one, also that somebody may not look.
 const NO_RELEASE: &str = "release: not found";
 
-/// How Helm reaches a cluster.
+/// The way in which Helm reaches a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// What Helm's environment has besides the places of its files: `KUBECONFIG`, and what login programs and proxies need.
-    /// An entry goes before what Helm would have by that name, such as `HOME`.
+    /// The variables of Helm's environment besides the places of its files: `KUBECONFIG`, and what login programs and
+    /// proxies need. An entry goes before what Helm would have by that name, such as `HOME`.
     pub environment: Vec<(OsString, OsString)>,
     /// The context of the kubeconfig; by default its current one.
     pub context: Option<String>,
@@ -45,13 +45,13 @@ pub struct Access {
 /// A release in a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Release<'a> {
-    /// Its name.
+    /// The name of the release.
     pub name: &'a ReleaseName,
-    /// Its namespace, which must be there.
+    /// The namespace of the release, which must be there.
     pub namespace: &'a Namespace,
 }
 
-/// What a release is to become.
+/// The revision that a release is to become.
 #[derive(Clone, Debug)]
 pub struct Upgrade<'a> {
     /// The release; it is installed if there is none.
@@ -60,9 +60,9 @@ pub struct Upgrade<'a> {
     pub chart: &'a [u8],
     /// The values, as YAML: all of them, nothing is kept of an earlier revision.
     pub values: &'a [u8],
-    /// How long Helm waits for the objects, and for each hook.
+    /// The time that Helm waits for the objects, and for each hook.
     pub timeout: Duration,
-    /// What the objects pass through.
+    /// The program that the objects pass through.
     pub renderer: Option<Renderer<'a>>,
     /// Whether objects that are there already, and not of this release, become its own.
     pub take_ownership: bool,
@@ -70,7 +70,7 @@ pub struct Upgrade<'a> {
     pub force_conflicts: bool,
     /// A label that Helm keeps with this revision and all later ones, name and value; `helm list --selector` finds it.
     pub label: (&'a str, &'a str),
-    /// What Helm keeps as the description of the revision; if empty, words of its own.
+    /// The description that Helm keeps with the revision; if empty, words of its own.
     pub description: &'a str,
 }
 

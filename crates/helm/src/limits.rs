@@ -7,31 +7,31 @@ use std::time::Duration;
 pub const OUTPUT: u64 = 32 * 1024 * 1024;
 /// Bytes of its standard error that are kept, the last ones: a failure is told at the end.
 pub const SAID: usize = 16 * 1024;
-/// How long a rendering may take: charts in use take a second, which leaves room for a busy machine. A template can go on
-/// for ever.
+/// The time that a rendering may take: charts in use take a second, which leaves room for a busy machine. A template
+/// can go on for ever.
 pub const RENDERING: Duration = Duration::from_secs(20);
-/// How long it may take to verify a signature: milliseconds, with a keyring of thousands of keys a second.
+/// The time that it may take to verify a signature: milliseconds, with a keyring of thousands of keys a second.
 pub const VERIFYING: Duration = Duration::from_mins(1);
 /// Bytes of a keyring: some thousands of keys.
 pub const KEYRING: u64 = 16 * 1024 * 1024;
-/// How long it may take to say its version.
+/// The time that Helm may take to say its version.
 pub const VERSION: Duration = Duration::from_secs(20);
-/// How long Helmfile may take: it asks Helm for charts of registries.
+/// The time that Helmfile may take: it asks Helm for charts of registries.
 pub const HELMFILE: Duration = Duration::from_mins(10);
 /// Bytes of memory that it may write to: rendering 30 MB takes 400 MB, the largest charts in use 100 MB. A template can ask
 /// for all there is. What Go only reserves does not count, which is more than all that is used: a limit of the address
 /// space that leaves room for it lets templates have twice as much as this.
 pub const MEMORY: u64 = 1024 * 1024 * 1024;
-/// How long it has to end by itself once it is asked to.
+/// The time that Helm has to end by itself once it is asked to.
 pub const FAREWELL: Duration = Duration::from_secs(10);
-/// The same where it takes back what it had begun, which it does when it is asked to end: pods have half a minute to go by
-/// default, and others have to come up. If it is killed meanwhile, the release stays pending.
+/// The time that Helm has where it takes back what it had begun, which it does when it is asked to end: pods have half
+/// a minute to go by default, and others have to come up. If it is killed meanwhile, the release stays pending.
 pub const TAKING_BACK: Duration = Duration::from_mins(1);
-/// How many of its waits a change of a release may last. Helm's own time limit counts for each: one for the objects, up to
-/// three for each hook, and the same again when it takes back what failed. Most are over at once, so that this is a limit
-/// for a Helm that hangs, not for one that waits.
+/// The number of its waits that a change of a release may last. Helm's own time limit counts for each: one for the
+/// objects, up to three for each hook, and the same again when it takes back what failed. Most are over at once, so
+/// that this is a limit for a Helm that hangs, not for one that waits.
 pub const WAITS: u32 = 16;
-/// What such a change may take besides: rendering, and the requests for each object, some hundreds in charts in use.
+/// The time that such a change may take besides: rendering, and the requests for objects, hundreds in charts in use.
 pub const REQUESTS: Duration = Duration::from_mins(5);
 /// Bytes of a stored release as a cluster returns it: the base64 of 1 MiB, the most that a Secret holds.
 pub const STORED: usize = (1024 * 1024_usize).div_ceil(3) * 4;
@@ -42,8 +42,8 @@ pub const STORED_JSON: u64 = 32 * 1024 * 1024;
 pub const STORED_HOOKS: usize = 1000;
 /// Bytes of a program that are copied at once.
 pub const COPIED_AT_ONCE: usize = 1024 * 1024;
-/// How often a directory is made anew that another process has taken for one that nobody has any more, which it can in the
-/// moment before its lock is taken.
+/// The number of times that a directory is made anew that another process has taken for one that nobody has any more,
+/// which it can in the moment before its lock is taken.
 pub const SCRATCHES: u32 = 20;
-/// How often a start is tried while a process that was just started still holds the program open for writing.
+/// The number of times that a start is tried while a process that was just started still has the program open to write.
 pub const STARTS: u32 = 20;

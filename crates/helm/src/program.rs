@@ -16,7 +16,7 @@ use crate::run::{self, Run};
 pub struct Helm {
     program: PathBuf,
     version: String,
-    /// What the program lies in as long as this value, or a clone of it, is there.
+    /// The copy that the program lies in as long as this value, or a clone of it, is there.
     copy: Option<Arc<PrivateCopy>>,
 }
 
@@ -55,7 +55,7 @@ impl Helm {
         Ok(helm)
     }
 
-    /// What it says of its version, such as `v4.3.1`.
+    /// Returns its version in its own words, such as `v4.3.1`.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
@@ -67,7 +67,7 @@ impl Helm {
         self.copy.is_some()
     }
 
-    /// Where it is.
+    /// Returns the path of the program.
     #[must_use]
     pub fn program(&self) -> &Path {
         &self.program
@@ -88,7 +88,7 @@ impl Helm {
     }
 }
 
-/// Builds without a release's flags say `v4.3`.
+/// Whether it says that it is version 4. Builds without a release's flags say `v4.3`.
 fn is_4(said: &str) -> bool {
     let of_version = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
     said.starts_with("v4.") && said.len() < 80 && said.chars().all(of_version)

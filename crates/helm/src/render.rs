@@ -1,4 +1,4 @@
-//! What a chart comes to with values, as Helm renders it without a cluster, or for the next revision of a release.
+//! Rendering of a chart with values, as Helm does it without a cluster, or for the next revision of a release.
 
 use schemas::{Namespace, ReleaseName};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::program::Helm;
 use crate::run::Run;
 use crate::stored::Stored;
 
-/// What is rendered.
+/// The chart and the values that are rendered.
 #[derive(Clone, Copy, Debug)]
 pub struct Rendering<'a> {
     /// The name of the release.
@@ -33,11 +33,11 @@ pub struct Rendering<'a> {
     pub revision: u32,
 }
 
-/// What Helm runs with so that it keeps releases in its memory, and the cluster is only read.
+/// The variable with which Helm keeps releases in its memory, and only reads the cluster.
 const IN_MEMORY: (&str, &str) = ("HELM_DRIVER", "memory");
-/// Where it finds those that are there.
+/// The variable that tells Helm where it finds those that are there.
 const RELEASES: &str = "HELM_MEMORY_DRIVER_DATA";
-/// What holds for it as for the change that it shows: see [`Helm::upgrade`].
+/// The flags that hold for it as for the change that it shows: see [`Helm::upgrade`].
 const SHOWING: [&str; 3] = ["install", "skip-crds", "reset-values"];
 
 impl Helm {
@@ -65,8 +65,9 @@ impl Helm {
         self.run(&run, cancel)
     }
 
-    /// The same as it would be sent to a cluster in this revision: templates see what is there, its version and its API
-    /// versions, instead of those that are given. Nothing is written there, and what it keeps of releases is not read.
+    /// Renders the chart as it would be sent to a cluster in this revision: templates see what is there, its version
+    /// and its API versions, instead of those that are given. Nothing is written there, and what it keeps of releases
+    /// is not read.
     pub fn preview(
         &self,
         rendering: &Rendering<'_>,

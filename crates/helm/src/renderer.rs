@@ -9,7 +9,7 @@ use crate::run::Run;
 
 /// The name of the plugin, for Helm.
 const NAME: &str = "renderer";
-/// What the names of the variables begin with that hold the program and its arguments.
+/// The prefix of the variables that hold the program and its arguments.
 const VARIABLE: &str = "POST_RENDERER_";
 
 /// A program that reads the objects of a chart, of its hooks and of its tests from its standard input, as one stream of
@@ -21,12 +21,12 @@ const VARIABLE: &str = "POST_RENDERER_";
 pub struct Renderer<'a> {
     /// The program.
     pub program: &'a Path,
-    /// What it is given.
+    /// The arguments that it is given.
     pub arguments: Vec<OsString>,
 }
 
 impl Renderer<'_> {
-    /// Has what a run of `template` or of `upgrade` renders pass through this program; at most one for each directory.
+    /// Makes what a run of `template` or `upgrade` renders pass through this program; at most one for each directory.
     pub fn join(&self, run: &mut Run<'_>) -> io::Result<()> {
         let words = [self.program.as_os_str().to_owned()];
         let words: Vec<OsString> = words.into_iter().chain(self.arguments.clone()).collect();
@@ -41,8 +41,8 @@ impl Renderer<'_> {
     }
 }
 
-/// What Helm reads of the plugin. Helm splits a command at spaces and then expands variables in all of its words, so each
-/// word is a variable.
+/// Returns the description of the plugin that Helm reads. Helm splits a command at spaces and then expands variables in
+/// all of its words, so each word is a variable.
 fn description(arguments: usize) -> String {
     let mut text = format!(
         "apiVersion: v1\ntype: postrenderer/v1\nname: {NAME}\nversion: 1.0.0\nruntime: subprocess\n\

@@ -17,31 +17,31 @@ use crate::error::HelmError;
 use crate::home::Home;
 use crate::limits;
 
-/// How often it is looked whether the work is to end.
+/// The interval at which it is looked whether the work is to end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The exit code of Go's runtime where it cannot go on. Helm itself has no other than 1.
 const BROKEN: i32 = 2;
 
-/// What most runs are of.
+/// The program that most runs are of.
 const HELM: &str = "helm";
 
-/// What Helm is to do.
+/// The command that Helm is to run.
 #[derive(Debug)]
 pub struct Run<'a> {
-    /// Where its files lie.
+    /// The directory in which its files lie.
     pub home: &'a Home,
-    /// How long it may take.
+    /// The time that it may take.
     pub time: Duration,
-    /// How long it has to end by itself once it is asked to, before it is killed. None for what leaves nothing half done: it
-    /// is killed at once, and was cancelled.
+    /// The time that it has to end by itself once it is asked to, before it is killed. None for what leaves nothing
+    /// half done: it is killed at once, and was cancelled.
     pub farewell: Duration,
-    /// What its environment has besides: nothing of this program's own comes by itself. What stands here goes before where
-    /// its files lie, and a later entry before an earlier one.
+    /// The variables that its environment has besides: nothing of this program's own comes by itself. What stands here
+    /// goes before where its files lie, and a later entry before an earlier one.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether what it writes is wanted; its standard error always is.
     pub heard: bool,
-    /// Helm; or Helmfile, whose files lie where the user's do.
+    /// The program: Helm; or Helmfile, whose files lie where the user's do.
     program: &'static str,
     verb: &'static str,
     arguments: Vec<OsString>,
@@ -54,7 +54,7 @@ impl<'a> Run<'a> {
         Self::of(HELM, home, verb)
     }
 
-    /// The same of Helmfile.
+    /// Returns a run of Helmfile.
     pub(crate) fn of_helmfile(home: &'a Home, verb: &'static str) -> Self {
         Self::of("helmfile", home, verb)
     }
@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// One that is ended if it is still there when nobody waits for it any more.
+/// A child that is ended if it is still there when nobody waits for it any more.
 struct Guard(Child);
 
 impl Drop for Guard {
@@ -166,7 +166,7 @@ fn start(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// What the operating system refused.
+/// Returns the error for what the operating system refused.
 pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
     HelmError::Run {
         program: program.to_owned(),
@@ -223,7 +223,7 @@ fn attend(
     }
 }
 
-/// How a run that was asked to end has ended.
+/// The way in which a run that was asked to end has ended.
 enum Ended {
     Itself,
     Killed,
@@ -268,7 +268,7 @@ fn hear<R: Read + Send + 'static, T: Send + 'static>(
     take
 }
 
-/// Its first bytes, as many as it may write.
+/// Reads its first bytes, as many as it may write.
 fn first(stream: impl Read) -> io::Result<Heard> {
     let mut bytes = Vec::new();
     let read = stream.take(limits::OUTPUT + 1).read_to_end(&mut bytes)?;
@@ -276,7 +276,7 @@ fn first(stream: impl Read) -> io::Result<Heard> {
     Ok(Heard { bytes, more })
 }
 
-/// Its last bytes.
+/// Reads its last bytes.
 fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
     let mut kept = VecDeque::new();
     let mut buffer = [0; 4096];
@@ -291,14 +291,14 @@ fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What is said of one that broke: what it wrote then is about its own insides.
+/// Returns the words for a run that broke: what it wrote then is about its own insides.
 fn broken() -> String {
     let most = limits::MEMORY >> 20;
     format!("it broke off, most likely out of memory: it may use {most} MiB")
 }
 
-/// What it said went wrong, on one line, without the word that it begins with and its advice about a flag of its own. What
-/// stands before are notes on the way, and what hooks wrote.
+/// Returns what it said went wrong, on one line, without the word that it begins with and its advice about a flag of
+/// its own. What stands before are notes on the way, and what hooks wrote.
 fn words(stderr: &[u8]) -> String {
     const ADVICE: &str = "Use --debug flag to render out invalid YAML";
     let text = String::from_utf8_lossy(stderr);

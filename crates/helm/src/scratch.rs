@@ -15,10 +15,10 @@ use tempfile::{Builder, TempDir};
 
 use crate::limits;
 
-/// What all names begin with.
+/// The prefix of all names.
 const PREFIX: &str = "solution-helm-";
 
-/// Such a directory.
+/// A scratch directory.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     // It goes before its lock.

@@ -1,5 +1,5 @@
-//! What Helm keeps of a release in a cluster: one Secret for each revision, whose key `release` holds the base64 of the gzip
-//! of JSON (Helm's `pkg/storage/driver`). An API server adds a base64 of its own, as for any Secret.
+//! Records that Helm keeps of a release in a cluster: one Secret for each revision, whose key `release` holds the
+//! base64 of the gzip of JSON (Helm's `pkg/storage/driver`). An API server adds a base64 of its own, as for any Secret.
 //!
 //! Whoever may write Secrets in the namespace may have written anything there, so sizes are limited before anything is
 //! unpacked, and only what is told here is read.
@@ -34,26 +34,26 @@ pub fn secret_name(release: &ReleaseName, revision: u32) -> String {
     format!("sh.helm.release.v1.{release}.v{revision}")
 }
 
-/// What became of a revision.
+/// The status of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseStatus {
-    /// It is what runs.
+    /// The revision is what runs.
     Deployed,
     /// A later one came. It may never have worked: Helm says so too of one that failed and could not be taken back.
     Superseded,
-    /// It was not ready in time, or could not be written.
+    /// The revision was not ready in time, or could not be written.
     Failed,
-    /// Its objects were removed, and it was kept.
+    /// The objects of the revision were removed, and it was kept.
     Uninstalled,
-    /// Its objects are being removed, or Helm was ended while it did that.
+    /// The objects of the revision are being removed, or Helm was ended while it did that.
     Uninstalling,
     /// The first one is being installed, or Helm was ended while it did that.
     PendingInstall,
-    /// It is being upgraded to, or Helm was ended while it did that.
+    /// The revision is being upgraded to, or Helm was ended while it did that.
     PendingUpgrade,
     /// An earlier one is being restored, or Helm was ended while it did that.
     PendingRollback,
-    /// Helm does not know, or says something else.
+    /// The status is not known to Helm, or it has another word.
     Unknown,
 }
 
@@ -70,14 +70,14 @@ impl ReleaseStatus {
         Self::Unknown,
     ];
 
-    /// By Helm's word for it.
+    /// Returns the status for Helm's word.
     #[must_use]
     pub fn of_label(label: &str) -> Self {
         let found = Self::ALL.into_iter().find(|it| it.as_str() == label);
         found.unwrap_or(Self::Unknown)
     }
 
-    /// Helm's word for it.
+    /// Returns Helm's word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -117,9 +117,9 @@ pub struct Stored {
     pub namespace: String,
     /// The number of the revision.
     pub revision: u32,
-    /// What became of it.
+    /// The status of the revision.
     pub status: ReleaseStatus,
-    /// What Helm, or whoever ran it, says of it.
+    /// The words that Helm, or whoever ran it, has for it.
     pub description: String,
     /// The name of the chart.
     pub chart: String,
@@ -131,28 +131,28 @@ pub struct Stored {
     pub hooks: Vec<String>,
 }
 
-/// Why what is stored cannot be read.
+/// The reason why a stored release cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
-    /// It is larger than a Secret can be.
+    /// The data is larger than a Secret can be.
     #[error("the stored release has more than {} bytes", limits::STORED)]
     TooLong,
-    /// One of the two encodings is damaged.
+    /// An encoding, one of the two, is damaged.
     #[error("the stored release is not base64")]
     Base64(#[source] base64::DecodeError),
-    /// What is encoded is no gzip: Helm has compressed for years.
+    /// The encoded data is no gzip: Helm has compressed for years.
     #[error("the stored release is not compressed")]
     NotGzip,
     /// The compressed data are damaged, cut off, or followed by others.
     #[error("the stored release is compressed, but damaged")]
     Gzip,
-    /// It inflates to more than is read.
+    /// The data inflates to more than is read.
     #[error(
         "the stored release inflates to more than {} bytes",
         limits::STORED_JSON
     )]
     TooLarge,
-    /// What is compressed is no release.
+    /// The compressed data is no release.
     #[error("the stored release cannot be read")]
     Json(#[source] serde_json::Error),
 }
@@ -202,7 +202,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, StoredError> {
     }
 }
 
-/// What is read of the JSON. Helm leaves out what is empty.
+/// The fields of the JSON that are read. Helm leaves out those that are empty.
 #[derive(Deserialize)]
 struct Document {
     name: String,
@@ -302,7 +302,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// As an API server returns what Helm would store.
+    /// Returns what an API server returns of what Helm would store.
     fn returned(bytes: &[u8]) -> String {
         BASE64_STANDARD.encode(BASE64_STANDARD.encode(bytes))
     }
@@ -311,7 +311,7 @@ mod tests {
         Stored::read(&returned(&gzip(json.to_string().as_bytes())))
     }
 
-    /// With what Helm 4.3.1 writes and is not read too.
+    /// A stored release, also with what Helm 4.3.1 writes and is not read.
     fn release() -> Value {
         json!({
             "name": "shop",

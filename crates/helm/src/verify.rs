@@ -19,7 +19,7 @@ pub struct Provenance<'a> {
     pub version: &'a ChartVersion,
     /// The provenance file.
     pub provenance: &'a [u8],
-    /// Public keys, as `GnuPG` exports or keeps them.
+    /// The public keys, as `GnuPG` exports or keeps them.
     pub keyring: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! What Helm is given when it is to change a release, as a program sees it that only writes that down.
+//! Tests of what Helm is given when it is to change a release, as a program sees it that only writes that down.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -44,7 +44,7 @@ impl Fake {
         Self { directory, helm }
     }
 
-    /// With the place to write to, and a script to run at last.
+    /// Returns an access with the place to write to, and a script to run at last.
     fn access(&self, then: &str) -> Access {
         let told = self.directory.path().as_os_str().to_owned();
         let environment = [
@@ -62,7 +62,7 @@ impl Fake {
         fs::read_to_string(self.directory.path().join(name)).unwrap()
     }
 
-    /// What it was given as arguments, with the name only of the files of its directory.
+    /// Returns its arguments, with the name only of the files of its directory.
     fn arguments(&self) -> Vec<String> {
         let home = self.variable("HELM_CACHE_HOME").unwrap();
         let home = home.strip_suffix("cache").unwrap();
@@ -103,7 +103,7 @@ impl Fake {
     }
 }
 
-/// What each change of a release has.
+/// The arguments that each change of a release has.
 const ALL: [&str; 4] = [
     "--namespace=there",
     "--kube-context=-far away",

@@ -16,27 +16,27 @@ use crate::namespace::{self, Said, Unclear};
 use crate::reference::Hint;
 use crate::{limits, template};
 
-/// What a set's objects are compiled with.
+/// The images, namespaces and paths that a set's objects are compiled with.
 #[derive(Debug)]
 pub struct Compiler<'a> {
     /// The Solution's images.
     pub images: &'a KnownImages,
     /// The release's own namespaces that may have another name at a site.
     pub namespaces: &'a [Namespace],
-    /// Where kinds of others have pod templates.
+    /// The paths where kinds of others have pod templates.
     pub templates: &'a [PodTemplatePath],
 }
 
-/// Something in an object that compiling did not settle.
+/// A remark on something in an object that compiling did not settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// Where in the object, as a JSON pointer (RFC 6901) that may be shown.
+    /// The place in the object, as a JSON pointer (RFC 6901) that may be shown.
     pub path: String,
-    /// What it is.
+    /// The matter that is not settled.
     pub what: Unsettled,
 }
 
-/// What compiling did not settle.
+/// A matter that compiling did not settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsettled {
     /// A container's image that the Solution does not have.
@@ -70,17 +70,17 @@ impl Compiler<'_> {
     }
 }
 
-/// What the name beside a text says about it.
+/// The hints that the name beside a text gives about it.
 #[derive(Clone, Copy)]
 struct About {
     hint: Hint,
     said: Said,
-    /// It is in a selector of namespaces.
+    /// Whether it is in a selector of namespaces.
     selects: bool,
 }
 
 impl About {
-    /// What the name of a field says. Names are compiled themselves, and what a placeholder is called says nothing.
+    /// Returns the hints of a field's name. Names are compiled themselves, and the name of a placeholder says nothing.
     fn of(name: &str) -> Self {
         let name = if name.contains("$(") { "" } else { name };
         Self {
@@ -90,7 +90,7 @@ impl About {
         }
     }
 
-    /// What the name of a variable says of its value.
+    /// Returns the hints of the name of a variable about its value.
     fn of_variable(name: &str) -> Self {
         let of_field = Self::of(name);
         let said = match of_field.said {
@@ -100,7 +100,7 @@ impl About {
         Self { said, ..of_field }
     }
 
-    /// What is said of the namespaces in a text.
+    /// Returns what is said of the namespaces in a text.
     fn said(self) -> Said {
         match (self.said, self.hint) {
             (Said::Nothing, Hint::Image | Hint::Named) => Said::Other,
@@ -115,7 +115,7 @@ struct Walk<'a> {
     compiler: &'a Compiler<'a>,
     /// The JSON pointers of containers' images.
     images: BTreeSet<String>,
-    /// Where the walk is, as a JSON pointer.
+    /// The place of the walk, as a JSON pointer.
     pointer: String,
     remarks: Vec<Remark>,
 }
@@ -196,7 +196,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What becomes of a text, if anything does.
+    /// Returns the text that is to stand in a text's place, if it changes.
     fn text(&mut self, text: &str, about: About) -> Option<String> {
         let pieces = match placeholder::pieces(text) {
             Ok(pieces) => pieces,
@@ -265,7 +265,7 @@ fn is_flag_of_namespace(argument: &str) -> bool {
     argument.starts_with('-') && namespace::is_word(argument) && namespace::is_named(argument)
 }
 
-/// Where placeholders and literals are written.
+/// Returns where placeholders and literals are written.
 fn apart(pieces: &[(Range<usize>, Piece<'_>)]) -> Vec<Range<usize>> {
     let mut end = 0;
     let mut apart = Vec::new();

@@ -14,32 +14,32 @@ use serde_json::Value;
 use crate::error::{DocumentPlace, ManifestsError};
 use crate::{ManifestFile, limits, shown};
 
-/// One object.
+/// An object.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
-    /// Where it stands.
+    /// The place where it stands.
     pub place: DocumentPlace,
-    /// Its text, when it has one of its own.
+    /// The text of the object, when it has one of its own.
     pub text: Option<&'a str>,
-    /// What it says.
+    /// The content of the object.
     pub value: Value,
 }
 
 impl Object<'_> {
-    /// Its kind; empty where it has none.
+    /// Returns its kind; empty where it has none.
     #[must_use]
     pub fn kind(&self) -> &str {
         text(&self.value, "/kind")
     }
 
-    /// Its API group; empty for the core group.
+    /// Returns its API group; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
         let api_version = text(&self.value, "/apiVersion");
         api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Its name; empty where it has none.
+    /// Returns its name; empty where it has none.
     #[must_use]
     pub fn name(&self) -> &str {
         text(&self.value, "/metadata/name")
@@ -51,7 +51,7 @@ impl Object<'_> {
         text(&self.value, "/metadata/namespace")
     }
 
-    /// Kind and name, for people.
+    /// Returns the kind and name, for people.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} `{}`", shown(self.kind()), shown(self.name()))
@@ -76,7 +76,7 @@ pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Everything that the files hold.
+/// The objects that the files hold.
 #[derive(Debug, Default)]
 pub struct Objects<'a> {
     /// The objects, in order; of several equal ones of one name the first.
@@ -91,11 +91,11 @@ pub struct Objects<'a> {
 /// An object that occurs twice, equal both times.
 #[derive(Clone, Debug)]
 pub struct Repeated {
-    /// Where it is taken from.
+    /// The place that it is taken from.
     pub one: DocumentPlace,
-    /// Where it stands again.
+    /// The place where it stands again.
     pub other: DocumentPlace,
-    /// Kind and name.
+    /// The kind and name of the object.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! Why manifests cannot be read. Each says which file and document.
+//! Errors of reading manifests. Each says which file and document.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use files::ReadError;
 use schemas::yaml::{StreamError, YamlError};
 
-/// Where an object stands.
+/// The place where an object stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentPlace {
     pub(crate) file: Arc<str>,
@@ -25,7 +25,7 @@ impl fmt::Display for DocumentPlace {
     }
 }
 
-/// Why manifests cannot be read.
+/// The reason why manifests cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestsError {
     /// A file cannot be read.
@@ -36,7 +36,7 @@ pub enum ManifestsError {
     Directory {
         /// The directory.
         directory: String,
-        /// What is too much, or missing.
+        /// The words for what is too much, or missing.
         what: String,
     },
     /// The directory is a chart, whose templates are no manifests yet.
@@ -62,12 +62,12 @@ pub enum ManifestsError {
         "{place} is not usable YAML; correct it, or render the release again if it is a template"
     )]
     Yaml {
-        /// Where it stands.
+        /// The place where it stands.
         place: DocumentPlace,
         /// The reason, with line and column.
         source: YamlError,
     },
-    /// More than may be kept in memory.
+    /// The files hold more than may be kept in memory.
     #[error("{place}: from here on the release has more than {what}; give only part of it")]
     Weight {
         /// The document with which it is too much.
@@ -82,7 +82,7 @@ pub enum ManifestsError {
         one: DocumentPlace,
         /// The second.
         other: DocumentPlace,
-        /// Kind and name.
+        /// The kind and name of the object.
         what: String,
     },
 }

@@ -9,16 +9,16 @@ use schemas::placeholder::{
 use schemas::{Digest, ImagePlace, Namespace, ParameterName, Tag};
 use serde_json::{Map, Value};
 
-/// Where nodes pull an image from.
+/// The address from which nodes pull an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Host and port.
+    /// The host and port.
     pub registry: String,
-    /// What follows the registry.
+    /// The path that follows the registry.
     pub path: String,
     /// The tag, which programs read versions from.
     pub tag: String,
-    /// What is pulled.
+    /// The digest that is pulled.
     pub digest: Digest,
 }
 
@@ -41,7 +41,7 @@ impl Address {
     }
 }
 
-/// What placeholders stand for in one environment.
+/// The values that placeholders stand for in one environment.
 #[derive(Clone, Debug, Default)]
 pub struct Expansion {
     /// The Solution's images.
@@ -50,7 +50,7 @@ pub struct Expansion {
     pub namespaces: BTreeMap<Namespace, Namespace>,
     /// The Solution's name.
     pub name: String,
-    /// Its version.
+    /// The version of the Solution.
     pub version: String,
     /// The environment.
     pub environment: String,
@@ -58,10 +58,10 @@ pub struct Expansion {
     pub parameters: BTreeMap<ParameterName, Value>,
 }
 
-/// Why a placeholder stands for nothing.
+/// The reason why a placeholder stands for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
-    /// It cannot be understood.
+    /// The placeholder cannot be understood.
     #[error(transparent)]
     Grammar(#[from] PlaceholderError),
     /// No image, or several, are meant.
@@ -70,7 +70,7 @@ pub enum ExpandError {
     /// The release has no such namespace.
     #[error("`{0}` is no namespace of the release's own")]
     Namespace(Namespace),
-    /// There is no such parameter, or it has no value.
+    /// The parameter does not exist, or has no value.
     #[error("the parameter `{0}` has no value")]
     Parameter(ParameterName),
 }

@@ -15,16 +15,16 @@ pub struct KnownImages {
     of: BTreeMap<String, String>,
     /// The placeholder for each repository with its registry.
     repositories: BTreeMap<String, String>,
-    /// The same for paths, wherever they are pulled from.
+    /// The placeholder for each path, wherever it is pulled from.
     anywhere: BTreeMap<String, String>,
-    /// What is known to be an image where nothing else says it.
+    /// The names that are known to be images where nothing else says it.
     names: KnownNames,
 }
 
 /// The registry of repositories that are written without one.
 const DEFAULT: &str = "docker.io/";
 
-/// What a reference in a text is.
+/// The image that a reference in a text names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// An image of the Solution: its placeholder.
@@ -62,7 +62,7 @@ impl KnownImages {
         known
     }
 
-    /// None at all, and names that images are known by. A repository that stands without a tag is told as it is.
+    /// Knows no images, but names that images are known by. A repository that stands without a tag is told as it is.
     #[must_use]
     pub fn by_names(names: &KnownNames) -> Self {
         let pairs = |complete: &str| (complete.to_owned(), complete.to_owned());

@@ -1,5 +1,5 @@
-//! What kinds are, where definitions of custom resources come with them: whether their objects belong to the whole cluster,
-//! and how URLs and rules name them.
+//! Kinds of objects, where definitions of custom resources come with them: whether their objects belong to the whole
+//! cluster, and how URLs and rules name them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::document::text;
 /// namespace.
 #[derive(Clone, Debug, Default)]
 pub struct Kinds(
-    /// By group and kind, so that an archive full of both is looked through once.
+    /// The kinds by group and kind, so that an archive full of both is looked through once.
     BTreeMap<String, BTreeMap<String, Defined>>,
 );
 
@@ -23,7 +23,7 @@ struct Defined {
 }
 
 impl Kinds {
-    /// With the kinds that these definitions define.
+    /// Returns the kinds with those that these definitions define.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut kinds = Self::default();
         for definition in definitions.into_iter().map(Definition) {

@@ -15,29 +15,29 @@ pub(crate) struct Rewritten {
     pub(crate) unclear: Vec<Unclear>,
 }
 
-/// What may be a namespace, or another word.
+/// A text that may be a namespace, or another word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unclear {
     /// The namespace.
     pub namespace: Namespace,
-    /// What is written.
+    /// The text that is written.
     pub written: String,
-    /// The same with the placeholder that may be meant.
+    /// The text with the placeholder that may be meant.
     pub meant: String,
 }
 
-/// What the name beside a text says about the namespaces in it.
+/// The statement of the name beside a text about the namespaces in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// It is one, or a list of them.
+    /// The text is a namespace, or a list of them.
     Namespace,
-    /// It is an object, as `NAMESPACE/NAME`.
+    /// The text is an object, as `NAMESPACE/NAME`.
     Object,
-    /// It is a variable or what a selector of namespaces selects by, and may be one.
+    /// The text is a variable or what a selector of namespaces selects by, and may be one.
     Anything,
-    /// It is about images or objects, whose names may look like namespaces.
+    /// The text is about images or objects, whose names may look like namespaces.
     Other,
-    /// Nothing.
+    /// The name says nothing.
     Nothing,
 }
 
@@ -56,7 +56,7 @@ const OBJECTS: [&str; 6] = [
 const OTHERS: [&str; 6] = ["class", "id", "label", "name", "selector", "user"];
 
 impl Said {
-    /// What the name of a field says.
+    /// Returns what the name of a field says.
     pub(crate) fn by_field(name: &str) -> Self {
         if is_named(name) {
             Self::Namespace
@@ -67,7 +67,7 @@ impl Said {
         }
     }
 
-    /// What the name of a variable says that is not named as a namespace is.
+    /// Returns what the name of a variable says that is not named as a namespace is.
     pub(crate) fn by_variable(name: &str) -> Self {
         if says_otherwise(name) {
             Self::Other
@@ -125,7 +125,7 @@ pub(crate) fn rewrite(
 /// A word of a text.
 struct Word<'a> {
     range: Range<usize>,
-    /// What it says; nothing if it is apart.
+    /// The text of the word; nothing if it is apart.
     text: &'a str,
 }
 
@@ -180,9 +180,9 @@ struct Scan<'a> {
     namespaces: &'a [Namespace],
     said: Said,
     governed: Governed,
-    /// In a list in brackets.
+    /// Whether it is in a list in brackets.
     bracketed: bool,
-    /// How much of the text is written.
+    /// The length of the text that is written.
     done: usize,
     rewritten: Rewritten,
 }
@@ -196,7 +196,7 @@ struct Around<'a> {
     before: &'a str,
     after: &'a str,
     next: Option<&'a Word<'a>>,
-    /// What stands behind the next word.
+    /// The text behind the next word.
     beyond: &'a str,
 }
 
@@ -221,7 +221,7 @@ impl<'a> Around<'a> {
         }
     }
 
-    /// In a list, and nothing but quotes between it and the list's marks.
+    /// Whether it is in a list, and nothing but quotes between it and the list's marks.
     fn is_listed(&self) -> bool {
         let quotes = ['"', '\'', '\\'];
         let before = self.before.trim_end_matches(quotes);
@@ -384,7 +384,7 @@ fn placeholder(namespace: &Namespace) -> String {
     format!("$(namespace:{namespace})")
 }
 
-/// What stands between two words without blanks and quotes.
+/// Returns what stands between two words without blanks and quotes.
 fn core(between: &str) -> String {
     let is_idle = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | '`');
     between.chars().filter(|c| !is_idle(*c)).collect()

@@ -11,24 +11,24 @@ use serde_json::Value;
 use crate::document::{Object, text};
 use crate::{limits, shown};
 
-/// Why a patch cannot be applied.
+/// The reason why a patch cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    /// It has neither `merge` nor `json`, or both.
+    /// The patch has neither `merge` nor `json`, or both.
     #[error("has to have either `merge` or `json`")]
     Form,
     /// No object is its target.
     #[error("no object is {0}")]
     NoTarget(String),
-    /// Its `json` is no list of operations.
+    /// The `json` of the patch is no list of operations.
     #[error("`json` is not a JSON Patch (RFC 6902)")]
     Operations(#[source] serde_json::Error),
     /// An operation that the object does not allow.
     #[error("does not fit {object}")]
     Unfit {
-        /// Kind and name.
+        /// The kind and name of the object.
         object: String,
-        /// Which operation, and why.
+        /// The operation, and the reason.
         source: json_patch::PatchError,
     },
     /// Operations that bring more than any object holds.
@@ -38,7 +38,7 @@ pub enum PatchError {
         text = limits::OBJECT_TEXT
     )]
     Brought(String),
-    /// What is left of the object is more than is kept in memory.
+    /// The object that is left is more than is kept in memory.
     #[error(
         "makes {0} larger than {values} values or {text} bytes of text, or deeper than {depth} levels",
         values = limits::OBJECT_VALUES,
@@ -46,7 +46,7 @@ pub enum PatchError {
         depth = schemas::limits::YAML_DEPTH
     )]
     Large(String),
-    /// Afterwards the object would be another one.
+    /// The object would be another one afterwards.
     #[error("changes what {0} is: apiVersion, kind, metadata.name and metadata.namespace stay")]
     Identity(String),
 }
@@ -83,7 +83,7 @@ pub fn check_patch(patch: &Patch) -> Result<(), PatchError> {
     Change::of(patch).map(drop)
 }
 
-/// That no object is the target of a patch.
+/// Returns the error that no object is the target of a patch.
 #[must_use]
 pub fn no_target(target: &PatchTarget) -> PatchError {
     PatchError::NoTarget(described(target))
@@ -102,7 +102,7 @@ pub fn is_target(object: &Value, target: &PatchTarget) -> bool {
         && fits(namespace, text(object, "/metadata/namespace"))
 }
 
-/// Kind and name of a target, as far as it says them.
+/// Returns the kind and name of a target, as far as it says them.
 fn described(target: &PatchTarget) -> String {
     let mut words = match &target.group {
         Some(group) if !group.is_empty() => format!("a {} of {group}", target.kind),
@@ -117,7 +117,7 @@ fn described(target: &PatchTarget) -> String {
     words
 }
 
-/// What a patch does to an object.
+/// The change that a patch makes to an object.
 enum Change<'a> {
     Merge(&'a Value),
     Operations(Vec<PatchOperation>),
@@ -179,7 +179,7 @@ fn operate(
     Ok(())
 }
 
-/// What an operation puts into an object, and below how many levels.
+/// Returns what an operation puts into an object, and below how many levels.
 fn brings<'a>(value: &'a Value, operation: &'a PatchOperation) -> Option<(&'a Value, usize)> {
     let (part, path) = match operation {
         PatchOperation::Add(it) => (Some(&it.value), &it.path),
@@ -214,7 +214,7 @@ fn is_small(cost: &DocumentCost) -> bool {
     cost.values <= limits::OBJECT_VALUES && cost.text <= limits::OBJECT_TEXT
 }
 
-/// Levels of lists and maps.
+/// Returns the levels of lists and maps.
 fn depth(value: &Value) -> usize {
     let mut deepest = 0;
     let mut open = vec![(value, 1)];
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// What operations make of an object with so many values in a list, or why they cannot.
+    /// Returns what operations make of an object with so many values in a list, or why they cannot.
     fn operated(large: usize, operations: &[Value]) -> Result<Value, String> {
         let mut object = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},

@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 use crate::error::ManifestsError;
 use crate::{limits, shown};
 
-/// One file with manifests.
+/// A file with manifests.
 #[derive(Clone, Debug)]
 pub struct ManifestFile {
-    /// Its name, for messages.
+    /// The name of the file, for messages.
     pub name: String,
-    /// Its bytes.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
-/// What was read, and what was passed over.
+/// The files that were read, and those that were passed over.
 #[derive(Debug)]
 pub struct Files {
-    /// How people call it: the file's or directory's name.
+    /// The name for people: the file's or directory's.
     pub name: String,
     /// The files, in the order of their paths.
     pub files: Vec<ManifestFile>,
-    /// What was passed over.
+    /// The files that were passed over.
     pub passed_over: Vec<PassedOver>,
 }
 
 /// A file of a directory that is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Its path below the directory, as it may be shown.
+    /// The path below the directory, as it may be shown.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
@@ -147,7 +147,7 @@ fn below(root: &Path, path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Why a file of the directory is not read.
+/// Returns why a file of the directory is not read.
 fn why_not(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().and_then(OsStr::to_str);

@@ -7,20 +7,20 @@ use schemas::ImageReference;
 
 /// The registry that container engines mean when a reference names none.
 const DEFAULT_REGISTRY: &str = "docker.io";
-/// What stands around references in arguments, variables and files.
+/// The characters that stand around references in arguments, variables and files.
 const SEPARATORS: &[char] = &[',', '=', ';', '"', '\'', '(', ')', '[', ']', '{', '}', '|'];
 
-/// What stands before references that name how they are pulled.
+/// The prefixes of references that name how they are pulled.
 const SCHEMES: [&str; 2] = ["docker://", "oci://"];
 
-/// How a text is known to be about images.
+/// The way in which a text is known to be about images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// It is a reference: `image` of a container, `RELATED_IMAGE_*`.
+    /// The text is a reference: `image` of a container, `RELATED_IMAGE_*`.
     Image,
-    /// Its name says so: `--web-image`, `DEFAULT_IMAGE`.
+    /// The name of the text says so: `--web-image`, `DEFAULT_IMAGE`.
     Named,
-    /// Nothing says so: only what names registry and tag or digest counts.
+    /// No name says so: only what names registry and tag or digest counts.
     None,
 }
 
@@ -44,7 +44,7 @@ const OTHERS: [&str; 12] = [
 const BASE: &str = "base";
 
 impl Hint {
-    /// What the name of a variable, flag or field says about its value.
+    /// Returns what the name of a variable, flag or field says about its value.
     #[must_use]
     pub fn of(name: &str) -> Self {
         if name.to_lowercase().starts_with("related_image_") {
@@ -67,7 +67,7 @@ impl Hint {
         }
     }
 
-    /// What an argument says about the one after it: it may be a flag, and that its value.
+    /// Returns what an argument says about the one after it: it may be a flag, and that its value.
     #[must_use]
     pub fn after(argument: &str) -> Self {
         if argument.starts_with('-') && !argument.contains(['=', ' ']) {
@@ -77,7 +77,7 @@ impl Hint {
         }
     }
 
-    /// This one, unless it says nothing.
+    /// Returns this hint, unless it says nothing.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match self {
@@ -111,9 +111,9 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 /// need not say that it is about images.
 #[derive(Clone, Debug, Default)]
 pub struct KnownNames {
-    /// Registry and repository each.
+    /// The registry and repository of each name.
     repositories: BTreeSet<String>,
-    /// With the tags that they are known with.
+    /// The references with the tags that they are known with.
     references: BTreeSet<String>,
 }
 
@@ -135,7 +135,7 @@ impl KnownNames {
         self.references.extend(other.references);
     }
 
-    /// Registry and repository of each.
+    /// Returns the registry and repository of each.
     pub(crate) fn repositories(&self) -> impl Iterator<Item = &str> {
         self.repositories.iter().map(String::as_str)
     }
@@ -171,7 +171,7 @@ fn is_no_other(tag: &str, token: &str) -> bool {
     }
 }
 
-/// Where references stand in a text.
+/// Returns where references stand in a text.
 #[must_use]
 pub fn references(text: &str, hint: Hint) -> Vec<Range<usize>> {
     named_tokens(text, hint)
@@ -197,7 +197,7 @@ pub(crate) fn named_tokens(
     })
 }
 
-/// What stands between white space and separators, without the scheme of a reference.
+/// Returns what stands between white space and separators, without the scheme of a reference.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut begin = 0;
     let tokens = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
@@ -257,7 +257,7 @@ pub fn normal(written: &str) -> Option<ImageReference> {
     format!("{host}/{library}{path}{tag}").parse().ok()
 }
 
-/// Repository without its registry, and what follows it.
+/// Returns the repository without its registry, and what follows it.
 #[must_use]
 pub fn path(reference: &ImageReference) -> &str {
     let text = reference.as_str();
@@ -270,7 +270,7 @@ pub fn path(reference: &ImageReference) -> &str {
     &name[..colon]
 }
 
-/// Registry and repository of a reference in its complete form.
+/// Returns the registry and repository of a reference in its complete form.
 #[must_use]
 pub fn repository(reference: &ImageReference) -> String {
     let host = host(reference.as_str()).unwrap_or_default();

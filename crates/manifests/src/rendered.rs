@@ -1,4 +1,4 @@
-//! What `helm` writes when it renders a chart, or stores of a release: documents, each with the file it comes from.
+//! Documents that `helm` writes when it renders a chart, or stores of a release, each with the file it comes from.
 //!
 //! Known attacks and where they stop: very much text or very many documents, alias bombs, nesting: the budgets of
 //! `schemas::yaml`; much by aliases over many documents: weighed here.
@@ -18,14 +18,14 @@ use crate::{limits, shown};
 pub struct RenderedObject {
     /// The file of the chart that it comes from, as it may be shown.
     pub file: Arc<str>,
-    /// What it says.
+    /// The content of the object.
     pub value: Value,
 }
 
-/// Why a rendering cannot be read.
+/// The reason why a rendering cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderedError {
-    /// It is too large, or not text.
+    /// The stream is too large, or not text.
     #[error("cannot be split into documents")]
     Stream(#[from] StreamError),
     /// A file renders to what is not YAML, or to too much of it.

@@ -1,4 +1,4 @@
-//! Where objects have pod templates, and pods the names of images.
+//! Paths at which objects have pod templates, and pods the names of images.
 
 use schemas::PodTemplatePath;
 use serde_json::Value;

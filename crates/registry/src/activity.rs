@@ -1,4 +1,4 @@
-//! What a request is waiting for: the registry's answer, the connection, or the source of what is sent; and for how long.
+//! What a request waits for: the registry's answer, the connection, or the source of what is sent; and for how long.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::limits;
 use crate::pace::{Deadline, Late, Pace, Transfer};
 
-/// When something last moved. A streamed request is late only by what the connection does, never by its source.
+/// The time when something last moved. The connection alone makes a streamed request late, never its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(Arc<Shared>);
 
@@ -17,7 +17,7 @@ pub(crate) struct Activity(Arc<Shared>);
 struct Shared {
     pace: Arc<Pace>,
     state: Mutex<State>,
-    /// Told when another moment begins: its deadline can be earlier.
+    /// The signal that another moment begins: its deadline can be earlier.
     changed: Notify,
 }
 
@@ -27,7 +27,7 @@ struct State {
     since: Instant,
     /// Bytes that the source has given, from the blob's beginning.
     ready: u64,
-    /// While bytes are on their way.
+    /// The transfer that is under way while bytes come or go.
     transfer: Option<Transfer>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Moment {
     Moving,
     /// The connection waits for the source.
     Reading,
-    /// Everything is sent; the registry hashes and stores.
+    /// The whole request is sent; the registry hashes and stores.
     Sent,
 }
 

@@ -1,4 +1,4 @@
-//! Where images are: the address of a registry, repositories below it, and references inside a repository.
+//! Addresses of images: the address of a registry, repositories below it, and references inside a repository.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// Why a text is not an address or a repository.
+/// The reason why a text is not an address or a repository.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// A URL was given.
@@ -27,10 +27,10 @@ pub enum AddressError {
         "`{0}` is not a repository: expected components of lower-case letters, digits and single separators, joined by `/`"
     )]
     Repository(String),
-    /// Longer than registries store.
+    /// The name is longer than registries store.
     #[error("repository `{0}` has more than {max} characters", max = limits::REPOSITORY)]
     TooLong(String),
-    /// Not the address of a web site.
+    /// The text is not the address of a web site.
     #[error("`{0}` is not the address of a web site: expected https://HOST[:PORT][/PATH]")]
     Url(String),
     /// A tag longer than archives and this client have them.
@@ -47,13 +47,13 @@ pub struct RegistryAddress {
 }
 
 impl RegistryAddress {
-    /// Host and port as they stand in image references.
+    /// Returns the host and port as they stand in image references.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// What stands before every repository.
+    /// Returns the prefix that stands before every repository.
     #[must_use]
     pub fn prefix(&self) -> Option<&Repository> {
         self.prefix.as_ref()
@@ -134,7 +134,7 @@ fn check_host(text: &str) -> Result<String, AddressError> {
     }
 }
 
-/// RFC 1123 names and IPv4 addresses.
+/// Whether a host is an RFC 1123 name or an IPv4 address.
 fn is_dns_name(name: &str) -> bool {
     let part = |part: &str| {
         (1..=63).contains(&part.len())
@@ -211,7 +211,7 @@ impl fmt::Display for Repository {
 /// The registry of references that name none.
 pub const DOCKER_HUB: &str = "docker.io";
 
-/// Where a registry has an image.
+/// The place where a registry has an image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageLocation {
     registry: RegistryAddress,
@@ -255,7 +255,7 @@ impl ImageLocation {
         })
     }
 
-    /// What is at `HOST[:PORT]/PATH`, of which nothing is left out.
+    /// Returns the location of `HOST[:PORT]/PATH`, of which nothing is left out.
     pub fn at(name: &str, reference: Reference) -> Result<Self, AddressError> {
         let (host, path) = name.split_once('/').unwrap_or((name, ""));
         Ok(Self {
@@ -277,13 +277,13 @@ impl ImageLocation {
         &self.repository
     }
 
-    /// What names the image in its repository.
+    /// Returns the tag or digest that names the image in its repository.
     #[must_use]
     pub fn reference(&self) -> &Reference {
         &self.reference
     }
 
-    /// What a login is looked for with: logins may be for a part of a registry.
+    /// Returns the address that a login is looked up with: logins may be for a part of a registry.
     #[must_use]
     pub fn login(&self) -> RegistryAddress {
         RegistryAddress {

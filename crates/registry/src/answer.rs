@@ -1,4 +1,4 @@
-//! What a registry answers, read within limits, and where it points.
+//! Answers of a registry, read within limits, and the places that they point to.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Answer {
         }
     }
 
-    /// As much of an error answer as is worth looking at.
+    /// Returns as much of an error answer as is worth looking at.
     pub(crate) async fn error_body(self, operation: &Operation) -> Bytes {
         let read = self.read(operation, limits::ERROR_BODY).await;
         read.map(|(body, _)| body).unwrap_or_default()
@@ -107,7 +107,7 @@ impl Answer {
         self.header("docker-content-digest")?.parse().ok()
     }
 
-    /// As [`Answer::success`]; none if there is no such thing.
+    /// Returns the answer as [`Answer::success`] does; none if there is no such thing.
     pub(crate) async fn found(self, operation: &Operation) -> Result<Option<Self>, Error> {
         if self.status() == StatusCode::NOT_FOUND {
             self.pass_over(operation).await;
@@ -134,24 +134,25 @@ impl Answer {
         (error, failure::registry_code(&body))
     }
 
-    /// Only the form in seconds: a date would need a clock that both sides agree on.
+    /// Returns the pause asked for, only in the form in seconds: a date would need a clock that both sides agree on.
     fn retry_after(&self) -> Option<Duration> {
         let seconds = self.header(RETRY_AFTER.as_str())?.trim().parse().ok()?;
         Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER))
     }
 }
 
-/// What is done at a `Location`.
+/// The purpose for which a `Location` is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Something is read from there.
+    /// Content is read from there.
     Read,
     /// Content is sent there. Only to the registry itself: whoever answers in its name could have all of an archive.
     Write,
 }
 
-/// Where a `Location` points. Relative ones are completed. The scheme never becomes weaker: a registry behind a proxy
-/// that ends TLS often names itself `http://`, which is read as `https://` on the same host and refused elsewhere.
+/// Returns where a `Location` points. Relative ones are completed. The scheme never becomes weaker: a registry behind a
+/// proxy that ends TLS often names itself `http://`, which is read as `https://` on the same host and refused
+/// elsewhere.
 pub(crate) fn resolve(
     operation: &Operation,
     registry: &Url,

@@ -23,7 +23,7 @@ use crate::error::{Error, Operation};
 use crate::wire::Wire;
 use crate::{limits, origin};
 
-/// What a token is asked for.
+/// The rights that a token is requested for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Pull,
@@ -94,12 +94,12 @@ struct Token {
     good_until: Instant,
 }
 
-/// What came of a 401.
+/// The outcome of a 401.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
     /// The same request may succeed now.
     TryAgain,
-    /// It cannot.
+    /// The same request cannot succeed.
     Nothing,
 }
 
@@ -113,7 +113,7 @@ impl Auth {
         }
     }
 
-    /// Of a server that is given the login itself, and may not name another one that is.
+    /// Returns the login of a server that is given it as it is, and may not name another server that is.
     pub(crate) fn basic_only(credentials: Credentials) -> Self {
         Self {
             tokens: false,
@@ -121,7 +121,7 @@ impl Auth {
         }
     }
 
-    /// Where the login goes to earn tokens, once the registry has said so.
+    /// Returns the server that the login goes to for tokens, once the registry has named it.
     pub(crate) fn token_server(&self) -> Option<&Url> {
         self.token_server.get()
     }
@@ -219,7 +219,7 @@ impl Auth {
         }
     }
 
-    /// One login goes to one token server: the user has seen its name, and not that of another.
+    /// Accepts a token server. One login goes to one token server: the user has seen its name, and not that of another.
     fn settle_token_server(&self, realm: &Url, operation: &Operation) -> Result<(), Error> {
         let earns_tokens = match self.credentials {
             Credentials::Password { .. } | Credentials::IdentityToken(_) => true,

@@ -13,18 +13,18 @@ use crate::limits;
 use crate::open_upload::OpenUpload;
 use crate::transport::Ask;
 
-/// What a registry has of a blob.
+/// The state of a blob at a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// Nothing.
+    /// The registry has nothing of it.
     Absent,
-    /// Its name, and not its content, or content of another size. Sending it again is what can heal it.
+    /// The registry has its name, but not its content, or content of another size. Only sending it again can heal it.
     Claimed,
-    /// It: the last byte came.
+    /// The registry has it: the last byte came.
     Present,
 }
 
-/// What came of a mount.
+/// The outcome of a mount.
 pub(crate) enum Mount {
     Mounted,
     /// The registry would rather have the bytes.

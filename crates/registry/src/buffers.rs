@@ -24,7 +24,7 @@ impl Buffers {
     }
 }
 
-/// One of them, until nobody needs its bytes.
+/// A buffer that is taken, until nobody needs its bytes.
 pub(crate) struct Buffer {
     bytes: Box<[u8]>,
     length: usize,

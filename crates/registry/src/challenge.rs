@@ -1,6 +1,6 @@
 //! `WWW-Authenticate`: what kind of login a registry wants (RFC 9110, clause 11.6.1).
 
-/// One challenge. Parameters other than these are of no use here.
+/// One challenge. Other parameters are of no use here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Challenge {
     Basic,

@@ -27,30 +27,30 @@ use crate::tls::{self, SystemRoots};
 use crate::transport::{Ask, Transport};
 use crate::wire::Wire;
 
-/// When HTTP without TLS is spoken.
+/// The registries that HTTP without TLS is spoken with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlainHttp {
-    /// Never.
+    /// No registry.
     Never,
-    /// Where the registry is this machine and does not speak TLS: nobody listens on that wire.
+    /// A registry that is on this machine and does not speak TLS: nobody listens on that wire.
     #[default]
     Loopback,
-    /// Always. Passwords and images can be read and changed on the way.
+    /// Every registry. Passwords and images can be read and changed on the way.
     Always,
 }
 
 /// The proxies between here and registries, as URLs. This machine itself is never asked through one.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
-    /// For registries that speak TLS.
+    /// The proxy for registries that speak TLS.
     pub https: Option<String>,
-    /// For those that do not.
+    /// The proxy for registries that do not.
     pub http: Option<String>,
     /// Hosts, domains and networks that are reached directly, joined by commas.
     pub except: String,
 }
 
-/// Without the URLs, which can hold a password.
+/// Shows no URLs, which can hold a password.
 impl fmt::Debug for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxies")
@@ -80,35 +80,35 @@ impl Proxies {
     }
 }
 
-/// How a registry is reached.
+/// The ways in which a registry is reached.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Additional certificate authorities: the bytes of PEM files with one or more certificates each.
     pub ca: Vec<Vec<u8>>,
     /// Whether the system's authorities count.
     pub system_roots: SystemRoots,
-    /// Who one is where a server asks for a client certificate.
+    /// The certificate to show where a server asks for one of the client.
     pub identity: Option<ClientIdentity>,
-    /// When HTTP without TLS is spoken.
+    /// The registries that HTTP without TLS is spoken with.
     pub plain_http: PlainHttp,
     /// Proxies on the way. The environment's are the caller's business.
     pub proxies: Proxies,
-    /// How to log in.
+    /// The login.
     pub credentials: Credentials,
     /// Blobs under way at a time, but for small ones that are sent ([`limits::REQUESTS`]). Four to eight are worth twice
     /// the speed of one; more are not.
     pub connections: NonZeroUsize,
     /// `User-Agent`, such as `solution/0.1.0`.
     pub user_agent: String,
-    /// When to give up.
+    /// The policy for when to give up.
     pub retry: RetryPolicy,
-    /// What is too slow to go on with.
+    /// The rate below which it is too slow to go on.
     pub least_rate: LeastRate,
-    /// Is told of each request.
+    /// The listener that is told of each request.
     pub listener: Listener,
-    /// Which blobs are sent in parts.
+    /// The sizes of blobs that are sent in parts.
     pub parts: Parts,
-    /// Where uploads are remembered, so that another process can go on with them.
+    /// The journal that remembers uploads, so that another process can go on with them.
     pub journal: Option<Arc<Journal>>,
     /// Whether a push is to stop: what is under way is finished, and nothing more begun.
     pub stop: Cancel<'static>,
@@ -154,7 +154,7 @@ impl Default for Options {
 }
 
 impl Wire {
-    /// Connections as these options say.
+    /// Connects as these options say.
     pub(crate) fn of(options: &Options) -> Result<Self, Error> {
         let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
         let builder = reqwest::Client::builder()
@@ -317,7 +317,7 @@ impl Client {
         self.inner.connections.get()
     }
 
-    /// How fast all connections together are.
+    /// Returns the pace of all connections together.
     pub(crate) fn pace(&self) -> &Arc<Pace> {
         self.inner.transport.wire.pace()
     }

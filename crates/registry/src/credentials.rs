@@ -58,25 +58,25 @@ impl FromStr for Username {
     }
 }
 
-/// How to log in to one registry.
+/// The login for one registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credentials {
-    /// Without a login.
+    /// No login.
     Anonymous,
-    /// With a user name and a password, directly or at a token server.
+    /// A user name and a password, given directly or to a token server.
     Password {
         /// The user name.
         username: String,
         /// The password.
         password: Secret,
     },
-    /// With an `OAuth2` refresh token at a token server (`identitytoken`).
+    /// An `OAuth2` refresh token for a token server (`identitytoken`).
     IdentityToken(Secret),
-    /// With a token that the registry takes as it is (`registrytoken`).
+    /// A token that the registry takes as it is (`registrytoken`).
     RegistryToken(Secret),
 }
 
-/// Why a login file or helper gives or takes no credentials. No message repeats what a file or helper contains.
+/// The reason why a login file or helper gives or takes no credentials. No message repeats what either contains.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The file is longer than any real one.
@@ -85,9 +85,9 @@ pub enum CredentialsError {
     /// The file is not the JSON that docker and podman write.
     #[error("login file is not valid: line {line}, column {column}")]
     Malformed {
-        /// Line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Column, from 1.
+        /// The column, from 1.
         column: usize,
     },
     /// An `auth` entry is not base64 of `user:password`.
@@ -115,7 +115,7 @@ pub enum CredentialsError {
     HelperPath {
         /// The program.
         program: String,
-        /// What the login is for.
+        /// The address that the login is for.
         address: String,
     },
     /// The helper could not be run.
@@ -123,7 +123,7 @@ pub enum CredentialsError {
     Helper {
         /// The program.
         program: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The helper ran and failed, or its answer makes no sense.
@@ -131,7 +131,7 @@ pub enum CredentialsError {
     HelperAnswer {
         /// The program.
         program: String,
-        /// What it was asked for.
+        /// The key that it was asked for.
         key: String,
     },
     /// The helper did not do as it was told.
@@ -139,7 +139,7 @@ pub enum CredentialsError {
     HelperRefused {
         /// The program.
         program: String,
-        /// What it was told of.
+        /// The key that it was told.
         key: String,
     },
 }

@@ -16,7 +16,7 @@ use watch::{Progress, Tell};
 use crate::writer::Writer;
 use crate::{limits, tls};
 
-/// Why an engine does not give an image.
+/// The reason why an engine does not give an image.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The HTTP client could not be set up.
@@ -27,7 +27,7 @@ pub enum EngineError {
     Unreachable {
         /// The socket.
         socket: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The connection broke.
@@ -35,10 +35,10 @@ pub enum EngineError {
     Interrupted {
         /// The socket.
         socket: PathBuf,
-        /// Why.
+        /// The cause.
         source: reqwest::Error,
     },
-    /// Nothing came for too long.
+    /// The engine sent nothing for too long.
     #[error("the container engine at `{}` sent nothing for {} seconds", socket.display(), limits::ENGINE_TIMEOUT.as_secs())]
     TimedOut {
         /// The socket.
@@ -49,7 +49,7 @@ pub enum EngineError {
     NoSuchImage {
         /// The socket.
         socket: PathBuf,
-        /// What it was asked for.
+        /// The image that it was asked for.
         image: String,
     },
     /// The engine says no, or something else answers.
@@ -59,10 +59,10 @@ pub enum EngineError {
         socket: PathBuf,
         /// The HTTP status.
         status: u16,
-        /// Its own words, shortened.
+        /// The engine's own words, shortened.
         message: String,
     },
-    /// What it says is longer than its limit.
+    /// The answer is longer than its limit.
     #[error("the container engine at `{}` sends more than {limit} bytes", socket.display())]
     TooLong {
         /// The socket.
@@ -70,7 +70,7 @@ pub enum EngineError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// What it sends could not be kept.
+    /// The content that it sends could not be stored.
     #[error("could not store what the container engine sends")]
     Store(#[source] io::Error),
 }
@@ -78,7 +78,7 @@ pub enum EngineError {
 /// An image that an engine has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineImage {
-    /// What the engine calls it, whatever its tags are by now: the digest of its configuration or manifest.
+    /// The engine's name for it, whatever its tags are by now: the digest of its configuration or manifest.
     pub id: Digest,
     /// Bytes of its layers, unpacked; 0 where the engine does not say it.
     pub size: u64,
@@ -121,7 +121,7 @@ impl Engine {
         })
     }
 
-    /// What the engine calls an image.
+    /// Asks the engine for its name of an image.
     pub async fn find(&self, image: &ImageReference) -> Result<EngineImage, EngineError> {
         let answer = self.get(&format!("{image}/json"), image).await?;
         let body = self.body(answer).await?;
@@ -243,7 +243,7 @@ impl Engine {
     }
 }
 
-/// What the system said, which hides inside the client's errors.
+/// Returns the error of the system, which hides inside the client's errors.
 fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {

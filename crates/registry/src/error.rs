@@ -1,4 +1,4 @@
-//! What can go wrong between this client and a registry.
+//! Errors between this client and a registry.
 //!
 //! No message and no `Debug` text contains a credential, a token, or the query of an upload location, which is a
 //! signed permission to write.
@@ -12,10 +12,10 @@ use crate::address::{Reference, Repository};
 use crate::identity::IdentityError;
 use crate::pace::LeastRate;
 
-/// How systems say that a disk is full.
+/// The words with which systems say that a disk is full.
 pub(crate) const NO_SPACE: &str = "no space left on device";
 
-/// What was being done, and to what. Reads as `upload sha256:… to registry.example/app`.
+/// An operation and its object. Reads as `upload sha256:… to registry.example/app`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     pub(crate) verb: Verb,
@@ -40,7 +40,7 @@ pub(crate) enum Verb {
     ListRepositories,
     ListReferrers(Digest),
     AskSpace,
-    /// Of a web site, which is no registry.
+    /// Read a file of a web site, which is no registry.
     ReadFile(String),
 }
 
@@ -77,7 +77,7 @@ impl Operation {
         self.repository.as_ref()
     }
 
-    /// What answers.
+    /// Names the peer that answers.
     fn peer(&self) -> &'static str {
         if self.is_site() {
             "the server"
@@ -140,23 +140,23 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Why a repository takes nothing.
+/// The reason why a repository takes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The login lacks the right, or something above the repository does not exist: registries do not tell these apart.
     Denied,
-    /// It does not exist, and the registry makes none by itself.
+    /// The repository does not exist, and the registry makes none by itself.
     NoRepository,
     /// The registry has no repositories of such names.
     Name,
-    /// Nothing more may be stored.
+    /// The quota is used up: nothing more may be stored.
     Quota,
 }
 
-/// Everything that can go wrong.
+/// An error of a registry, of the connection to it, or of the content sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It was not tried any more: the push was asked to stop.
+    /// The operation was not tried any more: the push was asked to stop.
     #[error("interrupted before it was sent")]
     Stopped,
     /// A certificate given as an additional authority is not PEM, or holds no certificate.
@@ -177,25 +177,25 @@ pub enum Error {
     /// No connection came about: name, route, or nobody listening.
     #[error("could not {operation}: no connection")]
     Unreachable {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// Why.
+        /// The cause.
         source: reqwest::Error,
     },
     /// The connection broke while a request was under way.
     #[error("could not {operation}: the connection broke")]
     Interrupted {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// Why.
+        /// The cause.
         source: reqwest::Error,
     },
     /// Nothing moved in either direction for too long.
     #[error("could not {operation}: no progress for {} seconds", limit.as_secs())]
     TimedOut {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// How long was waited.
+        /// The time that was waited.
         limit: Duration,
     },
     /// Bytes came or went, but fewer than [`crate::Options::least_rate`] over all connections.
@@ -205,37 +205,37 @@ pub enum Error {
         rate.within.as_secs()
     )]
     TooSlow {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// What would have been quick enough.
+        /// The rate that would have been quick enough.
         rate: LeastRate,
     },
     /// The certificate of the server is not one that this machine trusts for this host.
     #[error("could not {operation}: its certificate is not trusted: {reason}")]
     Untrusted {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// In the words of the TLS library.
+        /// The reason, in the words of the TLS library.
         reason: String,
     },
     /// The server takes nobody without a client certificate, and none was given.
     #[error("could not {operation}: {} requires a client certificate", operation.peer())]
     CertificateRequired {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
     },
     /// The server does not take the client certificate.
     #[error("could not {operation}: {} refuses the client certificate: {reason}", operation.peer())]
     CertificateRefused {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// Why, as far as the server says so.
+        /// The reason, as far as the server gives it.
         reason: &'static str,
     },
     /// The server speaks plain HTTP on a port where HTTPS was expected.
     #[error("could not {operation}: it answers in plain HTTP, not HTTPS")]
     PlainHttpAnswer {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
     },
     /// HTTP without TLS was asked for by name, where it is not allowed.
@@ -244,10 +244,10 @@ pub enum Error {
         /// The host, with its port.
         host: String,
     },
-    /// Something answers, but not as an OCI registry does.
+    /// The server answers, but not as an OCI registry does.
     #[error("could not {operation}: it is not a registry (`/v2/` answers {status})")]
     NotARegistry {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The HTTP status.
         status: u16,
@@ -258,27 +258,27 @@ pub enum Error {
         operation.peer()
     )]
     LoginRequired {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
     },
     /// The registry, or its token server, did not accept the credentials.
     #[error("could not {operation}: the credentials were refused")]
     LoginRefused {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
     },
     /// The way to log in that the registry asks for cannot or must not be gone.
     #[error("could not {operation}: {reason}")]
     LoginUnsupported {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// What is wrong with it.
+        /// The problem with the login that is asked for.
         reason: &'static str,
     },
     /// The login is good but lacks the right.
     #[error("could not {operation}: no permission: {message}")]
     Denied {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
         message: String,
@@ -286,7 +286,7 @@ pub enum Error {
     /// There is no such repository, and the registry makes none by itself.
     #[error("could not {operation}: the repository does not exist: {message}")]
     NoRepository {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
         message: String,
@@ -294,7 +294,7 @@ pub enum Error {
     /// The registry has no repositories of such names.
     #[error("could not {operation}: the registry does not take this name: {message}")]
     NameRefused {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
         message: String,
@@ -302,15 +302,15 @@ pub enum Error {
     /// A tag that is there must not be moved.
     #[error("could not {operation}: the registry does not let this tag be moved: {message}")]
     TagKept {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
         message: String,
     },
-    /// Less may be stored there than is to be.
+    /// The quota allows less to be stored there than is to be.
     #[error("could not {operation}: its quota is used up: {message}")]
     Quota {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
         message: String,
@@ -318,19 +318,19 @@ pub enum Error {
     /// The registry or a proxy cannot do it now (429 and 5xx).
     #[error("could not {operation}: {} answers {status}: {message}", operation.peer())]
     Busy {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The HTTP status.
         status: u16,
         /// The registry's own words, shortened.
         message: String,
-        /// How long the registry asks to wait.
+        /// The pause that the registry asks for.
         retry_after: Option<Duration>,
     },
     /// The registry or a proxy says no.
     #[error("could not {operation}: {} answers {status}: {message}", operation.peer())]
     Refused {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The HTTP status.
         status: u16,
@@ -340,29 +340,29 @@ pub enum Error {
     /// The registry does not say which repositories it has, or not to this login.
     #[error("could not {operation}: it does not give its catalog")]
     NoCatalog {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// What it says instead; none where it knows no such question.
+        /// The answer that it gives instead; none where it knows no such question.
         source: Option<Box<Error>>,
     },
     /// The registry deletes nothing: it is not configured to, or cannot.
     #[error("could not {operation}: the registry does not allow deleting")]
     KeepsAll {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
     },
     /// An answer that the protocol does not allow, or that is not safe to follow.
     #[error("could not {operation}: {reason}")]
     BadAnswer {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
-        /// What is wrong with the answer.
+        /// The problem with the answer.
         reason: &'static str,
     },
     /// The answer is longer than its limit.
     #[error("could not {operation}: the answer is longer than {limit} bytes")]
     AnswerTooLong {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The limit in bytes.
         limit: usize,
@@ -370,23 +370,23 @@ pub enum Error {
     /// The registry names another digest than the content has.
     #[error("could not {operation}: the registry has digest {actual} instead of {expected}")]
     OtherDigest {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The digest of what was sent or asked for.
         expected: Digest,
         /// The digest that the registry names, or that its bytes have.
         actual: Digest,
     },
-    /// What is asked for is not there.
+    /// The object that is asked for is not there.
     #[error("could not {operation}: {} does not have it", operation.peer())]
     Missing {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
     },
     /// An answer has another length than what was asked for.
     #[error("could not {operation}: the registry has {actual} bytes of it instead of {expected}")]
     OtherSize {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// The size that the blob should have.
         expected: u64,
@@ -396,7 +396,7 @@ pub enum Error {
     /// An answer ended before it was complete.
     #[error("could not {operation}: the answer ended after {position} bytes")]
     CutShort {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
         /// Bytes of the blob that are there.
         position: u64,
@@ -405,17 +405,17 @@ pub enum Error {
     /// and has no longer.
     #[error("could not {operation}: the registry claims to have it, but does not deliver it")]
     NotKept {
-        /// What was being done.
+        /// The operation that failed.
         operation: Box<Operation>,
     },
-    /// What was downloaded could not be kept.
+    /// The downloaded bytes could not be stored.
     #[error("could not store blob {digest} at offset {offset}")]
     Store {
         /// The blob.
         digest: Digest,
         /// Bytes from the blob's beginning.
         offset: u64,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The bytes of the source do not have the digest they should have. Nothing of them is visible in the registry.
@@ -433,7 +433,7 @@ pub enum Error {
         digest: Digest,
         /// Bytes from the blob's beginning.
         offset: u64,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A manifest in a push does not have the digest that was stated for it.
@@ -527,7 +527,7 @@ impl Error {
         )
     }
 
-    /// Why one repository takes nothing, where others may: the operation, and the registry's answer to it.
+    /// Returns why one repository takes nothing, where others may: the operation, and the registry's answer to it.
     #[must_use]
     pub fn refusal(&self) -> Option<(&Operation, Refusal)> {
         match self {
@@ -565,7 +565,7 @@ impl Error {
         }
     }
 
-    /// How long the registry asked to wait.
+    /// Returns the time that the registry asked to wait.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,4 +1,4 @@
-//! What a push and a pull tell while they run. As JSON, other programs read it: schemas/results/push-event.schema.json.
+//! Events of a push and a pull. As JSON, other programs read them: schemas/results/push-event.schema.json.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which error a broken connection or a refusing answer is, in words that are fit for a terminal.
+//! Errors for broken connections and refusing answers, in words that are fit for a terminal.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -49,8 +49,8 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
     }
 }
 
-/// Why a server's certificate is not trusted. For what `openssl req -x509` makes unless told otherwise, the TLS library has
-/// a name of its own and no words.
+/// Returns why a server's certificate is not trusted. For what `openssl req -x509` makes unless told otherwise, the TLS
+/// library has a name of its own and no words.
 fn why_untrusted(reason: &CertificateError) -> String {
     let words = reason.to_string();
     if words.contains("CaUsedAsEndEntity") {
@@ -60,7 +60,8 @@ fn why_untrusted(reason: &CertificateError) -> String {
     words
 }
 
-/// What servers say of a client certificate (RFC 8446, section 6.2). Of these a server says nothing about anything else.
+/// Returns the error for a server's alert about a client certificate (RFC 8446, section 6.2). With these alerts a
+/// server says nothing about anything else.
 fn by_alert(operation: &Operation, alert: AlertDescription) -> Option<Error> {
     let reason = match alert {
         AlertDescription::CertificateRequired => {
@@ -82,7 +83,8 @@ fn by_alert(operation: &Operation, alert: AlertDescription) -> Option<Error> {
     Some(Error::CertificateRefused { operation, reason })
 }
 
-/// What nginx says of a client certificate: it ends no connection, but answers each request with 400 and a page.
+/// Returns the error for nginx's word on a client certificate: it ends no connection, but answers each request with 400
+/// and a page.
 pub(crate) fn refused_certificate(
     operation: &Operation,
     status: StatusCode,
@@ -253,7 +255,7 @@ fn says_full(body: &[u8]) -> bool {
     text.contains(NO_SPACE) || text.contains(r#""Err":28}"#)
 }
 
-/// What a registry says, made fit for a terminal: printable, short, and without anything that looks like a query.
+/// Makes a registry's words fit for a terminal: printable, short, and without anything that looks like a query.
 fn registry_words(body: &[u8]) -> String {
     let text = match serde_json::from_slice::<ErrorBody>(body) {
         Ok(body) => body

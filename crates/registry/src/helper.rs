@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::{Credentials, CredentialsError, Secret, Username};
 use crate::limits;
 
-/// How often a helper that has said everything is looked at, until it ends.
+/// The interval at which a helper that has said everything is looked at, until it ends.
 const TICK: Duration = Duration::from_millis(5);
 
-/// One helper.
+/// A credential helper.
 pub(crate) struct Helper {
     program: String,
     limit: Duration,
@@ -84,7 +84,7 @@ impl Helper {
         }))
     }
 
-    /// Has it keep a login under a key, in place of another.
+    /// Has the helper keep a login under a key, in place of another.
     pub(crate) fn store(
         &self,
         key: &str,
@@ -105,7 +105,7 @@ impl Helper {
         }
     }
 
-    /// Has it forget the login that it keeps under a key; whether it had one, if it says so.
+    /// Has the helper forget the login that it keeps under a key; returns whether it had one, if it says so.
     pub(crate) fn erase(&self, key: &str) -> Result<bool, CredentialsError> {
         let output = self.run("erase", key.as_bytes())?;
         if output.status.success() {
@@ -125,7 +125,7 @@ impl Helper {
         }
     }
 
-    /// Its status and standard output, if it ends in time.
+    /// Runs the helper and returns its status and standard output, if it ends in time.
     fn run(&self, action: &str, input: &[u8]) -> Result<Output, CredentialsError> {
         let failed = |source| CredentialsError::Helper {
             program: self.program.clone(),
@@ -156,12 +156,12 @@ impl Helper {
     }
 }
 
-/// What a helper says that has nothing for the key.
+/// Whether the answer is that of a helper that has nothing for the key.
 fn has_none(output: &Output) -> bool {
     String::from_utf8_lossy(&output.stdout).contains("credentials not found")
 }
 
-/// What it has said, once it has ended; none if it has not by then.
+/// Returns the output of a child that has ended; none if it has not by the deadline.
 fn output(child: &mut Child, deadline: Instant) -> std::io::Result<Option<Output>> {
     let (give, take) = mpsc::channel();
     let stdout = child.stdout.take().expect("it is piped");

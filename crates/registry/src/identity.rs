@@ -1,4 +1,4 @@
-//! Who a client is for TLS: a certificate and its key, as PEM files have them.
+//! The identity of a client in TLS: a certificate and its key, as PEM files have them.
 
 use rustls::ClientConfig;
 use rustls::client::WantsClientCert;
@@ -7,7 +7,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::credentials::Secret;
 
-/// How PEM files say that a key is encrypted: PKCS #8 (RFC 5958) by its label, older ones by a header (RFC 1421).
+/// The marks of an encrypted key in PEM files: PKCS #8 (RFC 5958) by its label, older ones by a header (RFC 1421).
 const ENCRYPTED: [&str; 2] = ["BEGIN ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED"];
 
 /// A client certificate and its key. The key has no text form.
@@ -19,7 +19,7 @@ pub struct ClientIdentity {
     pub key: Secret,
 }
 
-/// Why a certificate and a key are no identity. Nothing of the key is repeated.
+/// The reason why a certificate and a key are no identity. Nothing of the key is repeated.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum IdentityError {
     /// There is no certificate in the file.
@@ -34,7 +34,7 @@ pub enum IdentityError {
     /// The key belongs to another certificate.
     #[error("the key does not belong to the certificate")]
     OtherKey,
-    /// Neither file is damaged, and the kind of key or certificate is not supported.
+    /// The kind of key or certificate is not supported, though neither file is damaged.
     #[error("the certificate or the kind of key is not supported")]
     Unsupported,
 }

@@ -1,4 +1,4 @@
-//! What is to be pushed, and what came of it.
+//! The job of a push, and its report.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::known::Known;
 use crate::source::BlobContent;
 use crate::turns::ReadConcurrency;
 
-/// One content and the repositories that need it.
+/// One blob and the repositories that need it.
 #[derive(Clone)]
 pub struct BlobPush {
-    /// What its bytes must hash to.
+    /// The digest that its bytes must have.
     pub digest: Digest,
     /// Bytes.
     pub size: u64,
@@ -39,30 +39,31 @@ impl fmt::Debug for BlobPush {
 /// only.
 #[derive(Clone, Debug)]
 pub struct ManifestPush {
-    /// Where it goes.
+    /// The repository that it goes to.
     pub repository: Repository,
-    /// Its digest, or a tag.
+    /// The digest of the manifest, or a tag.
     pub reference: Reference,
-    /// `Content-Type`: the `mediaType` of the descriptor that names it.
+    /// The `Content-Type`: the `mediaType` of the descriptor that names it.
     pub media_type: String,
     /// The exact bytes.
     pub bytes: Bytes,
-    /// What the bytes must hash to.
+    /// The digest that the bytes must have.
     pub digest: Digest,
     /// The blobs and child manifests that must be in the same repository before; each must be part of the same job.
     pub needs: Vec<Digest>,
 }
 
-/// Everything that one push has to put in place.
+/// The blobs and manifests that one push has to put in place.
 #[derive(Clone, Debug, Default)]
 pub struct PushJob {
     /// Unique blobs, in any order: the largest are sent first.
     pub blobs: Vec<BlobPush>,
     /// Manifests, indexes and tags, in any order.
     pub manifests: Vec<ManifestPush>,
-    /// What is known of the registry. Whatever is not is asked; what another repository is known to hold is mounted.
+    /// The facts that are known of the registry. Whatever is not known is asked; what another repository is known to
+    /// hold is mounted.
     pub known: Known,
-    /// How the source likes to be read.
+    /// The number of blobs that the source lets be read at a time.
     pub reads: ReadConcurrency,
 }
 
@@ -87,34 +88,34 @@ impl Tally {
 pub struct FailedBlob {
     /// The blob.
     pub digest: Digest,
-    /// Where it is missing.
+    /// The repository that it is missing from.
     pub repository: Repository,
-    /// Why. Shared by everything that failed for the same reason.
+    /// The cause, shared by everything that failed for the same reason.
     pub error: Arc<Error>,
 }
 
-/// What came of one manifest.
+/// The outcome for one manifest.
 #[derive(Clone, Debug)]
 pub enum ManifestOutcome {
-    /// It was pushed.
+    /// The manifest was pushed.
     Pushed,
     /// The registry had it under this reference.
     Present,
-    /// It was tried and failed.
+    /// The manifest was tried and failed.
     Failed(Arc<Error>),
-    /// It was not tried, because these of its needs are not in place.
+    /// The manifest was not tried, because these of its needs are not in place.
     Blocked {
         /// Digests of blobs and manifests.
         on: Vec<Digest>,
     },
 }
 
-/// What a push did, exactly.
+/// The outcome of a push, in exact terms.
 #[derive(Clone, Debug, Default)]
 pub struct PushReport {
     /// Blobs whose bytes were sent, and the bytes that this push had to send of them.
     pub uploaded: Tally,
-    /// Those among them that an earlier process had begun to send, and the bytes that it had sent.
+    /// The blobs among them that an earlier process had begun to send, and the bytes that it had sent.
     pub resumed: Tally,
     /// Blobs that the registry took from another repository.
     pub mounted: Tally,

@@ -31,7 +31,7 @@ use crate::events::Event;
 use crate::open_upload::OpenUpload;
 use crate::{limits, origin};
 
-/// Where uploads are remembered. Nothing is read or made before the first blob that is sent in parts.
+/// The directory in which uploads are remembered. Nothing is read or made before the first blob that is sent in parts.
 #[derive(Debug)]
 pub struct Journal {
     directory: PathBuf,
@@ -41,7 +41,7 @@ pub struct Journal {
     prepared: OnceLock<bool>,
 }
 
-/// Why nothing is remembered, or something that is there is not used.
+/// The reason why nothing is remembered, or why something that is there is not used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Ignored {
     #[error("uploads are not remembered: {0}")]
@@ -86,7 +86,7 @@ impl Subject<'_> {
     }
 }
 
-/// How far an upload is known to be.
+/// The extent to which an upload is known to have come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Record {
@@ -102,7 +102,7 @@ struct Record {
 }
 
 const VERSION: u32 = 1;
-/// What a mode allows to others than the owner.
+/// The mode bits that allow something to others than the owner.
 const OTHERS: u32 = 0o077;
 
 /// An upload of an earlier process.
@@ -287,7 +287,7 @@ fn last_record(text: &[u8]) -> Option<Record> {
     lines.find_map(|line| serde_json::from_slice(line).ok())
 }
 
-/// What is remembered of one upload. Locked until it is dropped.
+/// The record of one upload. Locked until it is dropped.
 #[derive(Clone)]
 pub(crate) struct Entry(Arc<Inner>);
 

@@ -18,7 +18,7 @@ pub(crate) enum Json {
     Object(Object),
 }
 
-/// Keys and values, in their order.
+/// An object's keys and values, in their order.
 #[derive(Default)]
 pub(crate) struct Object(pub(crate) Vec<(String, Json)>);
 

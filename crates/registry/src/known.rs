@@ -1,4 +1,4 @@
-//! What is known of a registry before a push: whoever plans has asked for it, and the push asks nothing twice.
+//! Facts that are known of a registry before a push: whoever plans has asked for them, and the push asks nothing twice.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -13,8 +13,8 @@ use crate::open_upload::OpenUpload;
 /// The digest of what a repository gives under a reference, if anything.
 pub(crate) type FoundManifests = HashMap<Repository, HashMap<Reference, Option<Digest>>>;
 
-/// What a registry was found to have, and the uploads that were opened to see whether it takes the rest. Clones share
-/// the uploads: each can be used once.
+/// The content that a registry was found to have, and the uploads that were opened to see whether it takes the rest.
+/// Clones share the uploads: each can be used once.
 #[derive(Clone, Default)]
 pub struct Known {
     pub(crate) blobs: HashMap<Digest, BTreeMap<Repository, Presence>>,
@@ -79,7 +79,7 @@ impl Known {
     }
 }
 
-/// Without the uploads, whose locations are permissions to write.
+/// Shows no uploads, whose locations are permissions to write.
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Known")

@@ -19,7 +19,7 @@ pub const WINDOW: Duration = Duration::from_millis(250);
 /// The part of the speed below which a medium is taken for one that jumps. Disks with heads keep less than half of it
 /// with two readers, others nearly all.
 pub const TRIAL_LOSS: f64 = 0.6;
-/// How many times the speed twice as many connections must have, beyond [`HARMLESS`].
+/// The factor by which twice as many connections must be faster, beyond [`HARMLESS`].
 pub const TRIAL_GAIN: f64 = 1.2;
 /// Times that more connections may bring nothing before no more are tried.
 pub const TRIALS: u32 = 3;
@@ -93,7 +93,7 @@ pub const PROGRESS: u64 = 256 * 1024;
 pub const LEAST_BYTES: u64 = 64 * 1024;
 /// The time for [`LEAST_BYTES`]: a registry or a line may be busy with something else for some minutes.
 pub const LEAST_BYTES_WITHIN: Duration = Duration::from_mins(5);
-/// How often a registry is asked for what it has just taken and does not give, before that is an error.
+/// The number of times that a registry is asked for what it has just taken and does not give, before that is an error.
 pub const LOOKS: u32 = 3;
 /// Bytes of a docker `config.json` or podman `auth.json`.
 pub const CREDENTIALS_FILE: usize = 4 * 1024 * 1024;
@@ -128,7 +128,7 @@ pub const RETRY_AFTER: Duration = Duration::from_mins(2);
 pub const ENGINE_ANSWER: usize = 4 * 1024 * 1024;
 /// Time without a byte from an engine: some write a whole image to their disk before they send its beginning.
 pub const ENGINE_TIMEOUT: Duration = Duration::from_mins(15);
-/// How often a wait looks whether the push is to stop: sooner than anybody notices.
+/// The interval at which a wait looks whether the push is to stop: sooner than anybody notices.
 pub const STOP_LOOK: Duration = Duration::from_millis(50);
 /// Lifetime of a token that states none (distribution's token specification).
 pub const TOKEN_LIFETIME: Duration = Duration::from_mins(1);

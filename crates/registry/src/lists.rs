@@ -1,4 +1,4 @@
-//! What a registry lists: the tags of a repository, and its repositories. Both come in pages, of which the next one is
+//! Lists of a registry: the tags of a repository, and its repositories. Both come in pages, of which the next one is
 //! asked for by the last name of the one before: no address that an answer gives is followed.
 //!
 //! Known attacks and where they stop: pages without end: [`limits::LISTED`]; a page that comes again and again: a page
@@ -20,19 +20,19 @@ use crate::error::{Error, Operation, Verb};
 use crate::limits;
 use crate::transport::Ask;
 
-/// One page; the other kind of names is missing.
+/// One page of names; the other kind of names is missing.
 #[derive(Deserialize)]
 struct Page {
     tags: Option<Vec<String>>,
     repositories: Option<Vec<String>>,
 }
 
-/// How a list ended.
+/// The way in which a list ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// With its last page.
+    /// The last page was reached.
     Reached,
-    /// With a page that was there before, though there was to be more.
+    /// A page that was there before came again, though there was to be more.
     Again,
 }
 

@@ -21,23 +21,23 @@ use crate::logins::{self, Logins, file_key, is_for};
 /// The field with the logins that stand in the file.
 const AUTHS: &str = "auths";
 
-/// Who keeps a login.
+/// The keeper of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keeper {
     /// The file itself.
     File,
-    /// This credential helper.
+    /// The credential helper of this name.
     Helper(String),
 }
 
 /// The contents of a login file.
 pub struct LoginDocument {
     fields: Object,
-    /// As it was read, which tells its helpers.
+    /// The logins as they were read, which tell the helpers.
     read: Logins,
 }
 
-/// Without what it holds.
+/// Shows nothing of what it holds.
 impl fmt::Debug for LoginDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoginDocument").finish_non_exhaustive()
@@ -187,7 +187,7 @@ mod tests {
         LoginDocument::from_slice(text.as_bytes()).unwrap()
     }
 
-    /// As docker lays it out.
+    /// A login file as docker lays it out.
     const FILE: &str = "{\n\t\"psFormat\": \"x\",\n\t\"auths\": {\n\t\t\"z.example\": {\n\t\t\t\"auth\": \"bmFtZTpwYXNz\",\n\t\t\t\"email\": \"a\"\n\t\t},\n\t\t\"a.example\": {}\n\t},\n\t\"credHelpers\": {\n\t\t\"h.example\": \"h\"\n\t},\n\t\"aliases\": [\n\t\t1.5,\n\t\tnull\n\t]\n}";
 
     #[test]

@@ -44,7 +44,7 @@ struct Login {
 /// A docker `config.json` or podman `auth.json`.
 pub struct Logins {
     file: LoginFile,
-    /// What helpers have answered, by their name and the key: each is asked once, since it may take its time.
+    /// The answers of helpers, by their name and the key: each is asked once, since it may take its time.
     answers: Mutex<HashMap<(String, String), Option<Credentials>>>,
 }
 
@@ -155,7 +155,7 @@ impl Credentials {
     }
 }
 
-/// How docker names a registry to the helper that keeps all logins.
+/// Returns docker's name of a registry for the helper that keeps all logins.
 fn helper_key(address: &RegistryAddress) -> &str {
     match address.host() {
         DOCKER_HUB => DOCKER_HUB_KEY,
@@ -163,7 +163,7 @@ fn helper_key(address: &RegistryAddress) -> &str {
     }
 }
 
-/// How the login of a registry is written down.
+/// Returns the key under which the login of a registry is written down.
 pub(crate) fn file_key(address: &RegistryAddress) -> String {
     match normal_key(&address.to_string()) {
         hub if hub == DOCKER_HUB => DOCKER_HUB_KEY.to_owned(),

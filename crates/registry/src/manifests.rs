@@ -18,18 +18,18 @@ use crate::transport::{Ask, Body};
 pub struct Manifest {
     /// The exact bytes.
     pub bytes: Bytes,
-    /// `Content-Type` as answered; empty if missing.
+    /// The `Content-Type` as answered; empty if missing.
     pub media_type: String,
-    /// Computed from the bytes.
+    /// The digest, computed from the bytes.
     pub digest: Digest,
 }
 
-/// What became of a manifest that was to be deleted.
+/// The outcome for a manifest that was to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is gone, with every tag that pointed to it.
+    /// The manifest is gone, with every tag that pointed to it.
     Done,
-    /// It was not there.
+    /// The manifest was not there.
     WasAbsent,
 }
 

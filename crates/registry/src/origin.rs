@@ -1,4 +1,4 @@
-//! Where a registry may send this client, and what may go there.
+//! Places where a registry may send this client, and what may go there.
 //!
 //! A registry names other addresses at will: a token server (`realm`), the storage of a blob (redirects), the place of
 //! an upload (`Location`). Known attacks and the rule that stops each: a login that is asked for by somebody else, and

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// How many bytes must come or go within a time, over all connections of a client, while there is something to come or
-/// to go.
+/// The number of bytes that must come or go within a time, over all connections of a client, while there is something
+/// to come or to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeastRate {
     /// Bytes.
@@ -30,7 +30,7 @@ impl Default for LeastRate {
     }
 }
 
-/// What has come and gone lately.
+/// The bytes that have come and gone lately.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: LeastRate,
@@ -94,12 +94,12 @@ impl Pace {
     }
 }
 
-/// One connection on which bytes are on their way.
+/// A connection on which bytes are on their way.
 #[derive(Debug)]
 pub(crate) struct Transfer(Arc<Pace>);
 
 impl Transfer {
-    /// When it will have been too slow, unless something moves.
+    /// Returns when it will have been too slow, unless something moves.
     pub(crate) fn deadline(&self) -> Deadline {
         let window = self.0.settled();
         let left = self.0.rate.within.saturating_sub(window.waited);
@@ -116,7 +116,7 @@ impl Drop for Transfer {
     }
 }
 
-/// When a wait ends, and what it is then.
+/// The end of a wait, and the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
@@ -129,7 +129,7 @@ impl Deadline {
     }
 }
 
-/// Why a wait has ended.
+/// The reason why a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Late {
     /// Nothing has moved on this connection for so long.

@@ -1,4 +1,4 @@
-//! What a registry can do, found out before anything is pushed, and without leaving anything behind.
+//! The abilities of a registry, found out before anything is pushed, and without leaving anything behind.
 //!
 //! Nothing is stored, so there is nothing to delete: some bytes go into an upload that is cancelled (`probe_upload`), a
 //! blob is mounted where it is already (`probe_mount`), an upload that does not exist is offered more bytes than a proxy
@@ -26,7 +26,7 @@ use crate::open_upload::OpenUpload;
 use crate::session::range_end;
 use crate::transport::{Ask, Body};
 
-/// What is tried, and where.
+/// The repositories and blobs that are tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'a> {
     /// A repository that takes what is pushed.
@@ -112,7 +112,7 @@ pub enum Space {
     },
 }
 
-/// What a registry can do.
+/// The abilities of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// Cross-repository mounts.
@@ -287,7 +287,7 @@ impl Client {
         }
     }
 
-    /// Has a manifest deleted that does not exist: nobody has bytes of a digest that nobody computed.
+    /// Tries to delete a manifest that does not exist: nobody has bytes of a digest that nobody computed.
     async fn probe_delete(&self, repository: &Repository) -> Result<Ability, Error> {
         let mut digest = [0; 32];
         if getrandom::fill(&mut digest).is_err() {
@@ -304,7 +304,7 @@ impl Client {
         }
     }
 
-    /// How much more a repository may hold: known of Harbor, which tells its projects' quotas to their members.
+    /// Returns how much more a repository may hold: known of Harbor, which tells its projects' quotas to their members.
     pub async fn space(&self, repository: &Repository) -> Result<Space, Error> {
         let operation = self.operation(Verb::AskSpace, None);
         let unknown = |why: &str| {
@@ -350,14 +350,14 @@ impl Client {
 
 const UNTRIED: &str = "it was not tried";
 
-/// What Harbor says of itself to anybody (`GET /systeminfo` of its API 2.0).
+/// Harbor's answer to anybody about itself (`GET /systeminfo` of its API 2.0).
 #[derive(Deserialize)]
 struct AboutHarbor {
     #[serde(rename = "auth_mode")]
     _auth_mode: String,
 }
 
-/// What Harbor says of a project (`GET /projects/NAME/summary` of its API 2.0).
+/// Harbor's answer about a project (`GET /projects/NAME/summary` of its API 2.0).
 #[derive(Deserialize)]
 struct ProjectSummary {
     quota: Quota,
@@ -374,7 +374,7 @@ struct Storage {
     storage: i64,
 }
 
-/// What a refusal says of an ability; an error if there was no answer, or none that is about it.
+/// Returns what a refusal says of an ability; an error if there was no answer, or none that is about it.
 fn refused(error: Error) -> Result<Ability, Error> {
     if error.is_everywhere() {
         return Err(error);

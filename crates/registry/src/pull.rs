@@ -28,7 +28,7 @@ use crate::several::Several;
 use crate::transport::Ask;
 use crate::writer::{Writer, blocking};
 
-/// Where the bytes of one blob go. Called on threads that may wait.
+/// A sink for the bytes of one blob. Called on threads that may wait.
 pub trait BlobSink: Send + 'static {
     /// Bytes that are there, from the blob's beginning: those of an earlier attempt, or of an earlier program.
     fn position(&self) -> u64;
@@ -43,12 +43,12 @@ pub trait BlobSink: Send + 'static {
     fn finish(&mut self) -> Result<(), Unfit>;
 }
 
-/// Why a sink does not keep a blob.
+/// The reason why a sink does not keep a blob.
 #[derive(Debug)]
 pub enum Unfit {
     /// The bytes have this digest instead of the right one.
     Digest(Digest),
-    /// They could not be kept.
+    /// The bytes could not be stored.
     Io(io::Error),
 }
 
@@ -56,15 +56,15 @@ pub enum Unfit {
 /// the blob is whole by now.
 pub type OpenSink = Box<dyn FnOnce() -> io::Result<Option<Box<dyn BlobSink>>> + Send>;
 
-/// One content to be fetched.
+/// A blob to be fetched.
 pub struct BlobPull {
-    /// Where it is.
+    /// The repository that it is in.
     pub repository: Repository,
-    /// What its bytes must hash to.
+    /// The digest that its bytes must have.
     pub digest: Digest,
     /// Bytes.
     pub size: u64,
-    /// Where it goes.
+    /// The sink that it goes to.
     pub sink: OpenSink,
 }
 
@@ -81,9 +81,9 @@ impl fmt::Debug for BlobPull {
 /// The first blob that could not be had.
 #[derive(Debug)]
 pub struct FailedPull {
-    /// Its digest.
+    /// The digest of the blob.
     pub digest: Digest,
-    /// Why.
+    /// The cause.
     pub error: Error,
 }
 
@@ -133,9 +133,9 @@ struct Download<'a> {
     tell: Tell<'a, Event>,
 }
 
-/// Why one attempt did not bring the blob.
+/// The reason why one attempt did not bring the blob.
 enum Trouble {
-    /// As the error says.
+    /// The attempt failed as the error says.
     Failed(Error),
     /// The bytes are not those of the blob: only all of them anew can help.
     Wrong(Error),
@@ -193,7 +193,7 @@ impl Download<'_> {
         (self.tell)(Event::BlobComplete { digest, size });
     }
 
-    /// One request at most, and the judgement of what is there then.
+    /// Makes one request at most, and judges the bytes that are there then.
     async fn attempt(&self, sink: Box<dyn BlobSink>) -> (Box<dyn BlobSink>, Result<(), Trouble>) {
         let from = sink.position();
         if from > self.size {
@@ -290,7 +290,7 @@ impl Download<'_> {
         }
     }
 
-    /// How many bytes of the answer are here already, after a comparison of what it says of its own extent.
+    /// Returns how many bytes of the answer are here already, after comparing what it says of its own extent.
     fn skipped(&self, operation: &Operation, from: u64, answer: &Answer) -> Result<u64, Trouble> {
         let wrong = |reason| Trouble::Wrong(bad(operation, reason));
         let skip = match answer.status() {

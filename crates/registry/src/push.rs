@@ -50,8 +50,8 @@ pub(crate) struct Run<'a> {
     pub(crate) known: &'a Known,
     turns: Arc<Turns>,
     pub(crate) tell: Tell<'a, Event>,
-    /// Why nothing more is tried: a registry that is gone or refuses the login would fail every blob in turn, each
-    /// after all its attempts.
+    /// The error after which nothing more is tried: a registry that is gone or refuses the login would fail every blob
+    /// in turn, each after all its attempts.
     stopped: OnceLock<Arc<Error>>,
 }
 
@@ -62,14 +62,14 @@ struct Need<'a> {
     repository: &'a Repository,
 }
 
-/// What has come of the blobs so far.
+/// The outcome for the blobs so far.
 #[derive(Default)]
 struct Placed<'a> {
     report: PushReport,
     in_place: InPlace<'a>,
-    /// Where a blob can be mounted from.
+    /// The repositories that blobs can be mounted from.
     holders: HashMap<Digest, &'a Repository>,
-    /// Why a blob can be sent nowhere.
+    /// The errors for which blobs can be sent nowhere.
     unusable: HashMap<Digest, Arc<Error>>,
 }
 
@@ -94,7 +94,7 @@ impl Run<'_> {
         placed
     }
 
-    /// Those that are missing.
+    /// Returns the blobs that are missing.
     async fn find_all<'a>(
         &self,
         blobs: &'a [BlobPush],

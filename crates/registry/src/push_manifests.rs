@@ -57,7 +57,7 @@ impl Run<'_> {
             .collect()
     }
 
-    /// Manifests that do not wait for each other.
+    /// Pushes manifests that do not wait for each other.
     async fn wave(
         &self,
         manifests: &[ManifestPush],

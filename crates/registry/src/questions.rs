@@ -1,4 +1,4 @@
-//! What others ask about manifests, and have deleted, each again where that may help.
+//! Questions that others ask about manifests, and deletions, each tried again where that may help.
 
 use schemas::Digest;
 use watch::Tell;
@@ -24,7 +24,7 @@ impl Client {
             .await
     }
 
-    /// Several manifests and indexes by digest, each as [`Client::manifest`], in no order.
+    /// Reads several manifests and indexes by digest, each as [`Client::manifest`], in no order.
     pub async fn manifests(
         &self,
         wanted: Vec<(Repository, Digest)>,
@@ -43,9 +43,9 @@ impl Client {
         Ok(found)
     }
 
-    /// What a repository has of a blob. A registry that fails at this one question may have been left by a full disk with
-    /// half of what it remembers of the blob (distribution: an empty `link`), and fails at it until somebody sends the blob
-    /// again.
+    /// Returns what a repository has of a blob. A registry that fails at this one question may have been left by a full
+    /// disk with half of what it remembers of the blob (distribution: an empty `link`), and fails at it until somebody
+    /// sends the blob again.
     pub(crate) async fn look_for_blob(
         &self,
         repository: &Repository,
@@ -72,7 +72,7 @@ impl Client {
             .await
     }
 
-    /// As [`Client::manifest`], where it is an error that there is none.
+    /// Reads a manifest as [`Client::manifest`] does, but fails where there is none.
     pub async fn existing_manifest(
         &self,
         repository: &Repository,

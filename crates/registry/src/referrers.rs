@@ -1,5 +1,5 @@
-//! What refers to a manifest, as a registry lists it ("Listing Referrers"). A registry without this list is no error: what
-//! it has then stands under a tag, which is asked for as any other.
+//! Referrers of a manifest, as a registry lists them ("Listing Referrers"). A registry without this list is no error:
+//! what it has then stands under a tag, which is asked for as any other.
 //!
 //! Known attacks and where they stop: a list without end, and pages without end: [`limits::REFERRERS`] and
 //! [`limits::MANIFEST_BODY`] for each; a page that comes again and again: one that brings nothing new is the last; a next
@@ -75,7 +75,7 @@ impl Client {
         }
     }
 
-    /// One page, and the query of the next one; none if this is no such list.
+    /// Reads one page, and the query of the next one; none if this is no such list.
     async fn referrers_page(
         &self,
         operation: &Operation,
@@ -105,7 +105,8 @@ impl Client {
     }
 }
 
-/// What registries from before the list answer: not found by the specification, others find the path or the type wrong.
+/// Whether this is an answer of registries from before the list: not found by the specification, others find the path
+/// or the type wrong.
 fn is_unknown(status: StatusCode) -> bool {
     [
         StatusCode::NOT_FOUND,

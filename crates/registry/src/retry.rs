@@ -1,4 +1,4 @@
-//! How often and how soon something is tried again.
+//! Limits on how often and how soon something is tried again.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::error::Error;
 use crate::events::Event;
 use crate::limits;
 
-/// When to give up. Attempts are counted from the last progress: an upload that gets further each time goes on.
+/// The policy for giving up. Attempts count from the last progress: an upload that gets further each time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// For each kind of failure.
+    /// The number of attempts for each kind of failure.
     pub attempts: Attempts,
     /// The wait after the first failure of a kind; doubled after each further one.
     pub first_wait: Duration,
@@ -29,12 +29,12 @@ pub struct Attempts {
     pub pause: u32,
     /// The registry or a proxy fails (5xx).
     pub server: u32,
-    /// Nothing moved for too long.
+    /// Attempts after nothing moved for too long.
     pub stall: u32,
 }
 
 impl Attempts {
-    /// The same for every kind.
+    /// Returns the same number for every kind.
     #[must_use]
     pub fn of_each(attempts: u32) -> Self {
         Self {

@@ -18,9 +18,9 @@ pub(crate) struct Session {
     pub(crate) sent: Sender<u64>,
     /// A request was under way when something broke, so that `acknowledged` may be behind.
     pub(crate) broken: bool,
-    /// What an earlier process may have handed to a connection: no registry can have more of it.
+    /// The bytes that an earlier process may have handed to a connection: no registry can have more of it.
     handed: u64,
-    /// Where the upload of an earlier process is gone on with.
+    /// The offset at which the upload of an earlier process is gone on with.
     pub(crate) resumed: Option<u64>,
 }
 
@@ -77,9 +77,9 @@ impl Session {
     }
 }
 
-/// Why one attempt did not finish the upload.
+/// The reason why one attempt did not finish the upload.
 pub(crate) enum Trouble {
-    /// As the error says.
+    /// The attempt failed as the error says.
     Failed(Error),
     /// The registry no longer knows the upload, or holds other bytes: only a new one helps.
     Lost(Error),
@@ -87,7 +87,7 @@ pub(crate) enum Trouble {
     Refused(Smaller),
 }
 
-/// What may be taken instead.
+/// The smaller request that may be taken instead.
 pub(crate) enum Smaller {
     /// Chunks of this many bytes, by every blob from now on.
     Chunks(u64),
@@ -95,7 +95,7 @@ pub(crate) enum Smaller {
     OnlyHere,
     /// One request for this blob: it went in parts by choice, and those are refused.
     Whole,
-    /// The same for every blob from now on.
+    /// One request for every blob from now on.
     WholeEverywhere,
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn smaller(size: u64) -> Option<u64> {
     }
 }
 
-/// What these answers to a part of an upload mean: the registry has forgotten it, or has other bytes than were sent.
+/// Returns what an answer to a part of an upload means: the registry has forgotten it, or has other bytes than ours.
 pub(crate) fn refused(status: StatusCode, error: Error) -> Trouble {
     match status.as_u16() {
         400 | 404 | 409 | 416 => Trouble::Lost(error),

@@ -30,7 +30,7 @@ pub struct SiteAddress {
 }
 
 impl SiteAddress {
-    /// What a login is looked for with.
+    /// Returns the address that a login is looked up with.
     #[must_use]
     pub fn login(&self) -> &RegistryAddress {
         &self.login
@@ -126,7 +126,7 @@ impl Site {
         }
     }
 
-    /// Where a file is. What stands in a list of the site is the site's word only.
+    /// Returns the URL of a file. The names in a list of the site are the site's word only.
     fn resolve(&self, file: &str) -> Result<Url, Error> {
         let operation = operation(file, host(&self.base));
         let url = self.base.join(file).ok();

@@ -21,7 +21,7 @@ use crate::limits;
 use crate::pace::Pace;
 use crate::turns::Turn;
 
-/// Where the bytes of a blob come from. Called on threads that may wait.
+/// A source of the bytes of a blob. Called on threads that may wait.
 pub trait BlobContent: Send + Sync + 'static {
     /// Fills the buffer with the bytes from `offset` (from the blob's beginning) on, or fails.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()>;
@@ -192,7 +192,7 @@ impl SourceReader {
 
 /// The bytes of a range, in order.
 pub(crate) struct Pieces {
-    /// What comes before the rest.
+    /// The bytes that come before the rest.
     first: Option<Bytes>,
     rest: mpsc::Receiver<Result<Bytes, Error>>,
     activity: Activity,
@@ -200,14 +200,14 @@ pub(crate) struct Pieces {
     end: u64,
 }
 
-/// Why a stream ended early, for the caller: the HTTP client only knows that it did.
+/// The reason why a stream ended early, for the caller: the HTTP client only knows that it did.
 pub(crate) type Fault = Arc<Mutex<Option<Error>>>;
 
-/// Called with the offset up to which bytes have been handed to the connection.
+/// A function that is called with the offset up to which bytes have been handed to the connection.
 pub(crate) type OnSent = Box<dyn FnMut(u64) + Send + Sync>;
 
 impl Pieces {
-    /// Where the range begins and ends, before anything of it was taken.
+    /// Returns where the range begins and ends, before anything of it was taken.
     pub(crate) fn range(&self) -> (u64, u64) {
         (self.position, self.end)
     }
@@ -231,7 +231,7 @@ struct PieceStream {
     on_sent: OnSent,
 }
 
-/// Breaks off a request. The real error is in the [`Fault`].
+/// The error that breaks off a request. The real error is in the [`Fault`].
 #[derive(Debug, thiserror::Error)]
 #[error("the source of the upload failed")]
 struct SourceFailed;

@@ -24,7 +24,7 @@ impl Client {
         Ok(known)
     }
 
-    /// What each manifest's reference gives.
+    /// Finds the manifest under each reference of a job.
     pub(crate) async fn survey_manifests(&self, job: &PushJob) -> Result<FoundManifests, Error> {
         let mut all = FoundManifests::new();
         let mut finding = Several::new(limits::REQUESTS, job.manifests.iter());
@@ -52,7 +52,7 @@ impl Client {
         Ok(all)
     }
 
-    /// What each blob's repositories have of it.
+    /// Finds what the repositories of each blob have of it.
     pub(crate) async fn survey_blobs(&self, job: &PushJob) -> Result<Known, Error> {
         let mut known = Known::default();
         let mut blobs = Vec::new();

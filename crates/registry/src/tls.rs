@@ -13,14 +13,14 @@ use crate::identity::{ClientIdentity, IdentityError};
 /// Whether the certificate authorities of the system count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SystemRoots {
-    /// They do, beside those given.
+    /// The system's authorities are trusted, beside those given.
     #[default]
     Trusted,
-    /// Only those given count.
+    /// Only the authorities given count.
     Ignored,
 }
 
-/// Where the distributions keep all authorities in one file; the first that exists is used.
+/// Files in which the distributions keep all authorities; the first that exists is used.
 const SYSTEM_BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -54,7 +54,7 @@ impl ClientIdentity {
     }
 }
 
-/// For a connection that never speaks TLS: the HTTP client wants to have it.
+/// Returns a configuration for a connection that never speaks TLS: the HTTP client wants to have it.
 pub(crate) fn unused() -> ClientConfig {
     trusting(RootCertStore::empty()).with_no_client_auth()
 }

@@ -19,7 +19,7 @@ use crate::failure::from_status;
 use crate::wire::Wire;
 use crate::{limits, origin};
 
-/// What a request carries.
+/// The body of a request.
 pub(crate) enum Body {
     Empty,
     Bytes(Bytes),
@@ -91,7 +91,7 @@ impl Transport {
         unreachable!("the second attempt returns")
     }
 
-    /// Only the registry itself gets the login.
+    /// Returns the header with the login, which only the registry itself gets.
     async fn auth_header(
         &self,
         operation: &Operation,

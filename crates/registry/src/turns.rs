@@ -1,4 +1,4 @@
-//! Whose turn it is to read the source, and with that how many connections send.
+//! Turns at reading the source, and with that the number of connections that send.
 //!
 //! Nothing says beforehand how many are good. A disk with heads loses by every jump from one blob to another, and one
 //! connection through a long line carries a fraction of it; but most virtual disks claim to rotate, and some fast ones
@@ -15,28 +15,28 @@ use tokio::time::Instant;
 use crate::buffers::{Buffer, Buffers};
 use crate::limits;
 
-/// How many blobs are read from the source at a time.
+/// The number of blobs that are read from the source at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadConcurrency {
-    /// One at first, and more while more gets through.
+    /// One blob at first, and more while more gets through.
     #[default]
     Adapted,
-    /// One, each from its beginning to its end: a disc in a drive loses more by seeking than anything gains.
+    /// One blob, from its beginning to its end: a disc in a drive loses more by seeking than anything gains.
     One,
 }
 
-/// Who reads, and into what.
+/// The turns of readers, and the buffers that they read into.
 pub(crate) struct Turns {
     state: Mutex<State>,
-    /// For threads, in the middle of a blob.
+    /// The signal for threads in the middle of a blob.
     changed: Condvar,
-    /// For those that have not begun.
+    /// The signal for readers that have not begun.
     comes: Notify,
     buffers: Arc<Buffers>,
 }
 
 struct State {
-    /// Those who read, or wait to; the earliest first.
+    /// The tickets of those who read, or wait to; the earliest first.
     tickets: BTreeSet<u64>,
     next: u64,
     climb: Climb,
@@ -125,12 +125,12 @@ impl Turn {
         drop(waited.expect("no panic while held"));
     }
 
-    /// What it reads into.
+    /// Takes a buffer to read into.
     pub(crate) fn buffer(&self, length: usize) -> Buffer {
         self.turns.buffers.take(length)
     }
 
-    /// So long the medium took to give a buffer.
+    /// Notes how long the medium took to give a buffer.
     pub(crate) fn waited(&self, took: Duration) {
         self.turns.state().climb.window.reading += took;
     }
@@ -164,7 +164,7 @@ impl State {
     }
 }
 
-/// How many may read, and what was seen with how many.
+/// The number of readers that are allowed, and the speed seen with each number.
 struct Climb {
     allowed: usize,
     most: usize,
@@ -180,16 +180,16 @@ struct Climb {
 struct Window {
     since: Instant,
     bytes: u64,
-    /// What readers together waited for the medium.
+    /// The time that readers together waited for the medium.
     reading: Duration,
 }
 
-/// What the window that runs now is for.
+/// The purpose of the window that runs now.
 #[derive(Clone, Copy)]
 enum Step {
     /// The speed with as many as there are is measured, after this many windows.
     Measure(u32),
-    /// More read than the number `before`, which had this speed.
+    /// The trial of more readers than the number `before`, which had this speed.
     Trial {
         before: usize,
         rate: f64,

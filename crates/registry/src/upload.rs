@@ -1,6 +1,6 @@
-//! One blob into one repository: in one request, or in parts if it is large; in chunks where that is refused, and in one
-//! request where parts are; resumed where the registry says how far it got, also after this process was ended; and given
-//! back when it cannot be finished.
+//! Uploads of one blob into one repository: in one request, or in parts if it is large; in chunks where that is
+//! refused, and in one request where parts are; resumed where the registry says how far it got, also after this process
+//! was ended; and given back when it cannot be finished.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::session::{Session, Smaller, Trouble, position};
 use crate::source::{BlobSource, Pieces};
 use crate::turns::{Turn, Turns};
 
-/// One blob on its way into one repository.
+/// The upload of one blob into one repository.
 pub(crate) struct Upload<'a> {
     pub(crate) client: &'a Client,
     pub(crate) repository: &'a Repository,
@@ -28,7 +28,7 @@ pub(crate) struct Upload<'a> {
     pub(crate) turns: &'a Arc<Turns>,
 }
 
-/// What went wrong since the last progress.
+/// The failures since the last progress.
 #[derive(Default)]
 struct Failures {
     failed: Failed,
@@ -39,17 +39,17 @@ struct Failures {
     breaks: u32,
     /// Bytes per chunk, for this blob only.
     chunk: Option<u64>,
-    /// Parts of this blob were refused.
+    /// Whether parts of this blob were refused.
     whole: bool,
 }
 
-/// How far an upload has come.
+/// The state of an upload.
 struct State<'a> {
     session: Option<Session>,
     /// An upload that is open and not used yet.
     spare: Option<OpenUpload>,
     failures: Failures,
-    /// Where another process will find it.
+    /// The entry where another process will find it.
     entry: Option<(Entry, Subject<'a>)>,
 }
 
@@ -282,7 +282,7 @@ impl Upload<'_> {
         }
     }
 
-    /// What another process needs to go on, while the bytes up to `end` are on their way.
+    /// Writes down what another process needs to go on, while the bytes up to `end` are on their way.
     async fn remember(&self, entry: Option<&(Entry, Subject<'_>)>, open: &Session, end: u64) {
         if let Some((entry, subject)) = entry {
             let known = Remembered {

@@ -17,7 +17,7 @@ use crate::transport::{Ask, Body};
 use crate::upload::Upload;
 
 impl Upload<'_> {
-    /// "Pushing a blob monolithically", `POST` then `PUT`.
+    /// Sends a whole blob ("Pushing a blob monolithically", `POST` then `PUT`).
     pub(crate) async fn put_whole(
         &self,
         open: &mut Session,
@@ -43,7 +43,7 @@ impl Upload<'_> {
         })
     }
 
-    /// "Pushing a blob in chunks", `PATCH`.
+    /// Sends a chunk ("Pushing a blob in chunks", `PATCH`).
     pub(crate) async fn patch(
         &self,
         open: &mut Session,

@@ -23,27 +23,27 @@ use crate::known::Known;
 use crate::pull::{BlobPull, BlobSink, FailedPull, Unfit, fetch};
 use crate::several::Several;
 
-/// What a registry has of a job.
+/// The state of a job's content at a registry.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// Everything that is not as it should be, by repository.
+    /// The faults found, by repository.
     pub faults: Vec<Faulty>,
     /// Bytes of blobs that were read and are right.
     pub bytes: u64,
-    /// How many blobs that were; one counts once for each repository.
+    /// The number of blobs looked at; one counts once for each repository.
     pub blobs: usize,
-    /// The same as a push can use it: what is damaged is not there.
+    /// The blobs and manifests found, as a push can use them: what is damaged is not there.
     pub known: Known,
 }
 
-/// Something that is not as it should be.
+/// A blob or a manifest that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Faulty {
-    /// Where.
+    /// The repository that it is in.
     pub repository: Repository,
-    /// What it is asked for by.
+    /// The tag or digest that it is asked for by.
     pub reference: Reference,
-    /// How it is wrong.
+    /// The kind of fault.
     pub fault: Fault,
 }
 
@@ -138,7 +138,7 @@ impl Verified {
     }
 }
 
-/// How much was read back.
+/// The amount that was read back.
 struct Read<'a> {
     total: u64,
     done: Mutex<HashMap<(Repository, Digest), u64>>,
@@ -198,7 +198,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Keeps nothing of a blob but its hash.
+/// A sink that keeps nothing of a blob but its hash.
 struct Hashing {
     digest: Digest,
     position: u64,

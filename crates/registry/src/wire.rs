@@ -36,7 +36,7 @@ impl Wire {
         }
     }
 
-    /// With a client certificate, or without one.
+    /// Returns the wire with a client certificate, or without one.
     pub(crate) fn identified(self, identified: bool) -> Self {
         Self { identified, ..self }
     }
@@ -60,7 +60,7 @@ impl Wire {
         self.watched(operation, request, self.activity()).await
     }
 
-    /// The same, where whoever makes the body says what the connection waits for.
+    /// Sends a request, where whoever makes the body says what the connection waits for.
     pub(crate) async fn watched(
         &self,
         operation: &Operation,

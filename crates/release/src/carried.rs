@@ -24,7 +24,7 @@ pub(crate) struct Carried {
     /// The release's own namespaces.
     pub(crate) own: Vec<SourceNamespace>,
     pub(crate) notes: Vec<crate::Note>,
-    /// Its files, by path in the tree.
+    /// The files of the tree, by path.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
 }
 

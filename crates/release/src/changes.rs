@@ -1,4 +1,4 @@
-//! What is different between the objects and images of two releases.
+//! Differences between the objects and images of two releases.
 
 use std::collections::BTreeMap;
 

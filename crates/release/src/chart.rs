@@ -11,13 +11,13 @@ use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, wr
 /// A chart that a tree is to carry.
 #[derive(Clone, Debug)]
 pub struct PublishedChart {
-    /// Its name.
+    /// The name of the chart.
     pub name: ChartName,
-    /// Its version.
+    /// The version of the chart.
     pub version: ChartVersion,
-    /// What the user called it.
+    /// The words with which the user named it.
     pub called: String,
-    /// How `solution.yaml` names it.
+    /// The source of the chart in `solution.yaml`.
     pub source: ChartSource,
     /// The files with values, in the tree, an earlier one before those that go before it.
     pub values: Vec<PathBuf>,

@@ -9,7 +9,7 @@ use crate::ReleaseError;
 use crate::notes::{Note, Weight};
 use crate::write::{self, push, quoted};
 
-/// What is left to do, whatever the charts are.
+/// Returns notes on what is left to do, whatever the charts are.
 pub(crate) fn notes() -> Vec<Note> {
     let note = |about, text| Note::new(Weight::Decide, about, text);
     vec![

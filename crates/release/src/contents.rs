@@ -1,4 +1,4 @@
-//! What a release carries: the objects of a set, the definitions of custom resources, and the images that both name.
+//! The contents of a release: the objects of a set, the definitions of custom resources, and the images that both name.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ use crate::roles;
 /// A release's objects.
 #[derive(Debug)]
 pub(crate) struct Contents<'a> {
-    /// Those of the set, in order.
+    /// The objects of the set, in order.
     pub(crate) objects: Vec<Object<'a>>,
     /// Definitions of custom resources that belong to no environment.
     pub(crate) definitions: Vec<Value>,
 }
 
-/// What compiling an object left unsettled.
+/// A remark on an object that compiling left unsettled.
 pub(crate) struct Unsure<'a> {
     pub(crate) object: &'a Object<'a>,
     pub(crate) remark: Remark,
@@ -42,7 +42,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// What kinds they are of.
+    /// Returns the kinds that the definitions bring.
     pub(crate) fn kinds(&self) -> Kinds {
         Kinds::new(&self.definitions)
     }
@@ -71,7 +71,8 @@ impl<'a> Contents<'a> {
         Ok(images.named())
     }
 
-    /// What `pack` will remark about the objects. Definitions are not compiled: what they say of images is for people.
+    /// Returns what `pack` will remark about the objects. Definitions are not compiled: what they say of images is for
+    /// people.
     pub(crate) fn unsure(
         &'a self,
         images: &'a DraftImages,
@@ -115,7 +116,7 @@ fn scan(images: &mut FoundImages, object: &Object<'_>, title: &str) {
     }
 }
 
-/// Kinds that run containers, or configure what does, name images in any of their texts.
+/// Returns the texts to search: kinds that run containers, or configure what does, name images in any of their texts.
 fn searched(kind: &str) -> Searched {
     const ALL: [&str; 10] = [
         "Deployment",
@@ -161,7 +162,7 @@ pub(crate) fn main_container<'a>(workload: &Value, pod: &'a Value) -> Option<&'a
         .or_else(|| containers.first())
 }
 
-/// Kind and name of a definition, for people.
+/// Returns the kind and name of a definition, for people.
 pub(crate) fn title(definition: &Value) -> String {
     let name = manifests::shown(text(definition, "/metadata/name"));
     format!("CustomResourceDefinition `{name}`")

@@ -1,4 +1,4 @@
-//! Why no source tree can be made of a release. Each says which file and document, and what to do.
+//! Errors of making a source tree of a release. Each says which file and document, and what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use rules::Problem;
 
 use crate::helmfile::HelmfileError;
 
-/// Why there is no draft.
+/// The reason why there is no draft.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     /// The files cannot be read as objects.
@@ -25,15 +25,15 @@ pub enum ReleaseError {
         "{place} holds {what}, whose name Kubernetes would not accept; correct `metadata.name`"
     )]
     Name {
-        /// Where it stands.
+        /// The place where it stands.
         place: DocumentPlace,
-        /// Kind and name.
+        /// The kind and name of the object.
         what: String,
     },
     /// A bundle for OLM, whose main document only OLM understands.
     #[error("{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not know")]
     Bundle(DocumentPlace),
-    /// Nothing that could be the operator.
+    /// No Deployment could be the operator.
     #[error(
         "no Deployment of the release takes `--config`, the file by which an import tells an operator where images are"
     )]
@@ -45,18 +45,18 @@ pub enum ReleaseError {
     NoSuchOperator {
         /// The name that was asked for.
         wished: String,
-        /// Those that there are.
+        /// The names that there are.
         names: String,
     },
-    /// Several that could be the operator, by their names.
+    /// The release has several that could be the operator, by their names.
     #[error("any of these could be the operator: {0}")]
     Ambiguous(String),
-    /// Something of an operator that an import cannot do.
+    /// The operator has something that an import cannot do.
     #[error("{place}: {what}")]
     Workload {
-        /// Where it stands.
+        /// The place where it stands.
         place: DocumentPlace,
-        /// What it is, and why not.
+        /// The field in question, and why it cannot be.
         what: String,
     },
     /// No name for the Solution, among what was looked at.
@@ -65,13 +65,13 @@ pub enum ReleaseError {
     /// No version for the Solution, among what was looked at.
     #[error("the release gives no version of its own that is valid for a Solution (found: {0})")]
     NoVersion(String),
-    /// Name and version do not fit together.
+    /// The name and version do not fit together.
     #[error("the Solution cannot have this name")]
     Id(#[source] schemas::NameError),
-    /// What the release asks for is nothing that a Solution can have.
+    /// The release asks for something that a Solution cannot have.
     #[error("the release does not fit a Solution")]
     Unfit(#[source] Box<Problem>),
-    /// What would be written is not what was meant.
+    /// The file that would be written does not read back as it was meant.
     #[error(
         "`solution.yaml` would not read back as intended: a name in the release contains characters that are not allowed"
     )]
@@ -85,7 +85,7 @@ pub enum ReleaseError {
     /// Conflicts that the last update left.
     #[error("conflicts of the last update are not resolved, in {}; nothing was written", schemas::listed(.0))]
     Unresolved(Vec<String>),
-    /// There is no git, and there are files to merge.
+    /// There are files to merge, and no git.
     #[error("there is no program `git`, which merges {}; nothing was written", schemas::listed(.0))]
     NoGit(Vec<String>),
     /// Git could not be run, or did not merge.
@@ -93,7 +93,7 @@ pub enum ReleaseError {
     Git {
         /// The file, by its path in the tree.
         path: String,
-        /// What it said, or why it was not run.
+        /// The words of Git, or the reason why it was not run.
         source: io::Error,
     },
     /// The draft would lie among files of others.

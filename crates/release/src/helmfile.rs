@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::notes::{Note, Weight};
 
-/// Where each document of what is printed begins, with the path of its file.
+/// The beginning of each document of what is printed, with the path of its file.
 const SOURCE: &str = "---\n#  Source: ";
 
 const OCI: &str = "oci://";
@@ -66,9 +66,9 @@ const OF_IMPORTS: [&str; 9] = [
 pub struct Helmfile {
     /// The files that list releases.
     pub(crate) files: Vec<PathBuf>,
-    /// Those that are to be carried, in order.
+    /// The releases that are to be carried, in order.
     pub(crate) releases: Vec<ListedRelease>,
-    /// What of it is not carried.
+    /// The notes on what of it is not carried.
     pub(crate) notes: Vec<Note>,
 }
 
@@ -77,19 +77,19 @@ pub struct Helmfile {
 pub(crate) struct ListedRelease {
     pub(crate) name: ReleaseName,
     pub(crate) chart: ListedChart,
-    /// Its values, an earlier one before those that go before it.
+    /// The values of the release, an earlier one before those that go before it.
     pub(crate) values: Vec<ListedValues>,
     pub(crate) namespace: Option<Namespace>,
     pub(crate) needs: Vec<SetName>,
     pub(crate) timeout: Option<Timeout>,
 }
 
-/// Where the chart of a release is.
+/// The place of the chart of a release.
 #[derive(Clone, Debug)]
 pub(crate) enum ListedChart {
-    /// On this disk, a directory or packed; with its version, as the helmfile says.
+    /// A chart on this disk, a directory or packed; with its version, as the helmfile says.
     Local(PathBuf, Option<String>),
-    /// In a registry or a repository.
+    /// A chart in a registry or a repository.
     Elsewhere(ChartSource),
 }
 
@@ -98,11 +98,11 @@ pub(crate) enum ListedChart {
 pub(crate) enum ListedValues {
     /// A file.
     File(PathBuf),
-    /// They stand there.
+    /// The values stand there.
     Inline(Map<String, Value>),
 }
 
-/// One file, as it is printed.
+/// A file, as it is printed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct State {
@@ -129,12 +129,12 @@ struct Repository {
     oci: bool,
 }
 
-/// How Helm installs.
+/// The ways in which Helm installs.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct How {
     create_namespace: Option<bool>,
-    /// Seconds; 0 is Helm's own.
+    /// The time limit in seconds; 0 is Helm's own.
     timeout: Option<u64>,
     wait: Option<bool>,
     #[serde(flatten)]
@@ -314,7 +314,7 @@ impl State {
 }
 
 impl Release {
-    /// Why it is not installed.
+    /// Returns why it is not installed.
     fn why_not(&self, state: &State) -> Read<Option<String>> {
         if self.installed == Some(false) {
             return Ok(Some("`installed: false`".to_owned()));
@@ -373,7 +373,7 @@ impl Release {
         }
     }
 
-    /// Where it takes its chart from.
+    /// Returns where it takes its chart from.
     fn chart(&self, repositories: &[Repository], beside: &Path) -> Read<ListedChart> {
         let chart = self.chart.as_str();
         let elsewhere = || HelmfileProblem::Chart(shown(chart));
@@ -407,7 +407,7 @@ impl Release {
         name_of("chart", &format!("{address}{version}")).map(ListedChart::Elsewhere)
     }
 
-    /// What of it is otherwise where a Solution is deployed.
+    /// Returns notes on what of it is otherwise where a Solution is deployed.
     fn notes(&self, state: &State) -> Vec<Note> {
         let defaults = &state.helm_defaults;
         let mut notes = Vec::new();
@@ -444,11 +444,11 @@ fn name_of<T: FromStr<Err = NameError>>(field: &'static str, text: &str) -> Read
         .map_err(|wrong| HelmfileProblem::Name(field, wrong))
 }
 
-/// Why a helmfile cannot be taken over: what, and where.
+/// The problem for which a helmfile cannot be taken over, and its place.
 #[derive(Debug)]
 pub struct HelmfileError {
     place: String,
-    /// What it is.
+    /// The problem.
     pub problem: HelmfileProblem,
 }
 
@@ -470,19 +470,19 @@ impl Error for HelmfileError {
     }
 }
 
-/// What is wrong in a helmfile. Texts of it are as they may be shown.
+/// A problem of a helmfile. Texts of it are as they may be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum HelmfileProblem {
-    /// Not YAML.
+    /// The text is not YAML.
     #[error("is not usable YAML")]
     Yaml(#[source] YamlError),
-    /// Not as Helmfile prints it.
+    /// The document is not as Helmfile prints it.
     #[error("is printed otherwise than expected")]
     Form(#[source] serde_json::Error),
-    /// Nothing to carry.
+    /// The helmfile has nothing to carry.
     #[error("lists no release that is to be installed")]
     Empty,
-    /// More releases than a Solution has charts.
+    /// The helmfile has more releases than a Solution has charts.
     #[error("lists {0} releases that are to be installed; a Solution has at most {CHARTS}")]
     Releases(usize),
     /// Fields that are not read.
@@ -509,7 +509,7 @@ pub enum HelmfileProblem {
     /// Values that are secrets, or from a store of them.
     #[error("takes values from a store of secrets, or has `secrets`")]
     Secret,
-    /// It needs something that the file does not list.
+    /// The release needs something that the file does not list.
     #[error("needs `{0}`, which is not listed")]
     Need(String),
     /// A condition that is decided by nothing that is printed.

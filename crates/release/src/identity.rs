@@ -11,16 +11,16 @@ use crate::{ReleaseError, Wishes};
 use manifests::{Object, text};
 use serde_json::Value;
 
-/// What a release may be called, and which version it may be, the likeliest first.
+/// The names and versions that a release may have, the likeliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates<'a> {
     names: Vec<&'a str>,
     versions: Vec<&'a str>,
-    /// Versions of its parts, of which nothing says that one is its own.
+    /// The versions of its parts, of which nothing says that one is its own.
     of_parts: Vec<&'a str>,
 }
 
-/// What a Solution that carries a chart may be called. Its versions have no `+`.
+/// Returns what a Solution that carries a chart may be called. Its versions have no `+`.
 pub(crate) fn of_chart<'a>(name: &'a ChartName, version: &'a ChartVersion) -> Candidates<'a> {
     let version = version.as_str();
     Candidates {
@@ -34,7 +34,7 @@ pub(crate) fn of_chart<'a>(name: &'a ChartName, version: &'a ChartVersion) -> Ca
     }
 }
 
-/// What a Solution that carries the releases of a helmfile may be called: as its directory is.
+/// Returns what a Solution that carries the releases of a helmfile may be called: as its directory is.
 pub(crate) fn of_helmfile<'a>(directory: &'a str, version: &'a str) -> Candidates<'a> {
     Candidates {
         names: vec![directory],
@@ -43,11 +43,11 @@ pub(crate) fn of_helmfile<'a>(directory: &'a str, version: &'a str) -> Candidate
     }
 }
 
-/// How many of the names that labels give are compared with those of workloads.
+/// The number of names from labels that are compared with those of workloads.
 const CALLED: usize = 100;
 
-/// What a release of any kind may be called: as most of its objects say; else as the workload is called that all others
-/// are named after, or the namespace.
+/// Returns what a release of any kind may be called: as most of its objects say; else as the workload is called that
+/// all others are named after, or the namespace.
 pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> Candidates<'a> {
     let objects = &contents.objects;
     let values = || {
@@ -86,10 +86,10 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
     }
 }
 
-/// What a workload runs.
+/// The program that a workload runs.
 struct Program<'a> {
     workload: &'a str,
-    /// That of its container, without those beside it.
+    /// The image of its container, without those beside it.
     image: &'a str,
 }
 
@@ -167,7 +167,7 @@ fn is_image_called(image: &str, name: &str) -> bool {
     is_called(last, name) || is_called(&path.replace('/', "-"), name)
 }
 
-/// The one text that all of them are.
+/// Returns the one text that all of them are.
 fn only<'a>(mut texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let first = texts.next()?;
     texts.all(|text| text == first).then_some(first)
@@ -208,7 +208,7 @@ impl Candidates<'_> {
         self.versions.iter().find_map(version)
     }
 
-    /// Name and version: as wished, else the first that can be one.
+    /// Chooses the name and version: as wished, else the first that can be one.
     pub(crate) fn choose(self, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
         let names: Vec<&str> = without_builders(&self.names).copied().collect();
         let found = |texts: &[&str]| {

@@ -7,16 +7,16 @@ use manifests::reference::{Hint, normal, path, references};
 use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
 use serde_json::{Map, Value};
 
-/// Which texts of a document can be references.
+/// The texts of a document that can be references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Searched {
-    /// All: it runs containers, or configures what does.
+    /// All texts: the document runs containers, or configures what does.
     All,
-    /// Those in fields whose name says so.
+    /// The texts in fields whose name says so.
     Fields,
 }
 
-/// What a field's name says about its value; of a variable, what its own name says.
+/// Returns what a field's name says about its value; of a variable, what its own name says.
 fn field_hint(key: &str, fields: &Map<String, Value>, searched: Searched) -> Hint {
     match (key, searched) {
         ("image", Searched::All) => Hint::Image,
@@ -30,7 +30,7 @@ fn field_hint(key: &str, fields: &Map<String, Value>, searched: Searched) -> Hin
     }
 }
 
-/// Who asks for an image: as many as are shown.
+/// The number of those who ask for an image that are shown.
 const ASKERS: usize = 5;
 
 /// The images found so far, each with who asks for it, in the order in which they were found.
@@ -38,7 +38,7 @@ const ASKERS: usize = 5;
 pub(crate) struct FoundImages {
     found: Vec<(ImageReference, Vec<String>)>,
     index: BTreeMap<String, usize>,
-    /// How often an image was named.
+    /// The number of times that an image was named.
     named: usize,
 }
 
@@ -135,7 +135,7 @@ impl FoundImages {
 #[derive(Clone, Debug)]
 pub(crate) struct NamedImage {
     pub(crate) image: SourceImage,
-    /// Who asks for it.
+    /// The objects that ask for it.
     pub(crate) askers: Vec<String>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct NamedImage {
 #[derive(Debug)]
 pub(crate) struct DraftImages {
     pub(crate) images: Vec<NamedImage>,
-    /// Where the image of a reference is among them.
+    /// The position among them of the image of a reference.
     index: BTreeMap<String, usize>,
 }
 

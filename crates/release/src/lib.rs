@@ -47,12 +47,12 @@ pub use notes::{Note, Weight};
 pub use operator::draft;
 pub use update::{Renewed, update};
 
-/// What the release need not say, because the user does.
+/// The names and choices that the release need not give, because the user does.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
     /// The Solution's name.
     pub name: Option<SolutionName>,
-    /// Its version.
+    /// The version of the Solution.
     pub version: Option<Version>,
     /// The name of the Deployment that is the operator.
     pub deployment: Option<String>,
@@ -61,17 +61,17 @@ pub struct Wishes {
 /// A source tree that is not yet written.
 #[derive(Clone, Debug)]
 pub struct SourceTree {
-    /// Name and version of the Solution.
+    /// The name and version of the Solution.
     pub id: SolutionId,
-    /// What `solution.yaml` says.
+    /// The content of `solution.yaml`.
     pub source: SolutionSource,
     /// The files, by their path in the tree.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// What to know about it, the weightiest first.
+    /// The notes on it, the weightiest first.
     pub notes: Vec<Note>,
 }
 
-/// What `solution.yaml` says of a Solution that has nothing yet. People call it by its name.
+/// Returns the content of `solution.yaml` for a Solution that has nothing yet. People call it by its name.
 fn empty_source(id: &SolutionId) -> SolutionSource {
     let annotation = "solutions.metalk8s.scality.com/display-name".to_owned();
     let shown = id.name().to_string();

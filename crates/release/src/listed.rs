@@ -19,7 +19,7 @@ use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, wr
 
 /// Reads a helmfile, and what it names.
 pub trait Reads {
-    /// Why something cannot be read.
+    /// The reason why something cannot be read.
     type Error: From<ReleaseError>;
 
     /// The releases, with files of values by their names.
@@ -38,19 +38,19 @@ pub trait Reads {
     fn file(&mut self, path: &Path) -> Result<Copied, Self::Error>;
 }
 
-/// What a chart says of itself.
+/// The name and version that a chart gives itself.
 #[derive(Clone, Debug)]
 pub struct ChartRead {
-    /// Its name.
+    /// The name of the chart.
     pub name: ChartName,
-    /// Its version.
+    /// The version of the chart.
     pub version: ChartVersion,
 }
 
 /// A file of this disk that a tree has a copy of.
 #[derive(Clone, Debug)]
 pub struct Copied {
-    /// Its bytes.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
     /// Whether it lies outside of the helmfile's directory, perhaps by way of links.
     pub outside: bool,
@@ -94,11 +94,11 @@ pub fn carry_helmfile<R: Reads>(
     Ok(tree.finish(id, called)?)
 }
 
-/// What a tree will be made of.
+/// The parts that a tree will be made of.
 #[derive(Default)]
 struct Listed {
     charts: Vec<SourceChart>,
-    /// The same, as an archive will have them.
+    /// The releases of the same charts, as an archive will have them.
     releases: Vec<ChartRelease>,
     files: BTreeMap<String, Vec<u8>>,
     notes: Vec<Note>,
@@ -238,7 +238,7 @@ impl Listed {
     }
 }
 
-/// Where the values of a release lie in a tree.
+/// Returns where the values of a release lie in a tree.
 fn values_path(release: &ListedRelease, number: usize) -> String {
     format!("values/{}-{number}.yaml", release.name)
 }

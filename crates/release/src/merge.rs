@@ -16,13 +16,13 @@ use crate::paths::{NOTES, SOURCE, draft, is_manifest};
 /// Files, by path in the tree.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Where the new draft and the merged files are until all are there.
+/// The directory where the new draft and the merged files are until all are there.
 const STAGE: &str = ".solution-init.new";
 
-/// How the three sides are called in a file with conflicts.
+/// The names of the three sides in a file with conflicts.
 const SIDES: [&str; 3] = ["edited", "last draft", "new draft"];
 
-/// What a tree is merged from.
+/// The drafts that a tree is merged from.
 pub(crate) struct Merge<'a> {
     pub(crate) directory: &'a Path,
     /// The draft of before.
@@ -33,13 +33,13 @@ pub(crate) struct Merge<'a> {
     pub(crate) git: Option<&'a Path>,
 }
 
-/// What becomes of the files of a tree.
+/// The outcome for the files of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    /// Those that change, as they are then.
+    /// The files that change, as they are then.
     pub(crate) written: Files,
     pub(crate) removed: Vec<String>,
-    /// Those that somebody has to look at.
+    /// The files that somebody has to look at.
     pub(crate) conflicts: Vec<String>,
 }
 

@@ -54,12 +54,12 @@ fn meant(objects: &[Object<'_>]) -> Option<Namespace> {
     named.sorted().next()
 }
 
-/// Kubernetes' own namespaces are no release's.
+/// Whether a namespace can be a release's own: those of Kubernetes are not.
 fn is_own(name: &str) -> bool {
     !name.is_empty() && !name.starts_with("kube-")
 }
 
-/// How often namespaces are named, in the order in which they are first.
+/// The number of times that namespaces are named, in the order in which they are first.
 #[derive(Default)]
 struct Counted<'a> {
     all: Vec<Named<'a>>,
@@ -80,7 +80,7 @@ impl<'a> Counted<'a> {
         self.all[index].workloads += usize::from(workload);
     }
 
-    /// First those that most workloads are in, then those that most objects are in.
+    /// Sorts first those that most workloads are in, then those that most objects are in.
     fn sorted(mut self) -> impl Iterator<Item = Namespace> {
         self.all
             .sort_by_key(|it| std::cmp::Reverse((it.workloads, it.objects)));

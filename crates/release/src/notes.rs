@@ -1,4 +1,4 @@
-//! What a person must know about a draft: what was chosen, what to decide, what was left out.
+//! Notes for a person about a draft: what was chosen, what to decide, what was left out.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -120,7 +120,7 @@ impl<'a> Program<'a> {
         variables.find(|variable| text(variable, "/name") == WATCH)
     }
 
-    /// Where it works: in the whole cluster if a role holds there, unless it is told to watch one namespace.
+    /// Returns where it works: in the whole cluster if a role holds there, unless it is told to watch one namespace.
     fn scope(&self, roles: &Roles<'_>) -> OperatorScope {
         let is_told =
             |watch: &Value| watch.get("valueFrom").is_some() || !text(watch, "/value").is_empty();
@@ -182,7 +182,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// What has to be there before its pods start, and what of the Deployment is not taken over.
+    /// Returns notes on what has to be there before its pods start, and what of the Deployment is not taken over.
     fn notes(&self, operator: &Operator) -> Vec<Note> {
         let about = self.workload.title();
         let template = operator.template.iter();
@@ -213,7 +213,7 @@ fn words<'a>(container: &'a Value, field: &str) -> impl Iterator<Item = &'a str>
     list(container, field).iter().filter_map(Value::as_str)
 }
 
-/// What stands behind the flag that names the configuration; nothing if that is the next word.
+/// Returns what stands behind the flag that names the configuration; nothing if that is the next word.
 fn config(word: &str) -> Option<&str> {
     let rest = word
         .strip_prefix("--config")
@@ -301,7 +301,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// What the operator's Deployment has beneath what an import sets, if there is any.
+/// Returns what the operator's Deployment has beneath what an import sets, if there is any.
 fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTemplate> {
     pod.retain(|field, value| !OF_SITES.contains(&field.as_str()) && !is_empty(value));
     let is_named_only = |it: &Value| it.as_object().is_some_and(|it| it.keys().eq(["name"]));
@@ -332,7 +332,7 @@ fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTem
     (template != OperatorTemplate::default()).then_some(template)
 }
 
-/// Secrets, ConfigMaps and claims that a part of a pod takes.
+/// Returns the Secrets, ConfigMaps and claims that a part of a pod takes.
 fn needs(value: &Value) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     let mut open = vec![value];

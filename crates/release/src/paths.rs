@@ -1,8 +1,8 @@
-//! What lies where in a tree that carries a release.
+//! Paths of the files in a tree that carries a release.
 
 /// The file that says what the Solution is.
 pub(crate) const SOURCE: &str = "solution.yaml";
-/// What is left to decide, if anything is.
+/// The file that says what is left to decide, if anything is.
 pub(crate) const NOTES: &str = "NOTES.md";
 /// The directory of the release's files.
 pub(crate) const MANIFESTS: &str = "manifests";
@@ -15,7 +15,7 @@ pub(crate) fn is_manifest(path: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Where the draft of a file lies.
+/// Returns where the draft of a file lies.
 pub(crate) fn draft(path: &str) -> String {
     format!("{DRAFT}/{path}")
 }

@@ -17,7 +17,7 @@ pub(crate) fn is_binding(object: &Object<'_>) -> bool {
     object.group() == RBAC && matches!(object.kind(), "RoleBinding" | "ClusterRoleBinding")
 }
 
-/// What an operator may do.
+/// The roles of an operator.
 #[derive(Default)]
 pub(crate) struct Roles<'a> {
     pub(crate) granted: Vec<&'a Object<'a>>,
@@ -92,7 +92,7 @@ impl<'a> Roles<'a> {
         roles.join("---\n")
     }
 
-    /// What to decide about them.
+    /// Returns a note on what to decide about them.
     pub(crate) fn note(&self) -> Option<Note> {
         let text = if self.are_unbound && !self.granted.is_empty() {
             "the release holds no binding, so all of its roles were taken; remove from operator/deploy/role.yaml those that are not the operator's".to_owned()

@@ -1,4 +1,4 @@
-//! What only a person can decide about a release that is carried as it is.
+//! Decisions that only a person can make about a release that is carried as it is.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn decide(about: impl Into<String>, text: impl Into<String>) -> Note {
     Note::new(Weight::Decide, about, text)
 }
 
-/// What of the release's files is not carried, or not as an object.
+/// Returns notes on which of the release's files are not carried, or not as an object.
 pub(crate) fn of_files(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
     let is_manifest = |file: &str| {
         let extension = Path::new(file).extension();
@@ -37,7 +37,7 @@ pub(crate) fn of_files(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
     passed_over.chain(kindless).collect()
 }
 
-/// What of the release's objects is not decided.
+/// Returns notes on what of the release's objects is not decided.
 pub(crate) fn of_objects(
     contents: &Contents<'_>,
     images: &DraftImages,
@@ -71,7 +71,7 @@ impl Unsure<'_> {
         format!("{}, `{}`", self.object.title(), shown(&self.remark.path))
     }
 
-    /// What may be a namespace, and the line of a patch that makes it one.
+    /// Returns what may be a namespace, and the line of a patch that makes it one.
     fn namespace(&self, unclear: &Unclear) -> String {
         let Unclear { written, meant, .. } = unclear;
         let line = self.patch(unclear);
@@ -103,7 +103,7 @@ impl Unsure<'_> {
 /// Bytes of a text that stands in a line to add.
 const LINE: usize = 120;
 
-/// Places of one text: as many as are shown.
+/// The number of places of one text that are shown.
 const PLACES: usize = 5;
 
 /// A text that looks like an image, where none is known to be.

@@ -16,11 +16,11 @@ use crate::{ReleaseError, Wishes};
 /// A tree that was renewed.
 #[derive(Debug)]
 pub struct Renewed {
-    /// Name and version.
+    /// The name and version of the Solution.
     pub id: SolutionId,
     /// The version that the tree had.
     pub from: Version,
-    /// How many images it has.
+    /// The number of images that it has.
     pub images: usize,
     /// The files that were written.
     pub written: Vec<PathBuf>,
@@ -28,11 +28,11 @@ pub struct Renewed {
     pub removed: Vec<PathBuf>,
     /// The files that were changed both here and in the release, in ways that do not go together.
     pub conflicts: Vec<PathBuf>,
-    /// What is different between the releases' objects, as `KIND [NAMESPACE/]NAME`.
+    /// The differences between the releases' objects, as `KIND [NAMESPACE/]NAME`.
     pub objects: Changes,
-    /// What is different between their images.
+    /// The differences between their images.
     pub image_changes: Changes,
-    /// What to decide.
+    /// The notes on what to decide.
     pub notes: Vec<Note>,
 }
 
@@ -108,7 +108,7 @@ struct Last {
     release: Files,
     /// The version that the release gives itself.
     version: Version,
-    /// All of it, by path in the tree.
+    /// The whole tree, by path.
     files: merge::Files,
 }
 

@@ -9,7 +9,7 @@ use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, Weight};
 
-/// What stands beside the copy of a tree, for who looks into it.
+/// The text that stands beside the copy of a tree, for who looks into it.
 pub(crate) const DRAFT: &str = "These are the files beside this directory as `solution init --from` wrote them, before anybody edited them.
 `--update` merges the next release with what was edited since; keep them with the others, and do not edit
 them. `solution pack` does not read them.
@@ -24,7 +24,7 @@ macro_rules! push {
 }
 pub(crate) use push;
 
-/// `solution.yaml` of an operator.
+/// Writes `solution.yaml` of an operator.
 pub(crate) fn operator(
     source: &SolutionSource,
     images: &DraftImages,
@@ -43,7 +43,7 @@ pub(crate) fn operator(
     checked(source, text)
 }
 
-/// `solution.yaml` of a release that is carried as it is.
+/// Writes `solution.yaml` of a release that is carried as it is.
 pub(crate) fn carried(
     source: &SolutionSource,
     images: &DraftImages,
@@ -164,12 +164,12 @@ pub(crate) fn object(object: &Object<'_>) -> String {
     }
 }
 
-/// How a release is given.
+/// The flag with which a release is given.
 pub(crate) const RELEASE: &str = "--from";
-/// How a chart is given.
+/// The flag with which a chart is given.
 pub(crate) const CHART: &str = "--chart";
 
-/// NOTES.md of a release that is carried as it is; `given` is the option that it was given with.
+/// Writes NOTES.md of a release that is carried as it is; `given` is the option that it was given with.
 pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[Note]) -> Vec<u8> {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());
@@ -184,7 +184,7 @@ pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[No
     text.into_bytes()
 }
 
-/// NOTES.md of a release of which something was left out or chosen.
+/// Writes NOTES.md of a release of which something was left out or chosen.
 pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());

@@ -1,4 +1,4 @@
-//! How much the files of an operator and of the sets of objects may be, before they are read and after.
+//! Bounds on the size of the files of an operator and of the sets of objects, before they are read and after.
 
 use schemas::DocumentCost;
 

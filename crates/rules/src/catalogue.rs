@@ -15,16 +15,16 @@ pub enum Severity {
     Warning,
 }
 
-/// What all findings with one id have in common. [`FINDINGS`] is the list of them.
+/// The facts that all findings with one id have in common. [`FINDINGS`] is the list of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FindingInfo {
-    /// `<group>.<name>`; never changes its meaning once released.
+    /// The id, `<group>.<name>`; never changes its meaning once released.
     pub id: &'static str,
-    /// How much it weighs.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What it means, in one line.
+    /// The meaning of the finding, in one line.
     pub summary: &'static str,
-    /// What to do about it, in one line.
+    /// The fix for it, in one line.
     pub fix: &'static str,
 }
 
@@ -89,7 +89,7 @@ catalogue! {
             "use a newer version of `solution`, or ask the publisher what the name is for";
     }
 
-    /// Who vouches for the archive.
+    /// The signatures that vouch for the archive.
     signature {
         ENVELOPE: Error, "signature.envelope",
             "the envelope around the signed statement is malformed",
@@ -133,7 +133,7 @@ catalogue! {
             "copy the archive again from the source; if it fails again, treat it as tampering";
     }
 
-    /// `manifest.yaml`.
+    /// The file `manifest.yaml`.
     manifest {
         MISSING: Error, "manifest.missing",
             "the archive has no manifest.yaml",
@@ -173,7 +173,7 @@ catalogue! {
             "add the image, and write $(image:NAME) as the variable's value";
     }
 
-    /// `images/`, `blobs/` and what is derived from them.
+    /// The directories `images/` and `blobs/`, and what is derived from them.
     images {
         PLACE: Error, "images.place",
             "an image is not at images/NAME/TAG, or is inside another",
@@ -225,7 +225,7 @@ catalogue! {
             "make the archive again with `solution pack`";
     }
 
-    /// `operator/`.
+    /// The directory `operator/`.
     operator {
         UNEXPECTED: Error, "operator.unexpected",
             "there are files for an operator, but the manifest has none",
@@ -295,7 +295,7 @@ catalogue! {
             "leave it out if the operator can do without; every site is asked to accept it";
     }
 
-    /// `manifests/`: the sets of objects that are applied as they are, and the parameters.
+    /// The directory `manifests/`: the sets of objects that are applied as they are, and the parameters.
     manifests {
         CAPABILITY: Error, "manifests.capability",
             "the signed statement does not require what reading the sets of objects takes, or requires it without any",
@@ -347,7 +347,7 @@ catalogue! {
             "remove metadata.namespace, in the set's files or with a patch: an import passes over it, as API servers do";
     }
 
-    /// `charts/`: the Helm charts.
+    /// The directory `charts/`: the Helm charts.
     charts {
         CAPABILITY: Error, "charts.capability",
             "the signed statement does not require what reading charts takes, or requires it without any",
@@ -399,7 +399,7 @@ catalogue! {
             "leave files out of the chart by its .helmignore, or install large definitions of custom resources by another chart";
     }
 
-    /// `bin/`: programs for the site.
+    /// The directory `bin/`: programs for the site.
     programs {
         CAPABILITY: Error, "programs.capability",
             "the signed statement requires what reading programs takes, and there are none",
@@ -415,7 +415,7 @@ catalogue! {
             "make the archive again with `solution pack --include-helm`, with Helm as its project publishes it";
     }
 
-    /// What works but is better done otherwise.
+    /// Practices that work but are better avoided.
     practice {
         LATEST: Warning, "practice.latest",
             "an image has the tag `latest`, which says nothing about its content",

@@ -1,11 +1,11 @@
-//! What compiling an object again shows: whether it was compiled, and what is left in it that a site may not have.
+//! Checks of objects by compiling them again: whether each was compiled, and what is left that a site may not have.
 
 use manifests::{Compiler, Remark, Unsettled};
 use serde_json::Value;
 
 use super::Problem;
 
-/// What is left in an object that was compiled with these images and namespaces.
+/// Returns what is left in an object that was compiled with these images and namespaces.
 #[must_use]
 pub fn compiled(compiler: &Compiler<'_>, document: &Value) -> Vec<Problem> {
     let mut again = document.clone();

@@ -1,4 +1,4 @@
-//! What rights make possible beyond what they say: the one table.
+//! Dangers of rights, which make more possible than they say: the one table.
 //!
 //! Kubernetes lets nobody write a role with more rights than he holds, but some rights reach further than their words:
 //! who runs commands in a pod acts as its ServiceAccount, and who changes a namespace's labels lifts its PodSecurity.
@@ -8,12 +8,12 @@ use super::groups::{ADMISSION, RBAC};
 use super::part::{ALL, Part, Resource, Thing};
 use super::right::{Right, Things};
 
-/// What having a right makes possible.
+/// The danger that lies in having a right.
 #[derive(Debug)]
 pub struct Danger {
-    /// Its name in the table: lower case, words joined by hyphens.
+    /// The name in the table: lower case, words joined by hyphens.
     pub id: &'static str,
-    /// What an operator that has it can do, to be read after "lets it": `run commands in the pods of others`.
+    /// The words for what it lets an operator do, to be read after "lets it": `run commands in the pods of others`.
     pub words: &'static str,
     /// Whether it is one at all times.
     pub when: When,
@@ -21,12 +21,12 @@ pub struct Danger {
     by: &'static [AnyOf],
 }
 
-/// When a right is dangerous.
+/// The places in which a right is dangerous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Always.
+    /// Every place.
     Always,
-    /// Only in a namespace in which others run too; an operator's ordinary work in its own.
+    /// A namespace in which others run too; in its own it is an operator's ordinary work.
     Shared,
 }
 
@@ -37,7 +37,7 @@ enum Named {
     Harmless,
 }
 
-/// One verb on one resource is enough.
+/// A danger's rights, of which one verb on one resource is enough.
 #[derive(Debug)]
 struct AnyOf {
     group: &'static str,
@@ -95,7 +95,7 @@ const WRITE_OR_REMOVE: &[&str] = &["create", "update", "patch", "delete", "delet
 
 /// The id of making programs run.
 const WORKLOADS: &str = "workloads";
-/// What programs run as.
+/// The accounts that programs run as.
 static ACCOUNTS: Danger = danger("accounts", "", &[on("", &["serviceaccounts"], WRITE)]);
 
 /// The gravest first.
@@ -336,7 +336,7 @@ impl Right {
     }
 }
 
-/// In the table `userextras/*` is any subresource, which it is not in a rule.
+/// Whether a right covers another. In the table `userextras/*` is any subresource, which it is not in a rule.
 fn is_covered(wanted: Resource<'_>, held: Resource<'_>) -> bool {
     let any_sub = wanted.sub == Some(ALL) && held.sub.is_some() && wanted.plural == held.plural;
     any_sub || wanted.wider().contains(&held)

@@ -34,14 +34,14 @@ pub(super) fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
     is_one.then_some((group, plural))
 }
 
-/// The one document of a definition's file.
+/// Returns the one document of a definition's file.
 pub fn only_document(documents: Vec<Value>) -> Result<Value, Problem> {
     let [document] = <[Value; 1]>::try_from(documents)
         .map_err(|documents| Problem::Documents(documents.len()))?;
     Ok(document)
 }
 
-/// What is wrong with what a definition is, what it is called and how it converts.
+/// Returns the problems of what a definition is, what it is called and how it converts.
 #[must_use]
 pub fn identify_definition(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
@@ -57,7 +57,7 @@ pub fn identify_definition(document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Everything that is wrong with a definition.
+/// Returns every problem of a definition.
 pub fn definition(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
         return identify_definition(document);
@@ -155,7 +155,7 @@ fn is_unapproved(group: &str, document: &Value) -> bool {
         && !approval.starts_with("unapproved")
 }
 
-/// What of its metadata is left out, in words.
+/// Names the metadata of a definition that is left out, in words.
 fn withheld(document: &Value) -> Option<String> {
     let withheld = metadata(document).withheld;
     let mut parts: Vec<String> = withheld

@@ -1,4 +1,4 @@
-//! Who gets which rights: bindings, and the roles that they bind, taken apart into subjects and rights. Roles are told
+//! Grants of rights: bindings, and the roles that they bind, taken apart into subjects and rights. Roles are told
 //! apart as Kubernetes tells them: by group, kind, namespace and name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use super::rule::RuleProblem;
 use super::{aggregates_to, compare, group_of, kind_of, merge, rights, text};
 use crate::limits::{POINTER, RIGHTS};
 
-/// How the API server names a ServiceAccount as a user.
+/// The prefix with which the API server names a ServiceAccount as a user.
 const ACCOUNT: &str = "system:serviceaccount:";
 
 /// Who gets rights.
@@ -103,7 +103,7 @@ impl fmt::Display for Subject {
 pub struct RoleName {
     /// The namespace of a Role; a `ClusterRole` has none.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name of the role.
     pub name: String,
 }
 
@@ -158,17 +158,17 @@ impl fmt::Display for RoleName {
 /// A role that a binding gives away and that is not among the objects: the cluster's own, now or one day.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Borrowed {
-    /// Who gets it.
+    /// The subject that gets it.
     pub subject: Subject,
     /// The role.
     pub role: RoleName,
-    /// Where it holds for them.
+    /// The reach in which it holds for them.
     pub reach: Reach,
     /// Whether it is known what it allows.
     pub is_known: bool,
 }
 
-/// What bindings and roles come to.
+/// The rights that bindings and roles come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
     /// The rights of each subject, as [`merge`] makes them.
@@ -188,12 +188,12 @@ impl Granted {
     }
 }
 
-/// That a role's rules say nothing that can be relied on.
+/// A role whose rules say nothing that can be relied on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableRole {
     /// The role.
     pub role: RoleName,
-    /// What is wrong with its rules.
+    /// The problem of its rules.
     pub problem: RuleProblem,
 }
 
@@ -266,9 +266,9 @@ pub fn covers(held: &[Right], right: &Right) -> bool {
 struct Roles<'a> {
     own: BTreeMap<RoleName, &'a Value>,
     known: BTreeMap<RoleName, &'a Value>,
-    /// What was found of each, since many bindings may bind one.
+    /// The rights found of each role, since many bindings may bind one.
     found: BTreeMap<(RoleName, Reach), Option<Vec<Right>>>,
-    /// How many more rights may be written out.
+    /// The number of rights that may still be written out.
     left: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Groups of the Kubernetes API.
 
-/// Roles and bindings.
+/// The API group of roles and bindings.
 pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
-/// Admission webhooks and policies.
+/// The API group of admission webhooks and policies.
 pub(super) const ADMISSION: &str = "admissionregistration.k8s.io";

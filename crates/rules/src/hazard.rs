@@ -1,4 +1,4 @@
-//! What objects do that is dangerous, whoever has rights to what: the one table. Rights are in `danger`, what pods take of
+//! Hazards of objects, whoever has rights to what: the one table. Rights are in `danger`, what pods take of
 //! their nodes is in `pod`.
 //!
 //! What is accepted of an object is more than its name: [`acts`] is the content that decides what it does.
@@ -15,18 +15,18 @@ use crate::limits::POINTER;
 /// Something dangerous that an object does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hazard {
-    /// What it does, as a whole sentence with the object's name.
+    /// The act, as a whole sentence with the object's name.
     pub words: String,
-    /// What it asks of whoever lets it in.
+    /// The weight that it has for whoever lets it in.
     pub weight: Weight,
 }
 
-/// What a hazard asks for.
+/// The weight of a hazard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Somebody has to accept it.
+    /// The hazard has to be accepted by somebody.
     Consent,
-    /// It is shown.
+    /// The hazard is shown.
     Notice,
 }
 
@@ -80,7 +80,7 @@ static OBJECTS: &[Row] = &[
     row(RBAC, &["ClusterRole"], Weight::Consent, gathering),
 ];
 
-/// The same of pods, to be read behind "the pods of" an object.
+/// The hazards of pods, to be read behind "the pods of" an object.
 static PODS: &[(Weight, Find)] = &[
     (Weight::Consent, beyond_namespace),
     (Weight::Consent, system_priority),
@@ -169,7 +169,8 @@ fn lowered(space: &Value) -> Vec<String> {
     level.map(words).into_iter().collect()
 }
 
-/// What else guards a namespace no more. Audits and warnings stop nobody, and an older version of the standard stops less.
+/// Returns which other guards of a namespace are switched off. Audits and warnings stop nobody, and an older version of
+/// the standard stops less.
 fn unguarded(space: &Value) -> Vec<String> {
     let switches_off = |key: &str, value: &str| {
         let mode = key.strip_prefix(POD_SECURITY);
@@ -305,7 +306,7 @@ fn system_priority(pod: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Where pods run though a node was to be kept free of them.
+/// Returns the words for pods that run though a node was to be kept free of them.
 fn placed(pod: &Value) -> Vec<String> {
     let tolerates_all = |toleration: &Value| {
         text(toleration, "/key").is_none_or(str::is_empty)
@@ -373,7 +374,7 @@ fn whole(object: &Value) -> Value {
     object
 }
 
-/// What pods are, without their images and what a site sets.
+/// Returns the content of pods, without their images and what a site sets.
 fn of_pod(spec: &Value) -> Value {
     let mut spec = acting(spec);
     let remove = |value: &mut Value, fields: &[&str]| {
@@ -662,7 +663,7 @@ mod tests {
         assert!(accounts(&service(&json!({}))).is_empty());
     }
 
-    /// What a chart's next version changes by itself is the same content, and what acts otherwise is another one.
+    /// A change that a chart's next version makes by itself gives the same content; one that acts otherwise does not.
     #[test]
     fn what_acts_is_told_from_what_every_version_changes() {
         let digest = |byte: &str| format!("@sha256:{}", byte.repeat(32));

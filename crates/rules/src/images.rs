@@ -65,7 +65,7 @@ pub(super) fn overlapping(places: &[ImagePlace]) -> Vec<Problem> {
     problems
 }
 
-/// References that several images have.
+/// Returns references that several images have.
 pub(super) fn ambiguous<'a>(
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)>,
 ) -> impl Iterator<Item = Problem> {

@@ -1,5 +1,5 @@
-//! What the documents of a Solution may be, and what they may do in a cluster: pure functions from documents to problems
-//! and rights. The check of an archive, whoever packs one and the plan of an import judge by the same rules.
+//! Rules for the documents of a Solution, and for what they may do in a cluster: pure functions from documents to
+//! problems and rights. The check of an archive, whoever packs one and the plan of an import judge by the same rules.
 //!
 //! Of [`Problem`]s, the check of an archive reports all; [`check_source`], and whoever else packs, stops at the first.
 //!

@@ -1,4 +1,4 @@
-//! Which metadata of a definition goes to a cluster. Kubernetes and the tools beside us act on metadata: the garbage
+//! The metadata of a definition that goes to a cluster. Kubernetes and the tools beside us act on metadata: the garbage
 //! collector deletes an object whose owner is not there, a finalizer keeps it for ever, and whoever finds his mark on it
 //! counts it as his own. So only the name passes, and labels and annotations that mean nothing to anybody else.
 //!
@@ -15,7 +15,7 @@ const OURS: &str = "solutions.metalk8s.scality.com";
 /// Domains of the Kubernetes community.
 const KUBERNETES: [&str; 2] = ["k8s.io", "kubernetes.io"];
 
-/// What passes below them: that which says something to people only, and the approval of a group (KEP 2337).
+/// The keys that pass below them: those that say something to people only, and the approval of a group (KEP 2337).
 const PASSING: [&str; 10] = [
     "api-approved.kubernetes.io",
     "app.kubernetes.io/component",
@@ -52,25 +52,25 @@ const OWNERS: &[(Key, &str)] = &[
     (Key::Below("configsync.gke.io"), "Config Sync"),
 ];
 
-/// Which keys a row is about.
+/// The keys that a row is about.
 #[derive(Debug)]
 enum Key {
-    /// This one.
+    /// This one key.
     Whole(&'static str),
-    /// All of this domain and those below it.
+    /// The keys of this domain and of those below it.
     Below(&'static str),
-    /// All that begin so.
+    /// The keys that begin so.
     Start(&'static str),
 }
 
-/// What of a definition's metadata is applied, and what is not.
+/// The metadata of a definition that is applied, and that which is not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SortedMetadata<'a> {
     /// Labels that are applied.
     pub labels: BTreeMap<&'a str, &'a str>,
     /// Annotations that are applied.
     pub annotations: BTreeMap<&'a str, &'a str>,
-    /// What is not, fields, labels and annotations each by name.
+    /// The metadata that is not applied, fields, labels and annotations each by name.
     pub withheld: Vec<Withheld<'a>>,
 }
 
@@ -92,11 +92,11 @@ enum Place<'a> {
 enum Why {
     /// No field that an archive decides.
     Field,
-    /// Neither a text nor a map of texts.
+    /// A field that is neither a text nor a map of texts.
     Shape,
     /// The importer's own.
     Ours,
-    /// Has, or may get, a meaning to Kubernetes.
+    /// A key that has, or may get, a meaning to Kubernetes.
     Kubernetes,
     /// A tool would count the object as its own.
     Owner(&'static str),
@@ -180,7 +180,7 @@ fn sort<'a>(
     passing
 }
 
-/// Why a label or an annotation does not pass. The API server takes annotations in any case.
+/// Returns why a label or an annotation does not pass. The API server takes annotations in any case.
 fn why(key: &str) -> Option<Why> {
     let key = key.to_ascii_lowercase();
     let domain = key.split('/').next().unwrap_or_default();
@@ -261,7 +261,7 @@ mod tests {
         );
     }
 
-    /// As cert-manager, the Prometheus operator, `CloudNativePG`, Gateway API and Cluster API have them.
+    /// The keys are those of cert-manager, the Prometheus operator, `CloudNativePG`, Gateway API and Cluster API.
     #[test]
     fn keys_of_real_definitions_pass_unless_they_belong_to_somebody() {
         for (key, expected) in [

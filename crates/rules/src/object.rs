@@ -10,11 +10,11 @@ use super::groups::RBAC;
 use super::metadata::is_ours;
 use super::{Problem, kind_of, text};
 
-/// Where the records of imports lie.
+/// The namespace in which the records of imports lie.
 pub(super) const RECORDS: &str = "metalk8s-solutions";
-/// What a Secret must say whose data everybody may read.
+/// The annotation of a Secret whose data everybody may read.
 const PUBLIC: &str = "solutions.metalk8s.scality.com/public";
-/// How Kubernetes marks the roles that it makes itself, and makes anew at every start.
+/// The label with which Kubernetes marks the roles that it makes itself, and makes anew at every start.
 const BOOTSTRAPPING: &str = "kubernetes.io/bootstrapping";
 /// The roles and bindings of Kubernetes (`bootstrappolicy/policy.go`). Others may have names with `system:` too: the
 /// metrics server's have.
@@ -38,7 +38,7 @@ const ROLES: [&str; 18] = [
     "system:kubelet-api-viewer",
     "view",
 ];
-/// How the names of the rest begin.
+/// The prefixes of the names of the rest.
 const ROLE_PREFIXES: [&str; 6] = [
     "system::",
     "system:aggregate-to-",
@@ -47,10 +47,10 @@ const ROLE_PREFIXES: [&str; 6] = [
     "system:kube-",
     "system:node",
 ];
-/// What an import applies of metadata.
+/// The fields of metadata that an import applies.
 const METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
 
-/// Everything that is wrong with an object.
+/// Returns every problem of an object.
 #[must_use]
 pub fn object(document: &Value) -> Vec<Problem> {
     let shape: Vec<Problem> = shape(document).map(Problem::ObjectShape).collect();
@@ -60,8 +60,8 @@ pub fn object(document: &Value) -> Vec<Problem> {
     forbidden(document).map(Problem::Forbidden).collect()
 }
 
-/// What is wrong with an object that a chart renders to, as it would be sent: it may be whatever Helm applies, but it has no
-/// business either where records lie, or among Kubernetes' own roles.
+/// Returns the problems of an object that a chart renders to, as it would be sent: it may be whatever Helm applies, but
+/// it has no business either where records lie, or among Kubernetes' own roles.
 #[must_use]
 pub fn rendered_object(document: &Value) -> Vec<Problem> {
     reserved(document).map(Problem::Forbidden).collect()
@@ -76,7 +76,7 @@ pub fn namespace_of_cluster(document: &Value, kinds: &Kinds) -> Option<Problem> 
     kinds.is_cluster_scoped(document).then(problem)
 }
 
-/// What keeps a document from being an object that can be applied.
+/// Returns the problems that keep a document from being an object that can be applied.
 fn shape(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let is_version = api_version.split('/').count() <= 2
@@ -142,7 +142,7 @@ fn is_namespace(text: &str) -> bool {
     name.parse::<Namespace>().is_ok()
 }
 
-/// What an archive has no business to bring, whatever else the document has that is put in order when it is packed.
+/// Returns what an archive has no business to bring, whatever else of the document is put in order when it is packed.
 pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     let secret = kind_of(document) == ("v1", "Secret") && has_data(document);
     let shared = is_definition(document) && !converts_by_webhook(document);
@@ -155,7 +155,7 @@ pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     own.into_iter().flatten().chain(reserved(document))
 }
 
-/// What is ours or Kubernetes' own, whoever brings it.
+/// Returns the problems of an object that is ours or Kubernetes' own, whoever brings it.
 fn reserved(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let name = text(document, "/metadata/name").unwrap_or_default();
@@ -180,7 +180,7 @@ pub(super) fn is_kubernetes_role(name: &str) -> bool {
     ROLES.contains(&name) || ROLE_PREFIXES.iter().any(|it| name.starts_with(it))
 }
 
-/// Labels and annotations of ours and of Kubernetes' own roles.
+/// Names the labels and annotations of ours and of Kubernetes' own roles.
 fn keys(document: &Value) -> impl Iterator<Item = String> {
     let of = |field: &str| {
         let map = document.get("metadata").and_then(|it| it.get(field));

@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use super::{Problem, group_of, kind_of, text};
 
-/// Where an object of a set is at a site.
+/// The place of an object of a set at a site.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Home {
-    /// In no namespace.
+    /// No namespace.
     Cluster,
-    /// In the namespace with this name.
+    /// The namespace with this name.
     Namespace(String),
-    /// In one that the site chooses: two of these may be one.
+    /// A namespace that the site chooses: two of these may be one.
     Chosen,
 }
 
-/// API group, kind, namespace and name.
+/// The API group, kind, namespace and name of an object.
 type Identity = (String, String, Home, String);
 
 /// The objects of an archive, each with its file, to find those that are there twice.

@@ -11,7 +11,7 @@ use super::Problem;
 use super::object::RECORDS;
 use crate::limits::{CHARTS, SET_NAMESPACES};
 
-/// What is wrong with the sets and charts of a Solution that has these parameters.
+/// Returns the problems of the sets and charts of a Solution that has these parameters.
 pub fn object_sets<'a>(
     sets: &'a [ObjectSet],
     charts: &'a [ChartRelease],
@@ -138,7 +138,7 @@ fn needs(of: Named<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
     found
 }
 
-/// Those that need one another: what is left when those are taken away that need none of the rest, again and again.
+/// Returns the parts that need one another: those left once all that need none of the rest are taken away, repeatedly.
 fn circle(all: Vec<Named<'_>>) -> impl Iterator<Item = (Named<'_>, String)> {
     let mut waiting: BTreeMap<&str, usize> = all.iter().map(|it| (it.name(), 0)).collect();
     let mut needed_by: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

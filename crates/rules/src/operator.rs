@@ -8,10 +8,10 @@ use schemas::{EnvVar, ImagePlace, Operator, Piece, split_expansions};
 use super::template::template;
 use super::{ImagesByName, Problem};
 
-/// By convention operators learn from these variables which images they start.
+/// The prefix of the variables from which operators learn by convention which images they start.
 const RELATED: &str = "RELATED_IMAGE_";
 
-/// What is wrong with the block when these are the images.
+/// Returns the problems of the block when these are the images.
 pub fn operator<'a>(
     operator: &'a Operator,
     images: &'a [ImagePlace],
@@ -35,7 +35,7 @@ fn variables(env: &[EnvVar]) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// One text after the other, since aliases make many long ones of a small file.
+/// Returns the problems of expansions, one text after the other, since aliases make many long ones of a small file.
 fn expansions<'a>(
     operator: &'a Operator,
     images: &'a [ImagePlace],

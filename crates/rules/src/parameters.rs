@@ -15,7 +15,7 @@ use crate::limits::{
 /// The integers that all readers of JSON take exactly (RFC 8259, 6).
 const INTEGERS: std::ops::RangeInclusive<i64> = -(1 << 53)..=1 << 53;
 
-/// What is wrong with the parameters of a Solution.
+/// Returns the problems of the parameters of a Solution.
 pub fn parameters(
     parameters: &BTreeMap<ParameterName, Parameter>,
 ) -> impl Iterator<Item = Problem> + '_ {
@@ -44,22 +44,22 @@ fn is_much<'a>(patterns: impl Iterator<Item = &'a str>) -> bool {
     large > PATTERNS_LARGE
 }
 
-/// Why a parameter does not take a value. The value itself is not told: it may be nobody's to see.
+/// The reason why a parameter does not take a value. The value itself is not told: it may be nobody's to see.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueProblem {
-    /// It is of another type.
+    /// The value is of another type.
     #[error("is not {0}")]
     Type(&'static str),
-    /// It is none of the values that there are.
+    /// The value is none of those that there are.
     #[error("is none of the values of `enum`")]
     Other,
-    /// It does not match the pattern.
+    /// The value does not match the pattern.
     #[error("does not match the pattern `{0}`")]
     Pattern(String),
-    /// It is less than this.
+    /// The value is less than this.
     #[error("is less than {0}")]
     Less(i64),
-    /// It is more than this.
+    /// The value is more than this.
     #[error("is more than {0}")]
     More(i64),
 }
@@ -99,7 +99,7 @@ fn check_type(kind: ParameterType, value: &Value) -> Result<(), ValueProblem> {
     }
 }
 
-/// Everything that is wrong with a parameter itself.
+/// Returns every problem of a parameter itself.
 fn check(parameter: &Parameter) -> Vec<String> {
     let kind = parameter.kind;
     let mut found = Vec::new();

@@ -8,13 +8,13 @@ use schemas::is_cluster_scoped;
 
 use super::reach::Reach;
 
-/// Everything of its kind.
+/// The wildcard for everything of its kind.
 pub(super) const ALL: &str = "*";
 
 /// A request for a single Namespace counts as a request in that namespace, so these verbs can be granted there.
 const NAMESPACE_VERBS: [&str; 4] = ["get", "update", "patch", "delete"];
 
-/// One verb on one thing, within a reach.
+/// One verb on one resource or path, within a reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Part<'a> {
     pub(super) reach: &'a Reach,
@@ -22,7 +22,7 @@ pub(super) struct Part<'a> {
     pub(super) verb: &'a str,
 }
 
-/// What a verb is for.
+/// The resource or path that a verb is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Thing<'a> {
     Resource {
@@ -56,7 +56,7 @@ impl<'a> Resource<'a> {
         }
     }
 
-    /// Itself, and the two that cover it.
+    /// Returns the resource itself, and the two that cover it.
     pub(super) fn wider(self) -> [Self; 3] {
         let every = |sub| Self { plural: ALL, sub };
         [self, every(self.sub), every(None)]
@@ -97,7 +97,7 @@ impl Part<'_> {
 /// Parts to look up others in.
 pub(super) struct Held<'a> {
     parts: HashSet<Part<'a>>,
-    /// Where these have wildcards: nothing wide in other places need be looked up.
+    /// The forms in which these have wildcards: nothing wide in other places need be looked up.
     forms: HashSet<Form>,
     /// The beginnings of paths, by verb: none begins with another of the same verb.
     beginnings: BTreeMap<&'a str, BTreeSet<&'a str>>,
@@ -165,7 +165,7 @@ fn beginning(url: &str) -> &str {
     url.trim_end_matches(ALL)
 }
 
-/// Those that begin with no other.
+/// Returns the texts that begin with no other.
 fn shortest(sorted: BTreeSet<&str>) -> BTreeSet<&str> {
     let mut last: Option<&str> = None;
     let mut shortest = BTreeSet::new();
@@ -210,7 +210,7 @@ fn form(part: &Part<'_>) -> Option<Form> {
     })
 }
 
-/// The one part of this form that covers `part`, if there can be one.
+/// Returns the one part of this form that covers `part`, if there can be one.
 fn widen<'a>(part: &Part<'a>, form: &Form) -> Option<Part<'a>> {
     let (
         Thing::Resource {

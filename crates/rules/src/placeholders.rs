@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{ImagesByName, Problem};
 use crate::limits::{PLACEHOLDER_PROBLEMS, POINTER};
 
-/// What placeholders of a Solution can name.
+/// The images, parameters and namespaces that placeholders of a Solution can name.
 #[derive(Debug)]
 pub struct PlaceholderNames<'a> {
     places: BTreeSet<&'a ImagePlace>,
@@ -30,7 +30,7 @@ impl<'a> PlaceholderNames<'a> {
         }
     }
 
-    /// What is wrong with the placeholders of an object of a set.
+    /// Returns the problems of the placeholders of an object of a set.
     #[must_use]
     pub fn check(&self, document: &Value, set: &ObjectSet) -> Vec<Problem> {
         let namespaces: BTreeSet<&Namespace> = set.namespaces.iter().map(|it| &it.name).collect();
@@ -41,7 +41,7 @@ impl<'a> PlaceholderNames<'a> {
             .collect()
     }
 
-    /// What is wrong with the placeholders in the values of a chart, which can only be images.
+    /// Returns the problems of the placeholders in the values of a chart, which can only be images.
     #[must_use]
     pub fn check_values(&self, values: &Map<String, Value>) -> Vec<Problem> {
         const AROUND: &str = "values";

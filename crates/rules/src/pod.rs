@@ -1,6 +1,6 @@
-//! What pods do that no namespace holds: what PodSecurity's level `baseline` refuses in Kubernetes 1.36. See "Pod Security
-//! Standards" (<https://kubernetes.io/docs/concepts/security/pod-security-standards/>). Earlier versions allow less where a
-//! version is named here, and do not look at the hosts of probes and hooks before 1.34.
+//! Acts of pods that no namespace holds: those that PodSecurity's level `baseline` refuses in Kubernetes 1.36. See "Pod
+//! Security Standards" (<https://kubernetes.io/docs/concepts/security/pod-security-standards/>). Earlier versions allow
+//! less where a version is named here, and do not look at the hosts of probes and hooks before 1.34.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 /// The kinds of profiles that a pod may choose.
 const PROFILES: [&str; 2] = ["RuntimeDefault", "Localhost"];
 const CONTAINERS: [&str; 3] = ["/initContainers", "/containers", "/ephemeralContainers"];
-/// Where a container has what its node does for it.
+/// The fields in which a container has what its node does for it.
 const HANDLERS: [&str; 5] = [
     "/livenessProbe",
     "/readinessProbe",
@@ -67,7 +67,7 @@ const HANDLERS: [&str; 5] = [
     "/lifecycle/preStop",
 ];
 
-/// What pods do beyond their namespace, to be read after "its pods". `pod` has their `metadata` and `spec`.
+/// Returns what pods do beyond their namespace, to be read after "its pods". `pod` has their `metadata` and `spec`.
 #[must_use]
 pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
     let spec = pod.get("spec").unwrap_or(&Value::Null);
@@ -100,7 +100,7 @@ pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
     found
 }
 
-/// What a container takes of its node, or has it do.
+/// Returns what a container takes of its node, or has it do.
 fn of_node(container: &Value) -> Vec<String> {
     let ports = list(container, "/ports").iter();
     let ports = ports.filter_map(|port| port.get("hostPort")?.as_u64());
@@ -128,7 +128,7 @@ fn app_armor(pod: &Value) -> Option<String> {
     other.then(|| "may run without AppArmor".to_owned())
 }
 
-/// What the security context of a pod or a container says.
+/// Returns what the security context of a pod or a container asks for.
 fn of_context(holder: &Value, own_users: bool) -> Vec<String> {
     let Some(context) = holder.get("securityContext") else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What can be wrong with the documents of a Solution, in words that fit an archive as well as what it is made from.
+//! Problems of the documents of a Solution, in words that fit an archive as well as what it is made from.
 //! Whoever asked says which file it is about.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::limits::{
     PATTERNS_WEIGHT,
 };
 
-/// One thing that is wrong with a document.
+/// A problem of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// No image at all.
@@ -58,7 +58,7 @@ pub enum Problem {
     /// A place in the operator's template with what it has no say in.
     #[error("spec.operator.template.{0}: {1}")]
     Template(String, String),
-    /// What the template has the operator's pods do beyond their namespace.
+    /// An act beyond their namespace that the template has the operator's pods do.
     #[error("spec.operator.template: its pods {0}")]
     TemplateReach(String),
     /// More bytes in the operator's files than are read.
@@ -201,8 +201,8 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// What is found of an archive with it. None where archives are accepted with it: only what is packed now must be
-    /// without.
+    /// Returns the finding of an archive with this problem. None where archives are accepted with it: only what is
+    /// packed now must be without.
     #[must_use]
     pub fn finding(&self) -> Option<&'static FindingInfo> {
         Some(match self {
@@ -256,7 +256,7 @@ impl Problem {
         })
     }
 
-    /// What to do about it, in one line, where the words do not say it.
+    /// Returns the fix for it, in one line, where the words do not say it.
     #[must_use]
     pub fn fix(&self) -> Option<&'static str> {
         self.finding().map(|info| info.fix)

@@ -1,4 +1,4 @@
-//! Where a right holds.
+//! The reach of a right.
 
 use std::fmt;
 

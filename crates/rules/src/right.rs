@@ -39,13 +39,13 @@ pub(super) enum Things {
 }
 
 impl Right {
-    /// Where it holds.
+    /// Returns the reach in which it holds.
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Its parts, each a verb on one thing.
+    /// Returns the parts of the right, each a verb on one resource or path.
     pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         let things: Vec<Thing<'_>> = match &self.object {
             Things::Url(url) => vec![Thing::Url(url)],

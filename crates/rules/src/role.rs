@@ -18,7 +18,7 @@ pub(crate) fn is_role(document: &Value) -> bool {
     api_version == "rbac.authorization.k8s.io/v1" && matches!(kind, "Role" | "ClusterRole")
 }
 
-/// What is wrong with what the documents are and what they are called.
+/// Returns the problems of what the documents are and what they are called.
 pub fn identify_roles(documents: &[Value]) -> impl Iterator<Item = Problem> {
     let mut names = BTreeSet::new();
     documents
@@ -59,14 +59,14 @@ pub(super) fn aggregates(role: &Value) -> bool {
         .is_some_and(|rule| !rule.is_null())
 }
 
-/// What judges a role.
+/// A judge of roles.
 struct RoleCheck<'a> {
     /// The cluster-scoped resources that the Solution defines itself.
     own: BTreeSet<(&'a str, &'a str)>,
     scope: OperatorScope,
 }
 
-/// Everything that is wrong with roles of an operator that has this scope and brings these definitions.
+/// Returns every problem of the roles of an operator that has this scope and brings these definitions.
 pub fn roles<'a>(
     documents: &[Value],
     definitions: impl Iterator<Item = &'a Value>,
@@ -112,7 +112,7 @@ impl RoleCheck<'_> {
         problems.extend(dangers(role, &reach, &place));
     }
 
-    /// Where the import binds a role.
+    /// Returns the reach in which the import binds a role.
     fn reach(&self, role: &Value) -> Reach {
         if self.scope == OperatorScope::Cluster && text(role, "/kind") == Some("ClusterRole") {
             Reach::Cluster

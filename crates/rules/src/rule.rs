@@ -16,18 +16,18 @@ const FIELDS: [&str; 5] = [
     "nonResourceURLs",
 ];
 
-/// Why the rules of a role say nothing that can be relied on.
+/// The reason why the rules of a role say nothing that can be relied on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleProblem {
     /// The field `rules` is something else.
     #[error("`rules` is not a list")]
     NotAList,
-    /// One rule is not what the API server accepts.
+    /// A rule is not what the API server accepts.
     #[error("rule {number}: {problem}")]
     Rule {
-        /// Its place, counted from one.
+        /// The place of the rule, counted from one.
         number: usize,
-        /// What is wrong with it.
+        /// The problem with the rule.
         problem: String,
     },
     /// Written out, the rules are more than [`RIGHTS`] rights or [`RIGHTS_TEXT`] bytes.
@@ -83,7 +83,7 @@ impl<'a> Rule<'a> {
             .map_or(Ok(rule), |problem| Err(problem.to_owned()))
     }
 
-    /// What the API server would not accept.
+    /// Returns a fault that the API server would not accept.
     fn incomplete(&self, in_namespace: bool) -> Option<&'static str> {
         let resources = !self.groups.is_empty() || !self.resources.is_empty();
         if self.verbs.is_empty() {
@@ -109,7 +109,7 @@ fn strings<'a>(rule: &'a Value, field: &str) -> Result<Vec<&'a str>, String> {
         .ok_or_else(|| format!("`{field}` is not a list of strings"))
 }
 
-/// What rules come to when each verb is written out for each resource, found without writing anything out.
+/// The number and size of parts when each verb is written out for each resource, found without writing anything out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     parts: usize,

@@ -9,12 +9,12 @@ use super::reach::Reach;
 use super::right::{Right, Things};
 use super::rule::{Cost, Rule, RuleProblem, rules};
 
-/// How labels of a `ClusterRole` begin whose rights go to everybody who has another one.
+/// The prefix of the labels of a `ClusterRole` whose rights go to everybody who has another one.
 pub const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// What a role's rules give when bound with this reach: a Role has its namespace, a `ClusterRole` a namespace by a
-/// RoleBinding and the whole cluster by a ClusterRoleBinding. What gives nothing with this reach (resources of the
-/// whole cluster and paths, in a namespace) is left out. The list is as [`merge`] makes it.
+/// Returns the rights that a role's rules give when bound with this reach: a Role has its namespace, a `ClusterRole` a
+/// namespace by a RoleBinding and the whole cluster by a ClusterRoleBinding. What gives nothing with this reach
+/// (resources of the whole cluster and paths, in a namespace) is left out. The list is as [`merge`] makes it.
 pub fn rights(role: &Value, reach: &Reach) -> Result<Vec<Right>, RuleProblem> {
     let rules: Vec<Rule<'_>> = rules(role)?.collect::<Result<_, _>>()?;
     Cost::of(&rules).check()?;
@@ -26,7 +26,7 @@ pub fn rights(role: &Value, reach: &Reach) -> Result<Vec<Right>, RuleProblem> {
     Ok(without_covered(parts))
 }
 
-/// The same rights in the fewest entries: sorted, those of one object in one, without what a wider one covers.
+/// Returns the rights in the fewest entries: sorted, those of one object in one, without what a wider one covers.
 #[must_use]
 pub fn merge(rights: &[Right]) -> Vec<Right> {
     without_covered(rights.iter().flat_map(Right::parts).collect())
@@ -35,9 +35,9 @@ pub fn merge(rights: &[Right]) -> Vec<Right> {
 /// The difference of two lists of rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// What only the second gives.
+    /// The rights that only the second gives.
     pub gained: Vec<Right>,
-    /// What only the first gave.
+    /// The rights that only the first gave.
     pub lost: Vec<Right>,
 }
 
@@ -62,7 +62,7 @@ pub fn aggregates_to(role: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// What the first gives and the second does not.
+/// Returns the rights that the first gives and the second does not.
 fn beyond(rights: &[Right], others: &[Right]) -> Vec<Right> {
     let held = Held::new(others.iter().flat_map(Right::parts));
     let parts = rights.iter().flat_map(Right::parts);
@@ -101,7 +101,7 @@ fn without_covered(parts: BTreeSet<Part<'_>>) -> Vec<Right> {
     by_object(kept)
 }
 
-/// One right for all verbs of a thing, and one for all names with the same verbs.
+/// Joins parts into one right for all verbs of a thing, and one for all names with the same verbs.
 fn by_object<'a>(parts: impl Iterator<Item = Part<'a>>) -> Vec<Right> {
     let mut verbs: BTreeMap<(&Reach, Thing<'_>), BTreeSet<&str>> = BTreeMap::new();
     for part in parts {

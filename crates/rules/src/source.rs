@@ -1,4 +1,4 @@
-//! What an archive is to be made from: nothing is packed that would be refused.
+//! Checks of what an archive is to be made from: nothing is packed that would be refused.
 
 use std::collections::BTreeSet;
 

@@ -37,7 +37,7 @@ const LISTS: [(&str, &str); 3] = [
 /// The most pods that the API server takes.
 const REPLICAS: u32 = i32::MAX.unsigned_abs();
 
-/// Everything in the template that an import would not do.
+/// Returns a problem for everything in the template that an import would not do.
 pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
     let template = operator.template.iter();
     template.flat_map(|template| {
@@ -50,7 +50,7 @@ pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// What the template asks for beyond the namespace: the site is told of it too.
+/// Returns what the template asks for beyond the namespace: the site is told of it too.
 pub fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
     let pods = operator.template.iter();
     let pods = pods.map(|OperatorTemplate { metadata, spec, .. }| {
@@ -95,7 +95,7 @@ impl Judge {
         }
     }
 
-    /// What has no name, or another's: an import joins lists by it.
+    /// Checks for items that have no name, or another's: an import joins lists by it.
     fn names(&mut self, template: &OperatorTemplate) {
         for fields in [&["containers", "initContainers"][..], &["volumes"]] {
             let mut known = BTreeSet::new();

@@ -8,7 +8,7 @@ use super::part::{ALL, Resource};
 use super::reach::Reach;
 use super::right::{Right, Things};
 
-/// How verbs are said, in this order: sets of them in one word when all are there.
+/// The words for verbs, in this order: sets of them in one word when all are there.
 const VERBS: &[(&[&str], &str)] = &[
     (&["get", "list", "watch"], "read"),
     (&["get"], "get"),
@@ -77,14 +77,14 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 impl Right {
-    /// What it is without saying where: `read all Secrets`.
+    /// Describes the right without its place: `read all Secrets`.
     #[must_use]
     pub fn what(&self) -> String {
         what(self)
     }
 }
 
-/// In plain words.
+/// Writes the right in plain words.
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(self, f)

@@ -18,10 +18,10 @@ pub(crate) struct Answer {
     pub(crate) body: Body,
 }
 
-/// What follows a head.
+/// The body that follows a head.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Nothing, and no word of how long it would be.
+    /// No body, and no word of how long it would be.
     None,
     /// Bytes that are there.
     Bytes(Bytes),
@@ -32,7 +32,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// How long it is.
+    /// Returns the length of the body.
     pub(crate) fn length(&self) -> u64 {
         match self {
             Self::None => 0,
@@ -61,7 +61,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// Its number.
+    /// Returns the number of the status.
     pub(crate) fn code(self) -> u16 {
         match self {
             Self::Ok => 200,
@@ -97,8 +97,8 @@ impl Status {
     }
 }
 
-/// What is wrong, as the distribution specification lists it ("Error Codes"); `PaginationNumberInvalid` and `Unknown` are
-/// those of distribution itself, for what the list has no code for.
+/// The code of an error in the distribution specification's list ("Error Codes"); `PaginationNumberInvalid` and
+/// `Unknown` are those of distribution itself, for what the list has no code for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Code {
@@ -150,7 +150,7 @@ impl Answer {
         }
     }
 
-    /// JSON.
+    /// Returns an answer of JSON.
     pub(crate) fn json<T: Serialize>(value: &T) -> Self {
         Self::bytes(
             "application/json",
@@ -163,7 +163,7 @@ impl Answer {
         Self::error_as(code.status(), code, message)
     }
 
-    /// The same with another status.
+    /// Returns an error in the specification's words, with another status than goes with its code.
     pub(crate) fn error_as(status: Status, code: Code, message: &str) -> Self {
         let errors = [Error { code, message }];
         Self {
@@ -172,7 +172,7 @@ impl Answer {
         }
     }
 
-    /// The same with one more field.
+    /// Returns the answer with one more field.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.fields.push((name, value.into()));
         self
@@ -199,7 +199,7 @@ impl Answer {
         head
     }
 
-    /// How many bytes follow the head when it answers this method.
+    /// Returns how many bytes follow the head when it answers this method.
     pub(crate) fn follows(&self, method: &Method) -> u64 {
         match method {
             Method::Head => 0,

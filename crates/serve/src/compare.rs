@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::content::Blob;
 use crate::limits;
 
-/// What a file looks like from outside as long as nobody changes it.
+/// The metadata of a file that stays the same as long as nobody changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: (u64, u64),
@@ -50,13 +50,13 @@ impl Stamp {
     }
 }
 
-/// Why a blob is not served.
+/// The reason why a blob is not served.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// It cannot be read.
+    /// The blob cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[source] io::Error),
-    /// Its bytes are others.
+    /// The blob has other bytes.
     #[error("its bytes have the digest {0}: damaged or altered since it was signed")]
     Damaged(Digest),
 }
@@ -65,7 +65,7 @@ pub enum Unfit {
 type Place = (u64, u64, u64, Digest);
 type Slot = Arc<tokio::sync::Mutex<Option<Stamp>>>;
 
-/// What was compared.
+/// The blobs that were compared.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     slots: Mutex<HashMap<Place, Slot>>,

@@ -1,4 +1,4 @@
-//! What is served: repositories with their tags, manifests and blobs, put together from what each archive brings.
+//! The content that is served: repositories with their tags, manifests and blobs, put together from all archives.
 //!
 //! Manifests are in memory, as they were verified. Of a blob there is only its place: a file that was opened once, an
 //! offset and a size.
@@ -15,16 +15,16 @@ use serde_json::Value;
 /// The media type of an index, which referrers are listed in.
 pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// Where the bytes of a blob are.
+/// The place of the bytes of a blob.
 #[derive(Clone, Debug)]
 pub struct Blob {
     /// The SHA-256 that was signed.
     pub digest: Digest,
-    /// What they are read from; it stays open as long as anybody reads.
+    /// The file that they are read from; it stays open as long as anybody reads.
     pub file: Arc<File>,
-    /// Where they begin there.
+    /// The offset where they begin there.
     pub offset: u64,
-    /// How many they are.
+    /// The number of bytes.
     pub size: u64,
 }
 
@@ -43,10 +43,10 @@ pub struct Image {
     pub blobs: Vec<Arc<Blob>>,
 }
 
-/// What one archive brings.
+/// The content that one archive brings.
 #[derive(Clone, Debug, Default)]
 pub struct Brought {
-    /// What messages call it.
+    /// The name that messages have for it.
     pub name: String,
     /// The images, each as often as it has names.
     pub images: Vec<Image>,
@@ -62,15 +62,15 @@ pub struct Conflict {
     pub repository: String,
     /// The tag.
     pub tag: String,
-    /// What the tag is.
+    /// The digest that the tag names.
     pub held: Digest,
     /// The archive that has it so.
     pub holder: String,
-    /// What it would be.
+    /// The digest that it would name.
     pub other: Digest,
 }
 
-/// Everything that is served at one time.
+/// The content that is served at one time.
 #[derive(Debug, Default)]
 pub struct Content {
     repositories: BTreeMap<String, Repository>,
@@ -78,7 +78,7 @@ pub struct Content {
     archives: usize,
 }
 
-/// One repository.
+/// A repository.
 #[derive(Debug, Default)]
 pub(crate) struct Repository {
     tags: BTreeMap<String, Tagged>,
@@ -107,7 +107,7 @@ pub(crate) struct Referrer {
     annotations: BTreeMap<String, String>,
 }
 
-/// What a manifest says of what it refers to.
+/// The fields of a manifest that say what it is, and what it refers to.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Referring {
@@ -174,7 +174,7 @@ impl Content {
         }
     }
 
-    /// How many archives there are.
+    /// Returns the number of archives.
     #[must_use]
     pub fn archives(&self) -> usize {
         self.archives

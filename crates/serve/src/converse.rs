@@ -21,7 +21,7 @@ use crate::respond::respond;
 use crate::shared::{Access, Event, Shared};
 use crate::wire::{Wire, read_file, send_file};
 
-/// What the server must do to read a head that does not end in time or is none.
+/// The next head, or the answer to one that does not end in time or is none, or the end.
 enum Next {
     Head(Head),
     Refused(Answer),
@@ -34,9 +34,9 @@ struct Conversation<'a> {
     wire: Wire,
     guest: Guest,
     ending: watch::Receiver<bool>,
-    /// What came and was not read yet.
+    /// The bytes that came and were not read yet.
     came: Vec<u8>,
-    /// What a piece of a blob is read into.
+    /// The buffer that a piece of a blob is read into.
     piece: Vec<u8>,
 }
 

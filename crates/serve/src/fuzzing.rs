@@ -1,4 +1,4 @@
-//! All that reads a client's bytes, for the fuzz target `request`.
+//! Everything that reads a client's bytes, for the fuzz target `request`.
 
 use crate::range::Part;
 use crate::{head, range, route};

@@ -1,5 +1,5 @@
-//! Who is connected from where, so that one client cannot take all connections that there are, nor try passwords on many
-//! of them at once.
+//! Clients that are connected, by their address, so that one client cannot take all connections that there are, nor try
+//! passwords on many of them at once.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -11,24 +11,24 @@ use crate::login::Login;
 /// Bits of an IPv6 address behind those of its network: whoever has one address has all of these.
 const HOST_BITS: u32 = 64;
 
-/// Those who are connected.
+/// The clients that are connected.
 #[derive(Debug)]
 pub(crate) struct Guests {
     most: usize,
     clients: Mutex<HashMap<IpAddr, Client>>,
 }
 
-/// One client, as long as it has connections.
+/// A client, as long as it has connections.
 #[derive(Debug, Default)]
 struct Client {
     connections: usize,
     turn: Turn,
 }
 
-/// Whoever holds it has a login looked at. Those who wait get it in the order in which they came.
+/// The turn to have a login looked at. Those who wait get it in the order in which they came.
 type Turn = Arc<tokio::sync::Mutex<()>>;
 
-/// One connection, until the value is dropped.
+/// A connection, until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Guest {
     guests: Arc<Guests>,
@@ -105,7 +105,7 @@ impl Drop for Guest {
     }
 }
 
-/// What stands for a client: an IPv4 address, or an IPv6 network.
+/// Returns what stands for a client: an IPv4 address, or an IPv6 network.
 fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -153,7 +153,7 @@ mod tests {
     }
     const RIGHT: &str = "Basic cmVhZGVyOmE=";
 
-    /// Has a guest log in so. Returns when it is answered, and what.
+    /// Has a guest log in with this authorization. Returns the time until it is answered, and whether it was let in.
     fn tries(
         mut guest: Guest,
         authorization: &'static str,

@@ -3,7 +3,7 @@
 
 use crate::limits;
 
-/// What of a head counts here.
+/// The parts of a head that count here.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The method.
@@ -16,20 +16,20 @@ pub(crate) struct Head {
     pub(crate) fields: Fields,
 }
 
-/// What is to be done.
+/// The method of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// Give it.
+    /// The content is to be given.
     #[default]
     Get,
-    /// Say what would be given.
+    /// The head of the content is to be given, without the content.
     Head,
-    /// Something that a registry that is only read does not do.
+    /// The method is one that a registry that is only read does not have.
     Other(String),
 }
 
 impl Method {
-    /// As clients write it.
+    /// Returns the method as clients write it.
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Get => "GET",
@@ -39,13 +39,13 @@ impl Method {
     }
 }
 
-/// What becomes of a connection after an answer.
+/// The fate of a connection after an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It is kept for the next request.
+    /// The connection is kept for the next request.
     #[default]
     Keep,
-    /// It ends.
+    /// The connection ends.
     Close,
 }
 
@@ -58,14 +58,14 @@ pub(crate) struct Fields {
     pub(crate) authorization: Option<String>,
 }
 
-/// Why bytes are no head.
+/// The reason why bytes are no head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bad {
-    /// Not the grammar.
+    /// The bytes do not follow the grammar.
     Grammar,
-    /// More fields than [`limits::HEADERS`].
+    /// The head has more fields than [`limits::HEADERS`].
     TooMany,
-    /// Not HTTP/1.0 or 1.1.
+    /// The version is not HTTP/1.0 or 1.1.
     Version,
 }
 

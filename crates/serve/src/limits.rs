@@ -11,23 +11,23 @@ pub const CONNECTIONS: usize = 2048;
 /// Connections of one client, an IPv4 address or an IPv6 network (/64): three quarters of all, so that two hundred pulls from
 /// behind one address still fit, and others have room.
 pub const CONNECTIONS_OF_ONE: usize = 1536;
-/// How long a request's head, or TLS' handshake, may take from its first byte on.
+/// The time that a request's head, or TLS' handshake, may take from its first byte on.
 pub const HEAD_WITHIN: Duration = Duration::from_secs(15);
-/// How long a connection may be open without a request: clients keep theirs for a minute or more.
+/// The time for which a connection may be open without a request: clients keep theirs for a minute or more.
 pub const IDLE: Duration = Duration::from_secs(75);
 /// Bytes of a blob that are read, checked and sent at a time. Where the system sends them by itself, a call takes longer
 /// than what is around it; and this much is held for each connection where it does not.
 pub const PIECE: usize = 128 * 1024;
 /// Bytes that the system is asked to send by itself in one call: as much as a socket takes.
 pub const SENDFILE: usize = 1024 * 1024;
-/// How long a client may take for one piece: slower than any line that somebody waits for.
+/// The time that a client may take for one piece: slower than any line that somebody waits for.
 pub const PIECE_WITHIN: Duration = Duration::from_mins(2);
-/// How long requests under way may take once the server is to end: less than the time that systems give a service.
+/// The time that requests under way may take once the server is to end: less than the time that systems give a service.
 pub const ENDING: Duration = Duration::from_secs(10);
-/// How long the server waits when the system has no room for another connection.
+/// The time that the server waits when the system has no room for another connection.
 pub const NO_ROOM: Duration = Duration::from_millis(100);
-/// How long a wrong login is left waiting, and with it all further ones of the same client, so that passwords are not tried
-/// by the thousand.
+/// The time for which a wrong login is left waiting, and with it all further ones of the same client, so that passwords
+/// are not tried by the thousand.
 pub const WRONG_LOGIN: Duration = Duration::from_millis(500);
 /// Bytes of a login: a user name and a password of the lengths that clients take.
 pub const LOGIN: usize = 12 * 1024;
@@ -43,5 +43,5 @@ pub const HASHED: usize = 1024 * 1024;
 pub const SHOWN: usize = 1024;
 /// Bytes that are taken of a body that nobody reads, so that its sender gets the answer; of more, it may not.
 pub const PARTING: usize = 1024 * 1024;
-/// How long that may take.
+/// The time that taking them may last.
 pub const PARTING_WITHIN: Duration = Duration::from_secs(2);

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::limits;
 
-/// Who may read. Of name and password only the hash is kept: two hashes that are compared tell nobody by their timing how
-/// much of a password was right.
+/// The login of those who may read. Of name and password only the hash is kept: two hashes that are compared tell
+/// nobody by their timing how much of a password was right.
 #[derive(Clone)]
 pub struct Login(Sha256Hash);
 
@@ -21,16 +21,16 @@ impl fmt::Debug for Login {
     }
 }
 
-/// Why a name and a password are no login.
+/// The reason why a name and a password are no login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
-    /// There is none.
+    /// The password is empty.
     #[error("the password is empty")]
     Empty,
-    /// What stands between name and password is in the name.
+    /// The user name has the character that stands between name and password.
     #[error("the user name has a colon")]
     Colon,
-    /// Longer than [`limits::LOGIN`].
+    /// The login is longer than [`limits::LOGIN`].
     #[error("user name and password have more than {max} bytes", max = limits::LOGIN)]
     TooLong,
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The media type.
 pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What a server counts.
+/// The counters of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// Requests by the first digit of their status, from 1 on.
@@ -42,7 +42,7 @@ impl Metrics {
         self.damaged.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many archives were found and are not served.
+    /// Notes that so many archives were found and are not served.
     pub(crate) fn left_out(&self, archives: usize) {
         self.left_out.store(archives as u64, Ordering::Relaxed);
     }
@@ -53,7 +53,7 @@ impl Metrics {
         Open(&self.connections)
     }
 
-    /// All of it.
+    /// Writes all of the metrics.
     pub(crate) fn text(&self, archives: usize) -> String {
         let mut text = String::new();
         let mut one = |name: &str, kind: &str, help: &str, value: u64| {

@@ -3,11 +3,11 @@
 /// The part of a content that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it.
+    /// The whole content.
     All,
     /// The bytes from the first to before the second offset; never none.
     Some(u64, u64),
-    /// Nothing that is there.
+    /// A range in which there is nothing.
     Unsatisfiable,
 }
 

@@ -1,4 +1,4 @@
-//! From a request to its answer: the pull half of the distribution specification, its lists and its errors.
+//! Answers to requests: the pull half of the distribution specification, its lists and its errors.
 
 use std::sync::Arc;
 
@@ -202,10 +202,10 @@ fn catalog(content: &Content, query: &Query) -> Result<Answer, Answer> {
     Ok(linked(answer, "/v2/_catalog", next, query))
 }
 
-/// Where a page goes on: behind which entry, with how many.
+/// The place where a page goes on: behind which entry, with how many.
 type Next<'a> = Option<(&'a str, usize)>;
 
-/// As many entries as are asked for, and where the next page begins if there is more.
+/// Returns as many entries as are asked for, and where the next page begins if there is more.
 fn page<'a>(
     all: impl Iterator<Item = &'a str>,
     query: &Query,

@@ -1,26 +1,26 @@
-//! What a request's target asks for (distribution specification, "Endpoints").
+//! Routes of a request's target (distribution specification, "Endpoints").
 
 use schemas::{Digest, ImageName};
 
 use crate::limits;
 
-/// What is asked for, in a repository where there is one.
+/// The thing that is asked for, in a repository where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// Whether this is a registry.
+    /// The question whether this is a registry.
     Base,
     /// The names of all repositories.
     Catalog,
     /// The server's own numbers.
     Metrics,
-    /// Something of a repository.
+    /// A part of a repository.
     In(String, Of),
 }
 
-/// Something of a repository.
+/// A part of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// Its tags.
+    /// The tags of the repository.
     Tags,
     /// The manifest of a tag.
     Tagged(String),
@@ -28,7 +28,7 @@ pub(crate) enum Of {
     Manifest(Named),
     /// A blob.
     Blob(Named),
-    /// What refers to a manifest.
+    /// The referrers of a manifest.
     Referrers(Named),
     /// Uploads, of which there are none.
     Upload,
@@ -37,33 +37,33 @@ pub(crate) enum Of {
 /// A digest as clients write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// One of ours.
+    /// A digest of our algorithm.
     Known(Digest),
-    /// Of another algorithm: nothing here has it.
+    /// A digest of another algorithm: nothing here has it.
     Other,
 }
 
-/// Why a target asks for nothing.
+/// The reason why a target asks for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misled {
     /// No place of a registry.
     Nowhere,
-    /// What stands for a repository is no name of one.
+    /// The place of a repository's name holds none.
     Name,
-    /// What stands for a digest is none.
+    /// The place of a digest holds none.
     Digest,
-    /// `%` and no two hexadecimal digits, or not UTF-8.
+    /// The target has `%` and no two hexadecimal digits, or is not UTF-8.
     Escape,
 }
 
 /// The parameters behind a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// How many entries.
+    /// The number of entries.
     pub(crate) n: Option<String>,
-    /// Behind which entry they begin.
+    /// The entry behind which they begin.
     pub(crate) last: Option<String>,
-    /// What referrers must be.
+    /// The artifact type that referrers must have.
     pub(crate) artifact_type: Option<String>,
     /// The registry that the client has in mind: containerd's name for what it is mirrored by.
     pub(crate) namespace: Option<String>,
@@ -149,7 +149,7 @@ fn parameters(query: &str) -> Result<Query, Misled> {
     Ok(read)
 }
 
-/// What `+` stands for: a space in a query only.
+/// The meaning of `+`: a space in a query only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plus {
     Kept,

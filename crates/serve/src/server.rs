@@ -39,12 +39,12 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens at.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// What decides what it serves.
+    /// Returns the shelf, which decides what it serves.
     #[must_use]
     pub fn shelf(&self) -> Shelf {
         Shelf(Arc::clone(&self.shared))
@@ -112,7 +112,7 @@ impl Server {
     }
 }
 
-/// What decides what a server serves, also while it runs.
+/// The shelf that decides what a server serves, also while it runs.
 #[derive(Clone)]
 pub struct Shelf(Arc<Shared>);
 

@@ -1,4 +1,4 @@
-//! What all connections of a server share, and what it tells.
+//! State that all connections of a server share, and the events that it tells.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,16 +16,16 @@ use crate::tls::Tls;
 /// Whether blobs are compared before they are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// What the medium gives: clients compare, as they do with every registry.
+    /// Blobs are sent as the medium gives them: clients compare, as they do with every registry.
     AsTheyAre,
     /// Each blob is hashed before its first byte is sent.
     Compared,
 }
 
-/// How a server serves.
+/// The options of a server.
 #[derive(Debug)]
 pub struct Options {
-    /// TLS, where it is to be spoken.
+    /// The configuration of TLS, where it is to be spoken.
     pub tls: Option<Tls>,
     /// The login that is asked for.
     pub login: Option<Login>,
@@ -33,7 +33,7 @@ pub struct Options {
     pub reads: Reads,
 }
 
-/// Something that happened.
+/// An event of a server.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A request was answered.
@@ -47,7 +47,7 @@ pub enum Event<'a> {
 /// A request that was answered.
 #[derive(Debug)]
 pub struct Access<'a> {
-    /// Who asked.
+    /// The address of whoever asked.
     pub peer: SocketAddr,
     /// The method, as it was written.
     pub method: &'a str,
@@ -57,24 +57,24 @@ pub struct Access<'a> {
     pub status: u16,
     /// Bytes that were sent behind its head.
     pub bytes: u64,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
-    /// Why it was not sent to its end.
+    /// The error that kept it from being sent to its end.
     pub broken: Option<&'a io::Error>,
 }
 
 impl Access<'_> {
-    /// How long it took, in milliseconds.
+    /// Returns the time that it took, in milliseconds.
     #[must_use]
     pub fn milliseconds(&self) -> u64 {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
 }
 
-/// Who is told what happens. Called in the midst of the work, so that it must not wait.
+/// The function that is told of events. Called in the midst of the work, so that it must not wait.
 pub type Tell = Box<dyn Fn(Event<'_>) + Send + Sync>;
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Shared {
     content: RwLock<Arc<Content>>,
     tls: Option<RwLock<Tls>>,
@@ -114,14 +114,14 @@ impl Shared {
         }
     }
 
-    /// How TLS is spoken at the moment, where it is.
+    /// Returns the TLS that is spoken at the moment, where it is.
     pub(crate) fn tls(&self) -> Option<Tls> {
         let held = self.tls.as_ref()?;
         let tls = held.read().unwrap_or_else(PoisonError::into_inner);
         Some(Arc::clone(&tls))
     }
 
-    /// What is served at the moment.
+    /// Returns the content that is served at the moment.
     pub(crate) fn content(&self) -> Arc<Content> {
         let content = self.content.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&content)

@@ -6,27 +6,27 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// How TLS is spoken: with which certificate, and which key.
+/// The configuration of TLS: with which certificate, and which key.
 pub type Tls = Arc<ServerConfig>;
 
-/// Why a certificate and a key are none.
+/// The reason why a certificate and a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The certificates cannot be read.
     #[error("the certificate is no PEM")]
     Certificate(#[source] pem::Error),
-    /// There is no certificate.
+    /// The file has no certificate.
     #[error("the file has no certificate")]
     NoCertificate,
     /// The key cannot be read.
     #[error("the key is no PEM of a private key without a passphrase")]
     Key(#[source] pem::Error),
-    /// They do not go together, or their algorithm is not spoken.
+    /// The certificate and the key do not go together, or their algorithm is not spoken.
     #[error("the certificate and the key cannot be used")]
     Pair(#[source] rustls::Error),
 }
 
-/// TLS 1.2 and 1.3 with this chain of certificates and its key, PEM.
+/// Returns TLS 1.2 and 1.3 with this chain of certificates and its key, PEM.
 pub fn tls(certificates: &[u8], key: &[u8]) -> Result<Tls, TlsError> {
     let chain = CertificateDer::pem_slice_iter(certificates).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(TlsError::Certificate)?;

@@ -76,7 +76,7 @@ impl Wire {
     }
 }
 
-/// Has the system send bytes of a file: how many it took. A file that ends early is an error.
+/// Has the system send bytes of a file and returns how many it took. A file that ends early is an error.
 pub(crate) async fn send_file(
     stream: &Arc<TcpStream>,
     file: &Arc<File>,

@@ -19,11 +19,11 @@ use watch::Cancel;
 use crate::archive_blob::ArchiveBlob;
 use crate::error::Error;
 
-/// What the artifact is.
+/// The artifact type of the manifest.
 const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
-/// Its one layer.
+/// The media type of its one layer.
 const HEAD: &str = "application/vnd.solutions.archive.head.v1";
-/// What its tag begins with, before the archive id.
+/// The beginning of its tag, before the archive id.
 const TAG: &str = "archive-";
 /// The configuration of an artifact that has none (OCI image specification, "Guidance for an Empty Descriptor").
 const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
@@ -35,9 +35,9 @@ pub struct Artifact {
     pub repository: Repository,
     /// The tag.
     pub reference: Reference,
-    /// What the tag names.
+    /// The manifest that the tag names.
     pub manifest: Arc<Document>,
-    /// Its one layer: the bytes of the archive before its first blob.
+    /// The content of its one layer: the bytes of the archive before its first blob.
     pub head: Blob,
     /// The digest of its configuration.
     pub config: Digest,
@@ -124,7 +124,7 @@ pub async fn kept_archives(client: &Client, id: &SolutionId) -> Result<Vec<Diges
     Ok(tags.iter().filter_map(of_archive).collect())
 }
 
-/// Where the head of an archive lies: in a repository that no image can have.
+/// Returns where the head of an archive lies: in a repository that no image can have.
 pub(crate) fn place(
     registry: &RegistryAddress,
     id: &str,

@@ -1,4 +1,4 @@
-//! What an archive brings to a registry that serves it from its file.
+//! The content that an archive brings to a registry that serves it from its file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::artifact::Artifact;
 use crate::error::Error;
 use crate::named::{Named, Placed};
 
-/// What an archive brings to a registry, under the names that an import gives it.
+/// Lists what an archive brings to a registry, under the names that an import gives it.
 pub(crate) fn brought(
     path: &Path,
     accepted: &Accepted,
@@ -70,7 +70,7 @@ fn head(artifact: &Artifact) -> Result<Image, Error> {
     })
 }
 
-/// What is served is files: a few bytes of our own lie in one that is memory.
+/// Puts bytes of our own into a file that is memory, since only files are served.
 fn in_memory(bytes: &[u8]) -> io::Result<File> {
     let mut file = File::from(memfd_create("solution", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! Why something could not be done at a registry. What the answer is no to is an [`Obstacle`] instead.
+//! Reasons why something could not be done at a registry. An answer of no is an [`Obstacle`] instead.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use schemas::{Digest, ImagePlace, SolutionId, named};
 use crate::obstacle::Obstacle;
 use crate::pushed::Pushed;
 
-/// Why something could not be done at a registry.
+/// The reason why something could not be done at a registry.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The registry.
+    /// The registry failed, or could not be reached.
     #[error(transparent)]
     Registry(#[from] registry::Error),
     /// A repository's name is too long or outside the registry's grammar.
@@ -20,12 +20,12 @@ pub enum Error {
     /// The archive that the site keeps, or the head of the one that is imported.
     #[error("cannot read the archive")]
     Archive(#[from] archive::OpenError),
-    /// What was fetched could not be stored.
+    /// The fetched blobs could not be stored.
     #[error("cannot use a file in `{}`", directory.display())]
     Scratch {
         /// The directory.
         directory: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A content that an archive lists is not in its file.
@@ -34,15 +34,15 @@ pub enum Error {
     /// The system gives no file in memory.
     #[error("cannot make a file in memory")]
     Memory(#[source] std::io::Error),
-    /// Not everything could be pushed.
+    /// Some of the images could not be pushed.
     #[error("not all images were pushed")]
     Push(Box<PushFailure>),
-    /// Not everything of a version could be deleted at the registry; its record stays.
+    /// Some manifests of a version could not be deleted at the registry; its record stays.
     #[error("the registry keeps {}", named(left.clone()))]
     NotFreed {
         /// Each manifest, as `HOST/REPOSITORY@DIGEST`; never empty.
         left: Vec<String>,
-        /// Why, of the last of them.
+        /// The cause for the last of them.
         source: Box<registry::Error>,
     },
     /// A registry keeps more than is compared.
@@ -52,7 +52,7 @@ pub enum Error {
         registry: String,
         /// The limit.
         limit: u64,
-        /// Of what.
+        /// The kind of thing that there is too much of.
         what: &'static str,
     },
     /// Nothing is deleted at a registry: it is not known what another version needs of it.
@@ -60,7 +60,7 @@ pub enum Error {
     UnreadHead {
         /// The other version.
         id: SolutionId,
-        /// In one line.
+        /// The reason, in one line.
         why: String,
     },
     /// A registry keeps no archive of a version.
@@ -78,7 +78,7 @@ pub enum Error {
         registry: String,
         /// The version.
         id: SolutionId,
-        /// Their ids.
+        /// The ids of the archives.
         archives: Vec<Digest>,
     },
     /// The archive of this id is another version's.
@@ -113,7 +113,7 @@ pub struct Lacking {
     pub digest: Digest,
     /// An image that it belongs to.
     pub image: ImagePlace,
-    /// That image's, with its host.
+    /// The repository of that image, with its host.
     pub repository: String,
 }
 
@@ -125,20 +125,20 @@ pub struct Unfetched {
     pub digest: Digest,
     /// An image that it belongs to.
     pub image: ImagePlace,
-    /// Why.
+    /// The cause.
     pub source: registry::Error,
 }
 
-/// What was not pushed, and why.
+/// The images and blobs that were not pushed, and the causes.
 #[derive(Debug)]
 pub struct PushFailure {
     /// The images that are not in place, as `REPOSITORY:TAG`.
     pub images: Vec<String>,
     /// Every cause, each once.
     pub errors: Vec<Arc<registry::Error>>,
-    /// What became of the other blobs; sending again leaves them out.
+    /// The outcome for the other blobs; sending again leaves them out.
     pub pushed: Pushed,
-    /// What was tried and is not in place.
+    /// The blobs and manifests that were tried and are not in place.
     pub failed: Vec<Unpushed>,
 }
 
@@ -147,8 +147,8 @@ pub struct PushFailure {
 pub struct Unpushed {
     /// The blob's digest, or the manifest's tag or digest.
     pub what: String,
-    /// Where it is missing.
+    /// The repository that it is missing from.
     pub repository: String,
-    /// Why.
+    /// The cause.
     pub error: Arc<registry::Error>,
 }

@@ -12,7 +12,7 @@ use watch::Tell;
 
 use crate::error::{Error, Lacking, Unfetched};
 
-/// What of an archive a registry was found to have: everything.
+/// The documents and blobs of an archive that a registry was found to have: all of them.
 #[derive(Debug)]
 pub struct Export {
     documents: BTreeMap<Digest, Bytes>,
@@ -67,7 +67,7 @@ impl Export {
         self.blobs.values().map(|found| found.size).sum()
     }
 
-    /// How many contents the images have.
+    /// Returns the number of contents that the images have.
     #[must_use]
     pub fn contents(&self) -> usize {
         self.documents.len() + self.blobs.len()
@@ -153,7 +153,7 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Documents are kept in memory until they are written.
+/// Refuses documents that take too much memory: they are kept there until they are written.
 fn check_room(documents: &BTreeMap<Digest, Wanted>) -> Result<(), Error> {
     let size = documents.values().map(|it| it.size).sum();
     let limit = validator::limits::IMAGE_DOCUMENTS;

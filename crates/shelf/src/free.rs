@@ -16,7 +16,7 @@ use crate::record::{Record, RecordedImage};
 /// A manifest or index, and where it lies.
 pub(crate) type Place = (Repository, Digest);
 
-/// What an import of a version brought to a registry.
+/// The images that an import of a version brought to a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct Brought {
     pub(crate) name: SolutionName,
@@ -42,7 +42,7 @@ impl Brought {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// Where its images lie.
+    /// Returns the repositories that its images lie in.
     fn repositories(&self) -> impl Iterator<Item = String> {
         let images = self.images.iter();
         images.map(|it| format!("{}/{}", self.pushed_to, it.image.image.name))
@@ -70,28 +70,29 @@ impl From<&Record> for Brought {
 #[derive(Clone, Debug)]
 pub(crate) struct Referred<'a> {
     pub(crate) place: Place,
-    /// By which tag or digest it is asked for.
+    /// The tag or digest that it is asked for by.
     pub(crate) reference: Reference,
     below: &'a [Digest],
 }
 
-/// What versions have at a registry.
+/// The manifests and indexes that versions have at a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Their manifests and indexes, each before those that name it: as long as an index is there, what it names is found.
+    /// The manifests and indexes of the versions, each before those that name it: as long as an index is there, what it
+    /// names is found.
     own: Vec<Place>,
-    /// What is not as it was recorded, or another version's as well, and so stays.
+    /// The images that are not as they were recorded, or are another version's as well, and so stay.
     others: Vec<String>,
 }
 
-/// What is found of it on the way.
+/// The manifests found on the way to the holdings.
 #[derive(Default)]
 struct Finding {
     /// The images that go.
     roots: Vec<Place>,
-    /// What is known to lie below them, which nothing may name any more.
+    /// The manifests known to lie below them, which nothing may name any more.
     below: Vec<Place>,
-    /// What somebody else needs.
+    /// The manifests that somebody else needs.
     needed: Vec<Place>,
     others: Vec<String>,
 }
@@ -127,7 +128,7 @@ impl Holdings {
         Ok(())
     }
 
-    /// What stays, for people.
+    /// Returns a note for people on each image that stays.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let others = self.others.iter();
         others.map(|it| format!("{it} is not as this version pushed it, and stays"))
@@ -186,7 +187,7 @@ fn name(client: &Client, repository: &Repository, digest: Digest) -> String {
     format!("{}/{repository}@{digest}", client.address().host())
 }
 
-/// Where images of versions lie under the names that workloads ask for.
+/// Returns where images of versions lie under the names that workloads ask for.
 pub(crate) fn referred_to<'a>(
     client: &Client,
     versions: &'a [Brought],
@@ -222,8 +223,8 @@ pub(crate) fn referred_to<'a>(
     Ok(all)
 }
 
-/// What tags that are not these versions' name, in the repositories that they share with others: whoever tagged it needs
-/// it.
+/// Returns the manifests named by tags that are not these versions', in the repositories that they share with others:
+/// whoever tagged them needs them.
 async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Place>, Error> {
     let referred = referred_to(client, going)?;
     let mut repositories: BTreeMap<&Repository, BTreeSet<&Reference>> = BTreeMap::new();
@@ -251,7 +252,7 @@ fn below(repository: &Repository, digests: &[Digest]) -> impl Iterator<Item = Pl
 }
 
 impl Finding {
-    /// What lies in the repositories that have the versions' names.
+    /// Finds the images in the repositories that have the versions' names.
     async fn of_versions(
         &mut self,
         client: &Client,
@@ -295,7 +296,7 @@ impl Finding {
         Ok(())
     }
 
-    /// What lies under the names that workloads ask for, as far as no version that stays has the same there.
+    /// Finds the images under the names that workloads ask for, except where a version that stays has the same there.
     async fn of_references(
         &mut self,
         client: &Client,
@@ -340,7 +341,7 @@ impl Finding {
         Ok(())
     }
 
-    /// What goes: what was found, without what somebody else needs.
+    /// Returns the manifests that go: all that were found, without those that somebody else needs.
     async fn into_holdings(self, client: &Client) -> Result<Holdings, Error> {
         let stays: BTreeSet<Place> = needed(client, self.needed).await?;
         let mut own = reachable(client, self.roots).await?;
@@ -354,8 +355,8 @@ impl Finding {
     }
 }
 
-/// These manifests and indexes and all that they name, whether they are there or not. Each repository has the room of an
-/// archive's images.
+/// Returns these manifests and indexes and all that they name, whether they are there or not. Each repository has the
+/// room of an archive's images.
 async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, Error> {
     let mut all: BTreeSet<Place> = roots.iter().cloned().collect();
     let mut repositories: BTreeMap<Repository, Vec<Place>> = BTreeMap::new();
@@ -368,8 +369,9 @@ async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, E
     Ok(all)
 }
 
-/// These manifests and indexes and all that they name in their repositories, as far as they are there; what names
-/// others first. All of it or an error: what is overlooked might go although somebody needs it.
+/// Returns these manifests and indexes and all that they name in their repositories, as far as they are there; those
+/// that name others come first. It is all of them or an error: one that is overlooked might go although somebody needs
+/// it.
 async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Error> {
     let mut bytes_read = 0;
     let (mut seen, mut reached, mut wanted) = (BTreeSet::new(), Vec::new(), roots);

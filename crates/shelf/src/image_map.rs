@@ -1,4 +1,4 @@
-//! Where a site has each image of a Solution, also in the forms that Kustomize and Helm read.
+//! The places where a site has each image of a Solution, also in the forms that Kustomize and Helm read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ pub struct ImageMap {
 }
 
 impl ImageMap {
-    /// Where a registry has these images of a Solution, as nodes know it.
+    /// Returns where a registry has these images of a Solution, as nodes know it.
     pub fn of(
         id: &SolutionId,
         images: &[RecordedImage],
@@ -74,7 +74,7 @@ impl ImageMap {
         Ok(Self { images, layout })
     }
 
-    /// The same without signatures and other referrers beside images, which no workload runs.
+    /// Returns the map without signatures and other referrers beside images, which no workload runs.
     #[must_use]
     pub fn of_workloads(mut self) -> Self {
         let images = self.images.iter().map(|image| &image.image);
@@ -86,8 +86,9 @@ impl ImageMap {
         self
     }
 
-    /// What cannot lie under its `ref`: where another image of the archive has the same name, where another registry's
-    /// has the same path, so that nodes would get one for the other, or where Solutions may have their own images.
+    /// Returns an obstacle for each image that cannot lie under its `ref`: where another image of the archive has the
+    /// same name, where another registry's has the same path, so that nodes would get one for the other, or where
+    /// Solutions may have their own images.
     pub fn collisions(&self) -> Result<Vec<Obstacle>, Error> {
         let mut found = Vec::new();
         if self.layout == Layout::Solution {

@@ -15,7 +15,7 @@ use crate::artifact::{Artifact, manifest_push};
 use crate::error::Error;
 use crate::named::{AskedFor, Named};
 
-/// Everything that an import of this archive puts into a registry, and what each of its images is called there.
+/// Returns everything that an import of this archive puts into a registry, and what each of its images is called there.
 pub(crate) fn everything(
     accepted: &Accepted,
     registry: &RegistryAddress,
@@ -71,7 +71,7 @@ pub(crate) fn job(accepted: &Accepted, named: &[Named<'_>]) -> PushJob {
     }
 }
 
-/// What a disk claims about itself says little: virtual ones claim to rotate.
+/// Returns how to read from a drive. What a disk claims about itself says little: virtual ones claim to rotate.
 fn reads(drive: Drive) -> ReadConcurrency {
     match drive {
         Drive::Random | Drive::Rotational => ReadConcurrency::Adapted,

@@ -1,4 +1,4 @@
-//! Which archive of a version a registry keeps, and who vouches for it where no cluster has a record of it.
+//! The archive of a version that a registry keeps, and who vouches for it where no cluster has a record of it.
 
 use archive::{Listed, Medium, Opened};
 use registry::Client;
@@ -14,9 +14,9 @@ use crate::error::Error;
 pub struct KeptArchive {
     /// The version that it is of.
     pub id: SolutionId,
-    /// Its id.
+    /// The id of the archive.
     pub archive_id: Digest,
-    /// Whose signatures it needs; none if its id says it all.
+    /// The signatures that it needs; none if its id says it all.
     pub signatures: Option<Signatures>,
 }
 

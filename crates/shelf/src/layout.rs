@@ -1,4 +1,4 @@
-//! Under which paths a registry has the images of a Solution.
+//! The paths under which a registry has the images of a Solution.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What stands under the tag of a referrer, which names a list that only grows.
+//! The list under the tag of a referrer, which only grows.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// What stands under the tag of a referrer, compared with what is to stand there. Such a tag names a list, which only grows:
-/// a client adds its signature to those that are there.
+/// The relation of the list under a referrer's tag to the list that is to stand there. Such a list only grows: a
+/// client adds its signature to those that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lists {
-    /// Nothing else than what will be there.
+    /// The list has nothing else than what will be there.
     Fewer,
-    /// All that is to be there, and more.
+    /// The list has all that is to be there, and more.
     More,
-    /// Something else, or no such list.
+    /// The tag names something else, or no such list.
     Others,
 }
 
@@ -44,7 +44,7 @@ fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
     Some(listed.map(Value::to_string).collect())
 }
 
-/// What a registry has under a reference, compared with what is to be there.
+/// Compares what a registry has under a reference with what is to be there.
 pub(crate) async fn lists(
     client: &Client,
     repository: &Repository,

@@ -32,18 +32,18 @@ pub struct MirroredImage {
     pub address: String,
 }
 
-/// Which names of other registries the site's registry has.
+/// The names of other registries that the site's registry has.
 #[derive(Clone, Debug, Default)]
 pub struct Mirrors {
     /// The images.
     pub images: Vec<MirroredImage>,
-    /// For each registry of these names, where nodes find what it is asked for.
+    /// The addresses where nodes find what is asked of each registry of these names.
     sources: BTreeMap<String, BTreeSet<RegistryAddress>>,
     layout: Layout,
 }
 
 impl Mirrors {
-    /// What imported versions brought.
+    /// Returns the names that imported versions brought.
     pub fn of_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Result<Self, Error> {
         let mut mirrors = Self::default();
         for record in records {
@@ -55,7 +55,7 @@ impl Mirrors {
         Ok(mirrors)
     }
 
-    /// What importing an archive brings to a registry, as nodes know it.
+    /// Returns the names that importing an archive brings to a registry, as nodes know it.
     pub fn of(
         id: &SolutionId,
         images: &[RecordedImage],
@@ -104,8 +104,8 @@ impl Mirrors {
         Ok(())
     }
 
-    /// What nodes must be told, in the files that their container runtime reads. `ca` is the certificate authority of
-    /// the site's registry, PEM.
+    /// Returns the files that tell nodes of the mirrors, as their container runtime reads them. `ca` is the certificate
+    /// authority of the site's registry, PEM.
     pub fn files(
         &self,
         format: Format,

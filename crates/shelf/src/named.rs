@@ -1,4 +1,4 @@
-//! Which names the images of an archive get at a registry.
+//! The names that the images of an archive get at a registry.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Named<'a> {
     pub image: &'a Image,
     /// The repository, prefix included.
     pub repository: Repository,
-    /// What names it there.
+    /// The tag or digest that names it there.
     pub reference: Reference,
 }
 
@@ -123,14 +123,14 @@ pub(crate) enum AskedFor {
     No,
 }
 
-/// Where a registry has the images of an archive that was imported to it, without a registry.
+/// The names of the images of an archive at a registry that it was imported to, found without a registry.
 #[derive(Debug)]
 pub struct Placed<'a> {
     /// The images, each as often as it has names.
     pub images: Vec<Named<'a>>,
     /// The head of the archive, which versions are deployed from without the medium.
     pub head: Artifact,
-    /// For each registry of these names that is mirrored, what stands before its names.
+    /// The repository that stands before the names of each registry that is mirrored.
     pub mirrors: BTreeMap<String, Repository>,
 }
 

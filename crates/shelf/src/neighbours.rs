@@ -1,4 +1,4 @@
-//! Which images at a registry may share contents with those that are to come.
+//! Images at a registry that may share contents with those that are to come.
 
 use registry::{AddressError, RegistryAddress, Repository};
 use schemas::Digest;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::layout::Layout;
 use crate::obstacle::{Misplaced, Obstacle};
 
-/// What nodes run.
+/// The container runtime that nodes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// containerd 1.5 or newer: `hosts.toml` (containerd's docs/hosts.md).
@@ -37,7 +37,7 @@ pub struct NodeFile {
 }
 
 impl NodeFile {
-    /// What people read: its path as a comment, and its text.
+    /// Returns the lines that people read: its path as a comment, and its text.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let path = self.path.iter().map(|path| format!("# {path}"));
         path.chain(self.text.lines().map(str::to_owned))
@@ -52,7 +52,7 @@ impl NodeFile {
     }
 }
 
-/// What nodes are told.
+/// The mirrors that nodes are told of, and how they reach them.
 pub(crate) struct Nodes<'a> {
     pub(crate) sources: &'a BTreeMap<String, BTreeSet<RegistryAddress>>,
     pub(crate) layout: Layout,
@@ -100,7 +100,7 @@ impl Nodes<'_> {
         files
     }
 
-    /// One rewriting holds for all endpoints of a name.
+    /// Returns the file that k3s reads, where one rewriting holds for all endpoints of a name.
     fn k3s(&self) -> Result<Vec<NodeFile>, Obstacle> {
         const CA: &str = "/etc/rancher/k3s/site-ca.crt";
         let mut mirrors = serde_json::Map::new();

@@ -1,9 +1,9 @@
-//! What is in the way of a push, or of reading an archive at a registry. What to do about it is said by whoever shows it.
+//! Obstacles to a push, or to reading an archive at a registry. Whoever shows one says what to do about it.
 
 use registry::Refusal;
 use schemas::{Digest, ImageReference};
 
-/// Something in the way at a registry: its words say what is the case, and where.
+/// An obstacle at a registry: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     /// Images have no place under the names that are to be told.
@@ -12,7 +12,7 @@ pub enum Obstacle {
     /// A repository takes nothing.
     #[error("{words}")]
     PushRefused {
-        /// What the registry's answer comes to.
+        /// The reason that the registry's answer comes to.
         why: Refusal,
         /// The answer, and to what.
         words: String,
@@ -46,7 +46,7 @@ pub enum Obstacle {
     NotKept {
         /// The Solution id.
         id: String,
-        /// Where its head would lie.
+        /// The place where its head would lie.
         head: String,
     },
     /// The registry no longer has what it had of an archive, and there is no medium to push it from.
@@ -70,9 +70,9 @@ pub enum Obstacle {
     OtherTag {
         /// The tag, with its host and repository.
         tag: String,
-        /// What it names at the registry.
+        /// The digest that it names at the registry.
         found: Digest,
-        /// What the archive has under it.
+        /// The digest that the archive has under it.
         ours: Digest,
     },
     /// Workloads would ask for two images of the archive by one name.
@@ -80,7 +80,7 @@ pub enum Obstacle {
     SameReference(ImageReference),
 }
 
-/// Why images have no place under the names that are to be told.
+/// The reason why images have no place under the names that are to be told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misplaced {
     /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.

@@ -249,11 +249,11 @@ fn pull_of(repository: Repository, blob: &Descriptor, file: &Arc<File>, from: u6
     }
 }
 
-/// What was fetched of the blobs.
+/// The blobs that were fetched.
 #[derive(Debug, Default)]
 struct Fetched {
     documents: BTreeMap<Digest, bytes::Bytes>,
-    /// Where the configurations lie, and their sizes.
+    /// The offsets of the configurations, and their sizes.
     configurations: BTreeMap<Digest, (u64, u64)>,
     file: Option<Arc<File>>,
 }

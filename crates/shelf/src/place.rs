@@ -1,4 +1,4 @@
-//! Where a registry has the images of a version, and those of objects that are carried as they are.
+//! The places where a registry has the images of a version, and those of objects that are carried as they are.
 
 use registry::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
 use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version};
@@ -9,9 +9,9 @@ use crate::record::RecordedImage;
 /// Hex digits of a digest in the tag that holds an image.
 const HELD: usize = 12;
 
-/// Where an image of carried objects lies: no version is part of the repository, so that an upgrade leaves pods running
-/// whose image is the same. The tag holds it there for its version: registries collect what has none. What refers to an
-/// image has the tag there that clients look for.
+/// Returns where an image of carried objects lies: no version is part of the repository, so that an upgrade leaves pods
+/// running whose image is the same. The tag holds it there for its version: registries collect what has none. What
+/// refers to an image has the tag there that clients look for.
 pub fn image_place(
     registry: &RegistryAddress,
     solution: &SolutionName,
@@ -40,7 +40,7 @@ pub fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
     format!("{registry}/{id}")
 }
 
-/// Where the registry has an image under the name that workloads ask for.
+/// Returns where the registry has an image under the name that workloads ask for.
 pub(crate) fn asked_place(
     registry: &RegistryAddress,
     layout: Layout,

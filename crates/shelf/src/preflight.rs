@@ -1,4 +1,4 @@
-//! What a registry can do for an archive, or for any: found out before anything is pushed, without leaving anything behind.
+//! The abilities of a registry for an archive, or for any: found out before anything is pushed, leaving nothing behind.
 
 use std::mem;
 
@@ -10,22 +10,23 @@ use crate::layout::Layout;
 use crate::obstacle::Obstacle;
 use crate::survey::{Missing, Replace, Survey, Wanted, refused, survey};
 
-/// Where an image of an archive would lie that nobody packs. It has as many levels as any other's place. Always the same
-/// one: a registry that makes repositories when they are first asked for is left with one that is empty, not with many.
+/// The place of an image of an archive that nobody packs. It has as many levels as any other's place. It is always the
+/// same one: a registry that makes repositories when they are first asked for is left with one that is empty, not with
+/// many.
 const PLACE: &str = "preflight-0.0.0/image";
 
-/// What is known of a registry.
+/// The facts that are known of a registry.
 #[derive(Debug)]
 pub struct Preflight {
-    /// What is to be pushed of the archive, if there is one.
+    /// The images to be pushed of the archive, if there is one.
     pub images: Option<ImagesToPush>,
     /// The repositories in which an upload was opened, and taken back.
     pub tried: Vec<Repository>,
-    /// What would be in the way of a push, all of it.
+    /// The obstacles that would be in the way of a push, all of them.
     pub obstacles: Vec<Obstacle>,
-    /// What the registry can do; none if it takes nothing in any of the repositories.
+    /// The abilities of the registry; none if it takes nothing in any of the repositories.
     pub abilities: Option<Abilities>,
-    /// Room for what is pushed.
+    /// The room for what is pushed.
     pub space: Space,
 }
 
@@ -34,11 +35,11 @@ pub struct Preflight {
 pub struct ImagesToPush {
     /// The Solution id.
     pub solution: String,
-    /// How many the archive has.
+    /// The number of images of the archive.
     pub count: usize,
     /// Signatures and other referrers of these.
     pub referrers: usize,
-    /// Those that are in place, under a tag of the same digest.
+    /// The number of images that are in place, under a tag of the same digest.
     pub present: usize,
     /// Bytes that the registry lacks.
     pub missing_bytes: u64,
@@ -162,7 +163,7 @@ fn explain(obstacles: &mut Vec<Obstacle>, space: &Space, client: &Client) {
     obstacles.insert(0, no_project);
 }
 
-/// What the registry lacks, in a project that has no room for it.
+/// Returns an obstacle with the bytes that the registry lacks, if its project has no room for those that are missing.
 fn too_small(space: &Space, missing: u64) -> Option<Obstacle> {
     let Space::Known {
         project,

@@ -1,8 +1,8 @@
-//! Which versions a registry keeps, and what can be deleted there of those that nobody needs any more.
+//! The versions that a registry keeps, and the manifests there that can be deleted since nobody needs them any more.
 //!
-//! A version is known by its head. What it needs says the list in the head, which is that of the archive id in the tag, or
-//! the head counts for nothing; so a registry that gives anything else cannot have more deleted. As long as one head that
-//! stays is not to be read, nobody knows what its version needs, and nothing is deleted.
+//! A version is known by its head. The list in the head, which is that of the archive id in the tag, says what it
+//! needs, or the head counts for nothing; so a registry that gives anything else cannot have more deleted. As long as
+//! one head that stays is not to be read, nobody knows what its version needs, and nothing is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::obstacle::Obstacle;
 use crate::open::open_head;
 use crate::record::{Record, RecordedImage};
 
-/// What a registry keeps of versions, and what the records of a cluster need of it.
+/// The versions that a registry keeps, and those that the records of a cluster need.
 #[derive(Debug)]
 pub struct Stock {
     versions: Vec<KeptVersion>,
@@ -30,7 +30,7 @@ pub struct Stock {
 /// A version whose head a registry keeps.
 #[derive(Debug)]
 pub struct KeptVersion {
-    /// Which one.
+    /// The id of the version.
     pub id: SolutionId,
     /// The ids of its archives, one as a rule.
     pub archives: Vec<Digest>,
@@ -42,7 +42,7 @@ pub struct KeptVersion {
 }
 
 impl KeptVersion {
-    /// Why it is not known what the version needs, if it is not.
+    /// Returns why it is not known what the version needs, if it is not.
     #[must_use]
     pub fn unread(&self) -> Option<&Unread> {
         self.read.as_ref().err()
@@ -61,13 +61,13 @@ struct Kept {
     contents: BTreeMap<Digest, u64>,
 }
 
-/// Why a head is of no use.
+/// The reason why a head is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// It is not there, or is not that of the archive.
+    /// The head is not there, or is not that of the archive.
     #[error("its head cannot be read")]
     Head(#[source] Box<Error>),
-    /// It is that of another version.
+    /// The head is that of another version.
     #[error("its head is that of {0}")]
     Other(SolutionId),
     /// The manifest in it.
@@ -78,7 +78,7 @@ pub enum Unread {
     Images(String),
 }
 
-/// Why nothing is deleted.
+/// The reason why nothing is deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum Unprunable {
     /// A record needs the version.
@@ -86,7 +86,7 @@ pub enum Unprunable {
     Needed {
         /// The version.
         id: SolutionId,
-        /// Its record.
+        /// The record that needs it.
         record: String,
     },
     /// The registry does not keep the version.
@@ -97,12 +97,12 @@ pub enum Unprunable {
         /// The registry, with its prefix.
         registry: String,
     },
-    /// It is not known what a version has there, or needs.
+    /// The manifests that a version has there, or needs, are not known.
     #[error("what {id} has at the registry is not known: {why}")]
     Unread {
         /// The version.
         id: SolutionId,
-        /// In one line.
+        /// The reason, in one line.
         why: String,
     },
     /// No record names any of the versions there: it is another cluster, more often than not.
@@ -111,12 +111,12 @@ pub enum Unprunable {
         /// The registry, with its prefix.
         registry: String,
     },
-    /// Somebody changed what is there since it was shown.
+    /// The registry or the imports have changed since they were shown.
     #[error("what the registry keeps, or what is imported, has changed since")]
     Changed,
 }
 
-/// What is deleted of versions.
+/// The versions to delete, and all that goes with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pruning {
     /// The versions.
@@ -290,7 +290,7 @@ impl Pruning {
         self.holdings.names(client)
     }
 
-    /// What stays, for people.
+    /// Returns a note for people on each image that stays.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         self.holdings.notes().collect()

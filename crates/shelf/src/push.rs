@@ -1,5 +1,5 @@
-//! What a registry gets of an archive where no cluster is asked or told: planned, and pushed. Nothing is recorded, since
-//! there is nowhere to.
+//! Planning and pushing the content that a registry gets of an archive where no cluster is asked or told. Nothing is
+//! recorded, since there is nowhere to.
 
 use registry::{Client, ManifestOutcome, ManifestPush, PushJob, PushReport, RegistryAddress};
 use schemars::JsonSchema;
@@ -13,12 +13,12 @@ use crate::obstacle::Obstacle;
 use crate::pushed::Pushed;
 use crate::survey::{Survey, Wanted, denied, survey};
 
-/// What is to be pushed, and how.
+/// The registry and the layout that a push is asked for.
 #[derive(Clone, Debug)]
 pub struct PushRequest {
-    /// Where nodes pull the images from; none for the registry that they are pushed to.
+    /// The registry that nodes pull the images from; none for the one that they are pushed to.
     pub pull_registry: Option<RegistryAddress>,
-    /// How they lie.
+    /// The layout that the archive is to have at the registry.
     pub wanted: Wanted,
 }
 
@@ -56,7 +56,7 @@ pub struct PushSummary {
     pub findings: Vec<Finding>,
 }
 
-/// What there is to push, and what is in the way.
+/// The job of a push, and the obstacles in the way.
 #[derive(Debug)]
 pub struct PushPlan {
     survey: Survey,
@@ -115,7 +115,7 @@ impl PushPlan {
         &self.summary
     }
 
-    /// What is in the way.
+    /// Returns the obstacles in the way.
     #[must_use]
     pub fn obstacles(&self) -> &[Obstacle] {
         &self.survey.obstacles
@@ -169,7 +169,7 @@ impl ReadyPush {
     }
 }
 
-/// What of an archive is for clusters.
+/// Names the parts of an archive that are for clusters.
 fn needs_cluster(accepted: &Accepted) -> Vec<String> {
     let spec = &accepted.manifest().spec;
     let crds = (!accepted.crds().is_empty()).then(|| "CRDs".to_owned());
@@ -189,7 +189,7 @@ fn notes(accepted: &Accepted, client: &Client) -> Vec<String> {
     delegated(client).into_iter().chain(unsigned).collect()
 }
 
-/// Who else than the registry gets the login.
+/// Returns a note on the server besides the registry that gets the login, if there is one.
 #[must_use]
 pub fn delegated(client: &Client) -> Option<String> {
     let host = client.token_server()?;

@@ -1,4 +1,4 @@
-//! What became of the blobs of a push, in numbers.
+//! The outcome for the blobs of a push, in numbers.
 
 use registry::{PushReport, Tally};
 use schemars::JsonSchema;

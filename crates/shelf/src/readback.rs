@@ -14,20 +14,20 @@ use crate::error::Error;
 use crate::job::everything;
 use crate::lists::{Lists, lists};
 
-/// Everything that a registry is to have of an archive.
+/// The manifests and blobs that a registry is to have of an archive.
 #[derive(Debug)]
 pub struct Readback {
     job: PushJob,
 }
 
-/// What came of a repair.
+/// The outcome of a repair.
 #[derive(Debug)]
 pub struct Repaired {
-    /// What is as it should be now, read back.
+    /// The faults that are healed now, as read back.
     pub healed: Vec<Faulty>,
-    /// What is wrong still.
+    /// The faults that are left.
     pub left: Vec<Faulty>,
-    /// What the registry said to it, each once.
+    /// The errors that the registry answered with, each once.
     pub errors: Vec<Arc<registry::Error>>,
 }
 
@@ -38,7 +38,7 @@ impl Readback {
         Ok(Self { job })
     }
 
-    /// How many manifests and indexes that are, each counted once for each name.
+    /// Returns the number of manifests and indexes, each counted once for each name.
     #[must_use]
     pub fn manifests(&self) -> usize {
         self.job.manifests.len()
@@ -114,7 +114,7 @@ impl Readback {
         })
     }
 
-    /// What is named by faults, of all that there is.
+    /// Returns the part of the job that faults name.
     fn only(&self, faults: &[Faulty]) -> PushJob {
         let named: BTreeSet<_> = faults.iter().map(key).collect();
         let mut job = self.job.clone();

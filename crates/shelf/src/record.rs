@@ -1,4 +1,4 @@
-//! What a site remembers of an imported version. Where it keeps that is not known here.
+//! The record that a site keeps of an imported version. Where it keeps that is not known here.
 
 use registry::RegistryAddress;
 use schemars::JsonSchema;
@@ -77,7 +77,7 @@ impl Record {
         self.without_id(&self.pushed_to)
     }
 
-    /// The same as nodes know it.
+    /// Returns the registry that nodes pull the images from.
     pub fn pull_registry(&self) -> Result<RegistryAddress, Error> {
         self.without_id(&self.endpoint)
     }

@@ -1,4 +1,4 @@
-//! Which archives a server serves: found, judged, and found again while it runs.
+//! The archives that a server serves: found, judged, and found again while it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,21 +14,21 @@ use crate::brought::brought;
 use crate::error::Error;
 use crate::limits;
 
-/// Why archives cannot be served.
+/// The reason why archives cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// An archive, or a directory of archives, cannot be looked at.
     #[error("cannot read `{}`", path.display())]
     Read {
-        /// Which one.
+        /// The path that cannot be read.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// More archives are found than are served.
     #[error("{0} archives are found; at most {max} are served", max = limits::SERVED)]
     TooMany(usize),
-    /// What an archive has cannot be served.
+    /// The content of an archive cannot be served.
     #[error(transparent)]
     Archive(#[from] Error),
     /// Another archive has these names.
@@ -36,12 +36,12 @@ pub enum ServeError {
     Conflict(Box<Conflict>),
 }
 
-/// Who judges archives, and is told what becomes of them.
+/// A judge of archives, who is told what becomes of them.
 pub trait Judge {
-    /// Why an archive is not served.
+    /// The reason why an archive is not served.
     type Error: From<ServeError>;
 
-    /// By what archives are judged.
+    /// The keys and policies that archives are judged by.
     type Trust;
 
     /// Reads by what archives are judged now.
@@ -57,21 +57,21 @@ pub trait Judge {
     fn left_out(&mut self, path: &Path, why: &Self::Error);
 }
 
-/// What the names of archives in a directory end with.
+/// The ending of the names of archives in a directory.
 const EXTENSION: &str = "iso";
 
-/// How much is looked at.
+/// The extent to which files are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// Everything, and what is named must be good.
+    /// All files are looked at, and those that are named must be good.
     First,
-    /// What has changed.
+    /// Files that have changed are looked at.
     Changed,
-    /// Everything once more, by the keys and policies of now.
+    /// All files are looked at once more, by the keys and policies of now.
     All,
 }
 
-/// What a file looks like from outside.
+/// The metadata that tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: (u64, u64),
@@ -94,17 +94,17 @@ impl Stamp {
 #[derive(Debug)]
 struct Held {
     stamp: Stamp,
-    /// As which one it came: of two that want the same name, the first keeps it.
+    /// The number of its arrival: of two that want the same name, the first keeps it.
     number: u64,
     brought: Brought,
 }
 
-/// What there is to serve from now on.
+/// The content to serve from now on.
 #[derive(Debug)]
 pub struct Serving {
-    /// All that is served.
+    /// The content of all archives that are served.
     pub content: Content,
-    /// How many archives are left out.
+    /// The number of archives that are left out.
     pub left_out: usize,
 }
 
@@ -115,9 +115,9 @@ pub struct Archives {
     named: Vec<PathBuf>,
     registry: RegistryAddress,
     held: BTreeMap<PathBuf, Held>,
-    /// Those that are left out, as they were when that was decided.
+    /// The archives that are left out, as they were when that was decided.
     refused: BTreeMap<PathBuf, Stamp>,
-    /// Those that were found, as they were then.
+    /// The archives that were found, as they were then.
     seen: BTreeMap<PathBuf, Stamp>,
     came: u64,
 }
@@ -244,7 +244,7 @@ impl Archives {
         self.refused.insert(path, stamp);
     }
 
-    /// All that is accepted, but for what is another archive's name already.
+    /// Puts together all accepted archives, leaving out those with names that another has already.
     fn put_together<J: Judge>(&mut self, judge: &mut J) -> Serving {
         let mut content = Content::default();
         let mut all: Vec<_> = self.held.iter().collect();

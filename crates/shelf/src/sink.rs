@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 pub(crate) struct Sink {
     file: Arc<File>,
-    /// Where the blob begins in the file.
+    /// The offset of the blob in the file.
     from: u64,
     digest: Digest,
     position: u64,

@@ -1,4 +1,4 @@
-//! What a registry has of an archive, and the job that brings the rest.
+//! The state of an archive at a registry, and the job that brings the rest.
 
 use std::collections::BTreeSet;
 
@@ -45,23 +45,23 @@ pub enum Replace {
     Allow,
 }
 
-/// How an archive is to lie at a registry.
+/// The state that an archive is to have at a registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Under which paths its images lie.
+    /// The paths that its images lie under.
     pub layout: Layout,
     /// Whether tags that point elsewhere are moved.
     pub replace: Replace,
-    /// What becomes of images that the registry does not have.
+    /// The treatment of images that the registry does not have.
     pub missing: Missing,
 }
 
-/// What there is to push, and what the registry has of it.
+/// The job of a push, and what the registry has of it already.
 #[derive(Debug)]
 pub struct Survey {
-    /// How many images the archive has, without what refers to others.
+    /// The number of images of the archive, without what refers to others.
     pub count: usize,
-    /// How many signatures and other referrers it has.
+    /// The number of its signatures and other referrers.
     pub referrers: usize,
     /// Images that are in place already, tag and content.
     pub present: usize,
@@ -71,9 +71,9 @@ pub struct Survey {
     pub total_bytes: u64,
     /// The size of the distinct blobs that the registry lacks.
     pub missing_bytes: u64,
-    /// What brings the rest.
+    /// The job that brings the rest.
     pub job: PushJob,
-    /// What is in the way.
+    /// The obstacles in the way.
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -145,11 +145,11 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
     })
 }
 
-/// How a registry has an image under one of its names.
+/// The state of an image at a registry under one of its names.
 enum State {
-    /// All of it is there.
+    /// The image is there, all of it.
     Whole,
-    /// Some of it is not, or the tag is to be moved.
+    /// The image is not there in full, or the tag is to be moved.
     Lacking,
     /// The tag names this.
     Other(Digest),
@@ -205,7 +205,7 @@ pub async fn denied(client: &Client, job: &PushJob) -> Result<Vec<Obstacle>, Err
     Ok(denied.await?.iter().map(refused).collect())
 }
 
-/// What is in the way where a repository takes nothing.
+/// Returns the obstacle for an error with which a repository takes nothing.
 pub(crate) fn refused(error: &registry::Error) -> Obstacle {
     let refusal = error.refusal();
     let (operation, why) = refusal.expect("opening uploads fails with all other errors");

@@ -11,9 +11,9 @@ use schemas::Digest;
 /// A layer or configuration of an image.
 #[derive(Clone, Debug)]
 pub enum Blob {
-    /// On this disk.
+    /// A blob on this disk.
     Here(Here),
-    /// In a registry.
+    /// A blob in a registry.
     Wanted(Wanted),
 }
 
@@ -22,7 +22,7 @@ pub enum Blob {
 pub struct Here {
     /// The digest it must have.
     pub digest: Digest,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
     /// The file.
     pub path: PathBuf,
@@ -33,7 +33,7 @@ pub struct Here {
 /// A content that has to be downloaded.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// What it is once it has come into the cache.
+    /// The place that it has once it has come into the cache.
     pub(crate) then: Here,
     pub(crate) from: Origin,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Origin {
 }
 
 impl Blob {
-    /// Where it is, or will be once it was downloaded.
+    /// Returns where it is, or will be once it was downloaded.
     #[must_use]
     pub fn planned(&self) -> &Here {
         match self {
@@ -61,13 +61,13 @@ impl Blob {
         self.planned().digest
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.planned().size
     }
 
-    /// How a message calls it.
+    /// Returns the name that messages have for it.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
             Self::Here(here) => here.path.clone(),
@@ -77,7 +77,7 @@ impl Blob {
 }
 
 impl Here {
-    /// All of a file.
+    /// Returns the place that is all of a file.
     pub(crate) fn whole(digest: Digest, size: u64, path: PathBuf) -> Self {
         Self {
             digest,
@@ -87,7 +87,7 @@ impl Here {
         }
     }
 
-    /// Its bytes, for one that is small enough to be in memory. They are not verified.
+    /// Reads its bytes, for one that is small enough to be in memory. They are not verified.
     pub fn read(&self) -> Result<Vec<u8>, ReadError> {
         let mut bytes = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
         File::open(&self.path)
@@ -98,7 +98,7 @@ impl Here {
 }
 
 impl Origin {
-    /// How a message calls something in it.
+    /// Returns the name that messages have for something in it.
     pub(crate) fn name(&self, reference: &Reference) -> PathBuf {
         let (registry, repository) = (self.client.address(), &self.repository);
         let mark = match reference {

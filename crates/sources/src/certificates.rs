@@ -15,37 +15,37 @@ use registry::{ClientIdentity, IdentityError, Secret};
 
 use crate::limits;
 
-/// Where certificates of registries lie, for the user of this number.
+/// The places where certificates of registries lie, for the user of this number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CertificateFolders {
     /// The directories.
     pub place: CertificatePlace,
-    /// Who runs the program: what others can change is refused.
+    /// The user who runs the program: what others can change is refused.
     pub user: u32,
 }
 
-/// Which directories have certificates.
+/// The directories that have certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificatePlace {
-    /// In the first of these directories that has one named after the registry, `HOST[:PORT]`.
+    /// The first of these directories that has one named after the registry, `HOST[:PORT]`.
     ByHost(Vec<PathBuf>),
-    /// In this directory, for every registry.
+    /// This directory, for every registry.
     Of(PathBuf),
 }
 
-/// None anywhere.
+/// Stands for no directories.
 impl Default for CertificatePlace {
     fn default() -> Self {
         Self::ByHost(Vec::new())
     }
 }
 
-/// What a directory has for a registry.
+/// The certificates that a directory has for a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificates {
     /// Additional authorities: PEM files.
     pub authorities: Vec<Vec<u8>>,
-    /// Who one is, and the file that says so.
+    /// The identity of the client, and the file that it is from.
     pub identity: Option<(PathBuf, ClientIdentity)>,
 }
 
@@ -58,13 +58,13 @@ impl Certificates {
     }
 }
 
-/// Why the certificates of a registry cannot be used. Nothing of a key is repeated.
+/// The reason why the certificates of a registry cannot be used. Nothing of a key is repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificatesError {
-    /// There is no such directory.
+    /// The directory does not exist.
     #[error("there is no directory `{}`", .0.display())]
     Missing(PathBuf),
-    /// Somebody else could change what lies there, or the way there is broken.
+    /// The directory could be changed by somebody else, or the way there is broken.
     #[error(transparent)]
     Path(#[from] PathError),
     /// A file cannot be read, or somebody else could have written it.
@@ -75,16 +75,16 @@ pub enum CertificatesError {
     Io {
         /// The directory, or a link in it.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// More files than anybody needs.
+    /// The directory has more files than anybody needs.
     #[error("`{}` has more than {max} files", .0.display(), max = limits::CERTIFICATE_FILES)]
     Many(PathBuf),
-    /// It is not known which of two one is.
+    /// The directory has several client certificates, and it is not known which one is meant.
     #[error("`{}` has several client certificates", .0.display())]
     Several(PathBuf),
-    /// One half of a pair is missing.
+    /// A half of a pair is missing.
     #[error("`{}` is needed, beside the other half of the pair, and is not there", .0.display())]
     Half(PathBuf),
     /// A certificate and a key are no pair.
@@ -92,7 +92,7 @@ pub enum CertificatesError {
     Identity {
         /// The certificate.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: IdentityError,
     },
 }
@@ -116,7 +116,7 @@ impl CertificateFolders {
     }
 }
 
-/// What a directory has; none if there is no such directory.
+/// Reads the certificates of a directory; none if there is no such directory.
 fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesError> {
     let Target::There(folder) = ownership::directory(folder, user)? else {
         return Ok(None);

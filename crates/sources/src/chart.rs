@@ -17,7 +17,7 @@ use crate::blob::Origin;
 use crate::error::SourceError;
 use crate::remote::{INDEX, Network};
 
-/// How a repository names what a registry has.
+/// The prefix with which a repository names a chart that a registry has.
 const OCI: &str = "oci://";
 
 /// The archive of a chart in a registry.
@@ -38,7 +38,7 @@ pub fn oci_provenance(
     read.transpose()
 }
 
-/// What a registry has of a chart.
+/// The artifact that a registry has for a chart.
 struct Artifact {
     origin: Origin,
     manifest: Manifest,
@@ -113,7 +113,7 @@ pub fn repository_provenance(
     }
 }
 
-/// Where a chart lies, as the index of its repository says.
+/// Returns where a chart lies, as the index of its repository says.
 fn listed(chart: &RepositoryChart, network: &Network<'_>) -> Result<(Site, Listed), SourceError> {
     let RepositoryChart { url, name, version } = chart;
     let site = network.site(url)?;

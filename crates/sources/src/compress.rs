@@ -31,7 +31,7 @@ const ZSTD_LEVEL: i32 = 3;
 const MINIZ_OXIDE: &str = "0.9.1";
 
 impl Compression {
-    /// All that decides the result.
+    /// Describes everything that decides the result.
     fn encoder(self) -> String {
         match self {
             Self::None => "as it is".to_owned(),

@@ -1,4 +1,4 @@
-//! Why an image cannot be taken from its source: which file, and what mends it.
+//! Errors of taking an image from its source: which file, and what mends it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,37 +10,37 @@ use crate::cache::CacheError;
 use crate::certificates::CertificatesError;
 use files::ReadError;
 
-/// Why a tar file cannot be read.
+/// The reason why a tar file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TarError {
     /// The file system said no.
     #[error("it cannot be read at byte {at}")]
     Io {
-        /// Where.
+        /// The offset of the bytes that could not be read.
         at: u64,
         /// The reason.
         source: io::Error,
     },
-    /// Not a tar file, or damaged.
+    /// The file is not a tar file, or is damaged.
     #[error("it is not a tar file, or is damaged: {problem} at byte {at}")]
     Header {
-        /// Where the entry begins.
+        /// The offset of the entry.
         at: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// The file ends in the middle of an entry.
     #[error("it is truncated: the entry at byte {at} extends past the end")]
     CutOff {
-        /// Where the entry begins.
+        /// The offset of the entry.
         at: u64,
     },
-    /// More than is taken.
+    /// The tar has more than is taken.
     #[error("it has more than {max} {what}")]
     Limit {
-        /// What there are too many of.
+        /// The kind of thing that there are too many of.
         what: &'static str,
-        /// How many are taken.
+        /// The number that is taken.
         max: u64,
     },
     /// A name that several entries have.
@@ -54,7 +54,7 @@ pub enum TarError {
     Size {
         /// The file.
         name: String,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
         /// The limit in bytes.
         limit: u64,
@@ -66,9 +66,9 @@ pub enum TarError {
 pub struct FailedImage {
     /// The image.
     pub place: ImagePlace,
-    /// Where it should come from.
+    /// The source that it should come from.
     pub from: ImageSource,
-    /// Why.
+    /// The cause.
     pub error: Box<SourceError>,
 }
 
@@ -88,13 +88,13 @@ pub(crate) fn check_digest(
     })
 }
 
-/// Why an image cannot be taken from its source.
+/// The reason why an image cannot be taken from its source.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What is taken from the source cannot be kept.
+    /// The content that is taken from the source cannot be stored.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The user does not want it any more.
@@ -117,10 +117,10 @@ pub enum SourceError {
     /// Certificates of a registry cannot be used.
     #[error(transparent)]
     Certificates(#[from] CertificatesError),
-    /// What a registry has is not a chart.
+    /// The artifact in the registry is not a chart.
     #[error("`{}` cannot be packed as a chart", name.display())]
     Artifact {
-        /// How messages call it.
+        /// The name that messages have for it.
         name: PathBuf,
         /// The reason.
         source: Box<charts::ArtifactProblem>,
@@ -136,7 +136,7 @@ pub enum SourceError {
     /// The archive of a chart is another one than the index of its repository says.
     #[error("its archive has digest {found}, and the repository's index says {expected}")]
     ChartDigest {
-        /// What the index says.
+        /// The digest in the index.
         expected: Digest,
         /// The digest of what is there.
         found: Digest,
@@ -144,7 +144,7 @@ pub enum SourceError {
     /// The index of a repository leads to a registry, without a version.
     #[error("the repository's index leads to a chart in a registry, but not by its version")]
     ChartName(#[from] NameError),
-    /// It is not known where the container engine is.
+    /// The container engine's socket is not known.
     #[error("cannot find the container engine's socket: only `unix://PATH` is supported")]
     NoEngine,
     /// A container engine does not give the image.
@@ -153,7 +153,7 @@ pub enum SourceError {
     /// The system gives nothing to wait with.
     #[error("could not wait for the network")]
     Runtime(#[source] io::Error),
-    /// Not a tar file that can be read.
+    /// The file is not a tar file that can be read.
     #[error("cannot read the contents of `{}`", path.display())]
     Tar {
         /// The file.
@@ -161,7 +161,7 @@ pub enum SourceError {
         /// The reason.
         source: TarError,
     },
-    /// Something that a tar's documents name is not in it.
+    /// The tar file lacks a file that its documents name.
     #[error("`{}` has no `{name}`; save the image again", path.display())]
     NotInTar {
         /// The tar file.
@@ -169,7 +169,7 @@ pub enum SourceError {
         /// The file that should be in it.
         name: String,
     },
-    /// Compressed otherwise than with gzip.
+    /// The layer is compressed otherwise than with gzip.
     #[error("`{}` is compressed with {program}; unpack it first with `{program} -dk`", path.display())]
     Compressed {
         /// The file.
@@ -177,24 +177,24 @@ pub enum SourceError {
         /// The program.
         program: &'static str,
     },
-    /// Larger when it is unpacked than the user allows.
+    /// The file is larger when it is unpacked than the user allows.
     #[error("`{}` has {packed} bytes, and unpacks to more than {unpacked}; all sources together may unpack to {limit}", path.display())]
     UnpackLimit {
         /// The file.
         path: PathBuf,
-        /// Its size in bytes, or that of the part that was unpacked.
+        /// The size in bytes of the file, or of the part that was unpacked.
         packed: u64,
         /// Bytes to which it was unpacked.
         unpacked: u64,
         /// Bytes to which all sources of a pack may be unpacked.
         limit: u64,
     },
-    /// Larger when it is unpacked than the disk of the cache can bear.
+    /// The file is larger when it is unpacked than the disk of the cache can bear.
     #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had {free} bytes free; {reserve} must stay free", path.display(), cache.display())]
     UnpackSpace {
         /// The file.
         path: PathBuf,
-        /// Its size in bytes.
+        /// The size in bytes of the file.
         packed: u64,
         /// Bytes to which it was unpacked.
         unpacked: u64,
@@ -210,15 +210,15 @@ pub enum SourceError {
     Layers {
         /// The tar file.
         path: PathBuf,
-        /// How many the configuration has.
+        /// The number of layers that the configuration has.
         listed: usize,
-        /// How many there are.
+        /// The number of layers that there are.
         found: usize,
     },
     /// An artifact has no platform.
     #[error("{0} is an artifact, which has no platform; leave out `platforms`")]
     NoPlatform(Digest),
-    /// Not an OCI image layout.
+    /// The directory is not an OCI image layout.
     #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
     NotALayout(PathBuf),
     /// An OCI image layout of another version.
@@ -229,7 +229,7 @@ pub enum SourceError {
         /// The version.
         version: String,
     },
-    /// Not a directory of skopeo's `dir:` transport.
+    /// The directory is not one of skopeo's `dir:` transport.
     #[error("`{}` does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes", .0.display())]
     NotADirectoryTransport(PathBuf),
     /// A JSON file beside the image documents cannot be read.
@@ -248,9 +248,9 @@ pub enum SourceError {
     Ambiguous {
         /// The file that lists them.
         path: PathBuf,
-        /// How `solution.yaml` names one of them.
+        /// The notation by which `solution.yaml` names one of them.
         notation: &'static str,
-        /// Their tags.
+        /// The tags of the images.
         tags: String,
     },
     /// No image with the tag.
@@ -263,7 +263,7 @@ pub enum SourceError {
         /// The tags there are.
         tags: String,
     },
-    /// Several images with the tag.
+    /// The source has several images with the tag.
     #[error("`{}` has tag `{tag}` for several images, so it is ambiguous; write the layout again", path.display())]
     TagTwice {
         /// The layout's `index.json`.
@@ -292,25 +292,25 @@ pub enum SourceError {
     MediaType {
         /// The file.
         path: PathBuf,
-        /// What the descriptor says.
+        /// The media type in the descriptor.
         expected: String,
-        /// What the document says.
+        /// The media type in the document.
         found: String,
     },
     /// A manifest or index that another refers to is not there.
     #[error("manifest {digest} is missing at `{}`; copy the image with `skopeo copy --all`, or choose the platform that is there with `platforms`", path.display())]
     MissingDocument {
-        /// Its digest.
+        /// The digest.
         digest: Digest,
-        /// Where it should be.
+        /// The path where it should be.
         path: PathBuf,
     },
     /// A layer or configuration is not there.
     #[error("blob {digest} is missing at `{}`; copy the image again", path.display())]
     MissingBlob {
-        /// Its digest.
+        /// The digest.
         digest: Digest,
-        /// Where it should be.
+        /// The path where it should be.
         path: PathBuf,
     },
     /// A file has another size than the descriptor says.
@@ -333,21 +333,21 @@ pub enum SourceError {
         /// The file's digest.
         found: Digest,
     },
-    /// One content with two sizes.
+    /// A content has two sizes.
     #[error("content {0} is given with two different sizes")]
     TwoSizes(Digest),
-    /// What lists referrers is no index.
+    /// A list of referrers is no index.
     #[error("`{}` is no index, as a list of what refers to an image has to be", .0.display())]
     NoList(PathBuf),
     /// A list of too many referrers.
     #[error("`{}` lists more than {max} manifests that refer to one", .0.display(), max = registry::limits::REFERRERS)]
     Referrers(PathBuf),
-    /// What is listed as a referrer, or has the tag of one, refers to something else.
+    /// A manifest that is listed as a referrer, or has the tag of one, refers to something else.
     #[error("`{}` does not refer to {subject}, as its source says", path.display())]
     OtherSubject {
         /// The referrer.
         path: PathBuf,
-        /// What it is said to refer to.
+        /// The manifest that it is said to refer to.
         subject: Digest,
     },
     /// A referrer, or a list of some, that is larger than any in use.
@@ -361,19 +361,19 @@ pub enum SourceError {
     /// An index of nothing.
     #[error("index {0} has no manifest: there is nothing to run")]
     EmptyIndex(Digest),
-    /// Indexes in indexes in indexes.
+    /// The indexes are nested too deeply.
     #[error("index {digest} is nested more than {max} indexes deep", max = schemas::limits::INDEX_DEPTH)]
     Depth {
         /// The index or manifest.
         digest: Digest,
     },
-    /// More manifests than an image has.
+    /// The image has more manifests than an image can have.
     #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
     Documents,
-    /// More contents than an archive has files.
+    /// The images have more contents than an archive has files.
     #[error("the images up to this one have more than {max} documents, layers and configurations, counted for each", max = schemas::limits::FILES)]
     Contents,
-    /// More bytes of manifests than fit into memory.
+    /// The manifests have more bytes than fit into memory.
     #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]
     DocumentBytes,
     /// A configuration that does not say what the image runs on.

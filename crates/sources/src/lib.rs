@@ -1,4 +1,4 @@
-//! Where images come from: layouts, directories and archives on the disk, registries and container engines; and what is
+//! Sources of images: layouts, directories and archives on the disk, registries and container engines; and what is
 //! kept of them, so that it need not be had twice.
 //!
 //! Charts of registries and repositories come from here too, whole: [`oci_chart`], [`repository_chart`]; and who signed them.
@@ -41,32 +41,33 @@ pub use means::{Compression, Means, Referrers};
 pub use remote::{Network, Remote};
 pub use unpacking::Unpacking;
 
-/// What happens while images are collected and fetched.
+/// An event while images are collected and fetched.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// An image is looked for.
     Collecting {
         /// The image.
         place: ImagePlace,
-        /// Which one it is, from 1.
+        /// The number of the image, from 1.
         number: usize,
-        /// How many there are.
+        /// The number of all images.
         of: usize,
     },
-    /// What refers to an image is looked for.
+    /// The referrers of an image are looked for.
     Referrers {
         /// The image.
         place: ImagePlace,
-        /// Which one it is, from 1.
+        /// The number of the image, from 1.
         number: usize,
-        /// How many there are.
+        /// The number of all images.
         of: usize,
     },
-    /// Something refers to the whole index of an image of which only some platforms were chosen: to nothing that is packed.
+    /// An index of which only some platforms were chosen has referrers of the whole: they refer to nothing that is
+    /// packed.
     OfTheWhole {
         /// The image.
         place: ImagePlace,
-        /// How many there are.
+        /// The number of these referrers.
         count: usize,
     },
     /// A content of the cache was damaged and is removed.
@@ -75,9 +76,9 @@ pub enum Event {
     Preparing(Progress),
     /// Layers come from a registry, or an image from an engine.
     Downloading(Progress),
-    /// Something outside failed for now and is tried again after a wait.
+    /// A request to something outside failed for now and is tried again after a wait.
     Retrying {
-        /// What could not be done, and why.
+        /// The words for what could not be done, and why.
         reason: String,
         /// The wait.
         wait: Duration,

@@ -13,8 +13,8 @@ pub(crate) const CONFIG_SIZE: u64 = 4 * 1024 * 1024;
 pub(crate) const DOCUMENTS: usize = 1000;
 /// Bytes of all manifests and indexes of a Solution, since they are kept in memory: 10 000 images have some 50 MiB.
 pub(crate) const DOCUMENT_BYTES: u64 = 512 * 1024 * 1024;
-/// How far from an image referrers are looked for: its own, and theirs. A signature of a list of parts is the second, and
-/// nothing in use goes further.
+/// The distance from an image at which referrers are looked for: its own, and theirs. A signature of a list of parts is
+/// the second, and nothing in use goes further.
 pub(crate) const REFERRER_DEPTH: usize = 2;
 /// Bytes of all that stands under one tag of referrers: the largest lists of parts have some hundred MB.
 pub(crate) const REFERRER_BYTES: u64 = 1024 * 1024 * 1024;
@@ -27,7 +27,7 @@ pub(crate) const AHEAD_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) const REGISTRIES: usize = 4;
 /// Bytes of an image that an engine saves: far more than registries take, and less than a disk that should not be filled.
 pub(crate) const ENGINE_SAVE: u64 = 512 * 1024 * 1024 * 1024;
-/// How soon a wait for something outside ends when the user does not want to wait: people notice more.
+/// The time in which a wait for something outside ends when the user does not want to wait: people notice more.
 pub(crate) const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// Bytes that the cache keeps when nobody uses it: the images of a large Solution, and some versions of what changes.
 pub(crate) const CACHE_SIZE: u64 = 20 * 1024 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What one pack gives to its sources.
+//! The means that one pack gives to its sources.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
@@ -11,10 +11,10 @@ use crate::error::SourceError;
 use crate::remote::Network;
 use crate::unpacking::Unpacking;
 
-/// How a layer is stored. For one that comes as it is, of an image whose manifest is made here, it can be chosen.
+/// The compression of a layer. For one that comes as it is, of an image whose manifest is made here, it can be chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// As it is.
+    /// No compression: the layer stays as it is.
     #[default]
     None,
     /// Gzip, which every engine reads.
@@ -23,40 +23,40 @@ pub enum Compression {
     Zstd,
 }
 
-/// What is done with signatures and what else refers to an image.
+/// The treatment of signatures and other referrers of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Referrers {
-    /// Nobody looks for them.
+    /// The referrers are left: nobody looks for them.
     #[default]
     Leave,
-    /// They come too, as far as the sources have any.
+    /// The referrers come too, as far as the sources have any.
     Bring,
 }
 
-/// What sources may use.
+/// The means that sources may use.
 #[expect(missing_debug_implementations, reason = "progress has nothing to show")]
 pub struct Means<'a> {
-    /// Where they keep what they had to unpack or to compress.
+    /// The cache where they keep what they had to unpack or to compress.
     pub cache: &'a Cache,
-    /// How much they may unpack.
+    /// The bounds of what they may unpack.
     pub unpacking: Unpacking,
-    /// How they reach what is not on the disk.
+    /// The network over which they reach what is not on the disk.
     pub network: Network<'a>,
-    /// What is done with layers that are not compressed, where a manifest is made here.
+    /// The compression of layers that are not compressed, where a manifest is made here.
     pub compression: Compression,
     /// Whether what refers to the images comes too.
     pub referrers: Referrers,
-    /// How many threads compress.
+    /// The number of threads that compress.
     pub threads: NonZeroUsize,
-    /// Whom they tell, and who may end it.
+    /// The watch that they tell of their progress, and by which they are ended.
     pub watch: &'a Watch<'a, Event>,
     /// Bytes that are left for later, if nobody wants to wait for an encoder now.
     pub postponed: Option<&'a AtomicU64>,
 }
 
 impl Means<'_> {
-    /// The same for what is done before its turn, by several threads: what is unpacked counts for itself, and nothing is
-    /// compressed, since that takes all threads anyway.
+    /// Returns means for what is done before its turn, by several threads: what is unpacked counts for itself, and
+    /// nothing is compressed, since that takes all threads anyway.
     pub(crate) fn ahead<'a>(&'a self, postponed: &'a AtomicU64) -> Means<'a> {
         Means {
             cache: self.cache,

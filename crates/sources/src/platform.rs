@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::error::SourceError;
 
-/// Where an index that was made here says which index it was made from.
+/// The annotation in which an index that was made here says which index it was made from.
 const SUBSET_OF: &str = "solutions.metalk8s.scality.com/subset-of";
-/// Where an attestation says which image it is about, as `BuildKit` writes them.
+/// The annotation in which an attestation says which image it is about, as `BuildKit` writes them.
 const ABOUT: &str = "vnd.docker.reference.digest";
 
-/// What a choice of platforms means for an index.
+/// The meaning of a choice of platforms for an index.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Choice<'a> {
-    /// The index with all it has.
+    /// The index stays, with all it has.
     Whole,
-    /// This child becomes the image.
+    /// The child becomes the image.
     Child(&'a Descriptor),
-    /// Another index with these children and what is about them.
+    /// The image becomes another index with these children and what is about them.
     Children(BTreeSet<Digest>),
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn subset(whole: &Document, chosen: &BTreeSet<Digest>) -> (Digest, Ve
     (files::digest(bytes.as_bytes()), bytes.into_bytes())
 }
 
-/// JSON in one spelling. The depth is that of strict JSON, which is bounded.
+/// Writes JSON in one spelling. The depth is that of strict JSON, which is bounded.
 fn write_sorted(value: &Value, text: &mut String) {
     match value {
         Value::Object(fields) => {

@@ -1,6 +1,6 @@
-//! What is not on the disk: registries and container engines, how they are reached, and the one place that waits for
-//! them. Layers come into the cache, so that a download that broke goes on in the next run, and a layer that did not
-//! change is not downloaded again.
+//! Sources that are not on the disk: registries and container engines, how they are reached, and the one place that
+//! waits for them. Layers come into the cache, so that a download that broke goes on in the next run, and a layer that
+//! did not change is not downloaded again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
@@ -25,24 +25,24 @@ use crate::certificates::CertificateFolders;
 use crate::error::{SourceError, check_digest};
 use crate::{Event, limits};
 
-/// What lists the charts of a repository, by Helm's rule.
+/// The file that lists the charts of a repository, by Helm's rule.
 pub(crate) const INDEX: &str = "index.yaml";
 
-/// How images that are not on the disk are reached. Only the caller can know.
+/// The ways to reach images that are not on the disk. Only the caller can know them.
 #[derive(Clone, Debug, Default)]
 pub struct Remote {
-    /// How registries are reached. The login in it is not used.
+    /// The options for reaching registries. The login in it is not used.
     pub registries: registry::Options,
     /// Files with logins as docker and podman write them. The first that has one for an image counts; one that does
     /// not exist has none.
     pub logins: Vec<PathBuf>,
-    /// Where certificates of registries lie.
+    /// The places where certificates of registries lie.
     pub certificates: CertificateFolders,
     /// The socket of the container engine, if one is known.
     pub engine: Option<PathBuf>,
 }
 
-/// Everything outside, as far as one pack has come with it.
+/// The state of one pack's exchange with everything outside.
 #[expect(missing_debug_implementations, reason = "progress has nothing to show")]
 pub struct Network<'a> {
     remote: &'a Remote,
@@ -51,18 +51,18 @@ pub struct Network<'a> {
     runtime: OnceLock<Runtime>,
     /// The files of logins that were needed.
     logins: Mutex<BTreeMap<PathBuf, Logins>>,
-    /// One for each registry and login.
+    /// The clients, one for each registry and login.
     clients: Mutex<Vec<(String, Credentials, Client)>>,
-    /// What registries answered before the walk through the images asked, by its name in messages.
+    /// The answers of registries from before the walk through the images asked, by their names in messages.
     ahead: Mutex<BTreeMap<PathBuf, Result<Manifest, registry::Error>>>,
     /// The index of a repository of charts that was asked for last, and of which.
     index: Mutex<Option<(String, Bytes)>>,
-    /// What engines have saved; removed at the end.
+    /// The files that engines have saved; removed at the end.
     saved: Mutex<Vec<TempPath>>,
 }
 
 impl<'a> Network<'a> {
-    /// Nothing is asked yet.
+    /// Returns a network of which nothing is asked yet.
     pub fn new(remote: &'a Remote, cache: &'a Cache, watch: &'a Watch<'a, Event>) -> Self {
         Self {
             remote,
@@ -77,12 +77,12 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The same, of which nothing is asked yet.
+    /// Returns the same network, of which nothing is asked yet.
     pub(crate) fn again(&self) -> Self {
         Self::new(self.remote, self.cache, self.watch)
     }
 
-    /// Where an image is.
+    /// Returns where an image is.
     pub(crate) fn origin(&self, location: &ImageLocation) -> Result<Origin, SourceError> {
         let client = self.client(location)?;
         let repository = location.repository().clone();
@@ -106,7 +106,7 @@ impl<'a> Network<'a> {
         Ok(client)
     }
 
-    /// How a host is reached with this login.
+    /// Returns the options for reaching a host with this login.
     fn options(
         &self,
         host: &str,
@@ -226,7 +226,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// What refers to a document; none where the registry has no list of it.
+    /// Asks for the referrers of a document; none where the registry has no list of it.
     pub(crate) async fn ask_about(
         &self,
         origin: &Origin,
@@ -237,7 +237,8 @@ impl<'a> Network<'a> {
         client.referrers(repository, subject, &tell).await
     }
 
-    /// Where a blob of a registry is: in the cache, or only there. What it is said to be is compared when it comes.
+    /// Returns where a blob of a registry is: in the cache, or only there. It is compared with what is said when it
+    /// comes.
     pub(crate) fn find(&self, origin: &Origin, blob: &Descriptor) -> Result<Blob, SourceError> {
         let (digest, size) = (blob.digest, blob.size);
         let cache = self.cache.get()?;
@@ -279,7 +280,7 @@ impl<'a> Network<'a> {
         Ok(index)
     }
 
-    /// What the cache has of a content that is small enough to be in memory, verified.
+    /// Reads the cache's copy of a content that is small enough to be in memory, verified.
     pub(crate) fn kept(&self, digest: Digest, limit: u64) -> Result<Option<Vec<u8>>, SourceError> {
         Ok(self.cache.get()?.read(digest, limit))
     }
@@ -345,7 +346,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Engines.
+/// The part that reaches container engines.
 impl Network<'_> {
     /// Lets the container engine save an image. The file is there as long as this value.
     pub(crate) fn save(&self, image: &ImageReference) -> Result<PathBuf, SourceError> {
@@ -367,7 +368,7 @@ impl Network<'_> {
     }
 }
 
-/// What each client has to fetch, all of it at once, since that is what its connections are shared by.
+/// Groups what is to be fetched by client, all of it at once, since that is what its connections are shared by.
 fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
     let mut groups: Vec<(Client, Vec<BlobPull>)> = Vec::new();
     for Wanted { then, from } in wanted {
@@ -391,11 +392,11 @@ fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<Bl
     groups
 }
 
-/// How far all downloads are together.
+/// The progress of all downloads together.
 struct Downloads<'a> {
     tell: Tell<'a, Event>,
     total: u64,
-    /// How far each download is, and all together.
+    /// The position of each download, and of all together.
     positions: Mutex<(HashMap<Digest, u64>, u64)>,
 }
 

@@ -20,12 +20,12 @@ use crate::error::SourceError;
 pub use crate::error::TarError;
 use crate::limits;
 
-/// Where a file lies in a tar.
+/// The place of a file in a tar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Bytes before it.
     pub offset: u64,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
@@ -37,7 +37,7 @@ enum TarEntry {
     Twice,
 }
 
-/// What a tar holds, by name.
+/// The entries of a tar, by name.
 #[derive(Debug, Default)]
 pub struct Entries {
     by_name: BTreeMap<String, TarEntry>,
@@ -70,14 +70,14 @@ impl Tar {
         &self.path
     }
 
-    /// Where a file lies; none if there is none of this name.
+    /// Returns where a file lies; none if there is none of this name.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Span>, SourceError> {
         self.entries
             .find(name)
             .map_err(|error| refused(&self.path, error))
     }
 
-    /// What lies there, which must have this digest.
+    /// Returns the part that lies there, which must have this digest.
     pub(crate) fn part(&self, digest: Digest, Span { offset, size }: Span) -> Here {
         Here {
             digest,
@@ -129,7 +129,7 @@ impl Entries {
         })
     }
 
-    /// Where a file lies; none if there is none of this name.
+    /// Returns where a file lies; none if there is none of this name.
     pub fn find(&self, name: &str) -> Result<Option<Span>, TarError> {
         let mut current = normal("", name.as_bytes());
         for _ in 0..limits::TAR_LINKS {
@@ -164,7 +164,7 @@ impl Entries {
     }
 }
 
-/// What extended headers say of the entry after them.
+/// The fields that extended headers give for the entry after them.
 #[derive(Default)]
 struct Said {
     name: Option<Vec<u8>>,
@@ -323,7 +323,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Lines of `<length> <key>=<value>` (POSIX.1-2001, "pax Extended Header").
+    /// Reads lines of `<length> <key>=<value>` (POSIX.1-2001, "pax Extended Header").
     fn pax(&mut self, mut data: &[u8]) -> Result<(), &'static str> {
         const BROKEN: &str = "a broken extended header";
         while !data.is_empty() {

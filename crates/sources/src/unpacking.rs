@@ -1,4 +1,4 @@
-//! How much the sources of one pack have unpacked to, and what they need not unpack again.
+//! The amount that the sources of one pack have unpacked to, and what they need not unpack again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::cache::{Cache, New};
 use crate::error::SourceError;
 use crate::limits;
 
-/// What the sources of one pack have unpacked to.
+/// The contents and the amount that the sources of one pack have unpacked to.
 #[derive(Debug)]
 pub struct Unpacking {
     /// Bytes that may come out of all of them.
@@ -21,25 +21,25 @@ pub struct Unpacking {
     reserve: u64,
     /// Bytes that came out so far.
     unpacked: AtomicU64,
-    /// Where the content of a compressed tar lies.
+    /// The places of the contents of compressed tars.
     pub(crate) tars: Known<PathBuf, PathBuf>,
     /// The digest of each compressed layer out of which came what its configuration says.
     pub(crate) layers: Known<Here, Digest>,
-    /// What was unpacked before its turn. It counts when its turn comes.
+    /// The unpacking that was done before its turn. It counts when its turn comes.
     pub(crate) ahead: OnceLock<Box<Self>>,
 }
 
-/// What came out, and how many bytes were counted for it.
+/// The results, and how many bytes were counted for each.
 type Known<K, V> = Mutex<BTreeMap<K, (V, u64)>>;
 
-/// What is unpacked, and how far.
+/// The file that is unpacked, and how far.
 pub(crate) struct Packed<'a> {
     pub(crate) path: &'a Path,
     pub(crate) size: u64,
     pub(crate) unpacked: u64,
 }
 
-/// What is known by this key, or is found out now.
+/// Returns what is known by this key, or finds it out now.
 pub(crate) fn once<K: Ord, V: Clone>(
     known: &Mutex<BTreeMap<K, V>>,
     key: K,
@@ -56,14 +56,14 @@ pub(crate) fn once<K: Ord, V: Clone>(
 }
 
 impl Unpacking {
-    /// Nothing is unpacked yet, and so many bytes may come out of all sources; [`crate::UNPACK_LIMIT`] where nobody says
-    /// more.
+    /// Returns the state in which nothing is unpacked yet, and so many bytes may come out of all sources;
+    /// [`crate::UNPACK_LIMIT`] where nobody says more.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self::leaving(limits::FREE_RESERVE, limit)
     }
 
-    /// As many bytes stay free.
+    /// Returns such a state in which as many bytes stay free.
     pub(crate) fn leaving(reserve: u64, limit: u64) -> Self {
         Self {
             limit,
@@ -75,7 +75,7 @@ impl Unpacking {
         }
     }
 
-    /// What came out of a file of so many bytes, which is unpacked once. None of it counts for others before that.
+    /// Returns what came out of a file of so many bytes, unpacked once. None of it counts for others before that.
     pub(crate) fn once<K: Ord, V: Clone>(
         &self,
         of: fn(&Self) -> &Known<K, V>,
@@ -106,7 +106,7 @@ impl Unpacking {
         Ok(made)
     }
 
-    /// Nothing is unpacked yet, within the same bounds.
+    /// Returns a state in which nothing is unpacked yet, within the same bounds.
     pub(crate) fn again(&self) -> Self {
         Self::leaving(self.reserve, self.limit)
     }

@@ -1,5 +1,5 @@
-//! Where `solution.yaml` takes a chart from. What is elsewhere is named exactly: by a whole version or a digest, so that
-//! no newer one is packed without a word.
+//! Sources from which `solution.yaml` takes a chart. One that is elsewhere is named exactly: by a whole version or a
+//! digest, so that no newer one is packed without a word.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::name::text_traits;
 use crate::{ChartName, ChartVersion, Digest, ImageReference, NameError, pattern};
 
-/// Where a chart lies: below the directory of `solution.yaml`, or elsewhere.
+/// The source of a chart: below the directory of `solution.yaml`, or elsewhere.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ChartSource {
     /// `file:FILE`: a chart as `helm package` writes it.
@@ -28,23 +28,23 @@ pub struct RepositoryChart {
     pub url: String,
     /// The chart's name.
     pub name: ChartName,
-    /// Its version.
+    /// The version of the chart.
     pub version: ChartVersion,
 }
 
 /// A chart in a registry, as `helm push` puts it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OciChart {
-    /// Host and path, the chart's name included.
+    /// The host and path, the chart's name included.
     pub repository: String,
-    /// Which one of those in it.
+    /// The version or digest that picks one of those in it.
     pub pin: ChartPin,
 }
 
-/// What names one chart in the repository of a registry.
+/// The version or digest that names one chart in the repository of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChartPin {
-    /// Its version.
+    /// The version of the chart.
     Version(ChartVersion),
     /// The digest of its artifact.
     Digest(Digest),
@@ -98,7 +98,7 @@ fn repository_chart(text: &str) -> Result<Option<RepositoryChart>, NameError> {
 impl FromStr for OciChart {
     type Err = NameError;
 
-    /// What follows `oci://`.
+    /// Parses what follows `oci://`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const GRAMMAR: &str = "HOST/PATH:VERSION or HOST/PATH@sha256:DIGEST";
         let refuse = || NameError::new("chart in a registry", text, GRAMMAR);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a manifest or an index is served as: archives have no other documents.
+/// The media type that a manifest or an index is served as: archives have no other documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaType {
     /// A manifest of the image specification.
@@ -16,7 +16,7 @@ pub enum MediaType {
 }
 
 impl MediaType {
-    /// All of them: what registries are asked for.
+    /// All media types: what registries are asked for.
     pub const ALL: [Self; 4] = [
         Self::OciManifest,
         Self::OciIndex,

@@ -1,4 +1,4 @@
-//! What images run on: as documents say it, and as it is asked for.
+//! Platforms that images run on: as documents say it, and as it is asked for.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use crate::NameError;
 use crate::name::text_traits;
 use crate::pattern;
 
-/// What an image runs on (image specification, "Image Index"), in whatever words its publisher chose.
+/// The platform that an image runs on (image specification, "Image Index"), in whatever words its publisher chose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Platform {
-    /// `linux`, …
+    /// The operating system: `linux`, …
     pub os: String,
-    /// `amd64`, `arm64`, …
+    /// The architecture: `amd64`, `arm64`, …
     pub architecture: String,
-    /// `v8`, …
+    /// The variant: `v8`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
 }

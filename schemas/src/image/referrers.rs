@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::Image;
 use crate::{Digest, ImageName, Tag};
 
-/// What follows the digest in cosign's tags.
+/// The endings that follow the digest in cosign's tags.
 pub const SUFFIXES: [&str; 3] = [".sig", ".att", ".sbom"];
 
 impl Tag {
@@ -22,7 +22,7 @@ impl Tag {
         tag.parse().expect("a digest and a suffix are a tag")
     }
 
-    /// What the image with this tag is about, if it is a tag of a referrer.
+    /// Returns what the image with this tag is about, if it is a tag of a referrer.
     #[must_use]
     pub fn subject(&self) -> Option<Digest> {
         let rest = self.as_str().strip_prefix("sha256-")?;
@@ -33,7 +33,7 @@ impl Tag {
 }
 
 impl Image {
-    /// How many manifests a referrer is: each that its list names, or itself.
+    /// Returns how many manifests a referrer is: each that its list names, or itself.
     fn referring(&self) -> usize {
         if self.root.media_type.is_index() {
             self.root.needs.len()
@@ -72,7 +72,7 @@ impl Referrers {
         subject.is_some_and(known)
     }
 
-    /// How many of these are images, and how many signatures and other referrers come with them.
+    /// Returns how many of these are images, and how many signatures and other referrers come with them.
     #[must_use]
     pub fn count<'a>(images: impl IntoIterator<Item = &'a Image> + Clone) -> (usize, usize) {
         let all = Self::among(images.clone());

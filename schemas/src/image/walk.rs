@@ -1,5 +1,6 @@
-//! From the document that a tag names to everything that it reaches: which documents, in which order, how deep, and what
-//! is wrong between one and another. Where contents are and what a problem means is known to whoever asked for the walk.
+//! The walk from the document that a tag names to everything that it reaches: which documents, in which order, how
+//! deep, and what is wrong between one and another. Where contents are and what a problem means is known to whoever
+//! asked for the walk.
 //!
 //! Known attacks and where they stop: indexes in indexes without end: [`limits::INDEX_DEPTH`], which bounds the recursion
 //! too; documents that very many tags and indexes share: each is read, and compared with what names it, once for all walks
@@ -16,9 +17,9 @@ use crate::{Digest, limits};
 
 /// Finds contents for a walk, and is told what is wrong. An error ends the walk; otherwise it goes on with what is right.
 pub trait Visit {
-    /// Why the walk ends early.
+    /// The reason why the walk ends early.
     type Error;
-    /// By what a content is known.
+    /// The key by which a content is known.
     type Content: Copy + Ord + Debug;
 
     /// Looks for what a document names, whether the walk [follows](Document::follows) it or not; none when it is not
@@ -32,7 +33,7 @@ pub trait Visit {
     /// Reads a document that was found; none when that cannot be done. Asked once for each.
     fn read(&mut self, named: &Descriptor) -> Result<Option<Parsed>, Self::Error>;
 
-    /// What the image of a manifest runs on, if whoever asked knows it already. Asked once for each.
+    /// Returns what the image of a manifest runs on, if whoever asked knows it already. Asked once for each.
     fn platform(
         &mut self,
         of: &Document,
@@ -46,16 +47,16 @@ pub trait Visit {
 /// A document and what it says.
 pub type Parsed = (Document, ImageDocument);
 
-/// What is wrong with a document, or with what it says of another.
+/// The problem of a document, or of what it says of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkProblem<'a> {
-    /// It is an index of nothing.
+    /// The document is an index of nothing.
     Empty,
-    /// It names this document below as many indexes as there may be.
+    /// The document names this one below as many indexes as there may be.
     Depth(Digest),
-    /// What it names is of this type, and not of the one that it says.
+    /// The document names one of this type, and not of the one that it says.
     MediaType(&'a Descriptor, MediaType),
-    /// What it names is for the second platform, and not for the first.
+    /// The document names one for the second platform, and not for the first.
     Platform(Digest, &'a Platform, &'a Platform),
 }
 
@@ -66,13 +67,13 @@ pub struct Reached<C> {
     pub document: Arc<Document>,
     /// The configurations, layers and other contents that it names and that are there, each once.
     pub blobs: Vec<C>,
-    /// What it runs on, if that is known.
+    /// The platform that it runs on, if that is known.
     pub platform: Option<Platform>,
     /// The first of the documents that it names and that are there.
     first: Option<Digest>,
-    /// What it says of these documents, until they are read.
+    /// The descriptors that it has of these documents, until they are read.
     named: RefCell<Vec<Descriptor>>,
-    /// Those of them that could be read, each once.
+    /// The documents among them that could be read, each once.
     children: OnceCell<Vec<Rc<Self>>>,
     /// The last walk that came here.
     last_walk: Cell<usize>,
@@ -83,9 +84,9 @@ type Shared<V> = Rc<Reached<<V as Visit>::Content>>;
 /// Walks from documents that tags name, and remembers what it has read.
 #[derive(Debug)]
 pub struct Walker<V: Visit> {
-    /// Whoever asked.
+    /// The visitor of whoever asked.
     pub visit: V,
-    /// None for documents that cannot be read.
+    /// The documents that were read; none for those that cannot be read.
     known: BTreeMap<Digest, Option<Shared<V>>>,
     /// The number of the present walk, from 1.
     walk: usize,

@@ -9,7 +9,7 @@ use crate::digest::shorten;
 /// The fields of a struct, by the names of their JSON keys.
 pub type Fields = &'static [(&'static str, Kind)];
 
-/// What Go decodes a JSON value into, as far as the structs in it go.
+/// The kind of value that Go decodes a JSON value into, as far as the structs in it go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// No struct: texts, numbers, lists of them, and maps, whose keys are free.
@@ -40,7 +40,7 @@ impl fmt::Display for Folded {
 }
 
 impl Kind {
-    /// What is decoded from an element, where the value is a list.
+    /// Returns what is decoded from an element, where the value is a list.
     pub(super) fn element(self) -> Self {
         match self {
             Self::List(fields) => Self::Struct(fields),
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// What is decoded from the value of a key, where the value is an object.
+    /// Returns what is decoded from the value of a key, where the value is an object.
     pub(super) fn value(self, key: &str) -> Result<Self, Folded> {
         match self {
             Self::Struct(fields) => field(fields, key),

@@ -1,4 +1,4 @@
-//! What a site can choose for a workload.
+//! Choices that a site can make for a workload.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
@@ -141,7 +141,7 @@ impl Proxy {
 }
 
 impl Choices {
-    /// These choices, and of others what these leave open.
+    /// Returns these choices, and of others what these leave open.
     #[must_use]
     pub fn over(self, other: Self) -> Self {
         fn both<K: Ord, V>(mine: BTreeMap<K, V>, other: BTreeMap<K, V>) -> BTreeMap<K, V> {

@@ -27,7 +27,7 @@ struct RootFs {
     diff_ids: Vec<schemas::Digest>,
 }
 
-/// What a configuration says, as far as it is checked; and why it is none of an image, which is wrong only for images:
+/// The fields of a configuration that are checked; and why it is none of an image, which is wrong only for images:
 /// cosign's signatures have one that names no platform.
 pub(super) struct Configuration(Result<Said, String>);
 
@@ -74,7 +74,7 @@ pub(super) fn read(
     Ok(Some(Configuration::of(&bytes)))
 }
 
-/// What the image of a manifest runs on; none when the configuration is not one of its layers.
+/// Returns what the image of a manifest runs on; none when the configuration is not one of its layers.
 pub(super) fn platform(
     config: &Configuration,
     place: &ArchivePath,

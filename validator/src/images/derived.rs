@@ -11,10 +11,10 @@ use super::PREFIX;
 use crate::files::Files;
 use crate::finding::Findings;
 
-/// What can be derived.
+/// The files that can be derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Derivable {
-    /// Everything.
+    /// All of them.
     All,
     /// All but `index.json`, which holds the images' `ref`s and could not be read.
     AllButIndex,

@@ -94,7 +94,7 @@ impl<'a> Documents<'a> {
 
 impl Visit for Documents<'_> {
     type Error = OpenError;
-    /// Its number among the files.
+    /// The number of a content among the files.
     type Content = usize;
 
     fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<usize>, OpenError> {
@@ -119,7 +119,7 @@ impl Visit for Documents<'_> {
         entry.map_or(Ok(None), |entry| self.read_file(entry))
     }
 
-    /// None when it is an artifact, or its configuration is wrong.
+    /// Returns the platform; none when it is an artifact, or its configuration is wrong.
     fn platform(
         &mut self,
         of: &Document,

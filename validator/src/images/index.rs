@@ -11,7 +11,7 @@ use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::INDEX_SIZE;
 
-/// Where it lies in an archive.
+/// The path at which it lies in an archive.
 pub const PATH: &str = "index.json";
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ struct Entry {
 /// The two that are looked for: others are not kept.
 #[derive(Default, Deserialize)]
 struct Annotations {
-    /// By which OCI tools find an image in a layout.
+    /// The name by which OCI tools find an image in a layout.
     #[serde(rename = "org.opencontainers.image.ref.name")]
     name: Option<String>,
     /// [`schemas::IMAGE_REFERENCE_ANNOTATION`].

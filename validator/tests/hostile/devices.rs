@@ -86,7 +86,7 @@ fn a_device_that_is_too_small_is_refused() {
     assert_eq!(finding.place, format!("byte {}", bytes.len()));
 }
 
-/// What lies between the files of a device is compared all the same.
+/// The bytes between the files of a device are compared all the same.
 #[test]
 fn a_forgery_on_a_device_is_refused() {
     let mut bytes = Image::good().good;

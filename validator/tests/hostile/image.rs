@@ -14,18 +14,18 @@ use validator::{Depth, Options, Verdict};
 use crate::source::Source;
 use crate::subject::{ENVELOPE, SECTOR, Subject, options, report};
 
-/// Where the primary volume descriptor lies, the Joliet one, and the terminator.
+/// The offsets of the primary volume descriptor, the Joliet one, and the terminator.
 pub(crate) const PRIMARY: usize = 16 * SECTOR;
 pub(crate) const JOLIET: usize = 17 * SECTOR;
 pub(crate) const TERMINATOR: usize = 18 * SECTOR;
 
-/// In a record: where the extent begins, its length, and the flags (ECMA-119 9.1).
+/// The offsets in a record of where the extent begins, its length, and the flags (ECMA-119 9.1).
 pub(crate) const LOCATION: usize = 2;
 pub(crate) const LENGTH: usize = 10;
 pub(crate) const TIME: usize = 18;
 pub(crate) const FLAGS: usize = 25;
 
-/// One of the two trees of names.
+/// A tree of names, one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tree {
     Primary,
@@ -73,7 +73,7 @@ impl Image {
         self.extent(record)
     }
 
-    /// What a record points to.
+    /// Returns the bytes that a record points to.
     pub(crate) fn extent(&self, record: usize) -> Range<usize> {
         let start = self.le32(record + LOCATION) * SECTOR;
         start..start + self.le32(record + LENGTH)
@@ -135,12 +135,12 @@ impl Image {
         used.next_multiple_of(32 << 10)
     }
 
-    /// What a reader that knows nothing of archives sees, by Rock Ridge.
+    /// Returns what a reader that knows nothing of archives sees, by Rock Ridge.
     pub(crate) fn seen(&self) -> Result<Entries, ReadError> {
         read_tree(&self.bytes, self.bytes.len() as u64, &Limits::default())
     }
 
-    /// What a reader sees that knows Joliet only.
+    /// Returns what a reader sees that knows Joliet only.
     pub(crate) fn seen_by_joliet(&self) -> Entries {
         let mut bytes = self.bytes.clone();
         let root = self.directory(Tree::Primary, "");

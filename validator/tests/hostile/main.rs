@@ -1,4 +1,4 @@
-//! What an attacker can do to a small signed archive: tens of thousands of mutations, none of which may be accepted, panic,
+//! Attacks on a small signed archive: tens of thousands of mutations, none of which may be accepted, panic,
 //! or take long or much memory; and forgeries made with care, each of which only one check can catch.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

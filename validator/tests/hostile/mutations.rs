@@ -85,7 +85,7 @@ fn variants() -> u64 {
     std::env::var(variable).map_or(usual, |number| number.parse().unwrap())
 }
 
-/// This program again, for one part of the variants.
+/// Runs this program again, for one part of the variants.
 fn check_apart(first: u64, count: u64) -> Output {
     let worker = "mutations::a_part_of_the_variants";
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -124,7 +124,7 @@ fn say(line: &str) {
 struct Checking {
     variants: Variants,
     medium: Medium,
-    /// What the process had used before it checked anything.
+    /// The memory that the process had used before it checked anything.
     memory: u64,
     tally: BTreeMap<String, u64>,
 }
@@ -203,7 +203,7 @@ fn peak_kib() -> u64 {
     digits.parse().unwrap()
 }
 
-/// One file for all variants, in which only what differs is written.
+/// The file for all variants, in which only what differs is written.
 struct Medium {
     _directory: TempDir,
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! What the fuzz targets start from is accepted by what they attack: a fuzzer that starts from refused input finds little.
+//! Seeds of the fuzz targets are accepted by what they attack: a fuzzer that starts from refused input finds little.
 
 use std::fs;
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ const LONG: Duration = Duration::from_mins(1);
 
 const NOTES: &str = "manifests/notes/0001-configmap-notes.yaml";
 
-/// What is found of a good archive with sets that was changed.
+/// Returns what is found of a good archive with sets that was changed.
 fn found(change: impl FnOnce(&mut Source)) -> Vec<&'static str> {
     let mut source = Source::good();
     source.carry();
@@ -19,7 +19,7 @@ fn found(change: impl FnOnce(&mut Source)) -> Vec<&'static str> {
     ids(&Subject::pack(&source).bytes)
 }
 
-/// What is found of an archive, each once.
+/// Returns what is found of an archive, each once.
 fn ids(bytes: &[u8]) -> Vec<&'static str> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("example.iso");
@@ -147,7 +147,7 @@ fn long_texts_of_what_looks_like_placeholders_take_no_longer_than_others() {
     }
 }
 
-/// One word of an object, on a medium that was signed with another.
+/// An object differs in one word, on a medium that was signed with another.
 #[test]
 fn an_object_that_was_changed_after_it_was_signed_is_refused() {
     let mut source = Source::good();

@@ -14,7 +14,7 @@ use watch::{Cancel, Watch};
 use crate::source::{ROLE, Source};
 
 pub(crate) const SECTOR: usize = 2048;
-/// Where the envelope lies, and where it ends.
+/// The range in which the envelope lies.
 pub(crate) const ENVELOPE: Range<usize> = 32 * SECTOR..64 * SECTOR;
 
 /// The publisher's key: the one whose 32 bytes are all 7, so that every run has the same bytes.
@@ -49,7 +49,7 @@ pub(crate) struct Subject {
     pub(crate) bytes: Vec<u8>,
     /// Every byte that is neither file data nor zero, and every byte of data.
     pub(crate) said: Vec<usize>,
-    /// Where regions and contents begin.
+    /// The offsets at which regions and contents begin.
     pub(crate) edges: Vec<usize>,
 }
 

@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-/// What an archive is varied with.
+/// The archives that are varied, and mixed with one another.
 pub(crate) struct Variants {
     good: Subject,
     sibling: Subject,
@@ -57,7 +57,7 @@ pub(crate) struct Variants {
 /// A way to vary an archive.
 type Kind = (&'static str, fn(&Variants, &mut Vec<u8>, &mut Random));
 
-/// What stands more than once is done more often.
+/// The kinds of variants. One that stands more than once is done more often.
 const KINDS: &[Kind] = &[
     ("flipped bits", Variants::flip),
     ("flipped bits", Variants::flip),

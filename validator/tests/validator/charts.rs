@@ -1,4 +1,4 @@
-//! The same of an archive with a Helm chart: each case begins with a good one.
+//! Named changes to an archive with a Helm chart: each case begins with a good one.
 
 use crate::mistakes::Case;
 use crate::source::{CRD, Source, edit_bytes};
@@ -32,7 +32,7 @@ fn define(s: &mut Source, files: &[(&str, &str)]) {
     s.chart(&files);
 }
 
-/// What no encoder makes less of than half.
+/// Returns a text that no encoder makes less of than half.
 fn noise() -> String {
     let mut number = 1_u64;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What an archive would do in a cluster: metadata that others act on, and rights that reach further than they seem to.
+//! Acts of an archive in a cluster: metadata that others act on, and rights that reach further than they seem to.
 
 use crate::archives::Archive;
 use crate::mistakes::Case;

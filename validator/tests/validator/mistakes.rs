@@ -1,4 +1,4 @@
-//! What a publisher can sign and a validator must still refuse: one change to the good source for each case.
+//! Mistakes that a publisher can sign and a validator must still refuse: one change to the good source for each case.
 
 use crate::source::{
     CRD, INDEX, LAYER, MANIFEST, ROLE, Source, child, config, edit_bytes, index, manifest, sha256,

@@ -1,4 +1,4 @@
-//! The same of an archive that includes programs.
+//! Named changes to an archive that includes programs.
 
 use crate::mistakes::Case;
 use crate::source::Source;

@@ -1,4 +1,4 @@
-//! The same of an archive with sets of objects: each case begins with a good one.
+//! Named changes to an archive with sets of objects: each case begins with a good one.
 
 use crate::mistakes::Case;
 

@@ -63,7 +63,7 @@ fn document(bytes: &[u8]) -> Arc<Document> {
     })
 }
 
-/// What will be packed.
+/// The source that will be packed.
 pub(crate) struct Source {
     /// All but what is derived from the images.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
@@ -72,7 +72,7 @@ pub(crate) struct Source {
     pub(crate) after: fn(&mut BTreeMap<String, Vec<u8>>),
     /// Top-level names that are declared.
     pub(crate) optional: Vec<String>,
-    /// What the statement requires of a reader.
+    /// The capabilities that the statement requires of a reader.
     pub(crate) requires: Vec<Capability>,
     pub(crate) expires: Option<StatementTime>,
 }
@@ -382,7 +382,7 @@ impl Source {
         derived.into_iter().map(file).collect()
     }
 
-    /// Everything decided, nothing written.
+    /// Returns the archive with everything decided and nothing written.
     pub(crate) fn unsigned(&self) -> Unsigned {
         let mut files = self.files.clone();
         files.extend(self.derived(&id()));

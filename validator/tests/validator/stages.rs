@@ -1,4 +1,4 @@
-//! Who vouches, what a report says, and what comes out of one that is accepted.
+//! Tests of who vouches, what a report says, and what comes out of one that is accepted.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! What only somebody with a trusted key can do: sign a statement that is not that of an archive by `solution pack`.
+//! Statements that only somebody with a trusted key can sign: none is that of an archive by `solution pack`.
 
 use archive::CONTENTS_OFFSET;
 use schemas::{Contents, ContentsEntry, Envelope, PayloadType, Statement};

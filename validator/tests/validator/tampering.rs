@@ -1,13 +1,13 @@
-//! What happens to an archive after it was made: one change to the bytes of the good archive for each case.
+//! Changes to an archive after it was made: one change to the bytes of the good archive for each case.
 
 /// A name, a change of the good archive's bytes, and exactly the ids that must be found, in order.
 pub(crate) type Case = (&'static str, fn(&mut Vec<u8>), &'static [&'static str]);
 
 /// Bytes of a sector.
 const SECTOR: usize = 2048;
-/// Where the envelope lies.
+/// The offset of the envelope.
 const ENVELOPE: usize = 32 * SECTOR;
-/// Where `CONTENTS` lies.
+/// The offset of `CONTENTS`.
 const CONTENTS: usize = 64 * SECTOR;
 
 pub(crate) const CASES: &[Case] = &[

@@ -1,4 +1,4 @@
-//! The same of an operator with a template: each case begins with a good one.
+//! Named changes to an operator with a template: each case begins with a good one.
 
 use archive::Feature;
 

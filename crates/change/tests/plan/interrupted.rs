@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::model::{Ended, KINDS, PARTS, Site, content, desired, in_order, object};
 
-/// What objects a version has: by kind and name, whose part they are and what is in them.
+/// The objects of a version: by kind and name, whose part they are and what is in them.
 type Version = BTreeMap<(usize, usize), (usize, u8)>;
 
 /// Names of objects, of which versions have the first and others any.

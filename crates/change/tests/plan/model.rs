@@ -33,12 +33,12 @@ pub(crate) const PARTS: [&str; 2] = ["one", "two"];
 /// A number of writes after which a site stops, if there is one.
 pub(crate) type Limit = Option<usize>;
 
-/// Why a version is not there.
+/// The reason why a version is not there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The plan was refused, and nothing was written.
     Refused(Vec<String>),
-    /// It was stopped before a write.
+    /// The change was stopped before a write.
     Stopped,
 }
 
@@ -201,7 +201,7 @@ impl Site {
     }
 }
 
-/// What counts the writes.
+/// The counter of writes.
 struct Writes(Limit);
 
 impl Writes {

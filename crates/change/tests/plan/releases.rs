@@ -15,10 +15,10 @@ use proptest::collection::btree_map;
 use proptest::prelude::*;
 use schemas::{Digest, Namespace, SolutionName};
 
-/// What of each release goes into Helm.
+/// The content of each release that goes into Helm.
 type Version = BTreeMap<usize, u8>;
 
-/// Why a version is not there: the site was stopped before a write.
+/// The reason why a version is not there: the site was stopped before a write.
 #[derive(Debug, PartialEq, Eq)]
 struct Stopped;
 
@@ -30,7 +30,7 @@ struct Revision {
     inputs: Digest,
 }
 
-/// What Helm has stored, and what is recorded of it.
+/// The revisions that Helm has stored, and the inventory that is recorded of them.
 #[derive(Clone, Debug, Default)]
 struct Site {
     stored: BTreeMap<String, Vec<Revision>>,

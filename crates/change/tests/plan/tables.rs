@@ -1,4 +1,4 @@
-//! What a plan says, table by table.
+//! The plans that situations lead to, table by table.
 
 use change::{Action, DesiredObject, Plan, Stage, Step, vocabulary as v};
 use deployer::Object;

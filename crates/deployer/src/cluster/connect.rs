@@ -1,4 +1,4 @@
-//! From kubeconfig files, or a pod's own account, to a connection.
+//! Connections made from kubeconfig files, or from a pod's own account.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -18,7 +18,7 @@ use super::{Cluster, ServerVersion};
 use crate::error::{Error, Source, bounded, cut};
 use crate::limits;
 
-/// Where the address and the credentials come from.
+/// The source of the address and the credentials.
 #[derive(Debug, Clone)]
 pub enum Account {
     /// Kubeconfig files, merged as kubectl merges `KUBECONFIG`: the first that sets a value wins, missing files are
@@ -33,14 +33,14 @@ pub enum Account {
     InCluster,
 }
 
-/// How to reach a cluster. A proxy is used only where the kubeconfig names one for the cluster.
+/// The way to reach a cluster. A proxy is used only where the kubeconfig names one for the cluster.
 #[derive(Debug, Clone)]
 pub struct Connect {
     /// Address and credentials.
     pub account: Account,
-    /// For one request; waits have their own deadlines.
+    /// The time limit of one request; waits have their own deadlines.
     pub timeout: Duration,
-    /// Is told of each request.
+    /// The listener that is told of each request.
     pub listener: Listener,
 }
 
@@ -74,7 +74,7 @@ impl Cluster {
         })
     }
 
-    /// Who we are, as the server calls us. None where it does not say: its users' names are then of no use to anybody.
+    /// Asks who we are, as the server calls us. None where it does not say: its users' names are of no use to anybody.
     pub async fn username(&self) -> Option<String> {
         let (doing, group) = ("ask who we are", "authentication.k8s.io/v1");
         let path = format!("/apis/{group}/selfsubjectreviews");
@@ -86,7 +86,7 @@ impl Cluster {
         (!name.is_empty()).then_some(name)
     }
 
-    /// The same with a client that is there already.
+    /// Connects with a client that is there already.
     pub(crate) async fn with_client(
         client: kube::Client,
         timeout: Duration,
@@ -154,7 +154,7 @@ async fn client(
     }
 }
 
-/// Some distributions write `28+`.
+/// Parses a number of the version: some distributions write `28+`.
 fn number(text: &str) -> Option<u32> {
     text.trim_end_matches('+').parse().ok()
 }

@@ -15,15 +15,15 @@ use crate::error::{Error, Source, bounded};
 /// A request of somebody else.
 #[derive(Clone, Debug)]
 pub struct Passing {
-    /// Its method.
+    /// The method of the request.
     pub method: String,
-    /// Its path and query.
+    /// The path and query of the request.
     pub target: String,
     /// The forms in which an answer is understood.
     pub accept: String,
     /// The form of its body.
     pub content_type: Option<String>,
-    /// Its body.
+    /// The body of the request.
     pub body: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ pub struct Passing {
 pub struct Passed {
     /// The status.
     pub status: u16,
-    /// What else somebody must know of it: headers that say nothing of the connection.
+    /// The headers that say nothing of the connection: what else somebody must know of the answer.
     pub headers: Vec<(&'static str, String)>,
     body: Body,
 }

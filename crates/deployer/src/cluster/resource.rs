@@ -1,4 +1,4 @@
-//! Which URL an object has: kinds are looked up once per API version and kept.
+//! The URLs of objects: kinds are looked up once per API version and kept.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,11 +52,11 @@ struct ResourceList {
     resources: Vec<ApiResource>,
 }
 
-/// What the server has, by API version: nothing of a version that it has not.
+/// The kinds that the server has, by API version: nothing of a version that it has not.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     known: Mutex<HashMap<String, Vec<ApiResource>>>,
-    /// Held while an API version is asked for, so that many who want its kinds at the same time ask once.
+    /// The lock while an API version is asked for, so that many who want its kinds at the same time ask once.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -119,7 +119,8 @@ impl Cluster {
         Ok(resources.filter(|it| !it.plural.contains('/')).collect())
     }
 
-    /// How the server names a kind, and whether its objects lie in namespaces; nothing of a kind that it has not.
+    /// Returns how the server names a kind, and whether its objects lie in namespaces; none if it does not have the
+    /// kind.
     pub async fn served(&self, gvk: &Gvk) -> Result<Option<ServedKind>, Error> {
         match self.resource(gvk).await {
             Ok(found) => Ok(Some(ServedKind {

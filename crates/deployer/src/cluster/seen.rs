@@ -1,5 +1,5 @@
-//! What was read of a cluster, so that whoever decides about it looks at each object once: all that is decided is decided
-//! from one view, and no request is made twice.
+//! Objects that were read of a cluster, so that whoever decides about it looks at each once: all that is decided is
+//! decided from one view, and no request is made twice.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cluster::Cluster;
 use crate::object::{Object, ObjectRef};
 
-/// What was read: objects that are there, and those that are not.
+/// The objects that were read: those that are there, and those that are not.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     objects: Mutex<BTreeMap<ObjectRef, Option<Object>>>,
@@ -18,8 +18,8 @@ pub(crate) struct Seen {
 pub(crate) struct Known(pub(crate) Option<Object>);
 
 impl Cluster {
-    /// The same cluster, of which each object is read once: whoever asks for one again is given what was read first. For
-    /// deciding, never for waiting.
+    /// Returns the same cluster, of which each object is read once: whoever asks for one again is given what was read
+    /// first. For deciding, never for waiting.
     #[must_use]
     pub fn once(&self) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl Cluster {
         }
     }
 
-    /// Everything that was read by name since [`Self::once`].
+    /// Takes everything that was read by name since [`Self::once`].
     #[must_use]
     pub fn take_seen(&self) -> BTreeMap<ObjectRef, Option<Object>> {
         let seen = self.seen.iter();

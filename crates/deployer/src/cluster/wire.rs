@@ -30,11 +30,11 @@ const BAD_CONTENT: [&str; 2] = [
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
-    /// Path and query.
+    /// The path and query.
     pub(crate) path: String,
-    /// Content type and bytes.
+    /// The content type and the bytes.
     pub(crate) body: Option<(&'static str, Vec<u8>)>,
-    /// For messages: "cannot {doing}".
+    /// The words for messages: "cannot {doing}".
     pub(crate) doing: &'a str,
 }
 
@@ -119,7 +119,7 @@ impl Reply {
     }
 }
 
-/// One attempt's end: final, or worth another try after a pause the server may have named.
+/// The end of one attempt: final, or worth another try after a pause the server may have named.
 enum Outcome {
     Done(Reply),
     Failed(Error),
@@ -242,7 +242,7 @@ impl Cluster {
         )
     }
 
-    /// What the server's refusal means.
+    /// Returns the error that the server's refusal means.
     fn refusal(&self, status: StatusCode, bytes: &[u8], doing: &str) -> Error {
         let body = StatusBody::parse(bytes);
         let (doing, message) = (doing.to_owned(), body.message(status));
@@ -344,7 +344,7 @@ impl StatusBody {
     }
 }
 
-/// What a credential plugin wrote, and what it was started with, may hold a token; so only its end is told.
+/// Says how a credential plugin ended. Its output, and what it was started with, may hold a token and are not told.
 pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
@@ -366,7 +366,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .map(Duration::from_secs)
 }
 
-/// When the server answered, by its own clock (RFC 9110, 6.6.1).
+/// Returns when the server answered, by its own clock (RFC 9110, 6.6.1).
 fn date(headers: &HeaderMap) -> Option<Timestamp> {
     let text = headers.get(DATE)?.to_str().ok()?;
     DateTimeParser::new().parse_timestamp(text).ok()
@@ -393,7 +393,7 @@ pub(crate) fn chain_text(error: &Error) -> String {
     cut(&text, limits::MAX_MESSAGE)
 }
 
-/// One segment of a path, or one value of a query.
+/// Escapes one segment of a path, or one value of a query.
 pub(crate) fn escape(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::rules::{PolicyRule, RulePart, covers};
 
-/// One thing we want to do.
+/// One thing that we want to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
     /// The verb, for example `patch`.
@@ -45,26 +45,26 @@ impl Access {
         }
     }
 
-    /// Only in this namespace.
+    /// Restricts the access to this namespace.
     #[must_use]
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.to_owned());
         self
     }
 
-    /// Only for this object.
+    /// Restricts the access to this object.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// Where rules that allow it are held.
+    /// Returns the namespace in which rules that allow it are held.
     fn place(&self) -> &str {
         self.namespace.as_deref().unwrap_or(NOWHERE)
     }
 
-    /// What a rule must cover to allow it there.
+    /// Returns the part of a rule that must be covered to allow it there.
     fn part(&self) -> RulePart {
         let resource = match &self.subresource {
             Some(subresource) => format!("{}/{subresource}", self.resource),
@@ -78,7 +78,7 @@ impl Access {
         }
     }
 
-    /// On this subresource.
+    /// Restricts the access to this subresource.
     #[must_use]
     pub fn subresource(mut self, subresource: &str) -> Self {
         self.subresource = Some(subresource.to_owned());
@@ -111,9 +111,9 @@ struct Answer {
 }
 
 impl Cluster {
-    /// Of these, the ones we may not do, in the same order. Anybody who is logged in may ask this. The rules that we
-    /// hold are asked for once per namespace; what they do not cover is asked one by one, since a server may not list
-    /// them all.
+    /// Returns those of these accesses that we may not have, in the same order. Anybody who is logged in may ask this.
+    /// The rules that we hold are asked for once per namespace; accesses that they do not cover are asked one by one,
+    /// since a server may not list them all.
     pub async fn denied(&self, wanted: &[Access]) -> Result<Vec<Access>, Error> {
         let held = self.held_where(wanted).await?;
         let doubtful = wanted.iter().filter(|access| {

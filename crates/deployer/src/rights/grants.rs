@@ -9,7 +9,7 @@ use crate::rules::{PolicyRule, RulePart, uncovered};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What is to be written with the rules.
+/// The object that is to be written with the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grant<'a> {
     /// A Role of a namespace.

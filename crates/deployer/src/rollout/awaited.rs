@@ -1,4 +1,4 @@
-//! How a rollout stands at one moment: how far it is, and in words what it waits for. Pure: it looks at what was read.
+//! The state of a rollout: how far it is, and in words what it waits for. Pure: it looks at what was read.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use crate::error::cut;
 use crate::limits;
 use crate::stuck::Stuck;
 
-/// How far a rollout is, in pods.
+/// The progress of a rollout, in pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RolloutProgress {
-    /// Wanted.
+    /// Pods that are wanted.
     pub wanted: u64,
-    /// Of the new version.
+    /// Pods of the new version.
     pub updated: u64,
-    /// Of the new version or an old one, and ready for long enough.
+    /// Pods of the new version or an old one that are ready for long enough.
     pub available: u64,
-    /// Of all versions.
+    /// Pods of all versions.
     pub existing: u64,
 }
 
@@ -32,16 +32,16 @@ impl RolloutProgress {
     }
 }
 
-/// How a rollout stands at one moment.
+/// The state of a rollout at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutState {
     /// The numbers.
     pub progress: RolloutProgress,
-    /// What it waits for; nothing when all pods are of the current version and available.
+    /// The thing that it waits for; nothing when all pods are of the current version and available.
     pub awaited: Option<Awaited>,
 }
 
-/// What a rollout waits for.
+/// The thing that a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Awaited {
     /// The cluster has not taken note of the current version.
@@ -57,7 +57,7 @@ pub enum Awaited {
     Image {
         /// The pod.
         pod: String,
-        /// Its reference.
+        /// The reference of the image.
         image: String,
     },
     /// A node sets a pod up.
@@ -65,9 +65,9 @@ pub enum Awaited {
         /// The pod.
         pod: String,
     },
-    /// Something keeps a pod from coming, for now or for good.
+    /// A cause keeps a pod from coming, for now or for good.
     Cause {
-        /// What.
+        /// The cause.
         stuck: Stuck,
         /// The pod in which it is seen.
         pod: Option<String>,
@@ -76,7 +76,7 @@ pub enum Awaited {
     },
     /// Pods of former versions are still there.
     Former(u64),
-    /// Nothing can be seen, perhaps for want of rights.
+    /// The pods cannot be seen, perhaps for want of rights.
     Unseen,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Awaited {
     }
 }
 
-/// What an unfinished rollout waits for, after the diagnosis of the same scene.
+/// Returns what an unfinished rollout waits for, after the diagnosis of the same scene.
 pub(crate) fn awaited(
     scene: &Scene,
     progress: &RolloutProgress,
@@ -120,7 +120,7 @@ pub(crate) fn awaited(
 }
 
 impl Sighting {
-    /// Time is up, and nothing is seen but what is awaited.
+    /// Returns the sighting for when time is up, and nothing is seen but what is awaited.
     pub(crate) fn nothing(awaited: Option<&Awaited>) -> Self {
         Self {
             stuck: Stuck::NoCause,
@@ -131,7 +131,7 @@ impl Sighting {
     }
 }
 
-/// What a pod waits for that nothing is seen to be wrong with.
+/// Returns what a pod waits for that nothing is seen to be wrong with.
 pub(super) fn of_pod(pod: &Value, events: &[Value]) -> Option<Awaited> {
     let name = || cut(text(&pod["metadata"]["name"]), limits::MAX_SHOWN_VALUE);
     if !pod["spec"]["nodeName"].is_string() {

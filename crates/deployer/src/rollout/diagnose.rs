@@ -1,4 +1,4 @@
-//! From the state of pods to the cause that keeps a rollout from coming. Pure: it looks at what was read.
+//! The diagnosis of why a rollout does not come, from the state of its pods. Pure: it looks at what was read.
 
 use serde_json::Value;
 
@@ -15,16 +15,16 @@ const PULLING: [&str; 4] = [
     "RegistryUnavailable",
 ];
 
-/// What a diagnosis looks at. Without rights to read them, the parts are empty.
+/// The objects that a diagnosis looks at. Without rights to read them, the parts are empty.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) workload: Value,
-    /// What makes the pods of the current version: a Deployment's `ReplicaSet`, else the workload itself. `None` only
-    /// without the right to read it.
+    /// The object that makes the pods of the current version: a Deployment's `ReplicaSet`, else the workload itself.
+    /// `None` only without the right to read it.
     pub(crate) maker: Option<Value>,
-    /// Those of the current version.
+    /// The pods of the current version.
     pub(crate) pods: Vec<Value>,
-    /// Those of other versions that the same maker has made.
+    /// The pods of other versions that the same maker has made.
     pub(crate) former: Vec<Value>,
     pub(crate) events: Vec<Value>,
 }
@@ -68,9 +68,9 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Sighting> {
         .min_by_key(|sighting| sighting.stuck.passing())
 }
 
-/// What is seen when nothing more is waited for: also what a wait passes over, since it is often mended by something
-/// that comes later. A Job's pods that have ended, what cannot be mounted, and pods of former versions, for which a
-/// `StatefulSet` waits before it makes those of the current one.
+/// Diagnoses what is seen when nothing more is waited for: also what a wait passes over, since it is often mended by
+/// something that comes later. A Job's pods that have ended, what cannot be mounted, and pods of former versions, for
+/// which a `StatefulSet` waits before it makes those of the current one.
 pub(crate) fn diagnose_at_the_end(scene: &Scene) -> Option<Sighting> {
     let ended = || {
         let failed = scene.pods.iter().filter(|pod| has_failed(pod));
@@ -96,7 +96,7 @@ fn has_failed(pod: &Value) -> bool {
     pod["status"]["phase"] == "Failed"
 }
 
-/// Why a pod has ended that is not started again.
+/// Returns why a pod has ended that is not started again.
 fn ended(pod: &Value) -> Option<Sighting> {
     containers(pod).find_map(|status| {
         let ended = &status["state"]["terminated"];
@@ -105,7 +105,7 @@ fn ended(pod: &Value) -> Option<Sighting> {
     })
 }
 
-/// What a pod needs and its node cannot mount.
+/// Returns what a pod needs and its node cannot mount.
 fn unmounted(pod: &Value, events: &[Value]) -> Option<Sighting> {
     let message = event_of(&pod["metadata"]["uid"], "FailedMount", events)?;
     let begun = containers(pod).any(|status| !is_being_set_up(status));
@@ -149,7 +149,7 @@ pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Pods that could not even be made.
+/// Diagnoses pods that could not even be made.
 fn refused_pods(scene: &Scene) -> Option<Sighting> {
     // A Deployment may still tell of a former version what its replica set says of the current one.
     let told_by = scene.maker.as_ref().unwrap_or(&scene.workload);
@@ -169,7 +169,7 @@ fn refused_pods(scene: &Scene) -> Option<Sighting> {
     })
 }
 
-/// What the newest event of this reason about an object says.
+/// Returns the message of the newest event of this reason about an object.
 fn event_of<'a>(uid: &Value, reason: &str, events: &'a [Value]) -> Option<&'a str> {
     let about = |event: &&Value| {
         uid.is_string() && event["involvedObject"]["uid"] == *uid && event["reason"] == reason
@@ -181,7 +181,7 @@ fn event_of<'a>(uid: &Value, reason: &str, events: &'a [Value]) -> Option<&'a st
     newest?["message"].as_str()
 }
 
-/// By whose words a pod is refused.
+/// Returns the cause of a pod's refusal, by the words of the refusal.
 pub(super) fn refusal(message: &str) -> Stuck {
     if message.contains("violates PodSecurity") {
         Stuck::PodSecurity
@@ -265,7 +265,7 @@ fn crash(pod: &Value, status: &Value) -> Option<Sighting> {
     Some(of_end(pod, status, last))
 }
 
-/// Why a container has ended, by what is told of its end.
+/// Returns why a container has ended, by what is told of its end.
 fn of_end(pod: &Value, status: &Value, ended: &Value) -> Sighting {
     let message = ended["message"].as_str().unwrap_or_default();
     let stuck = start_problem(message).unwrap_or_else(|| {
@@ -299,11 +299,11 @@ fn start_problem(message: &str) -> Option<Stuck> {
     }
 }
 
-/// What a kubelet says that had to pull without a secret which the pod names: it does not wait longer than a second for
-/// one that it has not seen yet.
+/// The reason of a kubelet's event when it had to pull without a secret that the pod names: it does not wait longer
+/// than a second for one that it has not seen yet.
 const SECRET_UNREAD: &str = "FailedToRetrieveImagePullSecret";
 
-/// Why an image cannot be pulled, and in whose words.
+/// Returns why an image cannot be pulled, and in whose words.
 fn pull_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
     let uid = &pod["metadata"]["uid"];
     let unread =
@@ -316,7 +316,7 @@ fn pull_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, S
     }
 }
 
-/// Older kubelets tell the cause in an event only, and while backing off in no status at all.
+/// Returns the cause as it is told: older kubelets tell it in an event only, and while backing off in no status at all.
 fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
     let of_message = classify_pull(message);
     if of_message != PullProblem::Other {
@@ -336,7 +336,7 @@ fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, S
     )
 }
 
-/// By the words of containerd and CRI-O. The order matters: a message may hold several.
+/// Sorts a message by the words of containerd and CRI-O. The order matters: a message may hold several.
 fn classify_pull(message: &str) -> PullProblem {
     const WORDS: [(&str, PullProblem); 25] = [
         ("dial tcp: lookup ", PullProblem::NoSuchHost),
@@ -426,7 +426,7 @@ mod tests {
         diagnose(&scene(pods, Vec::new())).map(|sighting| sighting.stuck)
     }
 
-    /// As containerd 1.6 to 2, CRI-O and Docker's registry word it.
+    /// The messages are worded as by containerd 1.6 to 2, CRI-O and Docker's registry.
     #[test]
     fn pull_messages_are_understood() {
         for (message, problem) in [

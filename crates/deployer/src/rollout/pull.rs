@@ -20,7 +20,7 @@ use crate::read::object_in;
 use crate::stuck::{PullFailure, Stuck};
 use crate::write::apply::FieldManager;
 
-/// What a container waits for that has its image and cannot be made or started all the same.
+/// The reasons for which a container that has its image waits, since it cannot be made or started all the same.
 const PULLED: [&str; 4] = [
     "CreateContainerConfigError",
     "CreateContainerError",
@@ -31,14 +31,14 @@ const PULLED: [&str; 4] = [
 /// One look at a pod.
 #[derive(Debug)]
 enum Look {
-    /// Its node has the image.
+    /// The node of the pod has the image.
     Pulled,
-    /// It has not yet, or will not.
+    /// The node has no image yet, or will not have it.
     Without {
         sighting: Option<Sighting>,
         awaited: Option<Awaited>,
     },
-    /// It ended before its image came, for this reason.
+    /// The pod ended before its image came, for this reason.
     Over(String),
 }
 
@@ -48,7 +48,7 @@ enum Look {
 pub struct Probe {
     cluster: Cluster,
     pod: Object,
-    /// Counted as a lease is while it is held, so that whoever ends waits for both to be given back.
+    /// The count of the probe, as of a lease while it is held, so that whoever ends waits for both to be given back.
     counted: Option<Counted>,
 }
 
@@ -156,7 +156,7 @@ impl Probe {
         }
     }
 
-    /// Has the pod deleted, as long as it is this one.
+    /// Deletes the pod, as long as it is this one.
     pub async fn remove(mut self) -> Result<(), Error> {
         let removed = removed(&self.cluster, &self.pod).await;
         self.counted = None;
@@ -227,7 +227,7 @@ fn has_pulled(pod: &Value, events: &[Value]) -> bool {
     of_pod.any(|event| event["reason"] == "Pulled")
 }
 
-/// Why a pod has ended, if it has.
+/// Returns why a pod has ended, if it has.
 fn over(pod: &Value) -> Option<String> {
     let status = &pod["status"];
     if status["phase"] != "Failed" && status["phase"] != "Succeeded" {

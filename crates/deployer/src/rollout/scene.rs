@@ -16,22 +16,22 @@ pub(super) const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// The `ReplicaSet` of a Deployment's current version.
 pub(super) enum Set {
-    /// It is there.
+    /// The `ReplicaSet` is there.
     Found(Object),
-    /// It is not made yet.
+    /// The `ReplicaSet` is not made yet.
     Absent,
-    /// We may not look.
+    /// The user may not look.
     Unseen,
 }
 
-/// What has pods, by how they are found.
+/// A workload that has pods, by how they are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Workload {
-    /// Has a `ReplicaSet` per version that makes them.
+    /// The workload has a `ReplicaSet` per version that makes them.
     Deployment,
     /// Makes them itself.
     Maker,
-    /// Is one.
+    /// The workload is a pod itself.
     Pod,
 }
 
@@ -49,8 +49,8 @@ impl Workload {
 }
 
 impl Cluster {
-    /// Everything a diagnosis of a workload looks at; `None` while a Deployment's current version has no `ReplicaSet`,
-    /// and for what is no workload.
+    /// Reads everything that a diagnosis of a workload looks at; `None` while a Deployment's current version has no
+    /// `ReplicaSet`, and for what is no workload.
     pub(crate) async fn scene_of(&self, object: &Object) -> Result<Option<Scene>, Error> {
         let pods = match Workload::of(object) {
             None => return Ok(None),
@@ -80,7 +80,7 @@ impl Cluster {
         }))
     }
 
-    /// Everything a diagnosis looks at; `None` while the current version has no `ReplicaSet`.
+    /// Reads everything that a diagnosis looks at; `None` while the current version has no `ReplicaSet`.
     pub(super) async fn scene(&self, deployment: &Object) -> Result<Option<Scene>, Error> {
         let (maker, pods): (_, Vec<Value>) = match self.current_set(deployment).await? {
             Set::Absent => return Ok(None),
@@ -137,7 +137,7 @@ impl Cluster {
             .collect())
     }
 
-    /// What a workload's selector finds; `None` without the right to look.
+    /// Returns the objects that a workload's selector finds; `None` without the right to look.
     pub(super) async fn selected(
         &self,
         workload: &Object,
@@ -152,7 +152,7 @@ impl Cluster {
         )
     }
 
-    /// How a Job ended that is not there any more, by its events: Jobs with a time to live are cleaned up, even at once.
+    /// Returns how a Job that is gone ended, by its events: Jobs with a time to live are cleaned up, even at once.
     pub(crate) async fn end_of_job(
         &self,
         job: &ObjectRef,
@@ -194,7 +194,7 @@ impl Cluster {
     }
 }
 
-/// By the newest event that tells of a Job's end; of this very Job where its uid is known.
+/// Returns how a Job ended by the newest event that tells of it; of this very Job where its uid is known.
 fn end_of_job(uid: Option<&str>, events: &[Value]) -> Option<Settled> {
     let ours = |event: &&Value| uid.is_none() || event["involvedObject"]["uid"].as_str() == uid;
     let told = |event: &Value| match event["reason"].as_str()? {
@@ -214,7 +214,7 @@ fn end_of_job(uid: Option<&str>, events: &[Value]) -> Option<Settled> {
     ends.max_by_key(|(time, _)| *time).map(|(_, end)| end)
 }
 
-/// What we may not read does not help the diagnosis, and does not stop the wait either.
+/// Returns nothing for what we may not read: it does not help the diagnosis, and does not stop the wait either.
 fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -223,7 +223,7 @@ fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// How many pods a workload asks for; at least, where it does not say.
+/// Returns how many pods a workload asks for; at least, where it does not say.
 pub(crate) fn wanted(workload: &Object) -> u64 {
     let value = workload.as_value();
     let wanted = match workload.gvk().kind.as_str() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::PolicyRule;
 
-/// What we hold, by namespace.
+/// The rules that we hold, by namespace.
 #[derive(Debug, Default)]
 pub(crate) struct HeldRules(Mutex<HashMap<String, Arc<[PolicyRule]>>>);
 

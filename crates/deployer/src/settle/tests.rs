@@ -1,10 +1,10 @@
-//! In the cases by which kstatus tests itself, and those in which this crate judges otherwise.
+//! Tests with the cases by which kstatus tests itself, and those in which this crate judges otherwise.
 
 use serde_json::json;
 
 use super::*;
 
-/// `ready`, `pending: why` or `failed: why`.
+/// Returns the judgement as `ready`, `pending: why` or `failed: why`.
 fn judged(api_version: &str, kind: &str, generation: u64, more: &Value) -> String {
     let mut value = json!({"apiVersion": api_version, "kind": kind,
         "metadata": {"name": "test", "generation": generation}});

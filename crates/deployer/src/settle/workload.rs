@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Settled, failed, pending, unobserved, words, words_of};
 use crate::object::condition;
 
-/// What the deadline of a Deployment is where none is set: its controller then tells of no progress.
+/// The deadline of a Deployment where none is set: its controller then tells of no progress.
 const NO_DEADLINE: u64 = 2_147_483_647;
 
 pub(super) fn deployment(value: &Value) -> Settled {
@@ -130,7 +130,7 @@ pub(super) fn job(value: &Value) -> Settled {
         .unwrap_or_else(|| pending("its last pods have not ended yet"))
 }
 
-/// Pods asked for: one, where nothing is said.
+/// Returns the number of pods asked for: one, where nothing is said.
 fn wanted(value: &Value) -> u64 {
     value["spec"]["replicas"].as_u64().unwrap_or(1)
 }
@@ -143,12 +143,12 @@ fn is_true(value: &Value, kind: &str) -> bool {
     condition(value, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Too few.
+/// Returns what is pending where there are too few.
 fn counted(have: u64, wanted: u64, what: &str) -> Option<Settled> {
     (have < wanted).then(|| Settled::Pending(format!("{have} of {wanted} {what}")))
 }
 
-/// Too many.
+/// Returns what is pending where there are too many.
 fn surplus(have: u64, wanted: u64) -> Option<Settled> {
     let words = match have.saturating_sub(wanted) {
         0 => return None,

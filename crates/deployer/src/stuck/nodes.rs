@@ -7,9 +7,9 @@ use crate::limits;
 /// A node that runs no pods yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadyNode {
-    /// Its name.
+    /// The name of the node.
     pub name: String,
-    /// Why, in the words of its own.
+    /// The reason, in the node's own words.
     pub why: String,
 }
 

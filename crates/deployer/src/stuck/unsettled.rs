@@ -1,4 +1,4 @@
-//! What keeps objects from being settled, in words.
+//! Objects that are not settled, and what keeps them, in words.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::object::ObjectRef;
 pub enum Settled {
     /// The cluster has made of it what it asks for.
     Ready,
-    /// Not yet, for this reason.
+    /// The object is not settled yet, for this reason.
     Pending(String),
-    /// It will not be, for this reason, unless somebody changes something.
+    /// The object will not be, for this reason, unless somebody changes something.
     Failed(String),
 }
 
@@ -30,26 +30,26 @@ impl fmt::Display for Settled {
 /// Objects that do not settle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsettled {
-    /// All that were not settled when the wait ended; those first that ended it.
+    /// The objects that were not settled when the wait ended; those first that ended it.
     pub objects: Vec<Unready>,
-    /// How long was waited.
+    /// The time that was waited.
     pub after: Duration,
 }
 
-/// One that does not settle.
+/// An object that does not settle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unready {
     /// The object.
     pub object: ObjectRef,
-    /// Why, by its own status.
+    /// The state of the object, by its own status.
     pub state: Settled,
-    /// What its pods wait for, where it has some and it can be seen.
+    /// The thing that its pods wait for, where it has some and it can be seen.
     pub awaited: Option<String>,
-    /// What is seen in its pods; looked for in the first [`limits::MAX_EXPLAINED`] workloads.
+    /// The cause that is seen in its pods; looked for in the first [`limits::MAX_EXPLAINED`] workloads.
     pub cause: Option<Cause>,
 }
 
-/// What keeps the pods of a workload.
+/// The cause that keeps the pods of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// The cause.

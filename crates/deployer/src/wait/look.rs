@@ -1,4 +1,4 @@
-//! One look at what is waited for.
+//! One look at an object that is waited for.
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -22,13 +22,13 @@ pub(super) struct Look {
     pub(super) live: Option<Object>,
     pub(super) state: Settled,
     pub(super) awaited: Option<Awaited>,
-    /// What is seen to keep its pods, and whether it goes away by itself.
+    /// The cause that is seen to keep its pods, and whether it goes away by itself.
     pub(super) seen: Option<(Stuck, Passing)>,
-    /// How a rollout stands.
+    /// The state of a rollout.
     pub(super) rollout: Option<rollout::Look>,
     /// Whether it is ready for so long already that it need not be watched.
     pub(super) is_old: bool,
-    /// What is to be waited for besides.
+    /// The goals that are to be waited for besides.
     pub(super) further: Vec<Goal>,
 }
 
@@ -134,7 +134,7 @@ impl Cluster {
         self.is_served(live).await
     }
 
-    /// What is to be thought of an object that is not there, and was seen so before.
+    /// Returns the state of an object that is not there, and was seen so before.
     async fn absent(&self, object: &ObjectRef, before: Option<&Object>) -> Result<Settled, Error> {
         if !is_job(object) {
             return Ok(pending("it is not there"));
@@ -161,7 +161,7 @@ impl Look {
         }
     }
 
-    /// At what need not be watched.
+    /// Returns a look at an object that need not be watched.
     fn at_end(state: Settled) -> Self {
         Self {
             is_old: true,

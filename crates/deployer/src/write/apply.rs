@@ -17,17 +17,17 @@ use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::object_in;
 
-/// What the server says when an admission webhook has side effects, which a trial must not have.
+/// The server's words when an admission webhook has side effects, which a trial must not have.
 pub(super) const NO_DRY_RUN: &str = "does not support dry run";
 
 /// Longest name of a field manager that the server takes.
 const MAX_MANAGER: usize = 128;
 
-/// Under which name the server remembers which fields are ours.
+/// The name under which the server remembers which fields are ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldManager(String);
 
-/// Not a field manager's name: empty, longer than 128 bytes or not printable.
+/// The text is not a field manager's name: empty, longer than 128 bytes or not printable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid field manager name")]
 pub struct FieldManagerError;
@@ -62,50 +62,50 @@ pub enum Conflicts {
     Force,
 }
 
-/// What applying did, or would do.
+/// The outcome of applying, or of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Applied {
     /// The object was not there.
     Created,
-    /// It was there and is different now.
+    /// The object was there and is different now.
     Changed,
-    /// It was as wanted.
+    /// The object was as wanted.
     Unchanged,
 }
 
-/// What applying would do to one object.
+/// The outcome that applying one object would have.
 #[derive(Debug)]
 pub enum Trial {
-    /// It would work.
+    /// Applying would work.
     Would(Box<Difference>),
     /// The server cannot try it before something else of the same list is there.
     Later {
-        /// What is missing: the namespace or the custom resource definition.
+        /// The object that is missing: the namespace or the custom resource definition.
         missing: ObjectRef,
     },
-    /// It would fail.
+    /// Applying would fail.
     Refused(Error),
 }
 
-/// What applying an object would do.
+/// The difference that applying an object would make.
 #[derive(Debug)]
 pub struct Difference {
-    /// What it would do.
+    /// The outcome that it would have.
     pub applied: Applied,
     /// The fields that would change.
     pub changes: Vec<FieldChange>,
-    /// What is there.
+    /// The object that is there.
     pub before: Option<Object>,
-    /// What would be there, with the server's defaults; without them where an admission webhook cannot be tried.
+    /// The object that would be there, with the server's defaults, unless an admission webhook cannot be tried.
     pub after: Object,
     /// The fields that would be taken over from other managers.
     pub taken: Vec<FieldConflict>,
 }
 
-/// What the server said to an object that was tried.
+/// The server's answer to an object that was tried.
 pub(super) struct Tried {
     pub(super) applied: Applied,
-    /// What would be there.
+    /// The object that would be there.
     pub(super) after: Object,
     /// The fields that would be taken over from other managers.
     pub(super) taken: Vec<FieldConflict>,
@@ -158,8 +158,8 @@ impl Cluster {
         Ok(applied)
     }
 
-    /// What [`Cluster::apply`] would change; empty when nothing. The server computes it and keeps nothing. Where an
-    /// admission webhook cannot be tried, the object is compared with what is there instead, defaults and all.
+    /// Returns what [`Cluster::apply`] would change; empty when nothing. The server computes it and keeps nothing.
+    /// Where an admission webhook cannot be tried, the object is compared with what is there instead, defaults and all.
     pub async fn diff(
         &self,
         object: &Object,
@@ -170,7 +170,7 @@ impl Cluster {
         self.difference(object, before, manager, conflicts).await
     }
 
-    /// The same to an object that is as it was seen `before`.
+    /// Returns the difference to an object that is as it was seen `before`.
     async fn difference(
         &self,
         object: &Object,
@@ -200,7 +200,7 @@ impl Cluster {
         }
     }
 
-    /// What the server says to applying an object that is as it was seen `before`, and keeps nothing of.
+    /// Asks the server what applying an object that is as it was seen `before` would give; it keeps nothing of it.
     pub(super) async fn tried(
         &self,
         object: &Object,
@@ -334,7 +334,7 @@ fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Appli
     }
 }
 
-/// Only the fields that the object mentions: what others set stays.
+/// Estimates a difference from only the fields that the object mentions: what others set stays.
 fn estimate(before: Option<Object>, object: &Object) -> Difference {
     let mentioned: Vec<_> = changes(before.as_ref(), object)
         .into_iter()
@@ -368,7 +368,7 @@ pub(crate) fn guarded(object: &Object, error: Error) -> Error {
     }
 }
 
-/// What the list itself will bring into the cluster.
+/// The objects and kinds that the list itself will bring into the cluster.
 struct Coming {
     /// Namespaces and roles.
     needed: BTreeSet<ObjectRef>,

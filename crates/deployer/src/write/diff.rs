@@ -1,4 +1,4 @@
-//! What differs between two states of an object, for a person to read.
+//! Differences between two states of an object, for a person to read.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::object::Object;
 /// A field that would change. Values are compact JSON, cut to a bound; those of Secrets are never shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldChange {
-    /// Where, for example `.spec.template.spec.containers[name=server].image`.
+    /// The path of the field, for example `.spec.template.spec.containers[name=server].image`.
     pub path: String,
     /// The value now; `None` when the field is not there.
     pub before: Option<String>,
@@ -43,7 +43,7 @@ pub(super) const IGNORED: [&str; 6] = [
     ".status",
 ];
 
-/// Where Secrets keep what nobody may see.
+/// The fields in which Secrets keep what nobody may see.
 const MASKED: [&str; 2] = [".data", ".stringData"];
 
 /// A pair of values to compare, and where they are.

@@ -1,4 +1,4 @@
-//! What others have changed in objects since a field manager applied them: what applying them once more would change, and
+//! Drift of objects since a field manager applied them: what applying them once more would change, and
 //! where that cannot be tried, what their managed fields tell.
 
 use std::collections::BTreeMap;
@@ -15,28 +15,28 @@ use crate::error::{Error, FieldConflict, bounded};
 use crate::limits;
 use crate::object::Object;
 
-/// What others inject into webhooks and definitions, whatever was applied.
+/// The field that others inject into webhooks and definitions, whatever was applied.
 const INJECTED: &str = ".caBundle";
-/// What Kubernetes itself fills in a ClusterRole that is made of others.
+/// The field that Kubernetes itself fills in a ClusterRole that is made of others.
 const RULES: &str = ".rules";
-/// Where a workload says how many pods it wants.
+/// The field in which a workload says how many pods it wants.
 const REPLICAS: &str = "/spec/replicas";
 
-/// What others have done to an object since it was applied.
+/// The changes that others have made to an object since it was applied.
 #[derive(Clone, Debug)]
 pub struct Drift {
-    /// What is there; none if it is gone.
+    /// The object that is there; none if it is gone.
     pub before: Option<Object>,
-    /// What would be there if it was applied again; none if it is gone, or if only the fields tell.
+    /// The object that would be there if it was applied again; none if it is gone, or if only the fields tell.
     pub after: Option<Object>,
     /// The fields that are others, from what is there to what was applied.
     pub changes: Vec<FieldChange>,
-    /// Those of them that other managers set.
+    /// The fields among them that other managers set.
     pub taken: Vec<FieldConflict>,
 }
 
 impl Drift {
-    /// That an object is not there any more.
+    /// Returns the drift of an object that is not there any more.
     #[must_use]
     pub fn gone() -> Self {
         Self {
@@ -47,9 +47,9 @@ impl Drift {
         }
     }
 
-    /// What managed fields tell: a field that was applied, is another one now, and is not the manager's any more. Whoever
-    /// changes a field takes it from the manager who applied it, so that its own fields are as the server took them then,
-    /// in whatever form. Nothing is asked.
+    /// Returns the drift that managed fields tell: a field that was applied, is another one now, and is not the
+    /// manager's any more. Whoever changes a field takes it from the manager who applied it, so that its own fields are
+    /// as the server took them then, in whatever form. Nothing is asked.
     #[must_use]
     pub fn seen(applied: &Object, live: &Object, manager: &FieldManager) -> Option<Self> {
         let applied = as_scaled(applied, live, manager).into_value();
@@ -90,7 +90,8 @@ impl Drift {
     }
 }
 
-/// What was tried and has not drifted, by uid and stored version. As long as it has these, it need not be tried again.
+/// The objects that were tried and have not drifted, by uid and stored version. As long as they have these, they need
+/// not be tried again.
 #[derive(Debug, Default)]
 pub struct Undrifted(Mutex<BTreeMap<String, String>>);
 
@@ -110,10 +111,10 @@ impl Undrifted {
 }
 
 impl Cluster {
-    /// What others have done to each of these objects since this manager applied them; none where nothing, and where this
-    /// user may not look or the kind is not known any more. Each object is read by its name and tried once, or twice where
-    /// others own fields of it, and not at all where it is known not to have drifted; what cannot be tried is judged as by
-    /// [`Drift::seen`]. Nothing is kept in the cluster.
+    /// Returns what others have done to each of these objects since this manager applied them; none where nothing, and
+    /// where this user may not look or the kind is not known any more. Each object is read by its name and tried once,
+    /// or twice where others own fields of it, and not at all where it is known not to have drifted; what cannot be
+    /// tried is judged as by [`Drift::seen`]. Nothing is kept in the cluster.
     pub async fn drift(
         &self,
         objects: &[Object],
@@ -196,10 +197,10 @@ fn with_data(mut object: Value) -> Value {
     object
 }
 
-/// What somebody has of an object's fields, in the form of the server.
+/// The fields of an object that somebody has, in the form of the server.
 type Fields<'a> = Option<&'a Value>;
 
-/// What this manager has applied, and what everybody else has, each with a name.
+/// Returns what this manager has applied, and what everybody else has, each with a name.
 fn entries<'a>(
     live: &'a Object,
     manager: &FieldManager,
@@ -321,7 +322,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What is found of an object.
+/// The changes that are found in an object.
 struct Found {
     is_secret: bool,
     changes: Vec<FieldChange>,
@@ -607,7 +608,7 @@ mod tests {
         );
     }
 
-    /// What a server whose object has this, and that answers a trial so, is found to have.
+    /// Returns the drift found of an object with this answer of the server, when the server answers a trial so.
     async fn tried(live: Answer, answer: Answer) -> (Option<Drift>, Vec<String>) {
         let (cluster, asked) = cluster(move |request| match request.method.as_str() {
             "GET" => live.clone(),

@@ -95,7 +95,7 @@ impl Cluster {
     }
 
     /// Has the fields that this manager created counted as applied: earlier versions of this program created objects
-    /// otherwise. The object as it is then; none if nothing was to be claimed, or somebody was quicker.
+    /// otherwise. Returns the object as it is then; none if nothing was to be claimed, or somebody was quicker.
     pub async fn claim_fields(
         &self,
         seen: &Object,

@@ -10,14 +10,14 @@ use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
 
-/// What happens to the objects that belong to a deleted one.
+/// The treatment of the objects that belong to a deleted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go first; the object stays visible until then.
+    /// The dependents go first; the object stays visible until then.
     Foreground,
     /// The object goes at once, they later.
     Background,
-    /// They stay.
+    /// The dependents stay.
     Orphan,
 }
 
@@ -26,11 +26,11 @@ pub enum Propagation {
 pub enum Deleted {
     /// The server has taken the request; the object may stay for a while, see [`Cluster::wait`].
     Requested,
-    /// There was none.
+    /// No object was there.
     WasAbsent,
 }
 
-/// Where our own objects are looked for.
+/// The kinds, namespace and labels by which our own objects are looked for.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// The kinds that we may ever have made.

@@ -14,7 +14,7 @@ use crate::object::Object;
 const MERGE: &str = "application/merge-patch+json";
 
 impl Cluster {
-    /// Has the server write objects again without changing them. One that is gone, or that somebody else has written
+    /// Makes the server write objects again without changing them. One that is gone, or that somebody else has written
     /// since it was seen, needs it no more.
     pub async fn rewrite(&self, objects: &[Object]) -> Result<(), Error> {
         stream::iter(objects)

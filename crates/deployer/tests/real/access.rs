@@ -94,7 +94,7 @@ async fn what_a_user_may_not_do_is_known_before() {
     );
 }
 
-/// What the comparison says and what the server does must be the same.
+/// Whether the user may create an object, for which the comparison and the server must say the same.
 async fn may_create(cluster: &Cluster, kind: &str, namespace: Option<&str>) -> bool {
     let mut metadata = json!({"name": format!("try-{}", std::process::id())});
     if let Some(namespace) = namespace {

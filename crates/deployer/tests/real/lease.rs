@@ -1,4 +1,4 @@
-//! One writer at a time.
+//! Leases, so that there is one writer at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -11,7 +11,7 @@ use crate::setup::{admin, config_map, manager, namespace, object};
 
 const MANY: usize = 500;
 
-/// What one object of a plan with many may cost.
+/// The time that one object of a plan with many may cost.
 const PER_OBJECT: Duration = Duration::from_millis(30);
 
 /// Looks at each object and writes it, this many at a time.

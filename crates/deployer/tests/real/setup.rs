@@ -1,4 +1,4 @@
-//! What every test needs: a connection, a namespace of its own, and users with few rights.
+//! The setup that every test needs: a connection, a namespace of its own, and users with few rights.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(crate) fn parts() -> (Value, Value) {
     )
 }
 
-/// Somebody else, whom the administrator may speak for; he has only the rights that a test gives him.
+/// Connects as somebody else, whom the administrator may speak for; he has only the rights that a test gives him.
 pub(crate) async fn user(name: &str) -> Cluster {
     let (cluster, mut user) = parts();
     user["as"] = json!(name);
@@ -148,7 +148,7 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut condition: i
     }
 }
 
-/// That an object is not there any more, whichever it is.
+/// Returns the goal that an object is not there any more, whichever it is.
 pub(crate) fn gone(object: &ObjectRef) -> Goal {
     Goal::Gone(Leaving::from(object.clone()))
 }

@@ -36,7 +36,7 @@ async fn ping(host: &str, options: Options) -> Result<(), Error> {
     client.ping().await
 }
 
-/// What comes of each certificate at a registry that demands one of this directory's authority.
+/// Checks the outcome of each certificate at a registry that demands one of this directory's authority.
 async fn each_certificate(host: &str, options: Options, directory: &Path) {
     issue_clients(directory);
     let elsewhere = tempfile::tempdir().unwrap();

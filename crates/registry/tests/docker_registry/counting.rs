@@ -1,4 +1,4 @@
-//! How many requests an import costs: what a plan finds out is handed to the push, and nothing is asked twice.
+//! The requests that an import costs: what a plan finds out is handed to the push, and nothing is asked twice.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ fn count(seen: &[Seen], method: &str, part: &str) -> usize {
         .count()
 }
 
-/// How long a byte takes to a far registry.
+/// The time that a byte takes to a far registry.
 const DELAY: Duration = Duration::from_millis(50);
 
 /// A line to a registry that makes it far away, and a client at its near end.

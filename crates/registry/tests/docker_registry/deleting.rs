@@ -16,7 +16,7 @@ fn tag(text: &str) -> Reference {
     text.parse::<Tag>().unwrap().into()
 }
 
-/// The same image in two repositories, in the second under another tag as well.
+/// Pushes the same image into two repositories, into the second under another tag as well.
 async fn pushed(client: &Client) -> (Repository, Repository, Digest) {
     let (old, new) = (repository("demo-1.0.0/app"), repository("demo-1.1.0/app"));
     let mut job = Job::default();

@@ -24,7 +24,7 @@ const NAME: &str = "medium";
 const INODE: INodeNo = INodeNo(2);
 const BLOBS: u64 = 8;
 
-/// Where the heads are.
+/// The position of the disk's heads.
 #[derive(Default)]
 struct Heads {
     position: u64,

@@ -1,5 +1,5 @@
-//! What a registry can do is found out before a push, of real registries and of what others are documented to answer, and
-//! nothing is left behind.
+//! The abilities of a registry are found out before a push, of real registries and of what others are documented to
+//! answer, and nothing is left behind.
 
 use registry::{
     Abilities, Ability, BodyLimit, Client, Credentials, Error, Known, Probe, Refusal, Repository,
@@ -157,7 +157,7 @@ async fn what_a_registry_states_is_not_tried() {
     assert_eq!(asked, [10 * 1024]);
 }
 
-/// What one registry answers to a push into repositories, by the path of the request.
+/// Returns what one registry answers to a push into repositories, by the path of the request.
 async fn refusals(rule: fn(&Seen) -> Action, names: &[&str]) -> Vec<(Repository, Refusal, String)> {
     let site = Proxy::start(0, rule);
     let client = client_for(&site.host(), Credentials::Anonymous);

@@ -15,7 +15,7 @@ use crate::images::{Job, MIB, digest_of, noise, repository, silent};
 use crate::server::{PASSWORD, Protection, Server, client_for, eventually, options, password};
 use fixtures::proxy::{Action, Proxy, Seen, find, replace};
 
-/// What a sink was given, seen from outside.
+/// The bytes that a sink was given, seen from outside.
 #[derive(Default)]
 struct Kept {
     bytes: Vec<u8>,
@@ -149,7 +149,7 @@ fn flip(mut answer: Vec<u8>) -> Vec<u8> {
     answer
 }
 
-/// The same without a stated length: it ends where the connection does.
+/// Removes the stated length from an answer: it ends where the connection does.
 fn without_length(answer: &[u8]) -> Vec<u8> {
     let text = replace(answer, "content-length", "0");
     let at = find(&text, b"content-length: 0\r\n");

@@ -27,7 +27,7 @@ struct Scene {
     layer: Bytes,
 }
 
-/// What came of a push.
+/// The outcome of a push.
 struct Pushed {
     report: PushReport,
     /// Bytes that the registry's side took of it.
@@ -172,7 +172,7 @@ impl Scene {
     }
 }
 
-/// Where a part begins.
+/// Returns where a part begins.
 fn start_of(seen: &Seen) -> Option<u64> {
     let range = seen.headers.get("content-range")?;
     range.split_once('-')?.0.parse().ok()

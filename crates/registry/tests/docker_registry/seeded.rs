@@ -22,9 +22,9 @@ use tempfile::TempDir;
 use crate::images::{self, Job, digest_of};
 use crate::server::{Protection, Server, options};
 
-/// One of so many requests is broken, or of two or four times as many.
+/// The share of requests that are broken: one of so many, or of two or four times as many.
 const ONE_IN: u64 = 8;
-/// One of so many registries has a small disk.
+/// The share of registries with a small disk: one of so many.
 const SMALL: u64 = 7;
 /// Time for one push.
 const LONGEST: Duration = Duration::from_mins(2);
@@ -32,14 +32,14 @@ const LONGEST: Duration = Duration::from_mins(2);
 /// The exit code of a test that fails.
 const FAILED: i32 = 101;
 
-/// How pushes ended.
+/// The ways in which pushes ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     /// All was in place the first time.
     complete: u32,
-    /// It was killed.
+    /// The push was killed.
     killed: u32,
-    /// It said what is not in place.
+    /// The push said what is not in place.
     reported: u32,
     /// The second push went on in the middle of blobs, so many in all.
     resumed: u32,

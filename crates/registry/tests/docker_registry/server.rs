@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub(crate) const USER: &str = "pusher";
 pub(crate) const PASSWORD: &str = "correct horse";
-/// The same as the registry's password file has it (cost 5, the lowest: each request pays it).
+/// The password as the registry's password file has it (cost 5, the lowest: each request pays it).
 const PASSWORD_BCRYPT: &str = "$2y$05$Wk3q0Zs8uT1nVb6xYc4dOeL1TBBV4nqEQChEVo1xuLP89Ki.lu4/S";
 
 /// Bytes of a small disk.
@@ -28,7 +28,7 @@ pub(crate) enum Protection {
     None,
     /// TLS by a private authority, and a password.
     TlsAndLogin,
-    /// The same, for whoever has a certificate of that authority.
+    /// The same login, for whoever has a certificate of that authority.
     ClientCertificates,
 }
 
@@ -44,12 +44,12 @@ impl Server {
         Self::start_with(debian(), protection, "delete: {enabled: true}")
     }
 
-    /// As it comes with no word about deleting in its configuration.
+    /// Starts a registry with no word about deleting in its configuration, as it comes.
     pub(crate) fn start_without_deleting() -> Self {
         Self::start_with(debian(), &Protection::None, "delete: {enabled: false}")
     }
 
-    /// With a disk of its own that is full after so many bytes, until [`Server::free_disk`].
+    /// Starts a registry with a disk of its own that is full after so many bytes, until [`Server::free_disk`].
     pub(crate) fn start_with_small_disk(bytes: u64) -> Self {
         let mut server = Self::start(&Protection::None);
         let _ = server.child.kill();
@@ -193,8 +193,8 @@ impl Server {
         found
     }
 
-    /// The same of everything, but for the state of a hash that it keeps of each upload that is cancelled, in both
-    /// versions, whatever came of it: no client can have that removed, and none can see it.
+    /// Lists everything stored but the state of a hash that the registry keeps of each upload that is cancelled, in
+    /// both versions, whatever came of it: no client can have that removed, and none can see it.
     pub(crate) fn content(&self) -> BTreeSet<PathBuf> {
         let mut files = self.stored("");
         files.retain(|file| !file.ends_with("hashstates/sha256/0"));
@@ -287,8 +287,8 @@ fn debian() -> PathBuf {
     PathBuf::from("docker-registry")
 }
 
-/// It takes variables that begin with `REGISTRY_` for parts of its configuration, and this one names a login file. Version
-/// 3 tells somebody of each request unless it is told not to.
+/// Returns the command of a registry. It takes variables that begin with `REGISTRY_` for parts of its configuration,
+/// and this one names a login file. Version 3 tells somebody of each request unless it is told not to.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_remove("REGISTRY_AUTH_FILE");

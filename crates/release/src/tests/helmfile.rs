@@ -324,7 +324,7 @@ fn tree_of(fake: &mut Fake, wishes: &Wishes) -> Result<SourceTree, ReleaseError>
     carry_helmfile("helmfile.yaml.gotmpl", "shop", wishes, fake)
 }
 
-/// What NOTES.md says, up to the first full stop of each note.
+/// Returns the text of NOTES.md, up to the first full stop of each note.
 fn told(tree: &SourceTree) -> Vec<String> {
     let notes = String::from_utf8(tree.files["NOTES.md"].clone()).unwrap();
     let lines = notes.lines();

@@ -100,7 +100,7 @@ fn places(draft: &SourceTree) -> Vec<String> {
     images.map(|image| image.place().to_string()).collect()
 }
 
-/// The one note about this.
+/// Returns the one note about this.
 #[track_caller]
 fn note<'a>(draft: &'a SourceTree, about: &str) -> &'a Note {
     let mut notes = draft.notes.iter().filter(|note| note.about == about);

@@ -1,5 +1,5 @@
-//! What follows from what: a recipe (such as "this layer, compressed that way by this version of the encoder") and the
-//! content that it gave. Each note ends with its own checksum, so that a damaged one is none.
+//! Notes of derived contents: a recipe (such as "this layer, compressed that way by this version of the encoder") and
+//! the content that it gave. Each note ends with its own checksum, so that a damaged one is none.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::blob::Here;
 use crate::limits;
 
 impl OpenCache {
-    /// What a recipe gave, if that is still here.
+    /// Returns what a recipe gave, if that is still here.
     #[must_use]
     pub(crate) fn derived(&self, recipe: &str) -> Option<Here> {
         let note = read(&self.note(recipe), self.user)?;

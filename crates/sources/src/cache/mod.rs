@@ -43,7 +43,7 @@ use crate::limits;
 use files::ownership::{self, Exposure, PathError, Target};
 pub(crate) use writing::{New, Partial};
 
-/// Why the cache cannot be used.
+/// The reason why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// The file system said no.
@@ -54,7 +54,7 @@ pub enum CacheError {
         /// The reason.
         source: io::Error,
     },
-    /// Somebody else could change what the cache holds.
+    /// The cache could be changed by somebody else.
     #[error("cannot trust the cache in `{}`", directory.display())]
     Exposed {
         /// The cache's directory.
@@ -73,7 +73,7 @@ pub(crate) struct OpenCache {
     directory: PathBuf,
     limit: u64,
     lock: File,
-    /// Whose it is.
+    /// The user that it belongs to.
     user: u32,
 }
 
@@ -82,7 +82,7 @@ const PARTIAL: &str = "partial";
 const NEW: &str = "new";
 const DERIVED: &str = "derived";
 
-/// What <https://bford.info/cachedir/> asks for.
+/// The content of the tag file that <https://bford.info/cachedir/> asks for.
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# Contents of images, kept by `solution pack`. Removing them costs time only.\n";
 
 impl OpenCache {
@@ -189,7 +189,7 @@ impl OpenCache {
         file.map_err(|error| failed(&directory, error.kind().into()))
     }
 
-    /// Where a content is, if it is there.
+    /// Returns where a content is, if it is there.
     pub(crate) fn content(&self, digest: Digest) -> PathBuf {
         self.directory.join(CONTENTS).join(digest.hex())
     }
@@ -212,7 +212,7 @@ impl OpenCache {
     }
 }
 
-/// Where contents are kept, and how much may be unpacked into it.
+/// The directory in which contents are kept, and how much may be unpacked into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
     /// The cache's directory, which only the user may be able to write to. Made when it is needed.
@@ -258,7 +258,7 @@ impl Cache {
         ours
     }
 
-    /// Where the cache is.
+    /// Returns the directory of the cache.
     pub(crate) fn directory(&self) -> PathBuf {
         self.directory.clone()
     }
@@ -294,7 +294,7 @@ fn check_directory(path: &Path, user: u32) -> Result<(), PathError> {
     exposure(&metadata, user).map_or(Ok(()), |how| Err(PathError::Exposed { path, how }))
 }
 
-/// What lets others than the user change something. Root could change everything, but writes caches of its own only.
+/// Returns what lets others change something. Root could change everything, but writes caches of its own only.
 fn exposure(metadata: &Metadata, user: u32) -> Option<Exposure> {
     ownership::exposure(metadata.uid(), metadata.mode(), &[user])
 }
@@ -347,7 +347,7 @@ fn read_own(path: &Path, limit: u64, user: u32) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// How files are opened: nothing at the other end of a link, and nothing that opening would wait for.
+/// The flags for opening files: nothing at the other end of a link, and nothing that opening would wait for.
 const NOT_A_LINK: i32 = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .bits()

@@ -10,7 +10,7 @@ use super::{CONTENTS, CacheError, DERIVED, NEW, OpenCache, PARTIAL, derived, fai
 
 /// A file that may go.
 struct CacheFile {
-    /// When it was used last.
+    /// The time when it was used last.
     used: (i64, i64),
     size: u64,
     path: PathBuf,

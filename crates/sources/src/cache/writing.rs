@@ -32,7 +32,7 @@ pub(crate) struct New {
 struct HashedFile {
     file: File,
     path: PathBuf,
-    /// What it becomes; or the directory where its digest is its name.
+    /// The path that it gets; or the directory where its digest is its name.
     target: PathBuf,
     hasher: Sha256,
     written: u64,

@@ -14,7 +14,7 @@ use super::*;
 use crate::cache::Cache;
 use crate::remote::Remote;
 
-/// What is answered: a status with headers, and a body.
+/// The answer of a server: a status with headers, and a body.
 #[derive(Clone)]
 struct Answer {
     head: String,
@@ -50,7 +50,7 @@ impl Server {
         answers.insert(path.to_owned(), answer);
     }
 
-    /// What was asked since this was asked before.
+    /// Returns the requests that came since this was last called.
     fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
@@ -109,7 +109,7 @@ fn archive(version: &str) -> Vec<u8> {
     package(&files.into()).unwrap()
 }
 
-/// Where a test keeps its cache and its logins.
+/// The directory where a test keeps its cache and its logins.
 struct Desk {
     directory: TempDir,
     plain: PlainHttp,
@@ -123,7 +123,7 @@ impl Desk {
         }
     }
 
-    /// Where registries speak no TLS: stand-ins do not say so to who asks with it.
+    /// Returns a desk where registries speak no TLS: stand-ins do not say so to who asks with it.
     fn plain() -> Self {
         Self {
             plain: PlainHttp::Always,
@@ -455,7 +455,7 @@ fn what_is_no_chart_is_not_downloaded() {
     assert!(!server.asked().iter().any(|it| it.contains("/blobs/")));
 }
 
-/// What says who signed the chart lies beside it.
+/// The file that says who signed the chart lies beside it.
 #[test]
 fn the_provenance_file_of_a_repository_is_asked_for_beside_the_chart() {
     let (desk, server) = (Desk::new(), Server::default());

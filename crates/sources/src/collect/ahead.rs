@@ -1,7 +1,7 @@
-//! What takes long, for several images at a time, before the walk through each image gets to it: asking registries for
-//! documents, and unpacking archives. It judges nothing: what comes waits for the walk, so that the first image in order
-//! that fails is the one that is told. An answer that is an error waits too; what could not be unpacked is tried again.
-//! Asking ends with the first in order that cannot be had, and when enough waits.
+//! Work that takes long, for several images at a time, before the walk through each image gets to it: asking registries
+//! for documents, and unpacking archives. It judges nothing: what comes waits for the walk, so that the first image in
+//! order that fails is the one that is told. An answer that is an error waits too; what could not be unpacked is tried
+//! again. Asking ends with the first in order that cannot be had, and when enough waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -107,7 +107,7 @@ pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {
     asked.unwrap_or_default();
 }
 
-/// What came, in the order of asking, up to the first that did not.
+/// Returns the manifests that came, in the order of asking, up to the first that did not.
 async fn together<F>(asked: impl Iterator<Item = F>) -> Vec<Manifest>
 where
     F: Future<Output = Option<Manifest>>,

@@ -8,7 +8,7 @@ use super::store::{self, Store};
 use crate::error::SourceError;
 use crate::limits;
 
-/// What every version that skopeo has written so far begins with; versions differ in what lies beside the blobs.
+/// The beginning of every version that skopeo has written so far; versions differ in what lies beside the blobs.
 const VERSION: &[u8] = b"Directory Transport Version: 1.";
 
 /// Finds the image of a directory. Its digest is that of `manifest.json`: nothing says what it should be.

@@ -11,7 +11,7 @@ use crate::blob::Origin;
 use crate::error::SourceError;
 use crate::remote::Network;
 
-/// Where a reference leads. Nothing is asked yet.
+/// Returns where a reference leads. Nothing is asked yet.
 pub(super) fn locate(
     reference: &ImageReference,
     network: &Network<'_>,

@@ -1,5 +1,6 @@
-//! What `docker save` and `podman save` write: `manifest.json`, configurations, and layers as they are unpacked. There is
-//! no image manifest in it, so one is made here: always the same for the same archive and the same compression.
+//! Archives that `docker save` and `podman save` write: `manifest.json`, configurations, and layers as they are
+//! unpacked. There is no image manifest in it, so one is made here: always the same for the same archive and the same
+//! compression.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,10 +44,10 @@ struct RootFs {
 #[derive(Debug)]
 pub(super) struct Archive {
     tar: Tar,
-    /// As it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
+    /// The path as it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
     path: PathBuf,
     items: Vec<Saved>,
-    /// Which items have each reference, in full.
+    /// The items that have each reference, in full.
     by_name: BTreeMap<String, Vec<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the files of a layout lie: in a directory, or in a tar of it.
+//! The files of a layout: in a directory, or in a tar of it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(super) enum LayoutFiles {
 }
 
 impl LayoutFiles {
-    /// What a message calls a file.
+    /// Returns the name that messages have for a file.
     pub(super) fn name(&self, name: &str) -> PathBuf {
         match self {
             Self::Directory(directory) => directory.join(name),
@@ -33,7 +33,7 @@ impl LayoutFiles {
         }
     }
 
-    /// Where a file lies, which must have this digest.
+    /// Returns where a file lies, which must have this digest.
     pub(super) fn locate(&self, name: &str, digest: Digest) -> Result<Here, SourceError> {
         match self {
             Self::Directory(directory) => {
@@ -56,7 +56,7 @@ impl LayoutFiles {
         }
     }
 
-    /// What the place is.
+    /// Returns the path of the directory or the tar.
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::Directory(directory) => directory,
@@ -71,7 +71,7 @@ impl LayoutFiles {
 }
 
 impl SourceError {
-    /// Another error in place of the one that what was looked for is not there.
+    /// Puts another error in place of the one that what was looked for is not there.
     pub(super) fn or_missing(self, missing: Self) -> Self {
         match self {
             Self::Read(error @ ReadError::Io { .. }) if error.is_missing() => missing,

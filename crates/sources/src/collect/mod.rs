@@ -52,19 +52,19 @@ use walk::Reader;
 pub struct Collected {
     /// The place in the archive.
     pub place: ImagePlace,
-    /// Where it came from.
+    /// The source that it came from.
     pub from: ImageSource,
     /// The reference that workloads ask for.
     pub reference: Option<ImageReference>,
-    /// What it is about, if it is here because it refers to another image: a signature, an attestation, a list of these.
+    /// The digest of the image that it refers to, if it is here for that: a signature, an attestation, a list of these.
     pub subject: Option<Digest>,
     /// The digest that the source has for it: another one than the contents' where only some platforms were chosen.
     pub named: Digest,
-    /// What it consists of, which tags of one layout may share.
+    /// The contents of the image, which tags of one layout may share.
     pub contents: Rc<ImageContents>,
 }
 
-/// What an image consists of.
+/// The contents of an image.
 #[derive(Debug)]
 pub struct ImageContents {
     /// The document that the tag names.
@@ -73,9 +73,9 @@ pub struct ImageContents {
     pub children: Vec<Arc<Document>>,
     /// Every layer and configuration, once.
     pub blobs: Vec<Blob>,
-    /// Those of the blobs that say what something runs on.
+    /// The blobs among them that say what something runs on.
     pub configurations: Vec<Configuration>,
-    /// What an artifact is; none for images and indexes.
+    /// The type of an artifact; none for images and indexes.
     pub artifact_type: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl ImageContents {
         documents.map(|it| it.digest)
     }
 
-    /// Digest and size of everything, each once.
+    /// Returns the digest and size of everything, each once.
     pub fn sizes(&self) -> impl Iterator<Item = (Digest, u64)> {
         let documents = self.children.iter().chain([&self.root]);
         let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
@@ -97,7 +97,7 @@ impl ImageContents {
 /// A configuration of the kind that images have.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
-    /// Its digest.
+    /// The digest of the configuration.
     pub digest: Digest,
     /// Whether it is that of an image: some artifacts have one too.
     pub of_image: bool,
@@ -106,7 +106,7 @@ pub struct Configuration {
 /// The image that a source names.
 #[derive(Debug)]
 struct Found<'a> {
-    /// Where its contents are.
+    /// The store that its contents are in.
     store: Store<'a>,
     /// The document that the tag names.
     root: Parsed,

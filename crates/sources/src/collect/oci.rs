@@ -43,10 +43,10 @@ pub(super) struct LayoutEntry {
 /// The names of an image: other annotations are not kept.
 #[derive(Debug, Default, Deserialize)]
 struct Annotations {
-    /// By which tools find an image of a layout.
+    /// The tag by which tools find an image of a layout.
     #[serde(rename = "org.opencontainers.image.ref.name")]
     tag: Option<String>,
-    /// In which engines note the whole reference.
+    /// The whole reference, as engines note it.
     #[serde(rename = "io.containerd.image.name")]
     engine_name: Option<String>,
 }
@@ -67,7 +67,7 @@ impl LayoutEntry {
         noted.filter(whole).find_map(|text| text.parse().ok())
     }
 
-    /// How a message calls the image.
+    /// Returns the name that messages have for the image.
     fn label(&self) -> &str {
         self.tag().unwrap_or(&self.digest)
     }
@@ -76,7 +76,7 @@ impl LayoutEntry {
 /// A layout, whose list of images was read.
 #[derive(Debug)]
 pub(super) struct OciLayout {
-    /// Where its files are.
+    /// The files of the layout.
     pub(super) place: Rc<LayoutFiles>,
     entries: Vec<LayoutEntry>,
     /// The entry of each tag; none for tags of several images.

@@ -16,7 +16,7 @@ use crate::error::SourceError;
 use crate::means::Means;
 use crate::unpacking::once;
 
-/// What was opened so far, by its path.
+/// The layouts and archives that were opened so far, by path.
 #[derive(Debug, Default)]
 pub(super) struct OpenSources {
     layouts: Mutex<BTreeMap<PathBuf, Rc<OciLayout>>>,
@@ -32,9 +32,9 @@ pub(super) struct Chosen {
     pub(super) layout: PathBuf,
     /// The document that the tag names.
     pub(super) root: Digest,
-    /// Which size and media type it has by its list.
+    /// The size and the media type that its list gives.
     pub(super) said: (u64, String),
-    /// What is taken of it.
+    /// The platforms that are taken of it.
     pub(super) platforms: Vec<WantedPlatform>,
 }
 
@@ -65,7 +65,7 @@ impl OpenSources {
         })
     }
 
-    /// What an engine saved.
+    /// Opens an archive that an engine saved.
     pub(super) fn archive(
         &self,
         path: &Path,

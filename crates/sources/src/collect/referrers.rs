@@ -1,4 +1,4 @@
-//! What refers to images: signatures, attestations, lists of parts. They become images of the archive, beside what they
+//! Referrers of images: signatures, attestations, lists of parts. They become images of the archive, beside what they
 //! are about, under the tags that clients look for (docs/decisions/0029): cosign's, and the one list that the distribution
 //! specification has for registries without its API. That list is made here from the manifests themselves, so that it is
 //! the same whichever way a source tells them.
@@ -33,7 +33,7 @@ use crate::error::{FailedImage, SourceError};
 use crate::means::Means;
 use crate::{Event, limits};
 
-/// What a manifest says of what it is, and of what it refers to.
+/// The fields of a manifest that say what it is, and what it refers to.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Referring {
@@ -56,7 +56,7 @@ struct Config {
 }
 
 impl Referring {
-    /// One that cannot be understood refers to nothing.
+    /// Reads the fields of a document. One that cannot be understood refers to nothing.
     fn of(document: &Document) -> Self {
         serde_json::from_slice(&document.bytes).unwrap_or_default()
     }
@@ -97,21 +97,21 @@ impl Listed {
     }
 }
 
-/// Where referrers of an image can be.
+/// The place where referrers of an image can be.
 enum Place<'a> {
     Registry(Origin),
     Layout(Rc<OciLayout>, &'a Referred),
 }
 
-/// Which entries of a layout refer to a manifest. Known once somebody asks.
+/// The entries of a layout that refer to each manifest. Known once somebody asks.
 type Referred = OnceCell<BTreeMap<Digest, BTreeSet<Digest>>>;
 
-/// What a source says of one manifest.
+/// The answer of a source about one manifest.
 struct Answer {
     subject: Digest,
-    /// What stands under cosign's tags.
+    /// The manifests under cosign's tags.
     tagged: Vec<(&'static str, Digest, Vec<u8>)>,
-    /// What refers to it by its own words.
+    /// The manifests that refer to it by their own words.
     listed: BTreeSet<Digest>,
 }
 
@@ -158,7 +158,7 @@ fn layout_of(base: &Path, from: &ImageSource) -> Option<PathBuf> {
     }
 }
 
-/// Where to look. Directories and archives that engines save hold one image and nothing about it.
+/// Returns where to look. Directories and archives that engines save hold one image and nothing about it.
 fn place<'a>(
     base: &Path,
     image: &Collected,
@@ -182,7 +182,7 @@ fn place<'a>(
     Ok(Some(Place::Layout(layout, referred)))
 }
 
-/// What was found so far.
+/// The state of a search for referrers.
 struct Search<'a> {
     means: &'a Means<'a>,
     /// The places that are given.
@@ -276,7 +276,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What there is about these manifests.
+    /// Asks for everything that there is about these manifests.
     fn ask(&self, subjects: &[Digest], means: &Means<'_>) -> Result<Vec<Answer>, SourceError> {
         means.watch.cancel.go_on()?;
         match self {
@@ -354,7 +354,7 @@ fn ask_layout(
     })
 }
 
-/// What a list under a tag names.
+/// Reads the digests that a list under a tag names.
 fn read_list(path: PathBuf, bytes: &[u8]) -> Result<BTreeSet<Digest>, SourceError> {
     let list = match ImageDocument::from_slice(bytes) {
         Ok(ImageDocument::Index(list)) => list,
@@ -368,7 +368,7 @@ fn read_list(path: PathBuf, bytes: &[u8]) -> Result<BTreeSet<Digest>, SourceErro
     Ok(listed)
 }
 
-/// Which entries of a layout refer to what. One that cannot be read is nothing that anybody asked for.
+/// Returns which entries of a layout refer to what. One that cannot be read is nothing that anybody asked for.
 fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
     let store = Store::Layout(Rc::clone(&layout.place));
     let mut all: BTreeMap<Digest, BTreeSet<Digest>> = BTreeMap::new();
@@ -392,7 +392,7 @@ struct Tagged {
 }
 
 impl Store<'_> {
-    /// What an answer comes to.
+    /// Returns the referrers of an answer, checked.
     fn referrers(&self, answer: Answer) -> Result<Vec<Tagged>, SourceError> {
         let subject = answer.subject;
         let mut all = Vec::new();
@@ -459,7 +459,7 @@ impl Store<'_> {
     }
 }
 
-/// How a referrer was found.
+/// The way in which a referrer was found.
 #[derive(Clone, Copy)]
 enum Named {
     ByTag,

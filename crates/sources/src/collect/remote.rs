@@ -24,7 +24,7 @@ impl<'a> Remote<'a> {
 }
 
 impl Remote<'_> {
-    /// How a message calls a content.
+    /// Returns the name that messages have for a content.
     pub(super) fn name(&self, digest: Digest) -> PathBuf {
         self.origin.name(&digest.into())
     }
@@ -39,7 +39,7 @@ impl Remote<'_> {
         Ok((manifest.digest, manifest.bytes.to_vec()))
     }
 
-    /// Where a blob is: in the cache, or only in the registry.
+    /// Returns where a blob is: in the cache, or only in the registry.
     pub(super) fn blob(&self, blob: &Descriptor) -> Result<Blob, SourceError> {
         self.network.find(&self.origin, blob)
     }

@@ -1,4 +1,4 @@
-//! What all images of a Solution have in common: what was opened for them, and how much they may have together.
+//! The session that all images of a Solution share: what was opened for them, and how much they may have together.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::opened::OpenSources;
 use crate::error::SourceError;
 use crate::limits;
 
-/// What all images of a Solution have in common.
+/// The state that all images of a Solution share.
 #[derive(Debug)]
 pub(super) struct Session {
     /// The layouts and archives that images were taken from.

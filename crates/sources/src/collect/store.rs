@@ -1,4 +1,4 @@
-//! Where the contents of an image are, and reading them from there.
+//! The stores of the contents of an image, and reading them from there.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -11,14 +11,14 @@ use super::remote::Remote;
 use crate::blob::{Blob, Here};
 use crate::error::{SourceError, check_digest};
 
-/// Where the contents of an image are.
+/// A store of the contents of an image.
 #[derive(Debug)]
 pub(super) enum Store<'a> {
     /// An OCI image layout.
     Layout(Rc<LayoutFiles>),
-    /// skopeo's `dir:`.
+    /// A directory of skopeo's `dir:`.
     Flat(PathBuf),
-    /// Only these, below a manifest that was made for them.
+    /// Only these contents, below a manifest that was made for them.
     Made(Vec<Here>),
     /// A registry.
     Registry(Remote<'a>),
@@ -65,7 +65,7 @@ impl Store<'_> {
         parse(self.document(digest), digest, self.verified(digest)?)
     }
 
-    /// Where a blob lies, in the size that it has there.
+    /// Returns where a blob lies, in the size that it has there.
     pub(super) fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
         let digest = descriptor.digest;
         let (path, located) = match self {

@@ -44,7 +44,7 @@ pub(super) fn collect_on(
     super::collect_one(base, image, &means, session)
 }
 
-/// Means with one thread, and no compression.
+/// Returns means with one thread, and no compression.
 pub(super) fn means<'a>(
     cache: &'a Cache,
     unpacking: Unpacking,
@@ -93,7 +93,7 @@ fn index() -> Artifact {
 }
 
 impl Tree {
-    /// `artifact` as the layout `layout`, with the tag `1`, and as the directory `dir`.
+    /// Writes `artifact` as the layout `layout`, with the tag `1`, and as the directory `dir`.
     fn new(artifact: Artifact) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let layout = OciLayout::create(directory.path().join("layout")).unwrap();

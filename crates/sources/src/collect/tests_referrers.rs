@@ -1,4 +1,4 @@
-//! What refers to images of a layout, and what pretends to.
+//! Tests with referrers of images of a layout, and with what pretends to be one.
 
 use std::fmt::Write as _;
 

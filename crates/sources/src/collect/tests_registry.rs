@@ -16,10 +16,10 @@ use crate::cache::Cache;
 use crate::remote::{Network, Remote};
 use crate::unpacking::Unpacking;
 
-/// How long somebody waits for another who may never come.
+/// The time for which somebody waits for another who may never come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What was asked for, by all registries of a test.
+/// The paths that were asked for, at all registries of a test.
 #[derive(Default)]
 struct Asked {
     paths: Mutex<Vec<String>>,

@@ -74,7 +74,7 @@ fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), S
     })
 }
 
-/// What an unpacking that was stopped leaves in the cache.
+/// Returns the files that an unpacking that was stopped leaves in the cache.
 fn left_in(bench: &Bench) -> Vec<PathBuf> {
     let below = |name: &str| {
         let entries = fs::read_dir(bench.path("cache").join(name)).unwrap();

@@ -1,4 +1,4 @@
-//! From the document that a tag names to everything it refers to.
+//! The walk from the document that a tag names to everything it refers to.
 //!
 //! Known attacks and where they stop: a file that is not what its name says: verified when read; a huge or endless
 //! file: its size is compared before it is opened; indexes that refer to each other or to very many others: number and
@@ -29,7 +29,7 @@ pub(super) struct Reader<'a> {
     store: &'a Store<'a>,
     session: &'a mut Session,
     cancel: Cancel<'a>,
-    /// How many documents the image has so far.
+    /// The number of documents that the image has so far.
     documents: usize,
     blobs: BTreeMap<Digest, Blob>,
     configurations: Vec<Configuration>,
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Everything below `root`, or below the child that the platforms choose instead.
+    /// Collects everything below `root`, or below the child that the platforms choose instead.
     pub(super) fn collect(
         mut self,
         root: Parsed,
@@ -167,7 +167,7 @@ impl Visit for Reader<'_> {
         self.take(parsed).map(Some)
     }
 
-    /// None: what is not here yet tells nothing. It is noted where to look.
+    /// Returns none: what is not here yet tells nothing. It is noted where to look.
     fn platform(
         &mut self,
         _: &Document,

@@ -21,7 +21,7 @@ use crate::tar::{Span, Tar};
 use crate::unpacking::Packed;
 use crate::{Event, limits};
 
-/// How a file in a tar is stored, by its first bytes.
+/// Returns how a file in a tar is compressed, by its first bytes.
 pub(crate) fn stored(tar: &Tar, extent: Span) -> Result<Compression, SourceError> {
     let mut magic = [0; 4];
     if extent.size >= magic.len() as u64 {
@@ -85,7 +85,7 @@ fn verify(
     Ok(Digest::new(hashing.hasher.finalize().into()))
 }
 
-/// Hashes what is read.
+/// A reader that hashes what is read.
 struct Hashing<'a> {
     from: Ending<'a, FilePart>,
     hasher: Sha256,
@@ -170,7 +170,7 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
     })
 }
 
-/// Where the unpacked content of a gzip file lies.
+/// Returns where the unpacked content of a gzip file lies.
 fn unpack(packed: &mut Packed<'_>, means: &Means<'_>) -> Result<PathBuf, SourceError> {
     let (path, size) = (packed.path, packed.size);
     let cache = means.cache.get()?;

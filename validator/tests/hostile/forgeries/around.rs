@@ -1,4 +1,4 @@
-//! What lies around and behind the files: slack, the system area, the end, a second session.
+//! Forgeries around and behind the files: slack, the system area, the end, a second session.
 
 use super::README;
 use crate::image::{Image, JOLIET, PRIMARY, TERMINATOR, Tree};
@@ -115,7 +115,7 @@ fn slack_in_the_tail_is_refused() {
     image.refused_at(&["zeros at the end"]);
 }
 
-/// What a computer starts from, and a table of partitions that other systems mount instead.
+/// The code that a computer starts from, and a table of partitions that other systems mount instead.
 #[test]
 fn a_system_area_that_starts_a_computer_is_refused() {
     let mut image = Image::good();
@@ -145,7 +145,7 @@ fn a_second_session_behind_the_end_is_refused() {
     image.refused("container.too-large", &format!("byte {size}"), &message);
 }
 
-/// As above, but in the zeros at the end, so that the size is right.
+/// The session lies in the zeros at the end, so that the size is right.
 #[test]
 fn a_second_session_in_the_tail_is_refused() {
     let mut image = Image::good();
@@ -155,7 +155,7 @@ fn a_second_session_in_the_tail_is_refused() {
     image.refused_at(&["zeros at the end"]);
 }
 
-/// As discs are grown that can be written over: the first descriptors lead to the second session's directories.
+/// The disc is grown as those that can be written over: the first descriptors lead to the second session's directories.
 #[test]
 fn a_second_session_that_the_first_descriptors_name_is_refused() {
     let mut image = Image::good();

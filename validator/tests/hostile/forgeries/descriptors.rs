@@ -6,7 +6,7 @@ use crate::subject::SECTOR;
 const RESERVED: &str = "reserved sectors before the first file";
 const TERMINATORS: &str = "volume descriptor set terminator";
 
-/// One more descriptor before the terminator, which moves to the next sector.
+/// Adds a descriptor before the terminator, which moves to the next sector.
 fn with_descriptor(descriptor: &[u8]) -> Image {
     let mut image = Image::good();
     image.swap(TERMINATOR, TERMINATOR + SECTOR, SECTOR);
@@ -94,7 +94,7 @@ fn descriptors_without_an_end_are_refused() {
     image.refused_at(&[TERMINATORS]);
 }
 
-/// Where a path table's record of a directory is, and its place as it is recorded.
+/// Returns where a path table's record of a directory is, and its place as it is recorded.
 fn path_record(image: &Image, table: usize, name: &[u8]) -> usize {
     let found = image.good[table..table + SECTOR]
         .windows(name.len())

@@ -1,4 +1,4 @@
-//! What files are called: one tree of names says what the other does not.
+//! Forged names of files: one tree of names says what the other does not.
 
 use super::README;
 use crate::image::{Image, Tree, file_record, system_use, ucs2};

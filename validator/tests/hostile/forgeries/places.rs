@@ -1,4 +1,4 @@
-//! Where bytes lie: extents, sections, relocation.
+//! Forged places of bytes: extents, sections, relocation.
 
 use schemas::Digest;
 

@@ -13,7 +13,7 @@ fn pod(spec: &Value, status: &Value) -> Value {
         "spec": spec, "status": status})
 }
 
-/// On its node, in this state of its container.
+/// A pod on its node, with its container in this state.
 fn state(state: &Value) -> Value {
     let status = json!({"name": "pull", "imageID": "", "state": state});
     pod(
@@ -50,7 +50,7 @@ async fn probe(
     (probe.unwrap(), seen)
 }
 
-/// What becomes of a pod whose state does not change, and after how long.
+/// Returns the outcome for a pod whose state does not change, and the time that it took.
 async fn outcome(live: Value, events: Vec<Value>) -> (Result<(), Stuck>, Duration) {
     let (probe, _) = probe(move |_| live.clone(), events).await;
     let begun = Instant::now();
