@@ -22,16 +22,6 @@ use crate::{ReleaseError, SourceTree, Wishes, empty_source, identity, undecided,
 /// The variable by which an operator is told where to work.
 const WATCH: &str = "WATCH_NAMESPACE";
 
-/// Fields of a pod that an import sets, or that only a site can know.
-const OF_SITES: [&str; 6] = [
-    "imagePullSecrets",
-    "nodeName",
-    "priority",
-    "priorityClassName",
-    "serviceAccount",
-    "serviceAccountName",
-];
-
 /// Fields of a Deployment that are taken over, or without which it is the same.
 const OF_DEPLOYMENT: [&str; 5] = [
     "progressDeadlineSeconds",
@@ -303,7 +293,7 @@ fn is_empty(value: &Value) -> bool {
 
 /// Returns what the operator's Deployment has beneath what an import sets, if there is any.
 fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTemplate> {
-    pod.retain(|field, value| !OF_SITES.contains(&field.as_str()) && !is_empty(value));
+    pod.retain(|field, value| !rules::OF_PODS.contains(&field.as_str()) && !is_empty(value));
     let is_named_only = |it: &Value| it.as_object().is_some_and(|it| it.keys().eq(["name"]));
     if matches!(list(&Value::Object(pod.clone()), "/containers"), [own] if is_named_only(own)) {
         pod.remove("containers");

@@ -61,7 +61,7 @@ pub use role::identify_roles;
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
-pub use template::is_set_label;
+pub use template::{OF_PODS, is_set_label};
 
 pub use budget::{check_cost, check_object_cost, check_object_files};
 pub use definition::{definition, definition_name};

@@ -15,8 +15,8 @@ use super::pod::beyond_namespace;
 use super::{Problem, text};
 use crate::limits::POINTER;
 
-/// Fields of a pod that an import sets, or that only a site can know.
-const OF_PODS: [&str; 7] = [
+/// The fields of a pod that an import sets, or that only a site can know.
+pub const OF_PODS: [&str; 7] = [
     "ephemeralContainers",
     "imagePullSecrets",
     "nodeName",
