@@ -127,14 +127,19 @@ pub(crate) fn is_gone(name: &str) -> bool {
     Holder::parse(name).is_some_and(|holder| holder.is_gone())
 }
 
-/// Who is at work, in words: `alice on host bastion (process 1234) has been changing this cluster since 12:03:04 UTC
-/// (41 s ago)`.
-pub(crate) fn at_work(name: &str, since: Option<SystemTime>, now: SystemTime) -> String {
+/// Who is at work, and on what, in words: `alice on host bastion (process 1234) has been changing this cluster since
+/// 12:03:04 UTC (41 s ago)`.
+pub(crate) fn at_work(
+    name: &str,
+    what: &str,
+    since: Option<SystemTime>,
+    now: SystemTime,
+) -> String {
     let holder = Holder::parse(name);
     let known = |it: Holder| format!("{} on host {} (process {})", it.user, it.host, it.process);
     let who = holder.map_or_else(|| format!("`{name}`"), known);
     let Some(since) = since else {
-        return format!("{who} is changing this cluster");
+        return format!("{who} is changing {what}");
     };
     let unix = since
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -143,7 +148,7 @@ pub(crate) fn at_work(name: &str, since: Option<SystemTime>, now: SystemTime) ->
     let (hour, minute, second) = (unix / 3600 % 24, unix / 60 % 60, unix % 60);
     // Another machine's clock may be ahead.
     let ago = now.duration_since(since).map(ago).unwrap_or_default();
-    format!("{who} has been changing this cluster since {hour:02}:{minute:02}:{second:02} UTC{ago}")
+    format!("{who} has been changing {what} since {hour:02}:{minute:02}:{second:02} UTC{ago}")
 }
 
 fn ago(time: Duration) -> String {
@@ -294,13 +299,16 @@ mod tests {
         let name = "alice@bastion/1234-1f;boot=b;pidns=1;start=2";
         let (since, now) = (at(43384), at(43425));
         assert_eq!(
-            at_work(name, Some(since), now),
+            at_work(name, "this cluster", Some(since), now),
             "alice on host bastion (process 1234) has been changing this cluster since 12:03:04 UTC (41 s ago)"
         );
         assert_eq!(
-            at_work("x", Some(now), since),
+            at_work("x", "this cluster", Some(now), since),
             "`x` has been changing this cluster since 12:03:45 UTC"
         );
-        assert_eq!(at_work("x", None, now), "`x` is changing this cluster");
+        assert_eq!(
+            at_work("x", "the environment prod", None, now),
+            "`x` is changing the environment prod"
+        );
     }
 }

@@ -22,6 +22,7 @@ pub use apply::Receipt;
 pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
+pub use apply::leased_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, undeploy_alone};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};

@@ -124,7 +124,8 @@ impl State {
             | Event::Release(..)
             | Event::Refused(..)
             | Event::Unproved { .. }
-            | Event::Waiting(_) => return false,
+            | Event::Waiting(_)
+            | Event::Overtaken => return false,
         };
         std::mem::replace(&mut self.stage, stage) != stage
     }

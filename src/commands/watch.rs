@@ -123,6 +123,7 @@ fn lines_of(event: &Event) -> Vec<String> {
         | Event::Pulling { .. }
         | Event::Nodes(_)
         | Event::Waiting(_)
+        | Event::Overtaken
         | Event::Rollout(_)
         | Event::Standing(_) => Vec::new(),
     }

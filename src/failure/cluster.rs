@@ -164,8 +164,16 @@ pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
 /// Who holds the Lease.
 pub(crate) fn in_words(held: &Error) -> String {
     match held {
-        Error::LeaseHeld { holder, since, .. } => {
-            holder::at_work(holder, *since, environment::clock())
+        Error::LeaseHeld {
+            name,
+            holder,
+            since,
+            ..
+        } => {
+            let environment = importer::leased_environment(name);
+            let environment = environment.map(|it| format!("the environment {it}"));
+            let what = environment.as_deref().unwrap_or("this cluster");
+            holder::at_work(holder, what, *since, environment::clock())
         }
         other => other.to_string(),
     }

@@ -164,32 +164,38 @@ fn ready_and_nothing_else(site: &Site) {
     );
 }
 
-/// An import that waits for an operator whose image a registry never sends.
-fn waiting_import(site: &Site, silent: &TcpListener) -> Running {
+/// An import into an environment that waits for an operator whose image a registry never sends.
+pub(crate) fn waiting_import(site: &Site, environment: &str, silent: &TcpListener) -> Running {
     let pull = format!("{}/nothing", silent.local_addr().unwrap());
     let mut command = site.command();
     command
         .args(["import", "1.0.0.iso", "--key", "publisher.pub"])
-        .args(["--registry", &site.registry(), "-e", "signals"])
+        .args(["--registry", &site.registry()])
+        .args(["-e", environment, "--namespace", environment])
         .args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")])
         .args(["--pull-registry", &pull, "--no-pull-proof"]);
     let running = Running::start(command);
-    running.until("waiting for Deployment signals/example-operator: 0 of 1 pods ready: ");
+    running.until(&format!(
+        "waiting for Deployment {environment}/example-operator: 0 of 1 pods ready: "
+    ));
     running.until(&format!("pulling image {pull}/"));
     running
 }
 
-fn holder(site: &Site) -> String {
-    site.field(
-        "metalk8s-solutions",
-        "lease/solution",
-        "{.spec.holderIdentity}",
-    )
+/// Who holds a Lease.
+pub(crate) fn holder(site: &Site, lease: &str) -> String {
+    let lease = format!("lease/{lease}");
+    site.field("metalk8s-solutions", &lease, "{.spec.holderIdentity}")
 }
 
+/// The Lease of the environment that all of these tests change.
+const LEASE: &str = "environment-signals";
+
+/// Another change of that environment.
 fn create(site: &Site, more: &[&str]) -> Command {
     let mut command = site.command();
-    command.args(["environment", "create", "second"]).args(more);
+    let create = ["environment", "create", "signals", "--namespace", "second"];
+    command.args(create).args(more);
     command
 }
 
@@ -199,11 +205,12 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
     site.environment("signals");
     // It takes connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut import = waiting_import(&site, &silent);
+    let mut import = waiting_import(&site, "signals", &silent);
 
     let text = Answer::of(&mut create(&site, &[])).failure(3);
     assert!(
-        text.contains(" has been changing this cluster since ") && text.contains("`--wait`"),
+        text.contains(" has been changing the environment signals since ")
+            && text.contains("`--wait`"),
         "{text}"
     );
     assert!(
@@ -216,9 +223,11 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
     assert!(waits.starts_with("waiting: "), "{waits}");
 
     let mut second = Running::start(create(&site, &["--wait"]));
-    let mut third = Running::start(site.import_command("1.1.0.iso", &["--wait"]));
+    let into = ["-e", "signals", "--namespace", "signals"];
+    let upgrade = [&into[..], &["--pull-secret", "login", "--wait"]].concat();
+    let mut third = Running::start(site.import_command("1.1.0.iso", &upgrade));
     for waiting in [&second, &third] {
-        waiting.until("has been changing this cluster since");
+        waiting.until("has been changing the environment signals since");
     }
     // The third one's plan does not hold any more, so that it makes another.
     let record = ["delete", "configmap", "solution-example-1.0.0"];
@@ -237,19 +246,21 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
     for waited in [&mut second, &mut third] {
         assert_eq!(waited.end().0, Some(0), "{}", waited.said());
     }
+    site.solution(&["undeploy", "example", "-e", "signals"])
+        .success();
 
-    let mut import = waiting_import(&site, &silent);
-    assert_ne!(holder(&site), "");
+    let mut import = waiting_import(&site, "signals", &silent);
+    assert_ne!(holder(&site, LEASE), "");
     import.signal("INT");
     let (code, took) = import.end();
     assert_eq!(code, Some(130), "{}", import.said());
     assert!(took < Duration::from_secs(1), "{took:?}");
-    assert_eq!(holder(&site), "", "the Lease is free");
+    assert_eq!(holder(&site, LEASE), "", "the Lease is free");
 
-    let mut import = waiting_import(&site, &silent);
+    let mut import = waiting_import(&site, "signals", &silent);
     import.signal("KILL");
     import.end();
-    assert_ne!(holder(&site), "", "nobody has given it back");
+    assert_ne!(holder(&site, LEASE), "", "nobody has given it back");
     let began = Instant::now();
     Answer::of(&mut create(&site, &[])).success();
     assert!(
@@ -282,7 +293,7 @@ fn a_cluster_that_answers_no_more_delays_no_end() {
     let site = Site::new("frozen");
     site.environment("signals");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut import = waiting_import(&site, &silent);
+    let mut import = waiting_import(&site, "signals", &silent);
     let frozen = Frozen::new("kube-apiserver");
     import.signal("TERM");
     let (code, took) = import.end();

@@ -57,6 +57,7 @@ mod served;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;
+mod side_by_side;
 mod silence;
 mod site;
 mod sites;

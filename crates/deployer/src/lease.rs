@@ -115,6 +115,26 @@ impl LeaseRequest {
         self.ttl.as_secs().max(1)
     }
 
+    /// Refuses a lease that another holder keeps, who is not known to be gone and has renewed it in time.
+    fn check_free(&self, lease: &Object, now: SystemTime) -> Result<(), Error> {
+        let spec = &lease.as_value()["spec"];
+        let holder = spec["holderIdentity"].as_str().unwrap_or_default();
+        if holder.is_empty() || holder == self.holder || (self.gone.0)(holder) {
+            return Ok(());
+        }
+        let left = time_left(spec, now);
+        if left.is_zero() {
+            return Ok(());
+        }
+        Err(Error::LeaseHeld {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            holder: cut(holder, limits::MAX_SHOWN_VALUE),
+            since: time(&spec["acquireTime"]),
+            expires_in: left,
+        })
+    }
+
     fn lost(&self, why: impl Into<String>) -> Error {
         Error::LeaseLost {
             namespace: self.namespace.clone(),
@@ -128,6 +148,7 @@ impl LeaseRequest {
 pub struct LeaseGuard {
     request: LeaseRequest,
     state: watch::Receiver<Option<String>>,
+    held_before: Option<SystemTime>,
     /// The sender that ends the renewal when it is closed.
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<(), Error>>,
@@ -155,6 +176,13 @@ impl LeaseGuard {
         let state = self.state.clone();
         // The keeper that has ended keeps nothing.
         move || state.borrow().is_none() && state.has_changed().is_ok()
+    }
+
+    /// The time at which it was last renewed or given back before it became ours, by the clock of whoever held it; none if
+    /// nobody ever did.
+    #[must_use]
+    pub fn held_before(&self) -> Option<SystemTime> {
+        self.held_before
     }
 
     /// Gives the lease back.
@@ -196,16 +224,30 @@ impl Cluster {
             let _counted = counted;
             keeper.run(tell, lost, stopped).await
         });
-        let guard = LeaseGuard {
+        let mut guard = LeaseGuard {
             request,
             state,
+            held_before: None,
             stop: Some(stop),
             task,
         };
         match taken.await {
-            Ok(result) => result.map(|()| guard),
+            Ok(result) => {
+                guard.held_before = result?;
+                Ok(guard)
+            }
             Err(error) => Err(guard.request.lost(error.to_string())),
         }
+    }
+
+    /// Whether another holder keeps a lease now, who is not known to be gone and has renewed it in time.
+    pub async fn is_lease_held(
+        &self,
+        request: &LeaseRequest,
+        now: SystemTime,
+    ) -> Result<bool, Error> {
+        let lease = self.get(&request.reference()).await?;
+        Ok(lease.is_some_and(|lease| request.check_free(&lease, now).is_err()))
     }
 }
 
@@ -213,7 +255,7 @@ impl Keeper {
     /// Takes the lease, says so, and keeps it.
     async fn run(
         self,
-        tell: oneshot::Sender<Result<(), Error>>,
+        tell: oneshot::Sender<Result<Option<SystemTime>, Error>>,
         lost: watch::Sender<Option<String>>,
         stopped: oneshot::Receiver<()>,
     ) -> Result<(), Error> {
@@ -228,41 +270,27 @@ impl Keeper {
         }
     }
 
-    async fn take(&self) -> Result<(), Error> {
+    /// Takes the lease. Returns the time at which it was last renewed before, if anybody ever held it.
+    async fn take(&self) -> Result<Option<SystemTime>, Error> {
         for _ in 0..RACES {
-            let attempt = match self.cluster.get(&self.request.reference()).await? {
+            let found = self.cluster.get(&self.request.reference()).await?;
+            let attempt = match &found {
                 None => self.create().await,
                 Some(lease) => {
-                    self.check_free(&lease)?;
-                    self.replace(&lease, Some(&self.request.holder)).await
+                    self.request.check_free(lease, (self.clock)())?;
+                    self.replace(lease, Some(&self.request.holder)).await
                 }
             };
             match attempt {
                 // Somebody else was quicker, or our own first attempt did arrive: look again.
                 Err(Error::Changed { .. }) => {}
-                other => return other,
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    return Ok(found.and_then(|it| time(&it.as_value()["spec"]["renewTime"])));
+                }
             }
         }
         Err(self.request.lost("others keep changing it"))
-    }
-
-    fn check_free(&self, lease: &Object) -> Result<(), Error> {
-        let spec = &lease.as_value()["spec"];
-        let holder = spec["holderIdentity"].as_str().unwrap_or_default();
-        if holder.is_empty() || holder == self.request.holder || (self.request.gone.0)(holder) {
-            return Ok(());
-        }
-        let left = time_left(spec, (self.clock)());
-        if left.is_zero() {
-            return Ok(());
-        }
-        Err(Error::LeaseHeld {
-            namespace: self.request.namespace.clone(),
-            name: self.request.name.clone(),
-            holder: cut(holder, limits::MAX_SHOWN_VALUE),
-            since: time(&spec["acquireTime"]),
-            expires_in: left,
-        })
     }
 
     async fn create(&self) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! A change of a cluster beside an import: decided, decided again under the Lease, and made.
+//! A change of a cluster beside an import: decided, decided again under the Leases, and made.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use deployer::{Cluster, ObjectRef};
 use watch::Tell;
 
 use crate::apply::done::Done;
-use crate::apply::leased::Leased;
+use crate::apply::leased::{Decided, Leased};
 use crate::apply::lock::LeaseCandidate;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
@@ -56,14 +56,14 @@ impl fmt::Debug for Change<'_> {
 }
 
 impl Change<'_> {
-    /// Decides from the state of the cluster and, unless the run is dry, takes the Lease, decides again, and acts. The
+    /// Decides from the state of the cluster and, unless the run is dry, takes the Leases, decides again, and acts. The
     /// first decision refuses without a write, and names all of these rights that are missing where not even the state
     /// can be read; the second knows what others have done meanwhile. The receipt says what the change was `about`, from
     /// the state before it. Returns what was decided last, and what was done; nothing of a dry run.
     pub(crate) async fn make<T>(
         &self,
         needs: &Needs,
-        about: impl FnOnce(&ClusterState) -> ChangeSubject,
+        about: impl Fn(&ClusterState) -> ChangeSubject,
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<Done>), Error> {
@@ -71,34 +71,40 @@ impl Change<'_> {
         self.make_clearing(needs, about, nothing, decide, act).await
     }
 
-    /// Makes a change in the same way; `clear` removes the objects that keep the Lease from being taken and were first
+    /// Makes a change in the same way; `clear` removes the objects that keep a Lease from being taken and were first
     /// decided to go.
     pub(crate) async fn make_clearing<T>(
         &self,
         needs: &Needs,
-        about: impl FnOnce(&ClusterState) -> ChangeSubject,
+        about: impl Fn(&ClusterState) -> ChangeSubject,
         clear: impl AsyncFnOnce(&T) -> Result<Vec<ObjectRef>, Error>,
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<Done>), Error> {
-        let state = async || ClusterState::read(self.cluster).await;
-        let first = decide(&rights::state(self.cluster, needs).await?).await?;
+        let state = rights::state(self.cluster, needs).await?;
+        let first = decide(&state).await?;
         if self.run == Run::Dry {
             return Ok((first, None));
         }
-        let decide = async || {
-            let state = state().await?;
-            let decided = decide(&state).await?;
-            Ok((decided, about(&state)))
-        };
         let candidate = LeaseCandidate {
             cluster: self.cluster,
             authority: &Authority::Cluster,
+            environments: &about(&state).concerned(&state),
             writer: self.writer,
             tell: self.tell,
+            planned: None,
         };
         let clear = async || clear(&first).await;
-        let decide = async |_: &Cluster| decide().await;
+        let decide = async |_: &Cluster| {
+            let state = ClusterState::read(self.cluster).await?;
+            let (what, subject) = (decide(&state).await?, about(&state));
+            let environments = subject.concerned(&state);
+            Ok(Decided {
+                what,
+                subject,
+                environments,
+            })
+        };
         let (decided, done) = Leased::run(candidate, clear, decide, act).await?;
         Ok((decided, Some(done)))
     }

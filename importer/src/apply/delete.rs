@@ -107,6 +107,9 @@ pub async fn delete(
     };
     let act = async |leased: &mut Leased<'_>, decided: &mut (Vec<_>, _, DeletedEnvironment)| {
         let (spaces, file, deleted) = decided;
+        if let Some(space) = spaces.first() {
+            leased.leave_cluster(space).await?;
+        }
         for (space, left) in spaces.iter().zip(&deleted.namespaces) {
             remove(leased, space, left, change.deadline).await?;
         }

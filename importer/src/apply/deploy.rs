@@ -53,6 +53,8 @@ impl Ready<'_> {
         };
         let (new, before) = (&deployment.change.inventory, &deployment.change.before);
         self.record_progress(deployment, leased).await?;
+        // Others see from here on what this environment is about to have.
+        leased.leave_cluster(&place).await?;
         if let Err(error) = self.replace(deployment, begun.as_ref(), leased).await {
             let place = &mut deployment.place.clone().seen(leased.uids());
             match &error {

@@ -10,17 +10,20 @@ use tokio::sync::OnceCell;
 
 use crate::apply::announce::announce;
 use crate::apply::done::Done;
+use crate::apply::lock::Lock;
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Revision};
 use crate::model::receipts::Receipts;
 use crate::model::writer::Writer;
 
-/// The receipt of a change that goes on under the Lease.
+/// The receipt of a change that goes on under its Leases.
 ///
 /// It exists from right before the first write that changes anything, so that a change that changes nothing leaves none,
 /// and says that it has begun until the change ends. A change that is killed therefore stands in the history as begun, and
-/// the next one that writes anything notes that it was interrupted.
+/// the next one that writes anything notes that it was interrupted: nobody holds its Leases any more.
+///
+/// Several changes may be under way. A receipt is created, so that each number is one change's, and needs no Lease.
 pub(crate) struct Journal<'a> {
     cluster: &'a Cluster,
     writer: &'a Writer,
@@ -52,36 +55,64 @@ impl<'a> Journal<'a> {
     }
 
     /// Makes sure that there is a receipt. Of several who want one at the same time, one makes it and the others wait.
-    pub(crate) async fn begin(&self) -> Result<(), Error> {
-        self.begun.get_or_try_init(|| self.made()).await?;
+    pub(crate) async fn begin(&self, lock: &Lock) -> Result<(), Error> {
+        self.begun.get_or_try_init(|| self.made(lock)).await?;
         Ok(())
     }
 
-    async fn made(&self) -> Result<Begun, Error> {
-        let earlier = Receipts::read(self.cluster).await?;
-        let by = self.writer.person.clone();
-        let (subject, previous) = (self.subject.clone(), earlier.newest());
-        let receipt = ChangeReceipt::new(earlier.next(), self.now(), by, previous, subject);
-        let live = self.create(&receipt).await?;
-        for interrupted in earlier.interrupted() {
-            self.keep(interrupted.to_object(self.writer.seal.as_ref()), None)
-                .await?;
+    async fn made(&self, lock: &Lock) -> Result<Begun, Error> {
+        for attempt in 1.. {
+            let earlier = Receipts::read(self.cluster).await?;
+            let earlier = self.with_others(earlier, lock).await?;
+            let (by, subject) = (self.writer.person.clone(), self.subject.clone());
+            let (number, named) = (earlier.next(), earlier.named());
+            let receipt = ChangeReceipt::new(number, self.now(), by, named, subject);
+            let live = match self.create(&receipt).await {
+                // Another change has taken the number.
+                Err(Error::Cluster(deployer::Error::Changed { .. }))
+                    if attempt < limits::DECISIONS =>
+                {
+                    continue;
+                }
+                created => created?,
+            };
+            for interrupted in earlier.interrupted() {
+                self.keep(interrupted.to_object(self.writer.seal.as_ref()), None)
+                    .await?;
+            }
+            return Ok(Begun {
+                receipt,
+                live,
+                earlier,
+            });
         }
-        Ok(Begun {
-            receipt,
-            live,
-            earlier,
-        })
+        unreachable!("the loop ends at the last attempt")
+    }
+
+    /// Returns the receipts with what is known of the changes that others are making: they hold their Leases.
+    async fn with_others(&self, mut receipts: Receipts, lock: &Lock) -> Result<Receipts, Error> {
+        let begun: Vec<_> = receipts
+            .begun()
+            .map(|it| (it.revision, it.subject.environments()))
+            .collect();
+        for (revision, environments) in begun {
+            let at_work = lock.is_at_work(&environments, self.cluster, self.writer);
+            if at_work.await? {
+                receipts = receipts.at_work(revision);
+            }
+        }
+        Ok(receipts)
     }
 
     /// Ends the receipt, if there is one, and tells the cluster's users of what it says. Returns its number.
     pub(crate) async fn end(
         self,
+        lock: &Lock,
         failed: Option<&Error>,
         done: &Done,
     ) -> Result<Option<Revision>, Error> {
         if failed.is_none() {
-            self.settle().await?;
+            self.settle(lock).await?;
         }
         let Some(Begun {
             receipt,
@@ -108,12 +139,13 @@ impl<'a> Journal<'a> {
 
     /// Takes the mark from the receipts of earlier changes that were incomplete and are made up for by this one, also if it
     /// found nothing more to change.
-    async fn settle(&self) -> Result<(), Error> {
+    async fn settle(&self, lock: &Lock) -> Result<(), Error> {
         let read;
         let earlier = if let Some(begun) = self.begun.get() {
             &begun.earlier
         } else {
-            read = Receipts::read_incomplete(self.cluster).await?;
+            let incomplete = Receipts::read_incomplete(self.cluster).await?;
+            read = self.with_others(incomplete, lock).await?;
             &read
         };
         for earlier in earlier.incomplete() {

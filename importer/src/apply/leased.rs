@@ -1,15 +1,15 @@
-//! The writing under the Lease: each object is looked at before it is written, the decision about it is made from that
+//! The writing under the Leases: each object is looked at before it is written, the decision about it is made from that
 //! look, and it is written only if it is still as it was seen. Where somebody was quicker, it is looked at anew. Many
 //! are looked at together, and written several at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use change::{Inventory, ReleaseEntry, intercepts, owner_of, vocabulary as v};
 use deployer::{
     Applied, Cluster, Conflicts, Deleted, Goal, Leaving, Object, ObjectRef, Propagation, Scope,
 };
-use schemas::{KubernetesName, Namespace, SolutionName};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
 use shelf::Record;
 use watch::{Cancel, Tell};
@@ -20,8 +20,10 @@ use crate::apply::lock::{LeaseCandidate, Lock};
 use crate::apply::several::side_by_side;
 use crate::limits;
 use crate::model::authority::Authority;
+use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::event::Event;
+use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::ChangeSubject;
 use crate::model::record;
@@ -30,30 +32,30 @@ use crate::plan::login;
 use crate::plan::summary::fields_owned;
 use crate::plan::trial::Unchanged;
 
-/// A cluster that is written under the Lease, and what was written.
+/// A cluster that is written under the Leases, and what was written.
 pub(crate) struct Leased<'a> {
     pub(crate) cluster: &'a Cluster,
-    pub(crate) lock: &'a Lock,
+    pub(crate) lock: Lock,
     pub(crate) tell: Tell<'a, Event>,
     pub(crate) authority: &'a Authority,
     /// A handle that ends a run of Helm.
     pub(crate) cancel: Cancel<'static>,
     /// The journal; none for a change in one namespace alone: receipts lie with the records.
     journal: Option<Journal<'a>>,
-    /// Objects as they were when the change was decided under the Lease, or as it has written them. What others have changed
+    /// Objects as they were when the change was decided under the Leases, or as it has written them. What others have changed
     /// since is found when it is written, which only what is still so can be.
     known: BTreeMap<ObjectRef, Option<Object>>,
     done: Done,
 }
 
 impl Leased<'_> {
-    /// Decides under the Lease, acts, leaves a receipt of what was changed, whatever became of it, and gives the Lease
-    /// back. What goes anyway and keeps the Lease from being taken, `clear` removes. Returns what was decided, and what
-    /// was written.
+    /// Decides under the Leases, acts, leaves a receipt of what was changed, whatever became of it, and gives the Leases
+    /// back. What goes anyway and keeps a Lease from being taken, `clear` removes. Returns what was decided, and what was
+    /// written.
     pub(crate) async fn run<T>(
         candidate: LeaseCandidate<'_>,
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
-        decide: impl AsyncFnOnce(&Cluster) -> Result<(T, ChangeSubject), Error>,
+        decide: impl AsyncFnOnce(&Cluster) -> Result<Decided<T>, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
         let lock = Lock::acquire(candidate, clear).await?;
@@ -62,17 +64,25 @@ impl Leased<'_> {
             authority,
             writer,
             tell,
+            ..
         } = candidate;
-        let acted = async {
+        let acting = async |lock: Lock| {
             let once = cluster.once();
-            let (mut decided, subject) = decide(&once).await?;
+            let decided = decide(&once).await;
+            let decided = decided.and_then(|it| it.within(&lock));
+            let Decided {
+                mut what, subject, ..
+            } = match decided {
+                Ok(decided) => decided,
+                Err(error) => return (lock, Err(error)),
+            };
             let journal = match authority {
                 Authority::Cluster => Some(Journal::new(cluster, writer, subject)),
                 Authority::Namespace(_) => None,
             };
             let mut leased = Leased {
                 cluster,
-                lock: &lock,
+                lock,
                 tell,
                 authority,
                 cancel: writer.cancel,
@@ -80,28 +90,48 @@ impl Leased<'_> {
                 known: once.take_seen(),
                 done: Done::default(),
             };
-            for object in &lock.cleared {
-                leased.gone(object.clone());
+            for object in leased.lock.cleared.clone() {
+                leased.gone(object);
             }
-            let acted = act(&mut leased, &mut decided).await;
+            let acted = act(&mut leased, &mut what).await;
             let Leased {
-                journal, mut done, ..
+                lock,
+                journal,
+                mut done,
+                ..
             } = leased;
             let ended = match journal {
-                Some(journal) => journal.end(acted.as_ref().err(), &done).await,
+                Some(journal) => journal.end(&lock, acted.as_ref().err(), &done).await,
                 None => Ok(None),
             };
-            acted?;
-            done.revision = ended?;
-            Ok((decided, done))
+            let done = acted.and(ended).map(|revision| {
+                done.revision = revision;
+                (what, done)
+            });
+            (lock, done)
         };
         // On the heap: it holds whatever a change holds while it waits.
-        let acted: Result<_, Error> = Box::pin(acted).await;
+        let (lock, acted) = Box::pin(acting(lock)).await;
         // What went wrong first is what the administrator must know.
         let released = lock.release().await;
         let acted = acted?;
         released?;
         Ok(acted)
+    }
+
+    /// Lets others write what is the cluster's, where what is left to do is an environment's alone. The record of its
+    /// namespace keeps programs out that know of no other Lease.
+    pub(crate) async fn leave_cluster(&mut self, space: &NamespaceRecord) -> Result<(), Error> {
+        if let Authority::Namespace(_) = self.authority {
+            return Ok(());
+        }
+        let record = Object::new(space.to_object())?;
+        let decide = |live: Option<&Object>| {
+            let is_current = live.is_some_and(config_map::is_current);
+            Ok((!is_current).then(|| record.clone()))
+        };
+        self.put(record.reference(), decide).await?;
+        self.lock.give_cluster_back().await
     }
 
     /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Fields that others own
@@ -236,7 +266,7 @@ impl Leased<'_> {
     fn hand(&self) -> Hand<'_> {
         Hand {
             cluster: self.cluster,
-            lock: self.lock,
+            lock: &self.lock,
             journal: self.journal.as_ref(),
         }
     }
@@ -245,7 +275,7 @@ impl Leased<'_> {
     fn parts(&mut self) -> (Hand<'_>, &mut Done, Tell<'_, Event>) {
         let hand = Hand {
             cluster: self.cluster,
-            lock: self.lock,
+            lock: &self.lock,
             journal: self.journal.as_ref(),
         };
         (hand, &mut self.done, self.tell)
@@ -446,6 +476,26 @@ impl Leased<'_> {
     }
 }
 
+/// What was decided under the Leases.
+pub(crate) struct Decided<T> {
+    pub(crate) what: T,
+    /// The subject that the receipt names.
+    pub(crate) subject: ChangeSubject,
+    /// The environments that nobody else may change meanwhile.
+    pub(crate) environments: BTreeSet<EnvironmentName>,
+}
+
+impl<T> Decided<T> {
+    /// Refuses what has come to be about an environment whose Lease was not taken.
+    fn within(self, lock: &Lock) -> Result<Self, Error> {
+        if lock.covers(&self.environments) {
+            Ok(self)
+        } else {
+            Err(Obstacle::Changed.into())
+        }
+    }
+}
+
 /// The writer of single objects; several can be under way.
 #[derive(Clone, Copy)]
 struct Hand<'a> {
@@ -544,7 +594,7 @@ impl Hand<'_> {
 
     async fn begin(self) -> Result<(), Error> {
         match self.journal {
-            Some(journal) => journal.begin().await,
+            Some(journal) => journal.begin(self.lock).await,
             None => Ok(()),
         }
     }

@@ -14,7 +14,7 @@ use shelf::Record;
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::done::Done;
-use crate::apply::leased::Leased;
+use crate::apply::leased::{Decided, Leased};
 use crate::apply::lock::LeaseCandidate;
 use crate::apply::releases::{self, Hand};
 use crate::apply::withdraw;
@@ -164,6 +164,9 @@ pub async fn undeploy(
     };
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
         let hand = stopping.hand.as_ref();
+        if let Some(leave) = stopping.spaces.first() {
+            leased.leave_cluster(&leave.space).await?;
+        }
         remove_operators(
             leased,
             hand,
@@ -189,7 +192,7 @@ pub async fn undeploy_alone(
     namespace: &Namespace,
 ) -> Result<Undone, Error> {
     let (cluster, authority) = (change.cluster, &Authority::Namespace(namespace.clone()));
-    let decide = async || -> Result<(Stopping, ChangeSubject), Error> {
+    let decide = async || -> Result<Decided<Stopping>, Error> {
         let mut sight = Sight::default();
         let mut state = sight.state(cluster, Some(namespace)).await?;
         sight.own(cluster, namespace, &mut state).await?;
@@ -219,9 +222,13 @@ pub async fn undeploy_alone(
             hand: None,
             is_active: state.active.contains_key(solution),
         };
-        Ok((stopping, about))
+        Ok(Decided {
+            what: stopping,
+            subject: about,
+            environments: BTreeSet::new(),
+        })
     };
-    let (stopping, _) = decide().await?;
+    let stopping = decide().await?.what;
     if change.run == Run::Dry {
         return Ok(undeployed(solution, &stopping, None));
     }
@@ -232,8 +239,10 @@ pub async fn undeploy_alone(
     let candidate = LeaseCandidate {
         cluster,
         authority,
+        environments: &BTreeSet::new(),
         writer: change.writer,
         tell: change.tell,
+        planned: None,
     };
     let nothing = async || Ok(Vec::new());
     let decide = async |_: &Cluster| decide().await;

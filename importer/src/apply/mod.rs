@@ -29,16 +29,21 @@ pub(crate) mod unimport;
 pub(crate) mod uninstall;
 mod withdraw;
 
+pub use lock::leased_environment;
+
+use std::collections::BTreeSet;
+
 use deployer::{Cluster, Object, ObjectRef};
 use registry::{Client, PushReport};
 use schemars::JsonSchema;
+use schemas::EnvironmentName;
 use serde::Serialize;
 use shelf::Pushed;
 use validator::Finding;
 use watch::Tell;
 
 use crate::apply::done::Done;
-use crate::apply::leased::Leased;
+use crate::apply::leased::{Decided, Leased};
 use crate::apply::lock::LeaseCandidate;
 use crate::apply::migrate::migrate;
 use crate::model::authority::Authority;
@@ -47,7 +52,7 @@ use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
 use crate::model::record;
-use crate::model::request::{Asked, ForgetSigners};
+use crate::model::request::{Asked, ForgetSigners, Goal};
 use crate::model::signers::Memory;
 use crate::model::state::ClusterState;
 use crate::plan::Ready;
@@ -122,9 +127,14 @@ impl Ready<'_> {
             return Ok(self.receipt(&report, Done::default()));
         }
         let decide = async |cluster: &Cluster| {
-            let decided = self.decide_again(cluster).await?;
-            let subject = self.subject(&decided);
-            Ok((decided, subject))
+            let what = self.decide_again(cluster).await?;
+            let subject = self.subject(&what);
+            let environments = self.concerned(&what);
+            Ok(Decided {
+                what,
+                subject,
+                environments,
+            })
         };
         let write = async |leased: &mut Leased<'_>, decided: &mut Decision| {
             let written = match (leased.authority, &decided.deployment) {
@@ -141,8 +151,10 @@ impl Ready<'_> {
         let candidate = LeaseCandidate {
             cluster,
             authority: &request.authority,
+            environments: &self.concerned(&self.decision),
             writer: &request.writer,
             tell,
+            planned: Some(self.asked.planned),
         };
         let nothing = async || Ok(Vec::new());
         let (_, done) = Leased::run(candidate, nothing, decide, write).await?;
@@ -152,6 +164,16 @@ impl Ready<'_> {
     async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
         let tell: Tell<'_, registry::Event> = &|event| tell(Event::Push(event));
         Ok(shelf::push_all(client, &self.images.job, tell).await?)
+    }
+
+    /// Returns the environments that nobody else may change meanwhile.
+    fn concerned(&self, decided: &Decision) -> BTreeSet<EnvironmentName> {
+        let Asked { id, request, .. } = &self.asked;
+        match (&request.authority, &request.goal) {
+            (Authority::Namespace(_), _) => BTreeSet::new(),
+            (Authority::Cluster, Goal::Activated) => decided.state.environments_with(id.name()),
+            (Authority::Cluster, _) => self.subject(decided).environments(),
+        }
     }
 
     /// Returns the subject that the receipt names.

@@ -3,7 +3,9 @@
 //! Until format 2 a record named no format, and fields that a program did not know were passed over. A program of that
 //! time looks under the key that its records had, finds none there, and stops; else it would take what it does not see for
 //! what is not there. Until format 3 the record of a namespace named the releases of charts, which the inventory does now.
-//! Records of former formats are read, and written anew with the first change.
+//! Format 4 has the same content: it keeps programs out that know only the one Lease of the cluster, and would take it
+//! while an environment is being changed under its own. Records of former formats are read, and written anew with the
+//! first change.
 
 use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
@@ -17,9 +19,11 @@ use crate::model::error::Error;
 /// The key of a record's format.
 const FORMAT: &str = "format";
 /// The format that is written.
-const WRITTEN: &str = "3";
-/// The format that is read as well.
-const READ: &str = "2";
+const WRITTEN: &str = "4";
+/// The format of before environments had a Lease each, which has the same content.
+const ONE_LEASE: &str = "3";
+/// The format in which the record of a namespace named the releases of charts.
+const RELEASES_APART: &str = "2";
 /// The key of what a record says.
 const CONTENT: &str = "content.json";
 
@@ -59,7 +63,7 @@ pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T
 pub(crate) fn read<T: DeserializeOwned>(object: &Object, former: &str) -> Result<T, Error> {
     match object.as_value()["data"][FORMAT].as_str() {
         None => parse(object, former),
-        Some(WRITTEN | READ) => parse(object, CONTENT),
+        Some(WRITTEN | ONE_LEASE | RELEASES_APART) => parse(object, CONTENT),
         Some(format) => Err(Error::Format {
             object: object.reference().to_string(),
             format: format.to_owned(),
@@ -75,6 +79,12 @@ pub(crate) fn is_former(object: &Object) -> bool {
 /// Whether a record is written in the format of now.
 pub(crate) fn is_current(object: &Object) -> bool {
     object.as_value()["data"][FORMAT] == WRITTEN
+}
+
+/// Whether an inventory names the releases of charts.
+pub(crate) fn names_releases(object: &Object) -> bool {
+    let format = object.as_value()["data"][FORMAT].as_str();
+    matches!(format, Some(WRITTEN | ONE_LEASE))
 }
 
 /// Returns what a record says, by the ConfigMap that holds it as JSON.
@@ -97,12 +107,14 @@ mod tests {
     fn a_record_is_read_in_its_own_format() {
         let mut map = record("a", json!({}), &7);
         assert_eq!(read(map.clone()).unwrap(), 7);
-        map["data"][FORMAT] = json!("2");
-        assert_eq!(read(map.clone()).unwrap(), 7);
-        map["data"][FORMAT] = json!("4");
+        for former in [RELEASES_APART, ONE_LEASE] {
+            map["data"][FORMAT] = json!(former);
+            assert_eq!(read(map.clone()).unwrap(), 7);
+        }
+        map["data"][FORMAT] = json!("5");
         let newer = read(map).unwrap_err().to_string();
         let words =
-            "cannot read the record in ConfigMap metalk8s-solutions/a: format 4 is not known";
+            "cannot read the record in ConfigMap metalk8s-solutions/a: format 5 is not known";
         assert_eq!(newer, words);
     }
 

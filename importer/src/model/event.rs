@@ -15,6 +15,8 @@ pub enum Event {
     /// Another writer is waited for, as its [`deployer::Error::LeaseHeld`] says. What was planned before may not hold
     /// any more.
     Waiting(deployer::Error),
+    /// Somebody else has changed the cluster since it was planned. What was planned may not hold any more.
+    Overtaken,
     /// An object of the cluster.
     Object {
         /// The reference of the object.

@@ -1,7 +1,10 @@
 //! The evidence for the receipts of a cluster: the signature beside each, and that each names the digest of the one
 //! before. Whoever may write in the namespace of the records can still remove the newest, or all of them.
+//!
+//! Changes of several environments go on side by side, so the one before may not have ended when the next one begins. It
+//! is named as it is then, and once more by the next change that begins after its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::Object;
 use schemars::JsonSchema;
@@ -10,7 +13,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::limits;
-use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, Revision};
+use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, Named, Revision};
 
 /// The envelope beside a receipt. Its signer and its validity are for others to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,36 +71,53 @@ impl Evidence {
         }
     }
 
-    /// The digest by which the next receipt names the newest one. That of a change that did not end is the one that it has
-    /// once the next change has noted that.
-    pub(crate) fn newest(&self, interrupted: &[ChangeReceipt]) -> Option<Digest> {
-        let (newest, _) = self.0.last_key_value()?;
-        self.digest(*newest, interrupted)
+    /// Returns what the next receipt says of those before it. The digest of a change that was interrupted is the one that
+    /// its receipt has once the next change has noted that.
+    pub(crate) fn named(&self, receipts: &[ChangeReceipt], interrupted: &[ChangeReceipt]) -> Named {
+        let newest = self.0.last_key_value().map(|(revision, _)| *revision);
+        let named_since: BTreeSet<Revision> = receipts
+            .iter()
+            .flat_map(|it| it.ended_since.keys().copied())
+            .collect();
+        let ended = |next: &ChangeReceipt| {
+            let (revision, named) = (next.before()?, next.previous?);
+            let is = self.digest(revision, interrupted)?;
+            let has_ended = is != named && is_begun(receipts, revision, named);
+            (has_ended && !named_since.contains(&revision)).then_some((revision, is))
+        };
+        Named {
+            previous: newest.and_then(|newest| self.digest(newest, interrupted)),
+            ended_since: receipts.iter().filter_map(ended).collect(),
+        }
     }
 
     fn digest(&self, revision: Revision, interrupted: &[ChangeReceipt]) -> Option<Digest> {
         let mut noted = interrupted.iter();
         let noted = noted.find(|receipt| receipt.revision == revision);
-        let digest = |text: &str| Digest::new(Sha256::digest(text).into());
         match noted {
             Some(noted) => Some(digest(&noted.text())),
             None => self.0.get(&revision).map(|it| digest(&it.text)),
         }
     }
 
-    /// Returns the receipts whose successor names the digest of another text.
+    /// Returns the receipts of which a later one names the digest of another text.
     pub(crate) fn changed(
         &self,
         receipts: &[ChangeReceipt],
         interrupted: &[ChangeReceipt],
     ) -> Vec<Revision> {
+        let is = |revision: Revision| self.digest(revision, interrupted);
         let before = |receipt: &ChangeReceipt| {
-            let before = receipt.revision.checked_sub(1)?;
-            let named = receipt.previous?;
-            let is = self.digest(before, interrupted)?;
-            (is != named).then_some(before)
+            let (before, named) = (receipt.before()?, receipt.previous?);
+            let is_same = is(before)? == named || is_begun(receipts, before, named);
+            (!is_same).then_some(before)
         };
-        receipts.iter().filter_map(before).collect()
+        let since = receipts.iter().flat_map(|it| &it.ended_since);
+        let since =
+            since.filter(|(revision, named)| is(**revision).is_some_and(|is| is != **named));
+        let changed = receipts.iter().filter_map(before);
+        let changed: BTreeSet<Revision> = changed.chain(since.map(|(it, _)| *it)).collect();
+        changed.into_iter().collect()
     }
 
     /// Returns the gaps that removed receipts have left. Changes remove the oldest only where as many stay as are kept:
@@ -117,6 +137,16 @@ impl Evidence {
         }
         gaps
     }
+}
+
+/// Whether this is the digest that a receipt had when its change had only begun.
+fn is_begun(receipts: &[ChangeReceipt], revision: Revision, named: Digest) -> bool {
+    let receipt = receipts.iter().find(|it| it.revision == revision);
+    receipt.is_some_and(|it| digest(&it.clone().begun().text()) == named)
+}
+
+fn digest(text: &str) -> Digest {
+    Digest::new(Sha256::digest(text).into())
 }
 
 #[cfg(test)]
@@ -143,7 +173,7 @@ mod tests {
         let mut maps: Vec<Object> = Vec::new();
         for (revision, outcome) in (1..).zip(outcomes) {
             let mut receipt = receipt(revision, [None, Some(ran("1.0.0"))], outcome.clone());
-            receipt.previous = Receipts::of(&maps).newest();
+            receipt.previous = Receipts::of(&maps).named().previous;
             let map = Object::new(receipt.to_object(Some(&seal())));
             maps.push(map.unwrap());
         }
@@ -201,6 +231,52 @@ mod tests {
         let all = chain(&vec![Outcome::Done; limits::RECEIPTS + 2]);
         assert_eq!(Receipts::of(&all[2..]).missing(), []);
         assert_eq!(Receipts::of(&all[3..]).missing(), [gap(1, 3)]);
+    }
+
+    /// The receipts of two changes that went on side by side, and of one that began when the first had ended.
+    fn side_by_side(first: Outcome) -> Vec<Object> {
+        let of = |revision, outcome| receipt(revision, [None, Some(ran("1.0.0"))], outcome);
+        let map = |receipt: &ChangeReceipt| Object::new(receipt.to_object(None)).unwrap();
+        let begun = map(&of(1, Outcome::Begun));
+        let mut second = of(2, Outcome::Done);
+        let receipts = Receipts::of(std::slice::from_ref(&begun));
+        second.previous = receipts.at_work(1).named().previous;
+        let maps = vec![map(&of(1, first)), map(&second)];
+        let mut third = of(3, Outcome::Done);
+        let named = Receipts::of(&maps).named();
+        (third.previous, third.ended_since) = (named.previous, named.ended_since);
+        [maps, vec![map(&third)]].concat()
+    }
+
+    #[test]
+    fn a_change_that_goes_on_is_named_once_more_when_it_has_ended() {
+        for first in [Outcome::Done, Outcome::Begun] {
+            let mut maps = side_by_side(first);
+            let receipts = Receipts::of(&maps);
+            assert_eq!(receipts.changed(), [0; 0]);
+            let ended = &receipts.all[2].ended_since;
+            assert_eq!(ended.keys().collect::<Vec<_>>(), [&1]);
+            assert!(receipts.named().ended_since.is_empty(), "it is named once");
+            maps[0] = forged(&maps[0]);
+            assert_eq!(Receipts::of(&maps).changed(), [1]);
+        }
+        let mut maps = side_by_side(Outcome::Done);
+        let failed = receipt(
+            1,
+            [None, Some(ran("1.0.0"))],
+            Outcome::Failed("no".to_owned()),
+        );
+        maps[0] = Object::new(failed.to_object(None)).unwrap();
+        assert_eq!(
+            Receipts::of(&maps).changed(),
+            [1],
+            "its outcome is another one"
+        );
+        assert_eq!(
+            Receipts::of(&maps[..2]).changed(),
+            [0; 0],
+            "it has yet to be named"
+        );
     }
 
     #[test]

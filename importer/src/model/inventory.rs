@@ -41,7 +41,7 @@ pub(crate) fn of(
     space: &NamespaceRecord,
 ) -> Result<Inventory, Error> {
     let mut inventory = live.map_or_else(|| Ok(Inventory::default()), parse)?;
-    if !live.is_some_and(config_map::is_current)
+    if !live.is_some_and(config_map::names_releases)
         && let Some(deployed) = space.solutions.get(solution)
     {
         inventory.releases.clone_from(&deployed.former_releases);

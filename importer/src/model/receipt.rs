@@ -51,9 +51,12 @@ pub struct ChangeReceipt {
     pub at: StatementTime,
     /// The user and host that made it.
     pub by: String,
-    /// SHA-256 of the receipt before.
+    /// SHA-256 of the receipt before, as it was then: that of a change that goes on says no more than that it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
+    /// SHA-256 of the receipts, by their numbers, that had only begun when the next one named them and have ended since.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ended_since: BTreeMap<Revision, Digest>,
     /// The subject of the change.
     #[serde(flatten)]
     pub subject: ChangeSubject,
@@ -67,6 +70,13 @@ pub struct ChangeReceipt {
     /// The number of further ones of both.
     #[serde(default)]
     pub unnamed: usize,
+}
+
+/// What a receipt says of those before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) previous: Option<Digest>,
+    pub(crate) ended_since: BTreeMap<Revision, Digest>,
 }
 
 /// The subject of a change, as it is known before the first write.
@@ -241,6 +251,25 @@ impl ChangeSubject {
         }
     }
 
+    /// The environments that it is about.
+    pub(crate) fn environments(&self) -> BTreeSet<EnvironmentName> {
+        self.places
+            .iter()
+            .map(|it| it.environment.clone())
+            .collect()
+    }
+
+    /// Returns the environments that nobody else may change meanwhile: those that it is about, and where it is about a
+    /// Solution as a whole, those that have the Solution.
+    pub(crate) fn concerned(&self, state: &ClusterState) -> BTreeSet<EnvironmentName> {
+        match (&self.solution, self.verb) {
+            (Some(solution), Verb::Deactivate | Verb::Unimport | Verb::Delete) => {
+                state.environments_with(solution)
+            }
+            _ => self.environments(),
+        }
+    }
+
     /// Returns the subject of a change to the namespaces of an environment.
     pub(crate) fn of_spaces<'a>(
         verb: Verb,
@@ -262,7 +291,7 @@ impl ChangeReceipt {
         revision: Revision,
         at: StatementTime,
         by: String,
-        previous: Option<Digest>,
+        earlier: Named,
         mut subject: ChangeSubject,
     ) -> Self {
         subject.places.truncate(limits::RECEIPT_PLACES);
@@ -271,7 +300,8 @@ impl ChangeReceipt {
             revision,
             at,
             by,
-            previous,
+            previous: earlier.previous,
+            ended_since: earlier.ended_since,
             subject,
             outcome: Outcome::Begun,
             written: Vec::new(),
@@ -289,6 +319,22 @@ impl ChangeReceipt {
             written,
             removed,
             unnamed: more_written + more_removed,
+            ..self
+        }
+    }
+
+    /// The number of the one before, unless it is the first.
+    pub(crate) fn before(&self) -> Option<Revision> {
+        self.revision.checked_sub(1).filter(|before| *before > 0)
+    }
+
+    /// The receipt as it was when the change began.
+    pub(crate) fn begun(self) -> Self {
+        Self {
+            outcome: Outcome::Begun,
+            written: Vec::new(),
+            removed: Vec::new(),
+            unnamed: 0,
             ..self
         }
     }
@@ -442,7 +488,7 @@ pub(crate) mod tests {
             revision,
             StatementTime::DEFAULT,
             "me@here".into(),
-            None,
+            Named::default(),
             subject,
         );
         begun.ended(outcome, &[], &[])
@@ -509,7 +555,8 @@ pub(crate) mod tests {
             ..receipt.subject
         };
         let by = "me@here".to_owned();
-        let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, by, None, subject);
+        let first = Named::default();
+        let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, by, first, subject);
         let why = Outcome::Failed("x".repeat(limits::RECEIPT_REASON));
         let ended = begun.ended(why, &twice, &names);
         assert_eq!(ended.written, names[..limits::RECEIPT_OBJECTS]);

@@ -5,13 +5,12 @@ use std::mem::{Discriminant, discriminant};
 
 use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
-use schemas::Digest;
 
 use crate::limits;
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::evidence::{Evidence, Gap, Sealed};
-use crate::model::receipt::{ChangeReceipt, Outcome, Revision, config_map_name, numbered};
+use crate::model::receipt::{ChangeReceipt, Named, Outcome, Revision, config_map_name, numbered};
 
 /// The receipts of a cluster.
 #[derive(Debug, Default)]
@@ -22,6 +21,8 @@ pub(crate) struct Receipts {
     pub(crate) unreadable: Vec<String>,
     /// The revisions of changes of which a part may be there: they go on, were interrupted, or failed.
     marked: BTreeSet<Revision>,
+    /// The revisions of changes that others are known to be making.
+    at_work: BTreeSet<Revision>,
     last: Revision,
     evidence: Evidence,
 }
@@ -61,16 +62,29 @@ impl Receipts {
         receipts
     }
 
-    /// Returns the receipts of changes of which a part may be there.
-    pub(crate) fn incomplete(&self) -> impl Iterator<Item = &ChangeReceipt> {
-        let all = self.all.iter();
-        all.filter(|receipt| self.marked.contains(&receipt.revision))
+    /// The same, where somebody is known to be making a change.
+    pub(crate) fn at_work(mut self, revision: Revision) -> Self {
+        self.at_work.insert(revision);
+        self
     }
 
-    /// Returns the receipts of changes that had begun and not ended, as the next change leaves them.
+    /// Returns the receipts of changes that have begun, whether somebody is making them or not.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = &ChangeReceipt> {
+        let all = self.all.iter();
+        all.filter(|receipt| receipt.outcome == Outcome::Begun)
+    }
+
+    /// Returns the receipts of changes of which a part may be there, and that nobody is known to be making.
+    pub(crate) fn incomplete(&self) -> impl Iterator<Item = &ChangeReceipt> {
+        let all = self.all.iter();
+        let all = all.filter(|receipt| self.marked.contains(&receipt.revision));
+        all.filter(|receipt| !self.at_work.contains(&receipt.revision))
+    }
+
+    /// Returns the receipts of changes that had begun and that nobody is known to be making, as the next change leaves them.
     pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
-        let open = self.all.iter();
-        let open = open.filter(|receipt| receipt.outcome == Outcome::Begun);
+        let open = self.begun();
+        let open = open.filter(|receipt| !self.at_work.contains(&receipt.revision));
         open.cloned().map(ChangeReceipt::interrupted)
     }
 
@@ -79,13 +93,13 @@ impl Receipts {
         self.evidence.sealed(revision)
     }
 
-    /// The digest by which the next change names the newest one.
-    pub(crate) fn newest(&self) -> Option<Digest> {
+    /// What the next change says of those before it.
+    pub(crate) fn named(&self) -> Named {
         let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
-        self.evidence.newest(&interrupted)
+        self.evidence.named(&self.all, &interrupted)
     }
 
-    /// Returns the receipts that no longer have the digest that the next one names.
+    /// Returns the receipts that no longer have the digest that a later one names.
     pub(crate) fn changed(&self) -> Vec<Revision> {
         let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
         self.evidence.changed(&self.all, &interrupted)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use change::{Adopt, Recreate};
 use deployer::Conflicts;
@@ -326,6 +326,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) request: Request,
     pub(crate) id: SolutionId,
     pub(crate) record: Record,
+    /// The time at which it was planned.
+    pub(crate) planned: SystemTime,
     /// A value for each parameter that may have to be generated, the same however often it is decided.
     pub(crate) generated: ParameterValues,
     /// The renderings of charts, kept in the same way.

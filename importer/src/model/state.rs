@@ -119,6 +119,14 @@ impl ClusterState {
         deployed.map(|it| it.namespace.clone()).collect()
     }
 
+    /// Returns the environments in which a Solution is deployed.
+    pub(crate) fn environments_with(&self, solution: &SolutionName) -> BTreeSet<EnvironmentName> {
+        let deployed = self.deployments(solution);
+        deployed
+            .map(|(space, _)| space.environment.clone())
+            .collect()
+    }
+
     /// Returns the namespaces in which a Solution runs, with its versions.
     pub(crate) fn deployments<'a>(
         &'a self,

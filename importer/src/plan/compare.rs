@@ -117,6 +117,7 @@ impl Comparison {
         let record = record_of(accepted, &request, &pull_registry, &id);
         let asked = Asked {
             accepted,
+            planned: (request.writer.clock)(),
             request,
             id,
             record,

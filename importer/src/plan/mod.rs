@@ -159,6 +159,7 @@ impl<'a> Plan<'a> {
         request: Request,
     ) -> Result<Self, Error> {
         let cluster = &cluster.once();
+        let planned = (request.writer.clock)();
         let id = accepted.statement().predicate.id.clone();
         let wanted = Wanted {
             layout: Layout::Solution,
@@ -191,6 +192,7 @@ impl<'a> Plan<'a> {
                 request,
                 id,
                 record,
+                planned,
                 generated: parameters::generate(&accepted.manifest().spec.parameters)?,
                 renderings: Renderings::default(),
                 helm: OnceLock::new(),

@@ -20,6 +20,7 @@ pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
         // A registry is sent nothing of what is chosen.
         Event::Push(_)
         | Event::Pushed
+        | Event::Overtaken
         | Event::Object { .. }
         | Event::Removed(_)
         | Event::Migrated { .. }

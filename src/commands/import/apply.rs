@@ -10,13 +10,14 @@ use crate::args::Output;
 use crate::commands::pushing::{Goal, Push, Pushing};
 use crate::commands::watch::watch;
 
-/// Applies a plan. `waited` becomes true when another writer was waited for.
+/// Applies a plan. `overtaken` becomes true when another writer was waited for, or
+/// came first.
 pub(super) async fn apply(
     ready: Ready<'_>,
     client: &Client,
     cluster: &Cluster,
     output: Output,
-    waited: &AtomicBool,
+    overtaken: &AtomicBool,
 ) -> Result<Receipt, importer::Error> {
     let plan = ready.summary();
     let push = Push {
@@ -31,7 +32,7 @@ pub(super) async fn apply(
         match &event {
             Event::Push(event) => pushing.take(event),
             Event::Pushed => pushing.finish(true),
-            Event::Waiting(_) => waited.store(true, Ordering::Relaxed),
+            Event::Waiting(_) | Event::Overtaken => overtaken.store(true, Ordering::Relaxed),
             _ => {}
         }
         objects(event);

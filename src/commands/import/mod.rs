@@ -131,11 +131,11 @@ pub(crate) async fn carry_out(
             ready.give_up(client).await;
             continue;
         }
-        let waited = AtomicBool::new(false);
-        let applied = Box::pin(apply::apply(ready, client, cluster, output, &waited));
+        let overtaken = AtomicBool::new(false);
+        let applied = Box::pin(apply::apply(ready, client, cluster, output, &overtaken));
         let receipt = match applied.await {
             // What the other one changed asks for a new plan.
-            Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
+            Err(importer::Error::Refused(_)) if overtaken.into_inner() => continue,
             receipt => receipt?,
         };
         let mapped = Mapped {

@@ -47,10 +47,10 @@ pub(crate) async fn as_shown(
         let Ok(ready) = plan.ready() else {
             unreachable!("a plan without obstacles is ready")
         };
-        let waited = AtomicBool::new(false);
-        match apply::apply(ready, client, cluster, output, &waited).await {
+        let overtaken = AtomicBool::new(false);
+        match apply::apply(ready, client, cluster, output, &overtaken).await {
             // What the other one changed asks for a new plan.
-            Err(Error::Refused(_)) if waited.into_inner() => {}
+            Err(Error::Refused(_)) if overtaken.into_inner() => {}
             receipt => return Ok(receipt?),
         }
     }

@@ -1,0 +1,94 @@
+//! Environments are changed side by side: each under a Lease of its own, while that of the cluster is held for moments.
+
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use crate::judgement::{holder, waiting_import};
+use crate::running::Running;
+use crate::site::{Site, eventually};
+
+/// The environment in which an import waits for its operator.
+const WAITING: &str = "waits";
+
+/// Those that are changed meanwhile, all at once.
+const OTHERS: [&str; 4] = ["one", "two", "three", "four"];
+
+/// What the history says of each change, the newest first: its environment and its outcome.
+fn outcomes(site: &Site) -> Vec<(String, String)> {
+    let answer = site.solution(&["history", "example", "--output", "json"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let history = answer.json();
+    let broken = json!([&history["changed"], &history["missing"]]);
+    assert!(
+        ["[[],[]]", "[null,null]"].contains(&&*broken.to_string()),
+        "{history}"
+    );
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let changes = history["revisions"].as_array().unwrap().iter();
+    changes
+        .map(|it| (text(&it["places"][0]["environment"]), text(&it["outcome"])))
+        .collect()
+}
+
+#[test]
+fn five_environments_are_changed_at_once_while_one_of_them_waits() {
+    let site = Site::new("side-by-side");
+    for name in OTHERS.iter().chain([&WAITING]) {
+        site.environment(name);
+    }
+    // It takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut waiting = waiting_import(&site, WAITING, &silent);
+    let into = |name| site.import_command("1.0.0.iso", &["-e", name, "--pull-secret", "login"]);
+    let all = OTHERS.map(|name| Running::start(into(name)));
+    for import in all {
+        import.succeeds();
+    }
+    for name in OTHERS {
+        let ready = site.field(
+            name,
+            "deployment/example-operator",
+            "{.status.readyReplicas}",
+        );
+        assert_eq!(ready, "1", "{name}");
+    }
+
+    // It still waits, and only for what is its own.
+    let lease = format!("environment-{WAITING}");
+    assert_ne!(holder(&site, &lease), "");
+    assert_eq!(holder(&site, "solution"), "");
+    let begun = (WAITING.to_owned(), "begun".to_owned());
+    let known = outcomes(&site);
+    assert!(
+        known.contains(&begun),
+        "nobody takes it for interrupted: {known:?}"
+    );
+    let done = known.iter().filter(|(_, outcome)| outcome == "done");
+    assert_eq!(done.count(), OTHERS.len(), "{known:?}");
+    // A program that knows of one Lease alone finds a record that it cannot read.
+    let record = format!("configmap/namespace-{WAITING}");
+    assert_eq!(
+        site.field("metalk8s-solutions", &record, "{.data.format}"),
+        "4"
+    );
+    // Another version can come, but what is the Solution's as a whole is not taken away under it.
+    assert_eq!(site.import("1.1.0.iso", &[]).code, 0);
+    let unimport = ["unimport", "example", "1.1.0"];
+    let text = site.solution(&unimport).failure(3);
+    let words = format!("has been changing the environment {WAITING} since");
+    assert!(text.contains(&words), "{text}");
+
+    waiting.signal("KILL");
+    waiting.end();
+    let undeploy = ["undeploy", "example", "-e", OTHERS[0]];
+    site.solution(&undeploy).success();
+    let interrupted = (WAITING.to_owned(), "interrupted".to_owned());
+    let known = outcomes(&site);
+    assert!(known.contains(&interrupted), "{known:?}");
+    site.solution(&unimport).success();
+    eventually("every Lease is free", || {
+        let held = OTHERS.map(|name| holder(&site, &format!("environment-{name}")));
+        held.iter().all(String::is_empty).then_some(())
+    });
+}
