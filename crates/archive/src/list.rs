@@ -77,10 +77,12 @@ impl Trusted {
                 digest: statement.sha256sums,
             },
         ];
+        // As large as the list itself, and of no use to the plan.
         drop(sums);
         let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
         cancel.go_on()?;
+        // Before the comparison: what was cut off is named so, and not by the first byte that cannot be read.
         check_end(&self.medium, &plan)?;
         compare(&self.medium, &plan, cancel)?;
         Ok(Listed {
@@ -127,6 +129,7 @@ fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, Open
     if size == 0 || size > schemas::limits::CONTENTS_SIZE {
         return Err(OpenError::ContentsSize(size));
     }
+    // Before the memory is taken: nobody may have vouched for this size.
     if CONTENTS_OFFSET + size > medium.size {
         return Err(OpenError::Truncated {
             path: medium.path.clone(),
@@ -200,6 +203,7 @@ fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenE
     let path = medium.path.clone();
     let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
+    // `Until` ends the comparison with an error of reading. An end that was wanted is no fault of the medium.
     cancel.go_on()?;
     let differences = compared.map_err(|source| OpenError::Compare { path, source })?;
     if differences.is_empty() {

@@ -168,6 +168,7 @@ impl<F: Feed> Pass<'_, F> {
             let mut buffer = if let Ok(buffer) = emptied.try_recv() {
                 buffer
             } else {
+                // Hashing is what this lane waits for: another one may read meanwhile.
                 drop(turn);
                 let buffer = emptied.recv().map_err(|_| Cancelled)?;
                 turn = self.take_turn();

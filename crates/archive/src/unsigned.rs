@@ -112,6 +112,7 @@ impl Unsigned {
         sources.insert(STATEMENT.to_owned(), FileSource::Bytes(Arc::default()));
         let sources = in_data_order(&plan, sources);
         let payload = statement(info, own).to_bytes();
+        // Tried here, since `leave_unsigned` cannot fail.
         Envelope::new(payload.clone()).map_err(WriteError::Sign)?;
         Ok(Self {
             payload,

@@ -146,6 +146,7 @@ impl Plan {
         match entry.child {
             Child::Directory(index) => self.append_directory_px(&mut out, index),
             Child::File(index) => {
+                // Directories have the numbers below: no two things of an image have one number.
                 let serial = number(self.tree.dirs.len() + 1) + self.inode_of[index];
                 format::append_px(&mut out, MODE_FILE, self.inode(index).links, serial);
             }
@@ -162,6 +163,7 @@ impl Plan {
         self.append_directory_px(out, dir);
         format::append_tf(out, self.volume.time.short());
         if first_of_root {
+            // With ER, the record would have more than its 255 bytes: it stands where CE points to.
             format::append_ce(out, self.geometry.continuation, number(format::er().len()));
         }
     }
@@ -171,6 +173,7 @@ impl Plan {
         format::append_px(
             out,
             MODE_DIRECTORY,
+            // As Unix counts: its entry, its own `.`, and the `..` of each directory in it.
             dir.subdirectories + 2,
             u32::from(dir.number(TreeKind::Primary)),
         );

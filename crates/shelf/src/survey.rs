@@ -167,6 +167,7 @@ async fn state(
         reference,
     } = named;
     let found = known.manifest(repository, reference);
+    // Where tags are moved, one that names something else is as good as none.
     let Some(found) =
         found.filter(|found| *found == image.root.digest || replace == Replace::Refuse)
     else {
