@@ -41,7 +41,7 @@ pub struct Blob {
 pub struct ImageContent {
     /// The image.
     pub place: ImagePlace,
-    /// What it is there.
+    /// The role of the content there.
     pub role: ImageRole,
     /// Its digest.
     pub digest: Digest,
@@ -105,7 +105,7 @@ pub(crate) fn check_digest(path: &str, expected: Digest, found: Digest) -> Resul
     })
 }
 
-/// What must be understood before anything else is read.
+/// Returns the layout and the features, which must be known before anything else is read.
 fn negotiate(trusted: &Trusted) -> Result<(Layout, BTreeSet<Feature>), OpenError> {
     let predicate = &trusted.statement().predicate;
     let unknown = |capability: &Capability| OpenError::Capability(capability.clone());
@@ -168,7 +168,7 @@ impl iso9660::ReadAt for Until<'_> {
     }
 }
 
-/// Whether the medium ends where the plan does, or the head before the first blob.
+/// Checks that the medium ends where the plan does, or the head before the first blob.
 fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
     let (found, expected) = match medium.kind {
         Kind::Head { size, .. } => (size, head_size(plan)),
@@ -192,7 +192,7 @@ fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Where the first blob lies.
+/// Returns the place of the first blob.
 pub(crate) fn head_size(plan: &Plan) -> u64 {
     let mut extents = plan.extents().iter();
     let first = extents.find(|extent| is_blob(plan.path_of(extent)));
@@ -358,8 +358,8 @@ impl Blob {
         self.size
     }
 
-    /// The file that has its bytes, and the offset at which they begin there; none if they are not in one. For whoever has
-    /// the system send them: they are not verified.
+    /// The file that has its bytes, and the offset at which they begin there; none if they are not in one. For whoever
+    /// has the system send them: they are not verified.
     #[must_use]
     pub fn place(&self) -> Option<(Arc<File>, u64)> {
         Some((self.medium.file_of(self.offset)?, self.offset))

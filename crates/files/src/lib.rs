@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use schemas::Digest;
 use sha2::Digest as _;
 
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file system said no.

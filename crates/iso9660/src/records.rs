@@ -13,7 +13,7 @@ use crate::limits::MAX_DIRECTORY_SIZE;
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::Child;
 
-/// Where a record of `len` bytes goes after `used` bytes: records do not cross sectors (ECMA-119 6.8.1.1).
+/// Returns where a record of `len` bytes goes after `used` bytes: records do not cross sectors (ECMA-119 6.8.1.1).
 pub(crate) fn record_start(used: usize, len: usize) -> usize {
     if used % SECTOR_LEN + len > SECTOR_LEN {
         used.next_multiple_of(SECTOR_LEN)
