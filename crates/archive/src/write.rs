@@ -295,6 +295,7 @@ fn sized_file(target: &Path, size: u64) -> io::Result<NamedTempFile> {
     let temporary = temporary::beside(target)?;
     temporary.as_file().set_len(size)?;
     match rustix::fs::fallocate(temporary.as_file(), FallocateFlags::empty(), 0, size) {
+        // Where space cannot be promised, a full disk is found while it is written.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(temporary),
         Err(error) => Err(error.into()),
     }

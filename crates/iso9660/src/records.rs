@@ -157,6 +157,7 @@ impl Plan {
     }
 
     fn append_directory_use(&self, out: &mut Vec<u8>, dir: usize, first_of_root: bool) {
+        // SP stands in the first record of the root and nowhere else (SUSP 5.3).
         if first_of_root {
             format::append_sp(out);
         }

@@ -157,6 +157,7 @@ impl Auth {
                     return secret_header("Bearer ", token.reveal(), operation).map(Some);
                 }
                 let slot = Arc::clone(state.tokens.entry(scope.key()).or_default());
+                // Requests of other scopes do not wait for this token.
                 drop(state);
                 let mut slot = slot.lock().await;
                 if let Some(token) = &*slot

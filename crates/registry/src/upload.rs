@@ -134,6 +134,7 @@ impl Upload<'_> {
     /// Leaves what another run can go on with, and gives back the rest.
     async fn end_badly(&self, state: State<'_>, error: &Error) {
         self.give_back(state.spare.map(Session::new)).await;
+        // An upload that nothing came to leaves nothing to go on with.
         let untouched = |session: &Session| session.acknowledged == 0 && !session.is_remembered();
         // A full disk is not helped by what stays on it.
         let later = error.is_retried() && !error.is_storing();
@@ -180,6 +181,7 @@ impl Upload<'_> {
         }
         let policy = self.client.retry();
         let Some(wait) = policy.after(&mut failures.failed, &error) else {
+            // An upload of an earlier process that takes nothing more goes first, the blob only after a new one.
             if !session.as_ref().is_some_and(Session::is_stuck) {
                 return ControlFlow::Break(error);
             }
@@ -190,6 +192,7 @@ impl Upload<'_> {
         if matches!(error, Error::Interrupted { .. }) {
             failures.breaks += 1;
         }
+        // Twice is hardly chance: some proxies cut large bodies off.
         if failures.breaks >= 2 && self.source.size() > limits::CHUNK {
             failures.chunk = Some(limits::CHUNK);
         }
@@ -223,6 +226,7 @@ impl Upload<'_> {
         let size = self.source.size();
         let chunk = self.chunk(failures);
         let from = position(session.as_ref());
+        // Behind what came already, the rest goes as a chunk.
         let whole = from == 0 && chunk.is_none();
         // Read before anything is asked of the registry: what is unreadable, or small and damaged, opens no upload.
         // What the registry demands of chunks is not known before an upload is open; it is compared below.

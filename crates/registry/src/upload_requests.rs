@@ -161,6 +161,7 @@ impl Upload<'_> {
         let answer = match self.client.send(&self.operation(), ask).await {
             Ok(answer) => answer,
             Err(error) => {
+                // That the registry cannot be asked says nothing of the upload.
                 *session = Some(open);
                 return Err(error);
             }

@@ -112,6 +112,7 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
     let present = own.filter(|image| !images.contains(&image.place)).count();
     let (count, referrers) = Referrers::count(accepted.images());
     let host = || client.address().host().to_owned();
+    // An archive that was opened from its head has nothing to push.
     if !lacking.is_empty() && !accepted.listed().has_blobs() {
         let images: Vec<String> = images.iter().map(ToString::to_string).collect();
         obstacles.push(Obstacle::ImagesGone {

@@ -131,6 +131,7 @@ pub fn verify(envelope: &Envelope, trust: &Trust) -> Result<Signers, VerifyError
             Some(key) if key.verifies(envelope.payload_type(), envelope.payload(), &signature) => {
                 signers.trusted.push(key.id());
             }
+            // Even if the others were enough: no key signs wrongly, so that something was altered.
             Some(key) => return Err(VerifyError::Wrong(key.id())),
         }
     }
