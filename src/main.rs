@@ -1,7 +1,10 @@
 //! The one program `solution`: parse the command line, run one command, say how it ended.
 //!
-//! This is the only place that prints, reads the environment and the clock, and decides exit codes. It holds no rule
-//! about archives, images or clusters.
+//! This is the only place that knows the command line and the terminal, reads the environment and the clock, and
+//! decides exit codes. It must not hold any rule about archives, images or clusters.
+//!
+//! Open `commands/mod.rs` first, which has one file or folder for each verb; `failure` says what errors mean, and `render`
+//! is the way to the terminal.
 
 mod args;
 mod cluster;

@@ -1,11 +1,13 @@
-//! An accepted archive becomes images in a registry and an operator in a cluster: plan, then apply.
+//! An accepted archive becomes images in a registry and objects in a cluster: plan, then apply.
 //!
 //! Only a [`validator::Accepted`] can be imported, only a plan without obstacles can be applied, and the cluster is
-//! touched only when every image is in place. This crate must not know how an image is laid out or how a signature is
-//! checked. docs/import.md tells what is written, under which names and in which order.
+//! touched only when every image is in place. This crate knows what a site records, plans and runs. It must not know how an
+//! image is laid out, how a signature is checked, or how a blob comes to a registry. docs/import.md tells what is written,
+//! under which names and in which order.
 //!
 //! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`
-//! tell, and `configuration` compares what `status` tells with what a site wants.
+//! tell, and `configuration` compares what `status` tells with what a site wants. `gate` is what Helm reaches a cluster
+//! through, `renderer` what it calls back. Open `plan/mod.rs` first, then `apply/mod.rs`.
 
 mod apply;
 mod configuration;

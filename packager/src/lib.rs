@@ -1,8 +1,11 @@
-//! Source directory to signed archive: *load* reads the texts and has charts rendered, *collect* pins every image to a digest, *assemble* makes
-//! the list of files, and `archive` plans, signs and writes.
+//! Source directory to signed archive: *load* reads the texts and has charts rendered, *collect* pins every image to a
+//! digest, *assemble* makes the list of files, and `archive` plans, signs and writes. The validator checks the result
+//! before it gets its name.
 //!
-//! This crate must not know how archives are imported (`importer`), nor the terminal, the
-//! environment or the clock.
+//! This crate knows `solution.yaml` and what lies beside it. It must not know how a registry is asked (`sources` does
+//! that), how archives are imported, nor the terminal, the environment or the clock.
+//!
+//! Open `pack.rs` first: the stages, one call after the other.
 
 mod add;
 mod assemble;

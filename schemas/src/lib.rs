@@ -1,8 +1,11 @@
 //! The vocabulary: names, digests, references, paths and documents, each checked once where it enters and
-//! carried as a type from there on.
+//! carried as a type from there on; what an image is, and the walk through it; strict JSON and YAML.
 //!
-//! This crate must not touch files, the network, the environment or the clock, and depends on no other crate of the
-//! workspace.
+//! This crate knows grammars and documents. It must not touch files, the network, the environment or the clock, and
+//! depends on no other crate of the workspace.
+//!
+//! Each document has its file. Open `manifest.rs` first, what a site reads of a Solution, and `source.rs`, what a publisher
+//! writes; `name.rs` shows how a checked type is made here.
 
 mod chart;
 mod cluster_scoped;

@@ -4,7 +4,10 @@
 //! that the list names. What is wrong comes out as [`Finding`]s in a [`Report`]; only a report without errors, of an
 //! archive for which somebody vouches, gives an [`Accepted`], the one thing the importer takes.
 //!
-//! The validator must not write anything, use the network, or know registries and clusters.
+//! This crate knows what every file of an archive must be. It must not write anything, use the network, or know registries
+//! and clusters.
+//!
+//! Open `check.rs` first for the stages, then `content.rs` for what is read of an archive.
 
 mod accepted;
 mod capability;

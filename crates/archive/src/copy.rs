@@ -30,12 +30,12 @@ pub struct Copying {
     slots: BTreeMap<Digest, Place>,
 }
 
-/// Where a blob belongs.
+/// The place of a blob.
 #[derive(Debug)]
 struct Place {
     offset: u64,
     size: u64,
-    /// Whether all of it is there, and was found to be what is listed.
+    /// Whether all of the blob is there, and was found to be what is listed.
     filled: Arc<AtomicBool>,
 }
 
@@ -152,7 +152,7 @@ impl Feed for CopyingHead<'_> {
 }
 
 impl Copying {
-    /// Where a blob belongs; none if the archive has no such blob behind its head.
+    /// Returns the place of a blob; none if the archive has no such blob behind its head.
     #[must_use]
     pub fn slot(&self, digest: &Digest) -> Option<Slot> {
         let place = self.slots.get(digest)?;
@@ -167,8 +167,8 @@ impl Copying {
         })
     }
 
-    /// What is whole and on the disk: every blob was found to be what is listed while it was written, and the rest of what
-    /// was written is read once more, from the statement to the last byte that is not file data.
+    /// Returns what is whole and on the disk: every blob was found to be what is listed while it was written, and the
+    /// rest of what was written is read once more, from the statement to the last byte that is not file data.
     pub fn finish(self, cancel: Cancel<'_>) -> Result<Draft, WriteError> {
         let mut slots = self.slots.iter();
         if let Some((digest, _)) = slots.find(|(_, it)| !it.filled.load(Ordering::SeqCst)) {

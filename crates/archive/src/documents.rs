@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use crate::layout::{blob_path, image_manifest_path, is_document};
 use crate::{Listed, OpenError, limits};
 
-/// What the tags of an archive name, as far as it is looked at.
+/// The documents that the tags of an archive name, as far as they are looked at.
 #[derive(Debug)]
 pub struct Roots<'a, T> {
     listed: &'a Listed,

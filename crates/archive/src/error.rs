@@ -12,7 +12,7 @@ use watch::Cancelled;
 use crate::layout::ListError;
 use crate::limits;
 
-/// Why an archive could not be written. Nothing is left behind.
+/// The reason why an archive could not be written. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The files are not those of an archive.
@@ -38,9 +38,9 @@ pub enum WriteError {
     Source {
         /// The file in the archive.
         path: String,
-        /// Where its bytes were to come from.
+        /// The file that its bytes were to come from.
         file: PathBuf,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
     /// A source has other bytes than were promised.
@@ -65,7 +65,7 @@ pub enum WriteError {
     /// Something else than a file has the target's name.
     #[error("`{}` is not a file, and only files are replaced", .0.display())]
     NotAFile(PathBuf),
-    /// What was written cannot be read.
+    /// The archive that was written cannot be read.
     #[error("cannot read what was written")]
     Draft(#[source] OpenError),
     /// The target could not be written.
@@ -73,7 +73,7 @@ pub enum WriteError {
     Target {
         /// The target.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
     /// The caller asked to stop.
@@ -101,7 +101,7 @@ impl fmt::Display for Differences {
     }
 }
 
-/// Why an archive is not accepted, or could not be read.
+/// The reason why an archive is not accepted, or could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file could not be opened.
@@ -109,7 +109,7 @@ pub enum OpenError {
     Open {
         /// The archive.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
     /// The medium could not be read at a place.
@@ -119,7 +119,7 @@ pub enum OpenError {
         path: PathBuf,
         /// In bytes from its start.
         offset: u64,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
     /// The metadata could not be read at a place, which the source names.
@@ -127,7 +127,7 @@ pub enum OpenError {
     Compare {
         /// The archive.
         path: PathBuf,
-        /// What went wrong and where.
+        /// The cause, with the place.
         source: io::Error,
     },
     /// A signature could not be written.
@@ -137,7 +137,7 @@ pub enum OpenError {
         path: PathBuf,
         /// In bytes from its start.
         offset: u64,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
     /// A document or configuration of an image that readers could understand differently, or none at all.
@@ -145,7 +145,7 @@ pub enum OpenError {
     Document {
         /// Its file.
         path: String,
-        /// What is wrong.
+        /// The cause.
         source: JsonError,
     },
     /// The caller asked to stop.
@@ -185,7 +185,7 @@ pub enum OpenError {
     Envelope {
         /// The archive.
         path: PathBuf,
-        /// How.
+        /// The cause.
         source: EnvelopeError,
     },
     /// Somebody else signs the same archive at this moment.
@@ -199,7 +199,7 @@ pub enum OpenError {
     Detached {
         /// The file.
         path: PathBuf,
-        /// How.
+        /// The cause.
         source: EnvelopeError,
     },
     /// Signatures beside the archive could not be written.
@@ -207,7 +207,7 @@ pub enum OpenError {
     Detach {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
     /// Signatures beside the archive that are about another one.
@@ -224,9 +224,9 @@ pub enum OpenError {
     /// It is not the archive that was accepted before.
     #[error("it is the head of archive {found}, not of archive {accepted}")]
     OtherArchive {
-        /// What was accepted before.
+        /// The archive that was accepted before.
         accepted: Digest,
-        /// What is there.
+        /// The archive that is there.
         found: Digest,
     },
     /// The signed bytes are not a statement.

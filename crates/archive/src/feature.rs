@@ -18,7 +18,7 @@ pub enum Feature {
     Charts,
     /// Objects that are applied as they are (docs/format-manifests.md).
     Manifests,
-    /// What an operator's Deployment has beneath what an import sets of it (docs/format-operator-template.md).
+    /// The part of an operator's Deployment beneath what an import sets of it (docs/format-operator-template.md).
     OperatorTemplate,
     /// Programs for the site (docs/format-programs.md).
     Programs,
@@ -36,7 +36,7 @@ impl Feature {
         Self::Referrers,
     ];
 
-    /// What the statement requires of a reader.
+    /// Returns the capability that the statement requires of a reader.
     ///
     /// # Panics
     ///
@@ -58,8 +58,8 @@ impl Feature {
         }
     }
 
-    /// Whether a Solution's manifest has it. Programs are files that no manifest names, and what refers to an image is listed
-    /// as an image.
+    /// Whether a Solution's manifest has the feature. Programs are files that no manifest names, and what refers to an
+    /// image is listed as an image.
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {

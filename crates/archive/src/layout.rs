@@ -13,11 +13,11 @@ use crate::feature::{CHARTS, Feature, MANIFESTS};
 
 /// The signed statement in its envelope, the first file of the image.
 pub const STATEMENT: &str = "statement.dsse.json";
-/// Where the statement lies, in bytes: LBA 32.
+/// The place of the statement, in bytes: LBA 32.
 pub const STATEMENT_OFFSET: u64 = 32 * SECTOR_SIZE;
 /// The list of files, the second file.
 pub const CONTENTS: &str = "CONTENTS";
-/// Where the list lies, in bytes: LBA 64.
+/// The place of the list, in bytes: LBA 64.
 pub const CONTENTS_OFFSET: u64 = 64 * SECTOR_SIZE;
 /// The same list as `sha256sum -c` reads it.
 pub const SHA256SUMS: &str = "SHA256SUMS";
@@ -45,7 +45,7 @@ pub const REGISTRY_CONFIG_TEMPLATE: &str = "registry-config.inc.j2";
 /// The files that describe all others, and so are not in the list themselves.
 const UNLISTED: [&str; 3] = [STATEMENT, CONTENTS, SHA256SUMS];
 
-/// What a name stands for.
+/// The kind of thing that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     File,
@@ -65,7 +65,7 @@ const TOP_LEVEL: [(&str, Kind); 9] = [
     (REGISTRY_CONFIG_TEMPLATE, Kind::File),
 ];
 
-/// What a content is in its image.
+/// The role of a content in its image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageRole {
     /// The manifest or index that the image is.
@@ -76,7 +76,7 @@ pub enum ImageRole {
     Blob,
 }
 
-/// Why a list of files is not that of an archive.
+/// The reason why a list of files is not that of an archive.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
     /// It holds one of the files that describe all others.
@@ -231,7 +231,7 @@ pub fn blob_path(digest: &Digest) -> ArchivePath {
     path(&format!("{BLOBS}/{}", digest.hex()))
 }
 
-/// How the names of files with a `CustomResourceDefinition` end: upstream reads no others.
+/// The ending of the names of files with a `CustomResourceDefinition`: upstream reads no others.
 const CRD_SUFFIX: &str = "_crd.yaml";
 
 /// A `CustomResourceDefinition`.
@@ -272,7 +272,7 @@ pub(crate) fn is_document(path: &str) -> bool {
     is_blob(path) && path.ends_with("manifest.json")
 }
 
-/// Which image's content a path is, and what it is there; none if it lies in no image's directory.
+/// Returns the image whose content a path is, and its role there; none if it lies in no image's directory.
 pub(crate) fn image_content(path: &str) -> Option<(ImagePlace, ImageRole)> {
     let rest = path.strip_prefix(IMAGES)?.strip_prefix('/')?;
     let (directory, file) = rest.rsplit_once('/')?;

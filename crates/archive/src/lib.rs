@@ -1,11 +1,15 @@
-//! How a Solution lies in an ISO image: paths, data order and derived files, and the stages of writing
+//! How a Solution is stored in an ISO image: paths, data order and derived files, and the stages of writing
 //! ([`Unsigned`] → [`Signed`] → [`Draft`] → [`Written`]) and reading ([`Opened`] → [`Trusted`] → [`Listed`]).
 //!
 //! Each stage has only the verbs that its proof allows: data cannot be read before the list of files was verified, and
 //! the list not before somebody decided about the signatures. After [`Trusted::list`], no name, size or place comes
 //! from the medium.
 //!
-//! Synchronous code without network, terminal or clock. What is acceptable as a Solution is the validator's business.
+//! This crate knows archives as files, devices and heads, and which bytes are signed. It must not know the network, the
+//! terminal or the clock, nor what a good Solution is, which is the validator's business. It is synchronous throughout.
+//!
+//! Open `layout.rs` first for what is in an archive; then `unsigned.rs` for how one is made, `open.rs` for how one is
+//! read.
 
 mod copy;
 mod documents;

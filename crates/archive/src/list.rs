@@ -41,7 +41,7 @@ pub struct Blob {
 pub struct ImageContent {
     /// The image.
     pub place: ImagePlace,
-    /// What it is there.
+    /// The role of the content there.
     pub role: ImageRole,
     /// Its digest.
     pub digest: Digest,
@@ -77,10 +77,12 @@ impl Trusted {
                 digest: statement.sha256sums,
             },
         ];
+        // As large as the list itself, and of no use to the plan.
         drop(sums);
         let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
         cancel.go_on()?;
+        // Before the comparison: what was cut off is named so, and not by the first byte that cannot be read.
         check_end(&self.medium, &plan)?;
         compare(&self.medium, &plan, cancel)?;
         Ok(Listed {
@@ -103,7 +105,7 @@ pub(crate) fn check_digest(path: &str, expected: Digest, found: Digest) -> Resul
     })
 }
 
-/// What must be understood before anything else is read.
+/// Returns the layout and the features, which must be known before anything else is read.
 fn negotiate(trusted: &Trusted) -> Result<(Layout, BTreeSet<Feature>), OpenError> {
     let predicate = &trusted.statement().predicate;
     let unknown = |capability: &Capability| OpenError::Capability(capability.clone());
@@ -127,6 +129,7 @@ fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, Open
     if size == 0 || size > schemas::limits::CONTENTS_SIZE {
         return Err(OpenError::ContentsSize(size));
     }
+    // Before the memory is taken: nobody may have vouched for this size.
     if CONTENTS_OFFSET + size > medium.size {
         return Err(OpenError::Truncated {
             path: medium.path.clone(),
@@ -165,7 +168,7 @@ impl iso9660::ReadAt for Until<'_> {
     }
 }
 
-/// Whether the medium ends where the plan does, or the head before the first blob.
+/// Checks that the medium ends where the plan does, or the head before the first blob.
 fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
     let (found, expected) = match medium.kind {
         Kind::Head { size, .. } => (size, head_size(plan)),
@@ -189,7 +192,7 @@ fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Where the first blob lies.
+/// Returns the place of the first blob.
 pub(crate) fn head_size(plan: &Plan) -> u64 {
     let mut extents = plan.extents().iter();
     let first = extents.find(|extent| is_blob(plan.path_of(extent)));
@@ -200,6 +203,7 @@ fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenE
     let path = medium.path.clone();
     let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
+    // `Until` ends the comparison with an error of reading. An end that was wanted is no fault of the medium.
     cancel.go_on()?;
     let differences = compared.map_err(|source| OpenError::Compare { path, source })?;
     if differences.is_empty() {
@@ -354,8 +358,8 @@ impl Blob {
         self.size
     }
 
-    /// The file that has its bytes, and the offset at which they begin there; none if they are not in one. For whoever has
-    /// the system send them: they are not verified.
+    /// The file that has its bytes, and the offset at which they begin there; none if they are not in one. For whoever
+    /// has the system send them: they are not verified.
     #[must_use]
     pub fn place(&self) -> Option<(Arc<File>, u64)> {
         Some((self.medium.file_of(self.offset)?, self.offset))

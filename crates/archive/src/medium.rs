@@ -13,10 +13,10 @@ use schemas::Digest;
 
 use crate::OpenError;
 
-/// Where the primary volume descriptor lies, in bytes (ECMA-119 6.7.1).
+/// The place of the primary volume descriptor, in bytes (ECMA-119 6.7.1).
 const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
 
-/// What a medium lies on, as far as the system tells.
+/// The kind of drive that a medium lies on, as far as the system tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drive {
     /// Several readers are as good as one, or nothing is known.
@@ -27,7 +27,7 @@ pub enum Drive {
     Optical,
 }
 
-/// What there is of an archive, and whether it ends where the archive does.
+/// The part of an archive that is there, and whether it ends where the archive does.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// All of it, to its end.
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     BlockDevice,
     /// Its first bytes. The blobs behind them are elsewhere, and everything else there is zero (layout 1).
     Head {
-        /// How many.
+        /// The number of these bytes.
         size: u64,
         /// The others.
         blobs: Arc<dyn Blobs>,
@@ -50,7 +50,7 @@ pub trait Blobs: fmt::Debug + Send + Sync {
     fn read_exact_at(&self, blob: &Digest, buf: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// What an archive is read from. It is opened once; everything is read through this one handle.
+/// The file or device that an archive is read from. It is opened once; everything is read through this one handle.
 #[derive(Debug)]
 pub struct Medium {
     file: Arc<File>,
@@ -59,7 +59,7 @@ pub struct Medium {
     pub(crate) kind: Kind,
 }
 
-/// Whether an archive is only read, or gets a signature.
+/// The purpose for which an archive is opened: to be read only, or to get a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
@@ -119,7 +119,7 @@ impl Medium {
         &self.path
     }
 
-    /// Whether it is a regular file that ends where the archive does.
+    /// Whether the medium is a regular file that ends where the archive does.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.kind, Kind::File)
     }

@@ -82,7 +82,7 @@ impl Opened {
         Digest::new(Sha256::digest(self.envelope.payload()).into())
     }
 
-    /// What the archive lies on.
+    /// Returns what the archive lies on.
     #[must_use]
     pub fn drive(&self) -> Drive {
         self.medium.drive()
@@ -102,9 +102,9 @@ impl Opened {
             .map_err(OpenError::Sign)
     }
 
-    /// Which Solution the statement claims to be about, before anybody has decided about its signatures. Only for choosing
-    /// the trust to verify it with: what is verified then are these same bytes, so that a false claim is one that the
-    /// chosen keys have signed.
+    /// Returns the Solution that the statement claims to be about, before anybody has decided about its signatures.
+    /// Only for choosing the trust to verify it with: what is verified then are these same bytes, so that a false claim
+    /// is one that the chosen keys have signed.
     pub fn claimed_id(&self) -> Result<SolutionId, OpenError> {
         let statement =
             Statement::from_slice(self.envelope.payload()).map_err(OpenError::Statement)?;
@@ -149,13 +149,13 @@ impl Opened {
 }
 
 impl Trusted {
-    /// What the signers say of the archive.
+    /// Returns what the signers say of the archive.
     #[must_use]
     pub fn statement(&self) -> &Statement {
         &self.statement
     }
 
-    /// Who signed; `None` when nobody vouches for the archive.
+    /// Returns who signed; `None` when nobody vouches for the archive.
     #[must_use]
     pub fn signers(&self) -> Option<&Signers> {
         self.signers.as_ref()
@@ -167,7 +167,7 @@ impl Trusted {
         self.archive_id
     }
 
-    /// What the archive lies on.
+    /// Returns what the archive lies on.
     #[must_use]
     pub fn drive(&self) -> Drive {
         self.medium.drive()

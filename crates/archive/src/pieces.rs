@@ -11,7 +11,7 @@ use crate::{Listed, OpenError, limits};
 pub struct Pieces<'a> {
     listed: &'a Listed,
     path: String,
-    /// Where the rest begins on the medium, and its size, in bytes.
+    /// The place where the rest begins on the medium, and its size, in bytes.
     rest: (u64, u64),
     expected: Digest,
     hasher: Sha256,

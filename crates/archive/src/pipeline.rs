@@ -14,11 +14,11 @@ use watch::{Cancel, Cancelled, Progress, Watch};
 
 use crate::limits;
 
-/// Where the bytes of contents come from before they are hashed, and, while an archive is made, go to.
+/// The source of the bytes of contents before they are hashed, and, while an archive is made, the place that they go to.
 pub(crate) trait Feed: Sync {
-    /// What stays open while one content is read.
+    /// The state that stays open while one content is read.
     type Reader;
-    /// Why bytes could not be read, or written.
+    /// The reason why bytes could not be read, or written.
     type Error: From<Cancelled> + Send;
 
     /// Starts with a content.
@@ -34,7 +34,7 @@ pub(crate) trait Feed: Sync {
     ) -> Result<(), Self::Error>;
 }
 
-/// Whether lanes read side by side.
+/// The way in which lanes share the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turns {
     /// Each reads when it likes.
@@ -60,7 +60,7 @@ struct Chunk {
     ends: Option<usize>,
 }
 
-/// What the threads of a pass share.
+/// The state that the threads of a pass share.
 struct Pass<'a, F: Feed> {
     fetch: &'a F,
     extents: &'a [Extent],
@@ -168,6 +168,7 @@ impl<F: Feed> Pass<'_, F> {
             let mut buffer = if let Ok(buffer) = emptied.try_recv() {
                 buffer
             } else {
+                // Hashing is what this lane waits for: another one may read meanwhile.
                 drop(turn);
                 let buffer = emptied.recv().map_err(|_| Cancelled)?;
                 turn = self.take_turn();

@@ -13,7 +13,7 @@ use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Access, Medium};
 use crate::{OpenError, Opened, temporary};
 
-/// What gets signatures.
+/// The destination of signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// The archive, or the statement alone, itself.
@@ -24,8 +24,9 @@ pub enum Destination {
     Nowhere,
 }
 
-/// An archive that gets signatures. The image is exactly what its list says, and everybody reads the same in its images'
-/// documents; other data is not read, which is for the caller to do first. A key that signed already is refused. Nothing is written before [`Signable::write`].
+/// An archive that gets signatures. The image is exactly what its list says, and everybody reads the same in its
+/// images' documents; other data is not read, which is for the caller to do first. A key that signed already is
+/// refused. Nothing is written before [`Signable::write`].
 #[derive(Debug)]
 pub struct Signable {
     opened: Opened,
@@ -34,7 +35,7 @@ pub struct Signable {
     target: Target,
 }
 
-/// What was opened to be signed.
+/// The thing that was opened to be signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// An archive.
@@ -43,7 +44,7 @@ pub enum Subject {
     Statement,
 }
 
-/// Where the signatures are written.
+/// The place that the signatures are written to.
 #[derive(Debug)]
 enum Target {
     /// At this byte of the file that was opened.
@@ -53,7 +54,7 @@ enum Target {
     Nowhere,
 }
 
-/// Where signatures lie beside an archive: `<archive>.dsse.json`.
+/// Returns where signatures lie beside an archive: `<archive>.dsse.json`.
 #[must_use]
 pub fn detached_path(archive: &Path) -> PathBuf {
     let mut path = archive.as_os_str().to_owned();
@@ -94,8 +95,8 @@ fn read_envelope(medium: &Medium) -> Result<Envelope, OpenError> {
 }
 
 impl Signable {
-    /// Opens an archive, or a statement alone: a copy of the archive's `statement.dsse.json`, which no archive is as small
-    /// as.
+    /// Opens an archive, or a statement alone: a copy of the archive's `statement.dsse.json`, which no archive is as
+    /// small as.
     pub fn open(path: &Path, destination: Destination) -> Result<Self, OpenError> {
         let access = match destination {
             Destination::Inside => Access::Write,
@@ -134,7 +135,7 @@ impl Signable {
         })
     }
 
-    /// Which Solution the statement is about.
+    /// Returns the Solution that the statement is about.
     #[must_use]
     pub fn id(&self) -> &SolutionId {
         &self.statement.predicate.id
@@ -152,7 +153,7 @@ impl Signable {
         self.opened.envelope().payload()
     }
 
-    /// What was opened.
+    /// Returns what was opened.
     #[must_use]
     pub fn subject(&self) -> Subject {
         self.subject

@@ -27,7 +27,7 @@ pub const OCI_LAYOUT_BYTES: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 /// The annotation by which tools find an image in an OCI layout; its value is the image's place.
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
-/// Why images cannot lie in one archive.
+/// The reason why images cannot lie in one archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// Two images at one place.

@@ -20,17 +20,17 @@ use crate::order::{self, Own};
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveFile {
-    /// Where it will lie.
+    /// The path that it will have.
     pub path: ArchivePath,
     /// Its size in bytes.
     pub size: u64,
     /// The SHA-256 of its bytes.
     pub digest: Digest,
-    /// Where its bytes come from.
+    /// The source of its bytes.
     pub source: FileSource,
 }
 
-/// Where the bytes of a file come from.
+/// The source of the bytes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
     /// Memory, which several files may share.
@@ -44,7 +44,7 @@ pub enum FileSource {
     },
 }
 
-/// What a statement says besides the list of files.
+/// The words of a statement besides the list of files.
 #[derive(Clone, Debug)]
 pub struct Info {
     /// Name and version of the Solution.
@@ -53,9 +53,9 @@ pub struct Info {
     pub time: StatementTime,
     /// The versions that can be upgraded to this one.
     pub upgrade_from: Option<VersionRange>,
-    /// When the publisher wants the archive to be no longer used.
+    /// The time from which the publisher wants the archive to be no longer used.
     pub expires: Option<StatementTime>,
-    /// What a reader must know.
+    /// The capabilities that a reader must have.
     pub requires: Vec<Capability>,
     /// Top-level names that a reader may ignore.
     pub optional: Vec<String>,
@@ -112,6 +112,7 @@ impl Unsigned {
         sources.insert(STATEMENT.to_owned(), FileSource::Bytes(Arc::default()));
         let sources = in_data_order(&plan, sources);
         let payload = statement(info, own).to_bytes();
+        // Tried here, since `leave_unsigned` cannot fail.
         Envelope::new(payload.clone()).map_err(WriteError::Sign)?;
         Ok(Self {
             payload,

@@ -16,7 +16,7 @@ use crate::{Listed, OpenError};
 pub struct Damaged {
     /// The first file with the content, in data order.
     pub path: String,
-    /// Where the content lies, in bytes from the start of the image.
+    /// The place of the content, in bytes from the start of the image.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,

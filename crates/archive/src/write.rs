@@ -48,7 +48,7 @@ pub struct Draft {
 /// An archive that lies on a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Where.
+    /// The path of the archive.
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -56,7 +56,7 @@ pub struct Written {
     pub archive_id: Digest,
 }
 
-/// What to do about a file that is in the way.
+/// The treatment of a file that is in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
     /// Leave it and fail.
@@ -234,7 +234,7 @@ impl Unnamed {
 }
 
 impl Draft {
-    /// What is to be the archive, under the name that it will get.
+    /// Returns what is to be the archive, under the name that it will get.
     pub fn medium(&self) -> Result<Medium, WriteError> {
         let unnamed = &self.unnamed;
         let file = unnamed.file().try_clone();
@@ -295,15 +295,16 @@ fn sized_file(target: &Path, size: u64) -> io::Result<NamedTempFile> {
     let temporary = temporary::beside(target)?;
     temporary.as_file().set_len(size)?;
     match rustix::fs::fallocate(temporary.as_file(), FallocateFlags::empty(), 0, size) {
+        // Where space cannot be promised, a full disk is found while it is written.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(temporary),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Lets the disk begin with what is written while the rest is still read and hashed, so that the sync at the end waits
-/// for little: `written` are the bytes, from the content's beginning, of a content of `size` bytes that lies at `at`. The advice that
-/// pages will not be read soon makes Linux write the dirty ones at once, without waiting; while they are written they
-/// stay in memory.
+/// for little: `written` are the bytes, from the content's beginning, of a content of `size` bytes that lies at `at`.
+/// The advice that pages will not be read soon makes Linux write the dirty ones at once, without waiting; while they
+/// are written they stay in memory.
 pub(crate) fn begin_writeback(file: &File, at: u64, written: Range<u64>, size: u64) {
     let Range { start: from, end } = written;
     let block = |position: u64| position / limits::WRITEBACK;

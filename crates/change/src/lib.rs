@@ -1,9 +1,13 @@
-//! One engine for everything that a Solution has in a cluster: from what its parts want ([`DesiredObject`]), what the site has
-//! recorded ([`Inventory`]) and what is there ([`Live`]) to the steps that lead from one to the other ([`Plan`]).
+//! One engine for everything that a Solution has in a cluster: from what its parts want ([`DesiredObject`]), what the
+//! site has recorded ([`Inventory`]) and what is there ([`Live`]) to the steps that lead from one to the other
+//! ([`Plan`]).
 //!
-//! Pure functions. Nothing here asks a cluster or waits for one, so that every decision can be tried in a table: whoever
-//! calls reads before ([`Live`] says what was read) and carries the steps out afterwards, each decided once more by
-//! [`Claim`] on the object as it is then.
+//! Pure functions, so that every decision can be tried in a table. This crate knows whose an object is, and in which
+//! order objects come and go. It must not ask a cluster, wait, or know the time, archives or registries: whoever calls
+//! reads before ([`Live`] says what was read) and carries the steps out afterwards, each decided once more by [`Claim`]
+//! on the object as it is then.
+//!
+//! Open `plan.rs` first: it puts all the others together.
 //!
 //! | question | answer |
 //! |---|---|

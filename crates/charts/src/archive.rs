@@ -14,7 +14,7 @@ use flate2::bufread::GzDecoder;
 use crate::error::{ArchiveProblem, ChartProblem};
 use crate::limits;
 
-/// What may still be unpacked, of a chart and of those in it.
+/// The amount that may still be unpacked, of a chart and of those in it.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: u64,
@@ -222,7 +222,7 @@ fn checksum(block: &[u8]) -> u64 {
     sum(&block[..148]) + 8 * u64::from(b' ') + sum(&block[156..])
 }
 
-/// Whether it is of POSIX's format, of GNU's, or of the one before both.
+/// Whether a header is of POSIX's format, of GNU's, or of the one before both.
 fn is_known(block: &[u8]) -> bool {
     matches!(&block[257..265], b"ustar\x0000" | b"ustar  \0") || block[257..265] == [0; 8]
 }

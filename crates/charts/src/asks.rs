@@ -27,17 +27,17 @@ const CHANGING: [&str; 20] = [
     "uuidv4",
 ];
 
-/// What templates ask for.
+/// The things that templates ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asks {
-    /// What is in the cluster.
+    /// Whether they ask for objects of the cluster.
     pub cluster: bool,
-    /// What is another one each time: passwords, keys, certificates, the time.
+    /// Whether they ask for values that are others each time: passwords, keys, certificates, the time.
     pub chance: bool,
 }
 
 impl Asks {
-    /// What a text names.
+    /// Returns what a text asks for.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
         let words = text.split(|byte| !byte.is_ascii_alphanumeric());

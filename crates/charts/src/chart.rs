@@ -16,15 +16,15 @@ use crate::{limits, schema, stored};
 /// A chart that can be installed without anything from elsewhere.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// What it says of itself.
+    /// The chart's own words of itself.
     pub metadata: Metadata,
     /// Its name.
     pub name: ChartName,
     /// Its version.
     pub version: ChartVersion,
-    /// How many [`Self::definition_files`] there are.
+    /// The number of [`Self::definition_files`].
     pub definitions: usize,
-    /// What its templates ask for, and those of the charts in it.
+    /// The things that its templates ask for, and those of the charts in it.
     pub asks: Asks,
     values: Map<String, Value>,
     /// The values of the charts in it, those of each below its name.
@@ -39,7 +39,7 @@ pub struct Chart {
 pub struct ChartFile<'a> {
     /// Its path in the chart; what lies in another archive in it is below the path of that.
     pub path: &'a str,
-    /// What it holds, without a byte order mark.
+    /// The content of the file, without a byte order mark.
     pub bytes: &'a [u8],
 }
 
@@ -84,7 +84,8 @@ impl Chart {
         stored::size(metadata, files, &self.values, given, manifest)
     }
 
-    /// The values that apply where nobody gives others: those of the charts in it below their names, this one's over them.
+    /// The values that apply where nobody gives others: those of the charts in it below their names, this one's over
+    /// them.
     #[must_use]
     pub fn default_values(&self) -> Map<String, Value> {
         let mut values = self.values_within.clone();
@@ -92,8 +93,8 @@ impl Chart {
         values
     }
 
-    /// The files that Helm takes for definitions of custom resources: those in `crds/`, and behind them those of the charts
-    /// in it, whatever values turn off.
+    /// The files that Helm takes for definitions of custom resources: those in `crds/`, and behind them those of the
+    /// charts in it, whatever values turn off.
     pub fn definition_files(&self) -> impl Iterator<Item = ChartFile<'_>> {
         let own = self.files.iter().filter(|it| is_definition(&it.path));
         own.chain(&self.definitions_within).map(ChartFile::from)
@@ -191,8 +192,8 @@ fn is_rendered(path: &str) -> bool {
     path.starts_with("templates/") || path == "values.yaml"
 }
 
-/// What lies in `charts/`, by its first name; by Helm's rule, names that begin with `_` or `.` are no charts, and neither
-/// are provenance files.
+/// Returns the files in `charts/`, by their first name; by Helm's rule, names that begin with `_` or `.` are no charts,
+/// and neither are provenance files.
 fn within(files: &[File]) -> BTreeMap<&str, Vec<&File>> {
     let mut charts: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
     for file in files {

@@ -5,13 +5,13 @@ use schemas::{ChartName, ChartVersion, DigestError, ImageDocumentError, NameErro
 
 use crate::limits;
 
-/// What is wrong with a chart.
+/// A problem of a chart.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{problem}", around(.within))]
 pub struct ChartError {
     /// The charts around the one that it is about, and that one, from the outermost; empty for the chart itself.
     pub within: Vec<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: ChartProblem,
 }
 
@@ -63,7 +63,7 @@ pub enum ChartProblem {
     Schema(String),
 }
 
-/// What is wrong with an archive.
+/// A problem of an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveProblem {
     /// Not gzip, damaged, or cut off.
@@ -104,7 +104,7 @@ pub enum ArchiveProblem {
     FileSize(String, u64),
 }
 
-/// Why what a registry has is not a chart.
+/// The reason why what a registry has is not a chart.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactProblem {
     /// Not a document that registries have.
@@ -130,7 +130,7 @@ pub enum ArtifactProblem {
     ProvenanceSize(u64),
 }
 
-/// Why the index of a repository of charts does not lead to a chart.
+/// The reason why the index of a repository of charts does not lead to a chart.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexProblem {
     /// Not an index that can be read.
@@ -150,7 +150,7 @@ pub enum IndexProblem {
     /// It does not say where the archive is.
     #[error("does not say where version {0} is")]
     NoAddress(ChartVersion),
-    /// What it gives as the digest is none.
+    /// The text that it gives as the digest is none.
     #[error("gives a digest that is none")]
     Digest(#[from] DigestError),
 }

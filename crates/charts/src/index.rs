@@ -14,10 +14,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use crate::error::IndexProblem;
 use crate::limits;
 
-/// What an index says of one version of a chart.
+/// An entry of an index: one version of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Where its archive is, perhaps below the repository's own address.
+    /// The address of its archive, perhaps below the repository's own address.
     pub url: String,
     /// The digest of its archive, if it is given.
     pub digest: Option<Digest>,
@@ -68,8 +68,8 @@ pub fn find(
     })
 }
 
-/// What an index that is written in lines lists of one chart, as an index of its own; none of one that is not. Whoever
-/// indents what is below `entries` indents all of it more than the names of charts, or begins it with a hyphen.
+/// Returns what an index that is written in lines lists of one chart, as an index of its own; none of one that is not.
+/// Whoever indents what is below `entries` indents all of it more than the names of charts, or begins it with a hyphen.
 fn versions(index: &[u8], name: &str) -> Option<Vec<u8>> {
     let (mut is_inside, mut is_it, mut names) = (false, false, None);
     let mut cut: Option<Vec<u8>> = None;
@@ -108,7 +108,7 @@ fn is_key(line: &[u8], name: &[u8]) -> bool {
     rest.is_some_and(|it| it.trim_ascii_start().starts_with(b":"))
 }
 
-/// What was found of the version that is looked for.
+/// The entries that were found of the version that is looked for.
 #[derive(Default)]
 struct Found {
     first: Option<Entry>,

@@ -1,8 +1,11 @@
-//! Helm charts as they are published: what their archives hold, how one is made of a directory, what Helm stores of a
-//! release, the artifact that registries have of them, and the list that repositories of charts have.
+//! Helm charts as they are published.
 //!
-//! This crate must not know of files, of the network, nor of templates: it is given bytes, and what a chart renders to only
-//! Helm knows.
+//! This crate knows what a chart's archive holds and how one is made of a directory, what a chart says and asks for,
+//! the artifact that registries have of it, the index of a repository of charts, and how large what Helm stores of a
+//! release will be. It must not know files, the network or templates: it is given bytes, and what a chart renders to
+//! only Helm knows.
+//!
+//! Open `chart.rs` first; `archive.rs`, below it, is what meets foreign bytes.
 
 mod archive;
 mod artifact;

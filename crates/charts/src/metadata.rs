@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::error::ChartProblem;
 use crate::limits;
 
-/// What `Chart.yaml` says. Serialised, it is the configuration of the artifact that `helm push` makes: the order of fields
-/// is Helm's, and what is empty is left out.
+/// The fields of `Chart.yaml`. Serialised, they are the configuration of the artifact that `helm push` makes: the order
+/// of fields is Helm's, and what is empty is left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
@@ -20,19 +20,19 @@ pub struct Metadata {
     /// The page of the project.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub home: String,
-    /// Where its source lies.
+    /// The addresses of its source.
     #[serde(deserialize_with = "scalars", skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
     /// The chart's version.
     #[serde(deserialize_with = "scalar")]
     pub version: String,
-    /// What it is, in a sentence.
+    /// The description of the chart, in a sentence.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Words to find it by.
     #[serde(deserialize_with = "scalars", skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
-    /// Who maintains it.
+    /// The maintainers.
     #[serde(deserialize_with = "or_empty", skip_serializing_if = "Vec::is_empty")]
     pub maintainers: Vec<Maintainer>,
     /// The address of a picture.
@@ -50,13 +50,13 @@ pub struct Metadata {
     /// The version of what it installs.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub app_version: String,
-    /// Whether its authors advise against it.
+    /// Whether the chart's authors advise against it.
     #[serde(
         deserialize_with = "or_empty",
         skip_serializing_if = "schemas::is_default"
     )]
     pub deprecated: bool,
-    /// What other programs read.
+    /// Notes that other programs read.
     #[serde(deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
     /// The versions of Kubernetes that it is for.
@@ -96,10 +96,10 @@ pub struct Dependency {
     /// The chart's name.
     #[serde(deserialize_with = "scalar")]
     pub name: String,
-    /// Which versions of it.
+    /// The versions of it that are meant.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// Where it was taken from.
+    /// The repository that it was taken from.
     #[serde(deserialize_with = "scalar")]
     pub repository: String,
     /// The value that turns it on.
@@ -114,7 +114,7 @@ pub struct Dependency {
         skip_serializing_if = "schemas::is_default"
     )]
     pub enabled: bool,
-    /// Which of its values the other takes.
+    /// The values of it that the other takes.
     #[serde(deserialize_with = "or_empty", skip_serializing_if = "Vec::is_empty")]
     pub import_values: Vec<Value>,
     /// Another name for it.
@@ -168,8 +168,8 @@ fn or_empty<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Every field of [`Metadata`], [`Maintainer`] and [`Dependency`], in small letters: Go's readers know them however they are
-/// spelt.
+/// Every field of [`Metadata`], [`Maintainer`] and [`Dependency`], in small letters: Go's readers know them however
+/// they are spelt.
 const FIELDS: [&str; 24] = [
     "alias",
     "annotations",
@@ -265,7 +265,7 @@ impl Metadata {
         self.check()
     }
 
-    /// What Helm makes of texts before it shows or stores them.
+    /// Makes of texts what Helm makes of them before it shows or stores them.
     fn tidy(mut self) -> Self {
         let texts = [
             &mut self.name,

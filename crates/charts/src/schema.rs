@@ -26,7 +26,7 @@ const DRAFTS: [&str; 5] = [
     "json-schema.org/draft/2020-12/schema",
 ];
 
-/// What stands for the latest of them.
+/// The address that stands for the latest of them.
 const LATEST: &str = "json-schema.org/schema";
 
 /// Refuses a schema that is no JSON, no schema, or needs another one.
@@ -102,7 +102,7 @@ fn named(draft: &str) -> Option<&str> {
     bare.or_else(|| draft.strip_prefix("https://"))
 }
 
-/// What is wrong with a schema, and where.
+/// Returns what is wrong with a schema, and where.
 fn said(error: &ValidationError<'_>) -> String {
     let words = printable_within(&error.to_string(), limits::WORDS);
     match error.instance_path().as_str() {
@@ -129,7 +129,7 @@ fn objects(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
     all(value).filter_map(Value::as_object)
 }
 
-/// What an object of a schema refers to that is not in the schema.
+/// Returns what an object of a schema refers to that is not in the schema.
 fn remote(fields: &Map<String, Value>) -> Option<&str> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let elsewhere = |reference: &&str| !reference.starts_with('#');

@@ -45,7 +45,8 @@ impl<'a> From<&'a File> for StoredFile<'a> {
     }
 }
 
-/// What is stored otherwise, or is nowhere but in the archive: charts within the chart are not kept with a release.
+/// Whether a file is stored otherwise, or is nowhere but in the archive: charts within the chart are not kept with a
+/// release.
 fn is_apart(path: &str) -> bool {
     const APART: [&str; 5] = [
         "Chart.yaml",

@@ -3,7 +3,7 @@
 use schemas::yaml::{self, YamlError};
 use serde_json::{Map, Value};
 
-/// Why a text is not that of values.
+/// The reason why a text is not that of values.
 #[derive(Debug, thiserror::Error)]
 pub enum ValuesError {
     /// Not YAML.

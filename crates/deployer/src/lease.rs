@@ -360,6 +360,8 @@ impl Keeper {
                 _ = &mut stopped => return self.give_back().await,
                 () = tokio::time::sleep(period) => {}
             }
+            // The server writes the renewal at some moment after this, so that others wait at least as long as is
+            // counted here.
             let began = Instant::now();
             let left = (period * 3).saturating_sub(renewed.elapsed());
             let why = match tokio::time::timeout(left, self.renew()).await {

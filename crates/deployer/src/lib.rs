@@ -1,8 +1,10 @@
-//! Kubernetes: compare, apply, wait with a deadline, remove.
+//! A cluster: compare, apply, wait with a deadline, remove, and say why something does not come.
 //!
-//! The only crate of the workspace that speaks to a cluster, and it knows nothing else: no archives, registries or
-//! Solutions. Objects come and go as JSON ([`Object`]); no type of a Kubernetes library shows. It reads no environment
-//! and no clock: paths, contexts and the time are arguments, and deadlines are durations.
+//! The only crate of the workspace that speaks to a cluster, and it knows nothing else. It must not know archives,
+//! registries, images or Solutions. Objects come and go as JSON ([`Object`]); no type of a Kubernetes library shows. It
+//! reads no environment and no clock: paths, contexts and the time are arguments, and deadlines are durations.
+//!
+//! Open `cluster/wire.rs` first, through which each request of ours goes; then `write/put.rs`, which most writes go through.
 //!
 //! | question | answer |
 //! |---|---|

@@ -295,6 +295,7 @@ fn progress(deployment: &Value) -> RolloutProgress {
 /// Whether the controller has taken note of the current version: until then all it says is about a former one.
 fn is_observed(deployment: &Value) -> bool {
     let generation = deployment["metadata"]["generation"].as_u64();
+    // A status that does not say it is `None`, which is less than any number.
     deployment["status"]["observedGeneration"].as_u64() >= generation
 }
 

@@ -104,6 +104,7 @@ pub(crate) fn uncovered(
     let mut total = 0_usize;
     let mut missing = Vec::new();
     for rule in wanted {
+        // Counted before they are written out: their number is a product.
         let count = count_parts(rule).ok_or(TooManyParts)?;
         total = total
             .checked_add(count)

@@ -149,6 +149,7 @@ impl Cluster {
                     }
                 }
                 let any = |wanted| left.iter().any(|(verdict, _)| *verdict == wanted);
+                // What is only watched was ready in time; whether it stays so is looked at beyond the end.
                 if any(Verdict::GiveUp) || (any(Verdict::Wait) && Instant::now() >= end) {
                     return Err(self.missed(left, deadline, begun.elapsed()).await);
                 }

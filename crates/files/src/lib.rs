@@ -1,7 +1,7 @@
 //! Small files of this machine: reading one whole, within a limit, making a new one; in [`ownership`], who else could
 //! change what a path leads to, and in [`owned`], reading what nobody else can.
 //!
-//! This crate must not know archives or the network.
+//! This crate knows paths, sizes and owners. It must not know what files are for: no archives, no network.
 
 mod limits;
 pub mod owned;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use schemas::Digest;
 use sha2::Digest as _;
 
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file system said no.

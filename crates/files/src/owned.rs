@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 
 use crate::ownership::{self, PathError};
 
-/// Why such a file is not read.
+/// The reason why such a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnedError {
     /// The file system said no.
@@ -17,7 +17,7 @@ pub enum OwnedError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A link can lead to where others write.

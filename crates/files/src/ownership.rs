@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::limits;
 
-/// What lets somebody else change a file or directory.
+/// The property that lets somebody else change a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposure {
     /// It belongs to the user of this number.
@@ -34,7 +34,7 @@ impl fmt::Display for Exposure {
     }
 }
 
-/// Why it is not known that a path is nobody else's.
+/// The reason why it is not known that a path is nobody else's.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     /// The file system said no.
@@ -50,7 +50,7 @@ pub enum PathError {
     Exposed {
         /// The directory or link on the way.
         path: PathBuf,
-        /// How.
+        /// The property that lets them.
         how: Exposure,
     },
     /// A link to nothing: whoever made it meant something.
@@ -64,7 +64,7 @@ pub enum PathError {
     NotADirectory(PathBuf),
 }
 
-/// Where a path leads, without links.
+/// The end of a path, without links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// To a directory.
@@ -73,7 +73,7 @@ pub enum Target {
     Missing(PathBuf),
 }
 
-/// What lets others than these owners change something of this owner and mode.
+/// Returns what lets others than these owners change something of this owner and mode.
 #[must_use]
 pub fn exposure(owner: u32, mode: u32, owners: &[u32]) -> Option<Exposure> {
     if !owners.contains(&owner) {
@@ -87,7 +87,7 @@ pub fn directory(path: &Path, user: u32) -> Result<Target, PathError> {
     Walk::new(path, user, &look)?.follow(path)
 }
 
-/// What the file system says of an entry.
+/// The facts that the file system has of an entry.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     kind: Kind,
@@ -133,9 +133,9 @@ struct Step {
 struct Walk<'a> {
     look: &'a dyn Fn(&Path) -> io::Result<Facts>,
     user: u32,
-    /// How far it has come: a directory, without links.
+    /// The directory that it has come to, without links.
     at: PathBuf,
-    /// What is left, the next one last.
+    /// The steps that are left, the next one last.
     steps: Vec<Step>,
     links: usize,
 }

@@ -11,7 +11,7 @@ use crate::{Part, Plan, ReadAt, Region, RegionBytes};
 /// Bytes read at once.
 const BUFFER: usize = 64 << 10;
 
-/// What padding is compared with.
+/// The bytes that padding is compared with.
 static ZEROS: [u8; BUFFER] = [0; BUFFER];
 
 /// A run of metadata that is not what the plan says.
@@ -19,11 +19,11 @@ static ZEROS: [u8; BUFFER] = [0; BUFFER];
 pub struct Difference {
     /// The first differing byte, in bytes from the start of the image.
     pub offset: u64,
-    /// What should be there.
+    /// The byte that should be there.
     pub expected: u8,
-    /// What is there.
+    /// The byte that is there.
     pub found: u8,
-    /// What the place is.
+    /// The meaning of the place.
     pub part: Part<'static>,
 }
 
@@ -51,7 +51,7 @@ struct Unreadable {
     source: io::Error,
 }
 
-/// Why the walk ended early.
+/// The reason why the walk ended early.
 enum Stop {
     Enough,
     Failed(io::Error),
@@ -109,7 +109,7 @@ fn compare_region(
     Ok(())
 }
 
-/// Where `found`, read `done` bytes into a region, first differs from it, and the byte that should be there.
+/// Returns where `found`, read `done` bytes into a region, first differs from it, and the byte that should be there.
 fn first_difference(planned: RegionBytes<'_>, done: u64, found: &[u8]) -> Option<(usize, u8)> {
     let planned = match planned {
         RegionBytes::Zeros(_) => &ZEROS[..found.len()],

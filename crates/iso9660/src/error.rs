@@ -3,7 +3,7 @@
 use crate::format::SECTION_SIZE;
 use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_DIRECTORY_SIZE, MAX_FILES, MAX_SECTIONS};
 
-/// Why there is no image with this input.
+/// The reason why there is no image with this input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -68,7 +68,7 @@ pub enum PlanError {
     /// Two names in one directory that are the same to readers that ignore case.
     #[error("names `{first}` and `{second}` in directory `{directory}` differ only in case")]
     OnlyCaseDiffers {
-        /// Where; empty for the root.
+        /// The path of the directory; empty for the root.
         directory: String,
         /// One name.
         first: String,

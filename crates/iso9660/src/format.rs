@@ -11,7 +11,7 @@ pub const SECTOR_SIZE: u64 = 2048;
 /// The same as a length of buffers.
 pub(crate) const SECTOR_LEN: usize = 2048;
 
-/// Where a sector starts, in bytes.
+/// Returns where a sector starts, in bytes.
 pub(crate) fn byte_offset(lba: u32) -> u64 {
     u64::from(lba) * SECTOR_SIZE
 }
@@ -183,7 +183,7 @@ pub(crate) fn er() -> Vec<u8> {
     out
 }
 
-/// What a volume descriptor says beyond the volume's names and time.
+/// The fields of a volume descriptor beyond the volume's names and time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DescriptorFields {
     pub(crate) tree: TreeKind,

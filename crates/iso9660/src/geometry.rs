@@ -59,7 +59,7 @@ pub struct Extent {
     pub file: usize,
 }
 
-/// What Rock Ridge calls a file: one per content, and one per empty file.
+/// A file in the sense of Rock Ridge: one per content, and one per empty file.
 #[derive(Debug)]
 pub(crate) struct Inode {
     /// The paths that name it.
@@ -128,13 +128,13 @@ impl Plan {
             .map(|index| &self.files[index])
     }
 
-    /// Where the content of the file at a path lies; `None` when there is no such file or it is empty.
+    /// Returns where the content of the file at a path lies; `None` when there is no such file or it is empty.
     #[must_use]
     pub fn extent_of(&self, path: &str) -> Option<&Extent> {
         self.extent_of_file(self.tree.find(&self.files, path)?)
     }
 
-    /// Where the content of a file lies, by its index in [`Plan::files`]; `None` when it is empty.
+    /// Returns where the content of a file lies, by its index in [`Plan::files`]; `None` when it is empty.
     #[must_use]
     pub fn extent_of_file(&self, index: usize) -> Option<&Extent> {
         self.inode(index)

@@ -7,7 +7,9 @@
 //! [`reader::read_tree`] is separate: it reads images by any tool, within fixed limits.
 //!
 //! This crate knows sectors, descriptors and records. It must not know what a Solution is, hash anything, or print.
-//! The normative description of the bytes is docs/format-image.md.
+//!
+//! Open `plan.rs` first, with docs/format-image.md beside it, the normative description of the bytes; `format.rs` has their
+//! places.
 
 mod compare;
 mod entries;

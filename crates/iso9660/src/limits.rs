@@ -29,7 +29,7 @@ pub const MAX_SECTIONS: u64 = 99;
 /// Most sectors of an image: the volume space size is a 32-bit number (ECMA-119 8.4.8), so images are below 8 TiB.
 pub const MAX_SECTORS: u64 = u32::MAX as u64;
 
-/// What the reader may spend on one image. `Default` is what the tools use.
+/// The amounts that the reader may spend on one image. `Default` is what the tools use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Volume descriptors looked at before the terminator must have come. Real images have three to five.

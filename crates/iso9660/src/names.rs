@@ -85,7 +85,7 @@ impl Stem {
         }
     }
 
-    /// Whether this could be a numbered stem.
+    /// Whether the stem could be a numbered one.
     pub(crate) fn looks_numbered(&self) -> bool {
         matches!(self.as_bytes(), [b'X', digits @ ..] if digits.len() == 7 && digits.iter().all(u8::is_ascii_digit))
     }

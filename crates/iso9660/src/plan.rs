@@ -93,6 +93,8 @@ impl Plan {
         let head_extents = self
             .extents
             .partition_point(|extent| extent.file < head_len);
+        // Readers look for the head at places that are the same in every image: it lies before all that grows with
+        // the files.
         for extent in &mut self.extents[..head_extents] {
             extent.offset = byte_offset(sectors.take(extent.size)?);
         }

@@ -22,7 +22,7 @@ use std::io;
 use crate::ReadAt;
 use crate::limits::Limits;
 
-/// Where the names of a tree come from.
+/// The source of the names of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
     /// Rock Ridge's NM in the primary tree.
@@ -33,7 +33,7 @@ pub enum Names {
     Primary,
 }
 
-/// What the primary volume descriptor says.
+/// The fields of the primary volume descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeInfo {
     /// The volume identifier without trailing spaces; bytes that are not printable ASCII are shown as `?`.
@@ -44,7 +44,7 @@ pub struct VolumeInfo {
     pub size: u64,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -71,7 +71,7 @@ pub struct FileExtent {
 pub struct Entry {
     /// The path from the root without a leading slash.
     pub path: String,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: EntryKind,
     /// The POSIX mode with its type bits, when Rock Ridge tells it.
     pub mode: Option<u32>,
@@ -79,7 +79,7 @@ pub struct Entry {
     pub links: Option<u32>,
     /// Bytes of a file; zero for everything else.
     pub size: u64,
-    /// Where a file's bytes are, in order. Neighbouring runs are joined.
+    /// The places of a file's bytes, in order. Neighbouring runs are joined.
     pub extents: Vec<FileExtent>,
 }
 
@@ -88,38 +88,38 @@ pub struct Entry {
 pub struct Tree {
     /// The volume's own words.
     pub volume: VolumeInfo,
-    /// Where the names come from.
+    /// The source of the names.
     pub names: Names,
     /// Sorted by the bytes of the path.
     pub entries: Vec<Entry>,
 }
 
-/// Why an image cannot be read.
+/// The reason why an image cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The medium could not be read.
     #[error("cannot read {what} at byte {offset}")]
     Io {
-        /// What was read.
+        /// The thing that was read.
         what: &'static str,
-        /// Where, in bytes from the start.
+        /// The place, in bytes from the start.
         offset: u64,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// No `CD001` where the volume descriptors should be.
     #[error("not an ISO 9660 image: no volume descriptor at byte {offset}")]
     NotAnImage {
-        /// Where, in bytes from the start.
+        /// The place, in bytes from the start.
         offset: u64,
     },
     /// The volume descriptors cannot be used.
     #[error("volume descriptor at byte {offset}: {problem}")]
     Descriptor {
-        /// Where, in bytes from the start.
+        /// The place, in bytes from the start.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// A directory record cannot be used.
@@ -127,9 +127,9 @@ pub enum ReadError {
     Record {
         /// The directory; empty for the root.
         directory: String,
-        /// Where, in bytes from the start.
+        /// The place, in bytes from the start.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// Something lies outside the medium: it was cut short, or the record lies.
@@ -137,7 +137,7 @@ pub enum ReadError {
     OutOfImage {
         /// The file or directory.
         path: String,
-        /// Where it starts.
+        /// The place where it starts.
         offset: u64,
         /// Its bytes.
         size: u64,
@@ -149,7 +149,7 @@ pub enum ReadError {
     DirectoryTwice {
         /// Its second path.
         path: String,
-        /// Where, in bytes from the start.
+        /// The place, in bytes from the start.
         offset: u64,
     },
     /// Two entries with one path.
@@ -161,11 +161,11 @@ pub enum ReadError {
     /// One of [`Limits`].
     #[error("`{}`: more than {limit} {what}", .path.escape_debug())]
     Limit {
-        /// What there is too much of.
+        /// The thing that there is too much of.
         what: &'static str,
-        /// Where it became too much.
+        /// The path at which it became too much.
         path: String,
-        /// How much is allowed.
+        /// The amount that is allowed.
         limit: u64,
     },
 }

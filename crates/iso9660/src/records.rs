@@ -13,7 +13,7 @@ use crate::limits::MAX_DIRECTORY_SIZE;
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::Child;
 
-/// Where a record of `len` bytes goes after `used` bytes: records do not cross sectors (ECMA-119 6.8.1.1).
+/// Returns where a record of `len` bytes goes after `used` bytes: records do not cross sectors (ECMA-119 6.8.1.1).
 pub(crate) fn record_start(used: usize, len: usize) -> usize {
     if used % SECTOR_LEN + len > SECTOR_LEN {
         used.next_multiple_of(SECTOR_LEN)
@@ -146,6 +146,7 @@ impl Plan {
         match entry.child {
             Child::Directory(index) => self.append_directory_px(&mut out, index),
             Child::File(index) => {
+                // Directories have the numbers below: no two things of an image have one number.
                 let serial = number(self.tree.dirs.len() + 1) + self.inode_of[index];
                 format::append_px(&mut out, MODE_FILE, self.inode(index).links, serial);
             }
@@ -156,12 +157,14 @@ impl Plan {
     }
 
     fn append_directory_use(&self, out: &mut Vec<u8>, dir: usize, first_of_root: bool) {
+        // SP stands in the first record of the root and nowhere else (SUSP 5.3).
         if first_of_root {
             format::append_sp(out);
         }
         self.append_directory_px(out, dir);
         format::append_tf(out, self.volume.time.short());
         if first_of_root {
+            // With ER, the record would have more than its 255 bytes: it stands where CE points to.
             format::append_ce(out, self.geometry.continuation, number(format::er().len()));
         }
     }
@@ -171,6 +174,7 @@ impl Plan {
         format::append_px(
             out,
             MODE_DIRECTORY,
+            // As Unix counts: its entry, its own `.`, and the `..` of each directory in it.
             dir.subdirectories + 2,
             u32::from(dir.number(TreeKind::Primary)),
         );

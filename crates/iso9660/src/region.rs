@@ -13,7 +13,7 @@ pub enum TreeKind {
 }
 
 impl TreeKind {
-    /// Where what each tree has of its own is kept.
+    /// Returns the index of what each tree has of its own.
     pub(crate) fn slot(self) -> usize {
         self as usize
     }
@@ -28,7 +28,7 @@ pub enum ByteOrder {
     Big,
 }
 
-/// What a region of metadata is.
+/// The meaning of a region of metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Part<'a> {
@@ -58,7 +58,7 @@ pub enum Part<'a> {
     ContinuationArea,
     /// The sector that empty files point to, and what follows up to the first data behind it.
     ZeroBlock,
-    /// What follows a file's data up to the next data or sector.
+    /// The bytes that follow a file's data up to the next data or sector.
     Padding {
         /// The path of the first file with the data before it.
         after: Cow<'a, str>,
@@ -137,7 +137,7 @@ pub enum RegionBytes<'a> {
 }
 
 impl RegionBytes<'_> {
-    /// How many bytes they are; never none in a plan.
+    /// Returns the number of bytes; never none in a plan.
     #[must_use]
     pub fn size(&self) -> u64 {
         match self {
@@ -150,10 +150,10 @@ impl RegionBytes<'_> {
 /// A run of bytes of the image that is not file data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region<'a> {
-    /// Where it starts, in bytes from the start of the image.
+    /// The place where it starts, in bytes from the start of the image.
     pub offset: u64,
-    /// What stands there.
+    /// The bytes that stand there.
     pub bytes: RegionBytes<'a>,
-    /// What it is.
+    /// The meaning of the region.
     pub part: Part<'a>,
 }

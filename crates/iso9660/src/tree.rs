@@ -18,7 +18,7 @@ use crate::region::TreeKind;
 pub(crate) struct Dir {
     /// The index of its parent; the root is its own.
     pub(crate) parent: usize,
-    /// Where its name stands in the path of any file below it; empty for the root.
+    /// The place of its name in the path of any file below it; empty for the root.
     name: Range<usize>,
     /// The positions in `PathTree::order` of all files below it.
     files: Range<usize>,
@@ -31,7 +31,7 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
-    /// Where its records are in a tree.
+    /// Returns where its records are in a tree.
     pub(crate) fn place(&self, tree: TreeKind) -> SectorRun {
         self.places[tree.slot()]
     }
@@ -50,7 +50,7 @@ impl Dir {
     }
 }
 
-/// What stands in a directory: an index into the files or into the directories.
+/// An entry of a directory: an index into the files or into the directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Child {
     File(usize),
@@ -228,14 +228,14 @@ fn compare_paths(a: &str, b: &str) -> Ordering {
     a.bytes().map(key).cmp(b.bytes().map(key))
 }
 
-/// Where each directory's name stands in a path.
+/// Returns where each directory's name stands in a path.
 fn directory_names(path: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     path.match_indices('/')
         .map(move |(end, _)| std::mem::replace(&mut start, end + 1)..end)
 }
 
-/// How many leading directories two paths share.
+/// Returns the number of leading directories that two paths share.
 fn common_directories(a: &str, b: &str) -> usize {
     let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y);
     same.filter(|&(byte, _)| byte == b'/').count()

@@ -117,7 +117,7 @@ impl Plan {
         zeros(end, self.geometry.image_size, Part::Tail, visit)
     }
 
-    /// What lies behind each of these contents, up to the next one and at last up to `end`.
+    /// Visits what lies behind each of these contents, up to the next one and at last up to `end`.
     fn visit_gaps<E>(&self, extents: &[Extent], end: u64, visit: Visitor<'_, E>) -> Result<(), E> {
         let next_offsets = extents
             .iter()

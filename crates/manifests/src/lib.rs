@@ -1,7 +1,11 @@
-//! Kubernetes manifests as they are published: read from files, and taken apart into objects; and the places in objects
-//! where images and namespaces stand.
+//! Kubernetes manifests as they are published: read from files, taken apart into objects, patched, compiled so that
+//! they fit any site, and expanded for one.
 //!
-//! This crate must not know archives, the network, the terminal, the environment or the clock.
+//! This crate knows the places in objects where images and namespaces stand, and the placeholders that take these
+//! places. It must not know archives, clusters, the network, the terminal, the environment or the clock.
+//!
+//! Open `document.rs` first, which is what everything is read into; then `compile.rs`, and `expand.rs` for the way
+//! back.
 
 mod compile;
 mod definition;

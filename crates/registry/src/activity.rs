@@ -93,6 +93,7 @@ impl Activity {
         let mut work = pin!(work);
         loop {
             tokio::select! {
+                // What is done counts, though it is late by now.
                 biased;
                 done = &mut work => return Ok(done),
                 () = self.0.changed.notified() => {}

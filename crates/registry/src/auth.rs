@@ -157,6 +157,7 @@ impl Auth {
                     return secret_header("Bearer ", token.reveal(), operation).map(Some);
                 }
                 let slot = Arc::clone(state.tokens.entry(scope.key()).or_default());
+                // Requests of other scopes do not wait for this token.
                 drop(state);
                 let mut slot = slot.lock().await;
                 if let Some(token) = &*slot
@@ -209,6 +210,7 @@ impl Auth {
                     .lock()
                     .await
                     .take_if(|token| Some(&token.header) == sent);
+                // A token that was given as it is cannot be renewed: sent once, it is right or wrong.
                 let usable = first || !matches!(self.credentials, Credentials::RegistryToken(_));
                 Ok(if usable {
                     Learned::TryAgain
@@ -262,6 +264,7 @@ impl Auth {
         let request = self.token_request(operation, realm, service, scope)?;
         let answer = wire.send(operation, request).await?;
         let status = answer.status();
+        // 429 says nothing about the login, and is tried again.
         if status.is_client_error() && status.as_u16() != 429 {
             let operation = Box::new(operation.clone());
             return Err(if self.is_anonymous() {
@@ -284,6 +287,8 @@ impl Auth {
     ) -> Result<Request, Error> {
         let mut url = realm.clone();
         if let Credentials::IdentityToken(token) = &self.credentials {
+            // The OAuth2 half of the specification: an identity token is a refresh token, and scopes are one text
+            // with spaces between them. A URL's query has the encoding of a form.
             let mut form = Url::parse("form:").expect("a constant URL");
             form.query_pairs_mut()
                 .append_pair("grant_type", "refresh_token")
@@ -302,6 +307,7 @@ impl Auth {
         {
             let mut query = url.query_pairs_mut();
             query.extend_pairs(service.map(|service| ("service", service)));
+            // Here each scope is a parameter of its own.
             query.extend_pairs(scope.0.iter().map(|scope| ("scope", scope)));
         }
         let mut request = Request::new(Method::GET, url);
@@ -349,7 +355,10 @@ struct TokenAnswer {
 fn token(body: &[u8], operation: &Operation) -> Result<Token, Error> {
     let unusable = || unsupported(operation, "the answer of its token server holds no token");
     let answer: TokenAnswer = serde_json::from_slice(body).map_err(|_| unusable())?;
+    // Both names are allowed, for the sake of OAuth2; at least one must be there ("Token Response Fields").
     let text = answer.token.or(answer.access_token).ok_or_else(unusable)?;
+    // No token should live for less than a minute, by the same clause. What claims to live very long is renewed
+    // within the hour.
     let lifetime = answer
         .expires_in
         .map_or(limits::TOKEN_LIFETIME, Duration::from_secs)

@@ -24,7 +24,8 @@ pub(crate) fn parse<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Challe
     basic
 }
 
-/// All challenges of one header. A word that no `=` follows begins a challenge.
+/// All challenges of one header. Commas stand between challenges as between their parameters (RFC 9110, clause 11.6.1), so
+/// that a word which no `=` follows begins a challenge.
 fn split(header: &str) -> Vec<Challenge> {
     let mut found = Vec::new();
     let mut scheme = String::new();

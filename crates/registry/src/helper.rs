@@ -158,6 +158,7 @@ impl Helper {
 
 /// Whether the answer is that of a helper that has nothing for the key.
 fn has_none(output: &Output) -> bool {
+    // The protocol has no code for it. The common library says "credentials not found in native keychain".
     String::from_utf8_lossy(&output.stdout).contains("credentials not found")
 }
 

@@ -6,6 +6,9 @@
 //!
 //! This crate knows registries, repositories, blobs and manifests. It must not know archives or Kubernetes, and it
 //! reads no environment variable: logins and certificates are given by the caller as bytes.
+//!
+//! Open `push.rs` first, then `upload.rs`, the way of one blob; `transport.rs` has what login and
+//! redirects make of a request.
 
 mod activity;
 mod address;

@@ -315,6 +315,7 @@ impl Client {
             return unknown("the registry has no projects with quotas");
         };
         let path = "/api/v2.0/systeminfo";
+        // The login is shown only once it is known to be Harbor.
         let about = self.get_beside(&operation, path, Show::Nothing).await?;
         let is_found = about.status() == StatusCode::OK;
         let about = about.error_body(&operation).await;

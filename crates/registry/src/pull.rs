@@ -165,6 +165,8 @@ impl Download<'_> {
                     self.complete();
                     return Ok(());
                 }
+                // The first time, the bytes may have come by several answers that do not fit each other. These were
+                // asked for from the beginning.
                 Err(Trouble::Wrong(error)) if anew => return Err(error),
                 Err(Trouble::Wrong(error)) => {
                     anew = true;
@@ -200,6 +202,7 @@ impl Download<'_> {
             let error = self.other_size(from);
             return (sink, Err(Trouble::Wrong(error)));
         }
+        // An earlier program may have been ended between the last byte and the judgement.
         let (mut sink, received) = if from == self.size {
             (sink, Ok(()))
         } else {
@@ -294,6 +297,7 @@ impl Download<'_> {
     fn skipped(&self, operation: &Operation, from: u64, answer: &Answer) -> Result<u64, Trouble> {
         let wrong = |reason| Trouble::Wrong(bad(operation, reason));
         let skip = match answer.status() {
+            // A server may ignore the range and send all of it (RFC 9110, clause 14.2).
             StatusCode::OK => from,
             StatusCode::PARTIAL_CONTENT => {
                 let (first, total) = answer

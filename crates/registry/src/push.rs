@@ -39,6 +39,7 @@ pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushR
     let mut placed = run.push_blobs(&job.blobs).await;
     let manifests = run.push_manifests(&job.manifests, &mut placed.in_place);
     placed.report.manifests = manifests.await;
+    // Those that no blob has used.
     client.cancel_uploads(&job.known).await;
     placed.report
 }
@@ -246,6 +247,7 @@ impl Run<'_> {
         let turn = self.turns.queue();
         turn.comes().await;
         self.check_stopped()?;
+        // Else one that the survey has opened, to see whether this repository may be pushed to.
         let opened = opened.or_else(|| self.known.take_upload(repository));
         match upload.run(opened, turn).await {
             Ok(arrival) => Ok(arrival),

@@ -141,6 +141,7 @@ impl SourceReader {
         let source = &self.source;
         let (mut position, mut hash) = source.state_before(from);
         if source.size == 0 {
+            // There is no last buffer that could be held back.
             return source.check(&hash);
         }
         while position < to {
@@ -168,6 +169,7 @@ impl SourceReader {
                 source.remember(position, &hash);
             }
             if position == source.size {
+                // The medium is done with this blob: others may read.
                 self.turn.has_read();
                 source.check(&hash)?;
             }

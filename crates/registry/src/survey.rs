@@ -108,6 +108,7 @@ impl Client {
         {
             let found = digests.into_iter();
             named.extend(found.filter_map(|digest| {
+                // One holder is enough to mount from.
                 let size = wanted.remove(&digest)?;
                 Some((repository, digest, size))
             }));

@@ -68,11 +68,13 @@ impl Transport {
         ask: Ask,
     ) -> Result<Answer, Error> {
         let mut ask = ask;
+        // The first request may be the one that learns from its 401 what the registry wants.
         for attempt in 0..2 {
             let login = self.auth_header(operation, registry, &ask.url, &ask.scope);
             let sent = login.await?;
             let (request, again) = self.request(&mut ask, sent.as_ref());
             let answer = self.wire.watched(operation, request.0, request.1).await?;
+            // A challenge of anybody else is not for this login.
             if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
                 return self.follow(operation, registry, ask, answer).await;
             }
@@ -81,6 +83,7 @@ impl Transport {
                 .auth
                 .learn(operation, challenge, sent.as_ref(), &ask.scope, registry)
                 .await?;
+            // A stream went with the request. What was learned serves the next one, which its owner makes.
             if !again {
                 return Err(expired(operation));
             }
@@ -118,6 +121,7 @@ impl Transport {
         };
         match std::mem::replace(&mut ask.body, Body::Empty) {
             Body::Empty => {
+                // RFC 9110, clause 8.6: where the method expects a content, its length is said even if it is zero.
                 if !matches!(ask.method, Method::GET | Method::HEAD | Method::DELETE) {
                     length(&mut request, 0);
                 }

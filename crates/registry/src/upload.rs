@@ -64,6 +64,7 @@ impl Upload<'_> {
         let mut turn = Arc::new(turn);
         loop {
             let attempt = self.attempt(&mut state, &turn).await;
+            // Others may read while this blob waits for its next attempt.
             drop(turn);
             let Err(trouble) = attempt else {
                 return Ok(self.end_well(state).await);
@@ -92,6 +93,7 @@ impl Upload<'_> {
             entry: None,
         };
         let (digest, size) = (self.source.digest(), self.source.size());
+        // Of a broken request most registries keep nothing, so that a blob of one request has nothing to go on with.
         let in_parts = self.client.part(size).is_some();
         let Some(journal) = self.client.journal().filter(|_| in_parts) else {
             return state;
@@ -111,6 +113,7 @@ impl Upload<'_> {
         };
         if let Some((entry, remembered)) = journal.entry(&subject, &ignored) {
             if let Some(remembered) = remembered {
+                // The registry may have forgotten the earlier upload: then the open one is needed after all.
                 let opened = state.session.replace(Session::remembered(remembered));
                 state.spare = opened.map(|session| session.upload);
             }
@@ -131,9 +134,11 @@ impl Upload<'_> {
     /// Leaves what another run can go on with, and gives back the rest.
     async fn end_badly(&self, state: State<'_>, error: &Error) {
         self.give_back(state.spare.map(Session::new)).await;
+        // An upload that nothing came to leaves nothing to go on with.
         let untouched = |session: &Session| session.acknowledged == 0 && !session.is_remembered();
         // A full disk is not helped by what stays on it.
         let later = error.is_retried() && !error.is_storing();
+        // These end the run and say nothing against the upload.
         let later = later || matches!(error, Error::TooSlow { .. } | Error::Stopped);
         match (state.session, state.entry) {
             (Some(session), Some(_)) if later && !untouched(&session) => {}
@@ -169,12 +174,14 @@ impl Upload<'_> {
             Trouble::Failed(error) if !error.is_retried() => return ControlFlow::Break(error),
             Trouble::Failed(error) => error,
         };
+        // Too many requests (RFC 6585, clause 4), or too much load (RFC 9110, clause 15.6.4).
         let asks_for_fewer = |status: u16| matches!(status, 429 | 503);
         if matches!(&error, Error::Busy { status, .. } if asks_for_fewer(*status)) {
             self.turns.refused();
         }
         let policy = self.client.retry();
         let Some(wait) = policy.after(&mut failures.failed, &error) else {
+            // An upload of an earlier process that takes nothing more goes first, the blob only after a new one.
             if !session.as_ref().is_some_and(Session::is_stuck) {
                 return ControlFlow::Break(error);
             }
@@ -185,6 +192,7 @@ impl Upload<'_> {
         if matches!(error, Error::Interrupted { .. }) {
             failures.breaks += 1;
         }
+        // Twice is hardly chance: some proxies cut large bodies off.
         if failures.breaks >= 2 && self.source.size() > limits::CHUNK {
             failures.chunk = Some(limits::CHUNK);
         }
@@ -218,8 +226,10 @@ impl Upload<'_> {
         let size = self.source.size();
         let chunk = self.chunk(failures);
         let from = position(session.as_ref());
+        // Behind what came already, the rest goes as a chunk.
         let whole = from == 0 && chunk.is_none();
         // Read before anything is asked of the registry: what is unreadable, or small and damaged, opens no upload.
+        // What the registry demands of chunks is not known before an upload is open; it is compared below.
         let smallest = session.as_ref().map_or(0, |s| s.upload.smallest_chunk);
         let mut pieces = self.read(from, chunk, smallest, turn).await?;
         if session.is_none() {
@@ -230,17 +240,22 @@ impl Upload<'_> {
             return self.put_whole(open, pieces).await;
         }
         while open.acknowledged < size {
+            // The registry may want larger chunks than were read: it says so when it opens the upload
+            // (`OCI-Chunk-Min-Length`).
             let end = self.end(open.acknowledged, chunk, open.upload.smallest_chunk);
             if pieces.range() != (open.acknowledged, end) {
                 let smallest = open.upload.smallest_chunk;
                 pieces = self.read(open.acknowledged, chunk, smallest, turn).await?;
             }
+            // Before the part is sent: whoever goes on after a kill believes no registry that claims more than this
+            // end.
             self.remember(entry.as_ref(), open, end).await;
             let by_choice = self.forced(failures).is_none() && open.resumed.is_none();
             self.patch(open, pieces, by_choice).await?;
             if open.acknowledged == size {
                 break;
             }
+            // There is no next part whose record would have this one's end.
             if self.client.is_stopped() {
                 self.remember(entry.as_ref(), open, open.acknowledged).await;
             }

@@ -31,6 +31,9 @@ impl Upload<'_> {
         }
         let status = answer.status();
         let (error, code) = answer.into_error(&self.operation()).await;
+        // 413 is about the length (RFC 9110, clause 15.5.14). The codes of the second line are about requests of this
+        // kind, whatever they carry. Of 400 and 404 the reason stays unknown, unless the registry says that it was
+        // the content.
         let smaller = match status.as_u16() {
             413 => smaller(size).map(Smaller::Chunks),
             405 | 411 | 415 | 501 => Some(Smaller::Chunks(limits::CHUNK)),
@@ -53,6 +56,8 @@ impl Upload<'_> {
         let (from, to) = pieces.range();
         let operation = self.operation();
         let mut ask = self.ask(Method::PATCH, open.upload.location.clone());
+        // Not as RFC 9110 has it: without a unit and a size, and both ends belong to the chunk (distribution
+        // specification, "Pushing a blob in chunks").
         let range = HeaderValue::from_str(&format!("{from}-{}", to.saturating_sub(1)));
         let range = range.expect("digits and a hyphen");
         ask.headers.insert(CONTENT_RANGE, range);
@@ -63,6 +68,7 @@ impl Upload<'_> {
             let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
             return Err(match (smaller, status.as_u16()) {
                 (Some(smaller), 413) => Trouble::Refused(Smaller::Chunks(smaller)),
+                // As for a whole blob; where parts were not chosen freely, there is nothing else to try.
                 (_, 405 | 411 | 415 | 501) if by_choice => {
                     Trouble::Refused(Smaller::WholeEverywhere)
                 }
@@ -107,6 +113,8 @@ impl Upload<'_> {
     /// Streams a range. The source's own error comes first: a broken connection is only its consequence.
     async fn send(&self, ask: Ask, open: &Session, pieces: Pieces) -> Result<Answer, Error> {
         let (from, to) = pieces.range();
+        // The connection owns the body and may outlive this call, so the body cannot hold `tell`: how far it got
+        // comes through a channel.
         let (body, activity, fault) = pieces.into_body(self.on_sent(open));
         let mut ask = ask;
         ask.body = Body::Stream {
@@ -153,6 +161,7 @@ impl Upload<'_> {
         let answer = match self.client.send(&self.operation(), ask).await {
             Ok(answer) => answer,
             Err(error) => {
+                // That the registry cannot be asked says nothing of the upload.
                 *session = Some(open);
                 return Err(error);
             }
@@ -192,6 +201,8 @@ impl Upload<'_> {
     }
 
     async fn take_location(&self, open: &mut Session, answer: &Answer) -> Result<(), Error> {
+        // Each answer names the place for the next request. Distribution 2.8 signs the offset into it: an older one
+        // is refused.
         if let Some(location) = answer.location() {
             let operation = self.operation();
             let registry = self.client.base(&operation).await?;

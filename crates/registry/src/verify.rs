@@ -76,6 +76,7 @@ pub async fn verify(
             if verified.known.has_blob(repository, &blob.digest) {
                 reading.push((repository, blob.digest, blob.size));
             } else if blob.size > 0 {
+                // An empty one has no byte that could be asked for, so that nothing is known of it.
                 verified.note(repository, blob.digest.into(), Fault::Missing);
             }
         }

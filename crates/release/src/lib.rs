@@ -1,11 +1,14 @@
 //! `solution init --from` and `--chart`: a source tree made from a release. Bytes in, files and notes out;
 //! only [`SourceTree::write`] and [`update`] touch the disk.
 //!
-//! [`carry`] takes the release as it is. [`draft`] makes an operator of one Deployment, its definitions and its roles; what
-//! else there is is said. [`chart()`] refers to a Helm chart, and [`carry_helmfile`] to those of
-//! a helmfile.
+//! [`carry`] takes the release as it is. [`draft`] makes an operator of one Deployment, its definitions and its roles;
+//! what else there is is said. [`chart()`] refers to a Helm chart, and [`carry_helmfile`] to those of a helmfile.
+//! [`update`] renews a tree that was made so, by a three-way merge.
 //!
-//! This crate must not know how archives are packed, nor the network, the terminal, the environment or the clock.
+//! This crate knows what releases look like and what `solution.yaml` says. It must not know how archives are packed,
+//! nor the network, the terminal, the environment or the clock.
+//!
+//! Open `carried.rs` first, the shortest way from a release to a tree; `operator.rs` is the one that decides most.
 
 mod carried;
 mod changes;

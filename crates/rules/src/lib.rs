@@ -5,8 +5,13 @@
 //!
 //! A role is taken apart into [`Right`]s by [`rights`], two lists of them are compared by [`compare`], and
 //! [`Right::danger`] says what one of them makes possible. [`grants`] says who gets which, [`hazards`] what objects do that
-//! is dangerous whoever has rights to what, and [`acts`] what of an object does it. [`metadata`] sorts out which of a definition's metadata goes
-//! to the cluster.
+//! is dangerous whoever has rights to what, and [`acts`] what of an object does it. [`metadata`] sorts out which of a
+//! definition's metadata goes to the cluster.
+//!
+//! This crate must not know archives, files or the network; what is in a cluster comes in as documents.
+//!
+//! Open `problem.rs` first for what can be wrong, `danger.rs` and `hazard.rs` for what is dangerous, and `catalogue.rs` for
+//! every finding that there is.
 
 mod budget;
 pub mod catalogue;

@@ -1,11 +1,14 @@
 //! A read-only OCI registry over files: the pull half of the distribution specification, over HTTP/1.1, of contents that
 //! lie at known places of files that are open. Nothing is copied, and nothing is written.
 //!
-//! What is served is a [`Content`], put together from what archives bring ([`Brought`]); how archives are opened and
-//! verified is not known here. Each file of this crate says which of a client's bytes it reads.
+//! What is served is a [`Content`], put together from what archives bring ([`Brought`]). This crate knows HTTP, TLS,
+//! one login and metrics. It must not know how archives are opened and verified, which names their images get, nor
+//! Kubernetes. Each of its files says which of a client's bytes it reads.
 //!
 //! The server speaks HTTP by itself, for two reasons (docs/decisions/0024): no request has a body, so that little of the
 //! protocol is left; and only so the system can send files by itself, which libraries do not allow.
+//!
+//! Open `converse.rs` first: one connection from its first request to its end.
 
 mod answer;
 mod compare;

@@ -61,6 +61,7 @@ impl Artifact {
             "config": {"mediaType": media_type, "digest": config, "size": empty.len()},
             "layers": [{"mediaType": HEAD, "digest": head.digest(), "size": head.size()}],
         });
+        // Always the same for one head, keys sorted: by its digest the registry is found to have it.
         let bytes = bytes.to_string().into_bytes();
         let (manifest, _) = Document::read(digest_of(&bytes), bytes).expect("a manifest");
         Ok(Self {

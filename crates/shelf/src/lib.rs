@@ -1,13 +1,13 @@
 //! An archive at a registry: where its images lie, how they come there, how it is read and written again without its
 //! medium, and what becomes of it.
 //!
-//! It knows archives that are accepted and registries, and no cluster: what a cluster records of an import comes in as a
-//! [`Record`], and where it lies there is the caller's to know. How a blob travels is `registry`'s, how an image is laid
-//! out in an archive is `archive`'s.
+//! This crate knows archives that are accepted, and registries. It must not know clusters: what a cluster records of an
+//! import comes in as a [`Record`], and where it lies there is the caller's to know. How a blob travels is
+//! `registry`'s, how an image is laid out in an archive is `archive`'s.
 //!
 //! `place`, `named` and `mirrors` say where everything lies; `survey` asks what is there, `push` and `readback` make it
 //! so; `artifact` is the head of an archive beside its images, and `open`, `export` and `kept` read the archive by it;
-//! `free` and `prune` delete what nobody needs.
+//! `free` and `prune` delete what nobody needs. Open `survey.rs` first: an import begins there.
 
 mod archive_blob;
 mod artifact;

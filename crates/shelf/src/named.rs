@@ -85,6 +85,7 @@ impl<'a> Named<'a> {
                 repository: registry.repository(&format!("{id}/{name}"))?,
                 reference: Reference::Tag(tag.clone()),
             });
+            // Carried objects find their images where no version is part of the repository.
             if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
                 let (repository, reference) =

@@ -164,6 +164,8 @@ impl Fetching<'_> {
         let mut wanted = self.roots()?;
         for _ in 0..=schemas::limits::INDEX_DEPTH {
             wanted.retain(|(_, digest)| {
+                // By the sizes of the list, which follows from the archive id: the registry's own word could ask for
+                // any room.
                 let size = listed.blob(digest).map(|blob| blob.size());
                 let left = size.and_then(|size| room.checked_sub(size));
                 room = left.unwrap_or(room);

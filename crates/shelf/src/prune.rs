@@ -214,6 +214,7 @@ impl Stock {
             kept.map(|kept| kept.brought.clone()).collect()
         };
         let (goes, mut stays) = (brought(&going), brought(&staying));
+        // Wherever the records say that they were pushed: a registry has several names.
         stays.extend(self.recorded.iter().cloned());
         Ok(Ok(Pruning {
             versions: going.iter().map(|version| version.id.clone()).collect(),

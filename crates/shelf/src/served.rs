@@ -85,6 +85,7 @@ impl Stamp {
         Ok(Self {
             inode: (metadata.dev(), metadata.ino()),
             size: metadata.size(),
+            // Not the time of modification: whoever copies a file can give it any.
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }

@@ -112,6 +112,7 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
     let present = own.filter(|image| !images.contains(&image.place)).count();
     let (count, referrers) = Referrers::count(accepted.images());
     let host = || client.address().host().to_owned();
+    // An archive that was opened from its head has nothing to push.
     if !lacking.is_empty() && !accepted.listed().has_blobs() {
         let images: Vec<String> = images.iter().map(ToString::to_string).collect();
         obstacles.push(Obstacle::ImagesGone {
@@ -167,6 +168,7 @@ async fn state(
         reference,
     } = named;
     let found = known.manifest(repository, reference);
+    // Where tags are moved, one that names something else is as good as none.
     let Some(found) =
         found.filter(|found| *found == image.root.digest || replace == Replace::Refuse)
     else {

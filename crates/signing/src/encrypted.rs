@@ -114,7 +114,7 @@ fn check_work(scheme: &EncryptionScheme) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// What to call a document that is no encrypted key here: by the scheme that it names, if it names one.
+/// Returns the error for a document that is no encrypted key here: by the scheme that it names, if it names one.
 fn unread(document: &[u8], error: &pkcs8::Error) -> KeyError {
     let unknown = match error {
         pkcs8::Error::Asn1(error) => match error.kind() {

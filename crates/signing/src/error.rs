@@ -2,7 +2,7 @@
 
 use crate::limits;
 
-/// Why a text is not a key, or none can be made.
+/// The reason why a text is not a key, or none can be made.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// Larger than [`limits::PEM_SIZE`].

@@ -22,7 +22,7 @@ pub struct Policy {
 #[derive(Clone, Debug, Default)]
 pub struct Policies(Vec<Policy>);
 
-/// Why documents are no policies, or policies do not go together.
+/// The reason why documents are no policies, or policies do not go together.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// A key that is none.
@@ -30,9 +30,9 @@ pub enum PolicyError {
     Key {
         /// The policy.
         policy: KubernetesName,
-        /// Which of its keys, from 1.
+        /// The number of the key, from 1.
         number: usize,
-        /// Why.
+        /// The cause.
         source: KeyError,
     },
     /// Keys and a threshold that make no trust.
@@ -40,7 +40,7 @@ pub enum PolicyError {
     Trust {
         /// The policy.
         policy: KubernetesName,
-        /// Why.
+        /// The cause.
         source: TrustError,
     },
     /// A policy for nothing, or of more keys or patterns than are read.
@@ -50,9 +50,9 @@ pub enum PolicyError {
         policy: KubernetesName,
         /// Of what.
         what: &'static str,
-        /// How many it has.
+        /// The number that it has.
         count: usize,
-        /// How many it may have.
+        /// The number that it may have.
         most: usize,
     },
     /// More than [`limits::TRUST_POLICIES`].
@@ -114,7 +114,7 @@ impl Policy {
         })
     }
 
-    /// How it is called.
+    /// Returns the name of the policy.
     #[must_use]
     pub fn name(&self) -> &KubernetesName {
         &self.name
@@ -179,7 +179,7 @@ impl Policies {
             .map(|(_, policy)| policy)
     }
 
-    /// Whether there is none.
+    /// Whether the site has no policy.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -14,7 +14,7 @@ pub struct Trust {
     threshold: usize,
 }
 
-/// Why keys and a threshold make no trust.
+/// The reason why keys and a threshold make no trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// No key.
@@ -26,20 +26,20 @@ pub enum TrustError {
     /// Several keys without a threshold: "any of them" and "all of them" are too far apart to guess.
     #[error("{keys} keys are trusted: say how many of them must have signed")]
     ThresholdMissing {
-        /// How many keys there are.
+        /// The number of keys.
         keys: usize,
     },
     /// More signatures than keys.
     #[error("{threshold} signatures are required, but only {keys} keys are trusted")]
     ThresholdTooHigh {
-        /// How many signatures are asked for.
+        /// The number of signatures that are asked for.
         threshold: usize,
-        /// How many keys there are.
+        /// The number of keys.
         keys: usize,
     },
 }
 
-/// Who signed.
+/// The signers of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signers {
     /// Trusted keys whose signatures are good, in the order of their ids.
@@ -48,7 +48,7 @@ pub struct Signers {
     pub unknown: Vec<KeyId>,
 }
 
-/// Why the signatures of an archive do not suffice.
+/// The reason why the signatures of an archive do not suffice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// No signature at all.
@@ -62,7 +62,7 @@ pub enum VerifyError {
     TooFew {
         /// The signatures that there are.
         signers: Signers,
-        /// How many are asked for.
+        /// The number that is asked for.
         needed: usize,
     },
 }
@@ -105,7 +105,7 @@ impl Trust {
         })
     }
 
-    /// How many trusted keys must have signed.
+    /// Returns the number of trusted keys that must have signed.
     #[must_use]
     pub fn threshold(&self) -> usize {
         self.threshold
@@ -131,6 +131,7 @@ pub fn verify(envelope: &Envelope, trust: &Trust) -> Result<Signers, VerifyError
             Some(key) if key.verifies(envelope.payload_type(), envelope.payload(), &signature) => {
                 signers.trusted.push(key.id());
             }
+            // Even if the others were enough: no key signs wrongly, so that something was altered.
             Some(key) => return Err(VerifyError::Wrong(key.id())),
         }
     }

@@ -131,6 +131,7 @@ fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesEr
     let authorities = with("crt").map(|file| contents(file, user));
     let authorities = authorities.collect::<Result<_, _>>()?;
     let mut pairs: Vec<PathBuf> = with("cert").cloned().collect();
+    // A key alone is half of a pair, too, and is to be named.
     pairs.extend(with("key").map(|key| key.with_extension("cert")));
     pairs.sort();
     pairs.dedup();

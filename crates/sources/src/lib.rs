@@ -1,12 +1,16 @@
 //! Sources of images: layouts, directories and archives on the disk, registries and container engines; and what is
 //! kept of them, so that it need not be had twice.
 //!
-//! Charts of registries and repositories come from here too, whole: [`oci_chart`], [`repository_chart`]; and who signed them.
+//! Charts of registries and repositories come from here too, whole: [`oci_chart`], [`repository_chart`]; and who signed
+//! them.
 //!
 //! [`collect`] pins every image to a digest and finds each of its contents: [`Here`] on this disk, or [`Wanted`] from a
 //! registry. [`fetch`] makes the second into the first, and [`check_configurations`] judges what is here then.
 //!
-//! This crate must not know what an operator or an archive is, nor the terminal, the environment or the clock.
+//! This crate knows every form that a source can have, and the cache. It must not know what an operator is or how an
+//! archive is written, nor the terminal, the environment or the clock.
+//!
+//! Open `collect/mod.rs` first; `remote.rs` is the one place that waits for the network.
 
 mod blob;
 mod cache;

@@ -340,6 +340,7 @@ impl<'a> Network<'a> {
                 registry::pull(&client, blobs, tell).await
             });
         self.wait(pulls)
+            // An end or a missing runtime is no blob's fault, but one is to be named.
             .map_err(|error| (first, error))?
             .map_err(|FailedPull { digest, error }| (digest, error.into()))?;
         Ok(here)

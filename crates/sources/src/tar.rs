@@ -235,6 +235,7 @@ impl Scan<'_> {
             link,
             size: other_size,
         } = std::mem::take(&mut self.said);
+        // In octal digits, the field of the header ends at 8 GiB.
         let size = other_size.unwrap_or(size);
         let broken = |problem| TarError::Header { at: begin, problem };
         let given = name.unwrap_or_else(|| header.path_bytes().into_owned());

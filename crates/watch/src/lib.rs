@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Is told what happens. Called from several threads, and must not wait.
 pub type Tell<'a, E> = &'a (dyn Fn(E) + Sync + 'a);
 
-/// What long work that blocks a thread takes: whom it tells, and whom it asks whether to go on.
+/// The means of long work that blocks a thread: whom it tells, and whom it asks whether to go on.
 #[expect(
     missing_debug_implementations,
     reason = "a closure has nothing to show"
@@ -55,7 +55,7 @@ impl<'a, E> Watch<'a, E> {
     }
 }
 
-/// Whether work that blocks a thread is to go on.
+/// A sign that work which blocks a thread asks whether it is to go on.
 #[derive(Clone, Copy, Debug)]
 pub struct Cancel<'a> {
     asked: &'a AtomicBool,
@@ -99,7 +99,7 @@ impl<'a> Cancel<'a> {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether what ends has no time for that any more.
+    /// Whether work that ends has no time for that any more.
     #[must_use]
     pub fn is_urgent(self) -> bool {
         self.at_once.load(Ordering::Relaxed)
@@ -119,7 +119,7 @@ impl<'a> Cancel<'a> {
 #[error("interrupted")]
 pub struct Cancelled;
 
-/// How far work is.
+/// The progress of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes so far. Told from several threads, so that a smaller number may come after a larger one.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{Digest, Document, Image, ImageName, SolutionId, Tag};
 
-/// What is in upstream's hands: the repository's prefix and where the images lie.
+/// The choices that are upstream's: the repository's prefix and where the images lie.
 pub(crate) struct Upstream {
     repository: String,
     /// The prefix inside a regular expression.

@@ -251,6 +251,8 @@ impl Cluster {
             self.note_away();
         }
         match status.as_u16() {
+            // A server that has just come back refuses before it has read all accounts and roles
+            // ([`limits::RETURN`]).
             401 | 403 if self.is_returning() => Error::Server {
                 doing,
                 status: status.as_u16(),
@@ -262,10 +264,12 @@ impl Cluster {
             },
             403 => Error::Forbidden { doing, message },
             404 => Error::NotFound { doing, message },
+            // One status for two things: fields that others own, and another version than the one that was seen.
             409 => match body.conflicts() {
                 conflicts if conflicts.is_empty() => Error::Changed { doing, message },
                 conflicts => Error::Conflict { doing, conflicts },
             },
+            // The state that a list was to go on from is too old to be kept.
             410 => Error::Changed { doing, message },
             500 if BAD_CONTENT.iter().any(|start| message.starts_with(start)) => {
                 Error::Invalid { doing, message }

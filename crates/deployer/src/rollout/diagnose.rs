@@ -339,6 +339,7 @@ fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, S
 /// Sorts a message by the words of containerd and CRI-O. The order matters: a message may hold several.
 fn classify_pull(message: &str) -> PullProblem {
     const WORDS: [(&str, PullProblem); 25] = [
+        // First: a name server that refuses or is not reached is no registry that does.
         ("dial tcp: lookup ", PullProblem::NoSuchHost),
         ("unknown authority", PullProblem::UnknownAuthority),
         ("x509", PullProblem::Certificate),

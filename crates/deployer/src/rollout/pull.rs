@@ -180,6 +180,7 @@ impl Drop for Probe {
 
 /// Deletes this very pod, whatever its state is by now.
 async fn removed(cluster: &Cluster, pod: &Object) -> Result<(), Error> {
+    // Nothing runs in it that would need time to end.
     let options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",

@@ -213,6 +213,7 @@ impl Cluster {
             self.patch(object, body, before, manager, conflicts, Run::Dry)
                 .await
         };
+        // Whoever forces is not told whose fields are taken: only a refusal names them.
         let mut tried = run(Conflicts::Refuse).await;
         let mut taken = Vec::new();
         if let Err(Error::Conflict {
@@ -301,6 +302,7 @@ impl Cluster {
                 "apply"
             }
         );
+        // By default, a server may drop a field that it does not know, and say so in a header only.
         let path = format!(
             "{}?fieldManager={}&fieldValidation=Strict&force={}{}",
             self.object_path(what).await?,
@@ -308,6 +310,7 @@ impl Cluster {
             conflicts == Conflicts::Force,
             if run == Run::Dry { "&dryRun=All" } else { "" },
         );
+        // What is sent is JSON, which is YAML. The server knows server-side apply by the name of this type.
         let call = Call::typed(
             Method::PATCH,
             path,

@@ -144,6 +144,7 @@ impl Cluster {
             return Ok(None);
         }
         let wanted = as_scaled(object, &live, manager);
+        // Forced, since what others have set is what is looked for. Defaults and conversions are left to the server.
         let tried = self.tried(&wanted, Some(&live), manager, Conflicts::Force);
         let found = match tried.await {
             Ok(Tried { after, taken, .. }) => {
@@ -262,6 +263,7 @@ impl<'a> Place<'a> {
         let all = self.ours.into_iter().chain(others);
         let called = all.filter_map(Value::as_object).flat_map(Map::keys);
         let keys = called.filter_map(|called| {
+            // In managed fields, a field is called `f:NAME`, and an item of a list with keys `k:{KEY: VALUE}`.
             let key = serde_json::from_str(called.strip_prefix("k:")?).ok()?;
             Some((called.as_str(), key))
         });

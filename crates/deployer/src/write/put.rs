@@ -110,6 +110,7 @@ impl Cluster {
             self.object_path(seen.reference()).await?,
             escape(manager.as_str())
         );
+        // The version makes it conditional: nothing that somebody wrote meanwhile is lost.
         let fields = json!([
             { "op": "replace", "path": "/metadata/managedFields", "value": fields },
             { "op": "replace", "path": "/metadata/resourceVersion", "value": seen.resource_version() },

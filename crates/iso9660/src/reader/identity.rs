@@ -21,7 +21,8 @@ pub(super) fn name(record: &RawRecord<'_>, found: &RockRidge, names: Names) -> O
     }
 }
 
-/// What an entry is; Rock Ridge's word and the record's must agree, except where a link stands for a directory.
+/// Returns the kind of an entry; Rock Ridge's word and the record's must agree, except where a link stands for a
+/// directory.
 pub(super) fn kind(record: &RawRecord<'_>, found: &RockRidge) -> Result<EntryKind, &'static str> {
     let kind = match found.mode.map(|mode| mode & TYPE_MASK) {
         _ if found.child.is_some() => EntryKind::Directory,

@@ -54,7 +54,7 @@ impl<'a> RawRecord<'a> {
         })
     }
 
-    /// Whether this is a directory's record of itself or of its parent.
+    /// Whether the record is a directory's of itself or of its parent.
     pub(super) fn is_self_or_parent(&self) -> bool {
         matches!(self.identifier, [0 | 1])
     }

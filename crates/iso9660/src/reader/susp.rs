@@ -16,7 +16,7 @@ const SL_ROOT: u8 = 0x08;
 /// Bytes of a name or link target before it is refused: what any reader can use.
 const MAX_TEXT: usize = 4096;
 
-/// Where a System Use area goes on.
+/// The place where a System Use area goes on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Continuation {
     pub(super) lba: u32,

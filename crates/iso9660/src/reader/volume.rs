@@ -17,7 +17,7 @@ const TYPE_TERMINATOR: u8 = 255;
 /// UCS-2 levels 1 to 3 (Joliet 2.2).
 const JOLIET_ESCAPES: [&[u8]; 3] = [b"%/@", b"%/C", b"%/E"];
 
-/// What the descriptors say.
+/// The fields of the descriptors that are used.
 #[derive(Debug)]
 pub(super) struct Volumes {
     pub(super) info: VolumeInfo,

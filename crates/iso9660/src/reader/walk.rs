@@ -46,7 +46,7 @@ struct OpenFile {
     entry: Entry,
 }
 
-/// What is known and what may still be spent.
+/// The state of a walk: what is known and what may still be spent.
 pub(super) struct Walk<'a, R> {
     medium: Medium<'a, R>,
     limits: &'a Limits,

@@ -65,6 +65,7 @@ impl HashedFile {
 
     /// Gives the file its name. Still locked, so that nobody takes the slot for what they left there.
     fn name(&self, target: &Path) -> Result<(), CacheError> {
+        // Else a crash could leave the name without the bytes.
         let synced = self.file.sync_data();
         synced.map_err(|error| failed(&self.path, error))?;
         fs::rename(&self.path, target).map_err(|error| failed(target, error))

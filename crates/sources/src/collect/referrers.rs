@@ -312,6 +312,7 @@ async fn ask_registry(
     let listed = if let Some(listed) = network.ask_about(origin, subject).await? {
         listed
     } else {
+        // Without the list, clients keep it under a tag (distribution specification, "Referrers Tag Schema").
         let tag = Reference::Tag(Tag::of_referrer(subject, ""));
         match network.ask_for(origin, &tag).await? {
             Some(list) => read_list(origin.name(&tag), &list.bytes)?,

@@ -130,6 +130,7 @@ fn pump(
     let mut done = 0;
     loop {
         let read = from.read(&mut buffer);
+        // Asked before the read is judged: an end that was wanted also ends the read, with an error.
         means.step(done, 0)?;
         let read = read.map_err(|source| failed(path, source))?;
         if read == 0 {
@@ -174,6 +175,7 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
 fn unpack(packed: &mut Packed<'_>, means: &Means<'_>) -> Result<PathBuf, SourceError> {
     let (path, size) = (packed.path, packed.size);
     let cache = means.cache.get()?;
+    // Known by its content: what lies at a path may be another file by now.
     let recipe = format!("unpacked {}", hash(path, size, means)?);
     if let Some(made) = cache.derived(&recipe) {
         // It is about to be believed, other than what is only copied.
