@@ -74,8 +74,9 @@ pub use sets::{
     SetName, SourceNamespace, SourceSet, Strategy,
 };
 pub use site::{
-    Affinity, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site, SiteError,
-    SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, VariableName,
+    Affinity, ChartChoices, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site,
+    SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, VariableName,
+    by_path, put_above,
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};

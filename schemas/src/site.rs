@@ -2,6 +2,7 @@
 //! environments, and one of an environment is stronger. Unknown fields are errors; what has no field here is the archive's
 //! or the importer's own to say.
 
+mod charts;
 mod choices;
 mod names;
 
@@ -11,13 +12,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::charts::{ChartChoices, by_path, put_above};
 pub use self::choices::{
     Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
 };
 pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
 use crate::manifest::{ManifestError, check_kind};
 use crate::{
-    API_VERSION, KubernetesName, ParameterName, Patch, SolutionName, SolutionPattern, limits, yaml,
+    API_VERSION, KubernetesName, ParameterName, Patch, ReleaseName, SolutionName, SolutionPattern,
+    limits, yaml,
 };
 
 /// A site's file.
@@ -58,6 +61,9 @@ pub struct SiteSpec {
     /// The values of Solutions' parameters, by the Solution's name. Sensitive ones have none here: others can read it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<SolutionName, BTreeMap<ParameterName, Value>>,
+    /// The values of charts, by the Solution's name and the release's. They count above the publisher's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub charts: BTreeMap<SolutionName, BTreeMap<ReleaseName, ChartChoices>>,
     /// What is changed about the objects that Solutions carry as they are, by the Solution's name, in this order. Targets
     /// are named as they are applied here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -92,3 +92,26 @@ fn five_environments_are_changed_at_once_while_one_of_them_waits() {
         held.iter().all(String::is_empty).then_some(())
     });
 }
+
+#[test]
+fn an_import_that_has_waited_for_another_one_plans_anew() {
+    let site = Site::new("waited");
+    site.environment(WAITING);
+    // It takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut first = waiting_import(&site, WAITING, &silent);
+    let upgrade = ["-e", WAITING, "--pull-secret", "login", "--wait"];
+    let second = Running::start(site.import_command("1.1.0.iso", &upgrade));
+    second.until(&format!(
+        "has been changing the environment {WAITING} since"
+    ));
+    // What it planned does not hold any more.
+    let record = ["delete", "configmap", "solution-example-1.0.0"];
+    site.kubectl("metalk8s-solutions", &record).success();
+    first.signal("TERM");
+    assert_eq!(first.end().0, Some(143), "{}", first.said());
+    second.succeeds();
+    let version = "{.metadata.labels.app\\.kubernetes\\.io/version}";
+    let running = site.field(WAITING, "deployment/example-operator", version);
+    assert_eq!(running, "1.1.0");
+}

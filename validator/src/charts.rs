@@ -37,6 +37,14 @@ pub struct CarriedChart {
     pub asks: Asks,
 }
 
+impl CarriedChart {
+    /// Returns what its templates ask for with these values, as text: a chart may take values for templates.
+    #[must_use]
+    pub fn asks_with(&self, values: &[u8]) -> Asks {
+        self.asks | Asks::of(values)
+    }
+}
+
 /// The images and capabilities that the charts are compared with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside<'a> {

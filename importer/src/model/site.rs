@@ -9,11 +9,12 @@ use manifests::{PatchError, check_patch};
 use registry::{AddressError, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::{
-    Choices, EnvironmentName, KubernetesName, Patch, Site, SiteError, SiteSpec, SolutionName,
-    SolutionSpec,
+    Choices, EnvironmentName, KubernetesName, Patch, ReleaseName, Site, SiteError, SiteSpec,
+    SolutionName, SolutionSpec, by_path, put_above,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use shelf::Record;
 
 use crate::model::config_map;
 use crate::model::error::Error;
@@ -26,8 +27,8 @@ pub(crate) const OPERATOR: &str = "operator";
 
 /// The name that stands for a workload that is no operator: only entries that name none are for it.
 const EVERY_OTHER: &str = "";
-/// The treatment of workloads that a site does not choose for.
-const AS_BROUGHT: &str = "objects of sets are changed by `patches`, and charts are installed as their publisher configured them";
+/// How a site chooses for the workloads that it does not reach so.
+const AS_BROUGHT: &str = "objects of sets are changed by `patches`, and charts by `charts`";
 
 /// The reason why a text cannot be a site's file.
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +116,22 @@ impl SiteFile {
     #[must_use]
     pub fn environment(&self) -> Option<&EnvironmentName> {
         self.environment.as_ref()
+    }
+
+    /// Says of each release that the file has values for, of a Solution that is imported, that no version of it has it.
+    pub(crate) fn unknown_releases(&self, imported: &[Record]) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (solution, releases) in &self.spec.charts {
+            let versions = || imported.iter().filter(|it| it.name == *solution);
+            let charts = || versions().flat_map(|it| &it.manifest.spec.charts);
+            let is_unknown = |name: &&ReleaseName| charts().all(|it| it.name != **name);
+            let unknown = releases.keys().filter(is_unknown);
+            notes.extend(unknown.filter(|_| versions().next().is_some()).map(|name| {
+                let file = self.name();
+                format!("{file} has values for release `{name}`, which no imported version of {solution} has")
+            }));
+        }
+        notes
     }
 
     /// Returns the choices of the file.
@@ -308,6 +325,71 @@ impl HeldSite {
         layers.collect()
     }
 
+    /// The values of a Solution's releases of charts, by the release, as they count together.
+    pub(crate) fn chart_values(
+        &self,
+        solution: &SolutionName,
+        release: &ReleaseName,
+    ) -> Map<String, Value> {
+        let mut values = Map::new();
+        for (_, layer) in self.layers_of_chart(solution, release) {
+            put_above(&mut values, layer);
+        }
+        values
+    }
+
+    /// Returns the same values one by one, each with its source; `under` is what their fields begin with.
+    pub(crate) fn chart_choices(
+        &self,
+        solution: &SolutionName,
+        release: &ReleaseName,
+        under: &str,
+    ) -> Vec<SiteValue> {
+        let layers: Vec<_> = self.layers_of_chart(solution, release).collect();
+        let source = |path: &str| {
+            let mut layers = layers.iter().rev();
+            let (file, _) = layers.find(|(_, layer)| by_path(layer).contains_key(path))?;
+            Some(file.name())
+        };
+        let values = self.chart_values(solution, release);
+        let value = |(path, value): (String, &Value)| SiteValue {
+            from: source(&path).unwrap_or_default(),
+            field: format!("{under}{path}"),
+            value: value.clone(),
+        };
+        by_path(&values).into_iter().map(value).collect()
+    }
+
+    fn layers_of_chart<'a>(
+        &'a self,
+        solution: &'a SolutionName,
+        release: &'a ReleaseName,
+    ) -> impl Iterator<Item = (&'a SiteFile, &'a Map<String, Value>)> {
+        self.0.iter().filter_map(|file| {
+            let choices = file.spec.charts.get(solution)?.get(release)?;
+            Some((file, &choices.values))
+        })
+    }
+
+    /// Says of each release that the files have values for and the version does not have that it does not.
+    pub(crate) fn unknown_releases(
+        &self,
+        solution: &SolutionName,
+        spec: &SolutionSpec,
+    ) -> Vec<String> {
+        let is_known = |name: &ReleaseName| spec.charts.iter().any(|it| it.name == *name);
+        let of_file = |file: &SiteFile| {
+            let releases = file.spec.charts.get(solution).into_iter().flatten();
+            let unknown = releases.filter(|(name, _)| !is_known(name));
+            let note = |(name, _): (&ReleaseName, _)| {
+                let from = file.name();
+                format!("this version has no release `{name}`, for which there are values ({from})")
+            };
+            unknown.map(note).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_file).collect()
+    }
+
     /// The patches for a Solution's objects in their order, each with how messages call it.
     pub(crate) fn patches(&self, solution: &SolutionName) -> Vec<(String, Patch)> {
         let of_file = |file: &SiteFile| {
@@ -366,6 +448,7 @@ impl HeldSite {
             add("pullSecret", secret, file.name());
         }
         values.extend(self.all_parameters());
+        values.extend(self.all_charts());
         values.extend(self.all_patches());
         values
     }
@@ -383,6 +466,26 @@ impl HeldSite {
             }
         }
         values
+    }
+
+    /// The values of all releases of charts, each as it counts.
+    fn all_charts(&self) -> Vec<SiteValue> {
+        let files = self.0.iter();
+        let of_file = |file: &'_ SiteFile| {
+            let solutions = file.spec.charts.iter();
+            let named = |(solution, releases): (&SolutionName, &BTreeMap<ReleaseName, _>)| {
+                let releases: Vec<ReleaseName> = releases.keys().cloned().collect();
+                let solution = solution.clone();
+                releases.into_iter().map(move |it| (solution.clone(), it))
+            };
+            solutions.flat_map(named).collect::<Vec<_>>()
+        };
+        let all: BTreeSet<(SolutionName, ReleaseName)> = files.flat_map(of_file).collect();
+        let values = all.iter().flat_map(|(solution, release)| {
+            let under = format!("charts.{solution}.{release}.");
+            self.chart_choices(solution, release, &under)
+        });
+        values.collect()
     }
 
     /// The values of all parameters, each as it counts.
@@ -542,6 +645,37 @@ mod tests {
         ];
         assert_eq!(seen, expected);
         assert_eq!(held.settings()[2].from, "the site's file of prod");
+    }
+
+    #[test]
+    fn values_of_charts_count_together_and_say_where_they_stand() {
+        let held = held(
+            "{charts: {shop: {db: {values: {size: 1Gi, auth: {user: a, hosts: [x]}, tls: true}}}}}",
+            "{charts: {shop: {db: {values: {size: 9Gi, auth: {hosts: []}, tls: {key: k}}}, old: {values: {}}}}}",
+        );
+        let (shop, db) = ("shop".parse().unwrap(), "db".parse().unwrap());
+        let values = held.chart_values(&shop, &db);
+        let expected =
+            json!({ "size": "9Gi", "auth": { "user": "a", "hosts": [] }, "tls": { "key": "k" } });
+        assert_eq!(json!(values), expected);
+        let seen = held.settings().into_iter();
+        let seen: Vec<(String, String)> = seen.map(|it| (it.field, it.from)).collect();
+        let (all, prod) = ("the site's file", "the site's file of prod");
+        let expected = [
+            ("charts.shop.db.auth.hosts", prod),
+            ("charts.shop.db.auth.user", all),
+            ("charts.shop.db.size", prod),
+            ("charts.shop.db.tls.key", prod),
+        ];
+        let expected = expected.map(|(field, from)| (field.to_owned(), from.to_owned()));
+        assert_eq!(seen, expected);
+        let other = held.chart_values(&"other".parse().unwrap(), &db);
+        assert!(other.is_empty());
+        let spec = json!({"version": "1.0.0", "images": [],
+            "charts": [{"name": "db", "chart": "db", "version": "1.0.0"}]});
+        let spec = serde_json::from_value(spec).unwrap();
+        let note = "this version has no release `old`, for which there are values (the site's file of prod)";
+        assert_eq!(held.unknown_releases(&shop, &spec), [note]);
     }
 
     #[test]

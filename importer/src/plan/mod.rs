@@ -267,6 +267,10 @@ impl<'a> Plan<'a> {
         let spec = &accepted.manifest().spec;
         let beside = deployment.and_then(|it| it.site.beside(id.name(), spec));
         self.summary.notes.extend(beside);
+        let unknown = deployment
+            .iter()
+            .flat_map(|it| it.site.unknown_releases(id.name(), spec));
+        self.summary.notes.extend(unknown);
         let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
         self.summary.notes.extend(unknown.cloned());
         let scratch = request.scratch.as_path();

@@ -194,6 +194,7 @@ impl Planner<'_> {
             cluster: self.cluster,
             state: self.state,
             place: &setting.place,
+            site: &setting.site,
             carried: change,
             spaces: spaces(change),
             logins: self.logins(setting, change),

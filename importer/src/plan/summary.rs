@@ -320,6 +320,9 @@ pub struct PlannedChart {
     /// The finding that somebody else has changed it since it was deployed from here, or that a run of Helm was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
+    /// The values that the site's file gives it, by their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<SiteValue>,
     /// The objects that would be made, changed or removed, hooks among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<PlannedObject>,

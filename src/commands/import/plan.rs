@@ -191,6 +191,9 @@ fn release(release: &PlannedChart) {
         "chart     {action} {name} ({chart}{})",
         revision.unwrap_or_default()
     );
+    for SiteValue { field, value, from } in &release.values {
+        render::line!("          {field} {value} ({from})");
+    }
     let (stamped, others): (Vec<_>, Vec<_>) = release.objects.iter().partition(|it| is_stamped(it));
     for object in others {
         line_of(object, CHART_FIELDS);

@@ -289,6 +289,7 @@ fn only_what_a_chart_makes_by_chance_is_shown_as_before() {
             action: "upgrade".to_owned(),
             revision: Some(1),
             found: None,
+            values: Vec::new(),
             objects: vec![object("Secret prod/login", "change", diff)],
             random: random.iter().map(ToString::to_string).collect(),
         };

@@ -18,7 +18,7 @@ use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, RevisionEntry}
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, yaml};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, put_above, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -36,6 +36,7 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::record::addresses;
 use crate::model::request::Asked;
+use crate::model::site::HeldSite;
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
 use crate::plan::finish::FinishInputs;
@@ -135,6 +136,7 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
+    pub(crate) site: &'a HeldSite,
     /// The change to all other objects.
     pub(crate) carried: &'a change::Plan,
     /// The Secrets that pods log in to the registry with, by namespace.
@@ -227,13 +229,17 @@ impl Releasing<'_> {
         &self.carried.before
     }
 
-    /// The values of a chart as Helm gets them, in YAML.
+    /// The values of a chart as Helm gets them, in YAML: the site's above the publisher's.
     fn values(&self, chart: &CarriedChart) -> Result<String, Error> {
         let expansion = Expansion {
             images: addresses(&self.asked.record)?,
             ..Expansion::default()
         };
-        let values = expansion.expand_values(chart.values.clone())?;
+        let mut values = expansion.expand_values(chart.values.clone())?;
+        let chosen = self
+            .site
+            .chart_values(self.asked.id.name(), &chart.release.name);
+        put_above(&mut values, &chosen);
         Ok(yaml::to_string(&values))
     }
 

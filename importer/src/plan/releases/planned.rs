@@ -15,6 +15,7 @@ use super::hooks::{self, Replaced};
 use super::sent::{is_hook, is_kept, is_test};
 use crate::gate::{Looked, Lookups};
 use crate::model::renderings::named_object;
+use crate::model::site::SiteValue;
 use crate::plan::diff;
 use crate::plan::finish::FinishInputs;
 use crate::plan::hidden::Hidden;
@@ -89,7 +90,7 @@ impl PlannedRelease {
     }
 
     /// Returns the same plan for people and programs.
-    pub(crate) fn planned(&self, hidden: &Hidden) -> PlannedChart {
+    pub(crate) fn planned(&self, values: Vec<SiteValue>, hidden: &Hidden) -> PlannedChart {
         let action = match (self.step, self.revision) {
             (ReleaseStep::Keep, _) => "keep",
             (ReleaseStep::Leave, _) => "leave",
@@ -102,6 +103,7 @@ impl PlannedRelease {
             action: action.to_owned(),
             revision: self.revision,
             found: self.found(),
+            values,
             random: self.random.clone(),
             objects: if self.changes() {
                 self.changed(hidden)
@@ -305,7 +307,7 @@ mod tests {
     #[test]
     fn what_has_drifted_is_shown_as_it_is_and_not_as_it_was_sent() {
         let shown = |drift: Vec<Drifted>| {
-            let planned = planned(drift).planned(&Hidden::default());
+            let planned = planned(drift).planned(Vec::new(), &Hidden::default());
             let objects = planned.objects.iter();
             let objects = objects.map(|it| format!("{} {}", it.action, it.object));
             (planned.action, planned.found, objects.collect::<Vec<_>>())

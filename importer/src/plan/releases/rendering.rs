@@ -123,14 +123,15 @@ impl Releasing<'_> {
     ) -> Result<Result<Arc<Rendered>, HelmError>, Error> {
         let renderings = &self.asked.renderings;
         let inputs = rendering.inputs(chart);
+        let asks = chart.asks_with(rendering.values.as_bytes());
         let kept = renderings.get(&inputs);
-        if !chart.asks.cluster
+        if !asks.cluster
             && let Some(rendered) = kept
         {
             return Ok(Ok(rendered));
         }
         let again = async {
-            Ok::<_, Error>(if chart.asks.chance {
+            Ok::<_, Error>(if asks.chance {
                 Some(rendering.run().await?)
             } else {
                 None
