@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
         arguments.run(),
         output,
         async |change| {
-            let plan = Plan::make(arguments, &configuration, archives, change, output);
+            let plan = Plan::make(arguments, &configuration, &archives, change, output);
             let plan = Box::pin(plan).await?;
             apply(arguments, plan, change, output).await
         },
