@@ -34,6 +34,7 @@ pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_bac
 pub use imported::{imported, mirrors, records};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
+pub use model::destination::{Destination, NamedRegistry};
 pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};

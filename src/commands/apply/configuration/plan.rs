@@ -3,7 +3,7 @@
 use importer::configuration::{
     Action, Asked, ListedArchive, Outline, PlannedRemoval, Prune, Question, Removal, State, Why,
 };
-use importer::{Change, Goal, PlanSummary, Request};
+use importer::{Change, Destination, Goal, PlanSummary, Request};
 use registry::Client;
 use schemas::{SolutionName, SolutionsConfiguration, Version};
 
@@ -11,7 +11,7 @@ use super::Arguments;
 use super::archives::{Archive, Listed, Refusal};
 use super::show::{Overview, Step};
 use crate::args::{Output, choose};
-use crate::commands::import::{Chosen, Reached};
+use crate::commands::import::Reached;
 use crate::commands::refusal::InTheWay;
 use crate::commands::{import, kept};
 use crate::failure::{Failure, Outcome};
@@ -47,7 +47,7 @@ struct Planner<'a> {
     change: &'a Change<'a>,
     listed: &'a [Listed],
     /// Where the images of listed archives go.
-    chosen: Chosen,
+    destination: Destination,
     output: Output,
     /// The registry that listed archives are pushed to.
     client: Client,
@@ -65,14 +65,14 @@ impl Plan {
         let cluster = change.cluster;
         let registries = &arguments.registries;
         let site = importer::site(cluster).await?;
-        let chosen = Chosen::of(registries, &site)?;
+        let destination = import::destination(registries, &site)?;
         let planner = Planner {
             arguments,
             change,
             listed,
             output,
-            client: import::client(&chosen.registry, &registries.reach, &site)?,
-            chosen,
+            client: import::client(&destination.registry, &registries.reach, &site)?,
+            destination,
         };
         let status = importer::status(cluster, None).await?;
         let archives: Vec<ListedArchive> = listed.iter().map(Listed::identified).collect();
@@ -132,10 +132,10 @@ impl Planner<'_> {
             turn,
             ..
         } = self.arguments;
-        let chosen = self.chosen.clone();
-        let mut request = import::of_goal(goal, &chosen.registry, chosen.pull_registry, turn)?;
-        request.missing = chosen.missing;
-        request.from_site = chosen.from_site;
+        let to = self.destination.clone();
+        let mut request = import::of_goal(goal, &to.registry, to.pull_registry, turn)?;
+        request.missing = to.missing;
+        request.from_site = to.from_site;
         Ok(import::allow(request, registries, signers))
     }
 
