@@ -31,7 +31,7 @@ pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
-pub use imported::{imported, mirrors, records};
+pub use imported::{imported, imported_or_newest, mirrors, records};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
 pub use model::destination::{Destination, NamedRegistry};
