@@ -67,14 +67,6 @@ impl Step {
     }
 }
 
-impl Action {
-    /// Whether something goes that may be missed.
-    #[must_use]
-    pub fn removes(self) -> bool {
-        matches!(self, Self::Deactivate | Self::Unimport)
-    }
-}
-
 impl State {
     /// What has come of an import or activation.
     #[must_use]

@@ -94,6 +94,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Whether anything goes.
+    pub(super) fn removes(&self) -> bool {
+        let mut work = self.work.iter().flatten();
+        work.any(|work| matches!(work, Work::Remove(_)))
+    }
+
     fn states(&self) -> Vec<State> {
         self.shown.steps.iter().map(|step| step.state).collect()
     }
@@ -237,5 +243,93 @@ fn in_the_way(why: &Why, action: Action) -> InTheWay {
             "a listed archive that could not be read may be of this version",
             "see why it could not be read, and run the same command again",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use importer::configuration;
+
+    use super::*;
+
+    fn step(action: Action) -> Step {
+        Step::from(configuration::Step {
+            action,
+            archive: None,
+            solution: None,
+            version: None,
+        })
+    }
+
+    fn overview(steps: Vec<Step>) -> Overview {
+        Overview {
+            context: None,
+            server: String::new(),
+            steps,
+        }
+    }
+
+    #[test]
+    fn what_is_refused_makes_the_answer_a_no_and_what_is_left_does_not() {
+        for (why, action, outcome, fix) in [
+            (
+                Why::SameVersion("a.iso".to_owned()),
+                Action::Import,
+                Outcome::No,
+                "list one",
+            ),
+            (
+                Why::NotImported,
+                Action::Activate,
+                Outcome::No,
+                "run the same",
+            ),
+            (
+                Why::NotAskedFor,
+                Action::Deactivate,
+                Outcome::Yes,
+                "`--prune` deactivates",
+            ),
+            (
+                Why::NotAskedFor,
+                Action::Unimport,
+                Outcome::Yes,
+                "`--prune` unimports",
+            ),
+            (
+                Why::MayBeListed,
+                Action::Unimport,
+                Outcome::Yes,
+                "run the same",
+            ),
+        ] {
+            let untaken = untaken(step(action), &why);
+            assert_eq!(untaken.state, why.state(), "{why:?}");
+            assert!(
+                untaken.why[0].fix.contains(fix),
+                "{why:?}: {:?}",
+                untaken.why
+            );
+            let steps = overview(vec![step(Action::Import), untaken]);
+            assert_eq!(steps.outcome(), outcome, "{why:?}");
+        }
+    }
+
+    #[test]
+    fn a_no_of_one_step_counts_more_than_what_another_could_not_find_out() {
+        use Outcome::{No, Unknown, Yes};
+        for (outcomes, expected) in [
+            (&[][..], Yes),
+            (&[Yes, Yes], Yes),
+            (&[Yes, Unknown], Unknown),
+            (&[Unknown, No, Yes], No),
+        ] {
+            let refused = |outcome: &Outcome| Step {
+                outcome: *outcome,
+                ..step(Action::Import)
+            };
+            let steps = overview(outcomes.iter().map(refused).collect());
+            assert_eq!(steps.outcome(), expected, "{outcomes:?}");
+        }
     }
 }

@@ -61,12 +61,6 @@ pub(crate) struct Step {
 }
 
 impl Overview {
-    /// Whether anything goes.
-    pub(super) fn removes(&self) -> bool {
-        let mut steps = self.steps.iter();
-        steps.any(|step| step.action.removes() && step.state == State::Planned)
-    }
-
     /// How the command ends: a no of one step is a no.
     pub(super) fn outcome(&self) -> Outcome {
         let ended = |outcome| self.steps.iter().any(|step| step.outcome == outcome);
