@@ -1,7 +1,7 @@
 //! The imported versions of a cluster, as its records tell of them.
 
 use deployer::Cluster;
-use schemas::{SolutionName, Version};
+use schemas::{SolutionId, SolutionName, Version};
 use shelf::{Mirrors, Record};
 
 use crate::model::error::Error;
@@ -20,16 +20,32 @@ pub async fn imported(
     version: Option<&Version>,
 ) -> Result<Record, Error> {
     let state = ClusterState::read(cluster).await?;
-    let wanted = |record: &&Record| {
+    let found = find(&state.records, solution, version).cloned();
+    found.ok_or_else(|| missing(solution, version).into())
+}
+
+/// The record of a version, or of the newest one of its Solution if it is not imported.
+pub async fn imported_or_newest(cluster: &Cluster, id: &SolutionId) -> Result<Record, Error> {
+    let state = ClusterState::read(cluster).await?;
+    let found = find_or_newest(&state.records, id).cloned();
+    found.ok_or_else(|| missing(id.name(), None).into())
+}
+
+fn find_or_newest<'a>(records: &'a [Record], id: &SolutionId) -> Option<&'a Record> {
+    let itself = find(records, id.name(), Some(id.version()));
+    itself.or_else(|| find(records, id.name(), None))
+}
+
+/// Finds a version among records, which are sorted by name and version; the newest if none is named.
+fn find<'a>(
+    records: &'a [Record],
+    solution: &SolutionName,
+    version: Option<&Version>,
+) -> Option<&'a Record> {
+    let is_it = |record: &&Record| {
         record.name == *solution && version.is_none_or(|version| record.version == *version)
     };
-    // They are sorted by name and version.
-    let found = state
-        .records
-        .into_iter()
-        .rev()
-        .find(|record| wanted(&record));
-    found.ok_or_else(|| missing(solution, version).into())
+    records.iter().rev().find(is_it)
 }
 
 /// Returns the names of other registries that the imported versions brought to the site's, all of them if none is
@@ -55,5 +71,26 @@ fn missing(solution: &SolutionName, version: Option<&Version>) -> Obstacle {
     match version {
         Some(version) => Obstacle::NotImported(solution.clone(), version.clone()),
         None => Obstacle::NothingImported(solution.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::record::tests::record;
+
+    #[test]
+    fn a_version_that_is_not_imported_is_thought_of_as_the_newest_of_its_solution() {
+        let records = ["1.0.0", "1.2.0", "1.10.0"].map(record);
+        for (id, version) in [
+            ("shop-1.2.0", Some("1.2.0")),
+            ("shop-1.1.0", Some("1.10.0")),
+            ("shop-2.0.0", Some("1.10.0")),
+            ("cart-1.2.0", None),
+        ] {
+            let found = find_or_newest(&records, &id.parse().unwrap());
+            let found = found.map(|record| record.version.to_string());
+            assert_eq!(found.as_deref(), version, "{id}");
+        }
     }
 }

@@ -6,11 +6,11 @@
 //! under which names and in which order.
 //!
 //! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`
-//! tell, and `configuration` compares what `status` tells with what a site wants. `gate` is what Helm reaches a cluster
+//! tell, and `configuration` makes steps of what a site wants and `status` tells. `gate` is what Helm reaches a cluster
 //! through, `renderer` what it calls back. Open `plan/mod.rs` first, then `apply/mod.rs`.
 
 mod apply;
-mod configuration;
+pub mod configuration;
 mod gate;
 mod history;
 mod imported;
@@ -30,11 +30,11 @@ pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
-pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
-pub use imported::{imported, mirrors, records};
+pub use imported::{imported, imported_or_newest, mirrors, records};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
+pub use model::destination::{Destination, NamedRegistry};
 pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};

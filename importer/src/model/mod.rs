@@ -3,6 +3,7 @@
 pub(crate) mod authority;
 pub(crate) mod cleanup;
 pub(crate) mod config_map;
+pub(crate) mod destination;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod evidence;

@@ -547,7 +547,7 @@ fn fields(choices: &Choices) -> Vec<(String, Value)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
@@ -557,7 +557,8 @@ mod tests {
         SiteFile::read(format!("{HEAD}{spec}"), environment)
     }
 
-    fn held(default: &str, prod: &str) -> HeldSite {
+    /// The default file, and that of an environment.
+    pub(crate) fn held(default: &str, prod: &str) -> HeldSite {
         let files = [
             file(default, None).unwrap(),
             file(prod, Some("prod")).unwrap(),

@@ -154,6 +154,13 @@ pub struct PlannedLine {
     pub danger: bool,
 }
 
+/// The labels in which objects of charts have the version of their chart.
+const STAMPS: [&str; 3] = [
+    ".metadata.labels[helm.sh/chart]",
+    ".metadata.labels[app.kubernetes.io/version]",
+    ".metadata.labels.chart",
+];
+
 /// An object, and what would become of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -187,6 +194,13 @@ impl PlannedObject {
     #[must_use]
     pub fn differs(&self) -> bool {
         ["create", "change", "replace", "remove"].contains(&self.action.as_str())
+    }
+
+    /// Whether all that changes in it is what its labels say of its chart's version.
+    #[must_use]
+    pub fn is_stamped(&self) -> bool {
+        let mut changes = self.changes.iter();
+        !self.changes.is_empty() && changes.all(|it| STAMPS.contains(&it.as_str()))
     }
 }
 
@@ -557,6 +571,27 @@ mod tests {
             (free.action.as_str(), free.taken_over),
             ("change", Vec::new())
         );
+    }
+
+    #[test]
+    fn an_object_of_which_labels_alone_name_another_version_is_stamped() {
+        const CHART: &str = ".metadata.labels[helm.sh/chart]";
+        const VERSION: &str = ".metadata.labels[app.kubernetes.io/version]";
+        for (changes, is_stamped) in [
+            (&[][..], false),
+            (&[CHART], true),
+            (&[".metadata.labels.chart"], true),
+            (&[CHART, VERSION], true),
+            (&[CHART, ".spec"], false),
+            (&[".metadata.labels.app"], false),
+            (&[".metadata.labels"], false),
+        ] {
+            let object = PlannedObject {
+                changes: changes.iter().map(ToString::to_string).collect(),
+                ..PlannedObject::default()
+            };
+            assert_eq!(object.is_stamped(), is_stamped, "{changes:?}");
+        }
     }
 
     #[test]

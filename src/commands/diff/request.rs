@@ -59,13 +59,7 @@ pub(super) async fn registries(
             pull_registry: None,
         });
     }
-    let found = match importer::imported(cluster, id.name(), Some(id.version())).await {
-        Err(Error::Refused(Obstacle::NotImported(..))) => {
-            importer::imported(cluster, id.name(), None).await
-        }
-        found => found,
-    };
-    let record = match found {
+    let record = match importer::imported_or_newest(cluster, id).await {
         Err(Error::Refused(obstacle @ Obstacle::NothingImported(_))) => {
             let hint = "say with `--registry` where it would be pushed";
             return Err(Failure::unknown(obstacle).hint(hint));

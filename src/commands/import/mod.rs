@@ -24,7 +24,7 @@ pub(crate) use self::arguments::{
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
 pub(crate) use self::request::{
-    Acceptance, Chosen, Reached, accept, accept_by, allow, client, judge, of_goal, of_place,
+    Acceptance, Reached, accept, accept_by, allow, client, destination, judge, of_goal, of_place,
 };
 pub(crate) use self::show::Shown;
 pub(crate) use self::then::Then;

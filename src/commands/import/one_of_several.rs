@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use importer::{Error, Obstacle, Plan, PlanSummary, Receipt, Request};
+use importer::{Error, Plan, PlanSummary, Ready, Receipt, Request};
 
 use super::apply;
 use super::request::{Acceptance, Reached};
@@ -37,16 +37,7 @@ pub(crate) async fn as_shown(
     let Reached { client, cluster } = reached;
     loop {
         let (findings, request) = (findings.clone(), request.clone());
-        let plan = Plan::make(accepted, findings, client, cluster, request).await?;
-        let found = plan.obstacles().into_iter().next().cloned();
-        let changed = (!shown.holds(plan.summary())).then_some(Obstacle::Changed);
-        if let Some(obstacle) = found.or(changed) {
-            plan.give_up(client).await;
-            return Err(Error::Refused(obstacle).into());
-        }
-        let Ok(ready) = plan.ready() else {
-            unreachable!("a plan without obstacles is ready")
-        };
+        let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown).await?;
         let overtaken = AtomicBool::new(false);
         match apply::apply(ready, client, cluster, output, &overtaken).await {
             // What the other one changed asks for a new plan.

@@ -167,17 +167,6 @@ fn line_of(object: &PlannedObject, most: usize) {
     render::line!("          {} {}{fields}", object.action, object.object);
 }
 
-/// Whether all that changes in an object is what its labels say of the chart's version.
-fn is_stamped(object: &PlannedObject) -> bool {
-    const STAMPS: [&str; 3] = [
-        ".metadata.labels[helm.sh/chart]",
-        ".metadata.labels[app.kubernetes.io/version]",
-        ".metadata.labels.chart",
-    ];
-    let mut changes = object.changes.iter();
-    !object.changes.is_empty() && changes.all(|it| STAMPS.contains(&it.as_str()))
-}
-
 /// A release of a chart, and what changes in it.
 fn release(release: &PlannedChart) {
     let PlannedChart {
@@ -194,7 +183,8 @@ fn release(release: &PlannedChart) {
     for SiteValue { field, value, from } in &release.values {
         render::line!("          {field} {value} ({from})");
     }
-    let (stamped, others): (Vec<_>, Vec<_>) = release.objects.iter().partition(|it| is_stamped(it));
+    let (stamped, others): (Vec<_>, Vec<_>) =
+        release.objects.iter().partition(|it| it.is_stamped());
     for object in others {
         line_of(object, CHART_FIELDS);
         warnings(object);

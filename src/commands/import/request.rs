@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use deployer::Cluster;
 use importer::{
-    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
-    LeftOpen, Nodes, Request, Target, Verb,
+    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Destination, Downgrade, Goal, HeldSite,
+    HelmFrom, NamedRegistry, Nodes, Request, Target, Verb,
 };
 use registry::{Client, Options, RegistryAddress};
 use schemas::SolutionId;
 use shelf::Missing;
 use validator::{Accepted, Finding, Report};
 
-use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};
+use super::arguments::{Adopted, Arguments, ImageRegistry, Place, Registries, SignerArguments};
 use super::login;
 use crate::args::{ChangeArguments, Output, RegistryArguments, TrustArguments, choose};
 use crate::commands::validate::{check, words};
@@ -135,7 +135,7 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
         included,
         ..
     } = arguments;
-    let chosen = Chosen::of(registries, site)?;
+    let chosen = destination(registries, site)?;
     let mut request = of_place(place, &chosen.registry, chosen.pull_registry, turn)?;
     request.nodes = nodes(arguments.wait_for_cluster);
     request.missing = chosen.missing;
@@ -152,39 +152,17 @@ fn nodes(longest: Option<u64>) -> Nodes {
 }
 
 /// Where images go, as it was typed or as the site's file has it.
-#[derive(Clone)]
-pub(crate) struct Chosen {
-    pub(crate) registry: RegistryAddress,
-    pub(crate) missing: Missing,
-    pub(crate) pull_registry: Option<RegistryAddress>,
-    /// Which of both nobody typed, and the file has.
-    pub(crate) from_site: BTreeSet<LeftOpen>,
-}
-
-impl Chosen {
-    pub(crate) fn of(registries: &Registries, site: &HeldSite) -> Result<Self, Failure> {
-        let mut from_site = BTreeSet::new();
-        let (registry, missing) = match (&registries.registry, site.registry()) {
-            (Some(named), _) => (&named.address, named.missing),
-            (None, Some(registry)) => {
-                from_site.insert(LeftOpen::Registry);
-                (registry, Missing::Push)
-            }
-            (None, None) => return Err(no_registry()),
-        };
-        let mut pull_registry = registries.pull_registry.clone();
-        // The site's name for nodes is that of the site's registry.
-        if pull_registry.is_none() && site.registry() == Some(registry) {
-            pull_registry = site.pull_registry().cloned();
-            from_site.extend(pull_registry.is_some().then_some(LeftOpen::PullRegistry));
-        }
-        Ok(Self {
-            registry: registry.clone(),
-            missing,
-            pull_registry,
-            from_site,
-        })
-    }
+pub(crate) fn destination(
+    registries: &Registries,
+    site: &HeldSite,
+) -> Result<Destination, Failure> {
+    let named = registries.registry.as_ref();
+    let named = named.map(|ImageRegistry { address, missing }| NamedRegistry {
+        address: address.clone(),
+        missing: *missing,
+    });
+    let pull_registry = registries.pull_registry.clone();
+    Destination::of(named, pull_registry, site).ok_or_else(no_registry)
 }
 
 /// The request of one who allows other archives and signers than before.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::anyhow;
-use archive::{Listed, Roots};
+use archive::{ImageRole, Listed, Roots};
 use schemars::JsonSchema;
-use schemas::{Digest, ImageDocument, ImagePlace, limits};
+use schemas::{Digest, ImageDocument, ImageName, ImagePlace, limits};
 use serde::Serialize;
 use shelf::RecordedImage;
 use validator::IMAGE_INDEX;
@@ -81,7 +81,7 @@ pub(super) fn images(
             image: place.clone(),
             digest: found.map(|(digest, _)| digest),
             subject: place.tag.subject().filter(|subject| {
-                let name = place.name.as_str();
+                let name = place.name.clone();
                 documents.contains(&(name, *subject))
             }),
             referring: root.map_or(1, |root| root.referring),
@@ -93,16 +93,10 @@ pub(super) fn images(
 }
 
 /// Every manifest and index, with the name of its image.
-fn documents(listed: &Listed) -> BTreeSet<(&str, Digest)> {
-    let entries = listed.contents().entries().iter();
-    let documents = entries.filter_map(|entry| {
-        let path = entry.path.as_str().strip_prefix("images/")?;
-        let (directory, file) = path.rsplit_once('/')?;
-        let (name, _) = directory.rsplit_once('/')?;
-        let is_document = file == "manifest.json" || file.ends_with(".manifest.json");
-        is_document.then_some((name, entry.digest))
-    });
-    documents.collect()
+fn documents(listed: &Listed) -> BTreeSet<(ImageName, Digest)> {
+    let contents = listed.image_contents();
+    let documents = contents.filter(|content| content.role != ImageRole::Blob);
+    documents.map(|it| (it.place.name, it.digest)).collect()
 }
 
 /// How many of these are images, and how many signatures and other referrers come with them.

@@ -1,11 +1,12 @@
 //! Carries out a plan step by step. A step that fails is no more than that: those that need it fail too, and the others go
 //! on.
 
-use importer::{Change, EvenIfUsed, Images, Obstacle, Receipt};
+use importer::configuration::{Removal, Removed, State};
+use importer::{Change, Receipt};
 
-use super::plan::{Plan, Work};
-use super::show::{Overview, State, Step};
-use crate::args::{Output, choose};
+use super::plan::{Import, Plan, Work};
+use super::show::{Overview, Step};
+use crate::args::Output;
 use crate::commands::import::{self, Reached};
 
 impl Plan {
@@ -16,61 +17,47 @@ impl Plan {
             ..self.shown
         };
         for (step, work) in self.shown.steps.into_iter().zip(self.work) {
-            let step = match (step.state, work) {
-                (State::Planned, Some(work)) => apply(step, work, change, output).await,
-                (State::Planned, None) => remove(step, change).await,
-                _ => step,
-            };
-            done.steps.push(step);
+            done.steps.push(match work {
+                Some(Work::Import(import)) => apply(step, *import, change, output).await,
+                Some(Work::Remove(removal)) => remove(step, &removal, change).await,
+                None => step,
+            });
         }
         done
     }
 }
 
-async fn apply(step: Step, work: Work, change: &Change<'_>, output: Output) -> Step {
+async fn apply(step: Step, import: Import, change: &Change<'_>, output: Output) -> Step {
     let reached = Reached {
-        client: &work.client,
+        client: &import.client,
         cluster: change.cluster,
     };
-    let (archive, request) = (&work.archive, work.request);
-    let done = import::as_shown(archive, request, reached, &work.planned, output);
+    let (archive, request) = (&import.archive, import.request);
+    let done = import::as_shown(archive, request, reached, &import.planned, output);
     match Box::pin(done).await {
         Ok(receipt) => step.applied(receipt),
         Err(failure) => step.because(&failure),
     }
 }
 
-/// Nothing of a version that is still active: what should have replaced it has failed, and says so.
-async fn remove(step: Step, change: &Change<'_>) -> Step {
-    let Some(solution) = &step.solution else {
-        return step;
-    };
-    let used = EvenIfUsed::Refuse;
-    let removed = match &step.version {
-        Some(version) => importer::unimport(change, solution, version, used, Images::Keep).await,
-        None => importer::deactivate(change, solution, used).await,
-    };
-    match removed {
-        Ok(undone) => Step {
+async fn remove(step: Step, removal: &Removal, change: &Change<'_>) -> Step {
+    match removal.carry_out(change).await {
+        Ok(Removed::Gone(undone)) => Step {
             state: State::Done,
             objects: undone.removed,
             notes: undone.notes,
             ..step
         },
-        Err(importer::Error::Hindered(by)) if by.obstacles.iter().any(Obstacle::is_active) => {
-            step.left(by.obstacles)
-        }
+        Ok(Removed::Left(obstacles)) => step.left(&obstacles),
         Err(error) => step.because(&error.into()),
     }
 }
 
 impl Step {
     fn applied(self, receipt: Receipt) -> Self {
-        let sent = receipt.pushed.uploaded;
-        let is_same = receipt.objects.is_empty() && sent.blobs == 0;
         Self {
-            state: choose(is_same, State::Unchanged, State::Done),
-            bytes: Some(sent.bytes),
+            state: State::after(&receipt),
+            bytes: Some(receipt.pushed.uploaded.bytes),
             objects: receipt.objects,
             ..self
         }

@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
         arguments.run(),
         output,
         async |change| {
-            let plan = Plan::make(arguments, &configuration, archives, change, output);
+            let plan = Plan::make(arguments, &configuration, &archives, change, output);
             let plan = Box::pin(plan).await?;
             apply(arguments, plan, change, output).await
         },
@@ -61,7 +61,7 @@ async fn apply(
         return Ok(plan.shown.outcome());
     }
     let question = "unimport and deactivate what the file does not list?";
-    if plan.shown.removes() && !arguments.pruning.yes && !agreed(question, output).await? {
+    if plan.removes() && !arguments.pruning.yes && !agreed(question, output).await? {
         let message = "nobody confirmed that what the file does not list is to go";
         let why = InTheWay::new(message, "read the plan; `--yes` confirms it");
         return Ok(refuse(output, &plan.shown, [why]));

@@ -1,29 +1,36 @@
 //! Every step that a configuration comes to, with all that is in the way. Nothing is written.
 
-use importer::{
-    Change, Difference, EvenIfUsed, Goal, Images, Obstacle, PlanSummary, Request, Run, Unlisted,
+use importer::configuration::{
+    Action, Asked, ListedArchive, Outline, PlannedRemoval, Prune, Question, Removal, State, Why,
 };
+use importer::{Change, Destination, Goal, PlanSummary, Request};
 use registry::Client;
-use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
+use schemas::{SolutionName, SolutionsConfiguration, Version};
 
 use super::Arguments;
-use super::archives::{Archive, Listed, found, id};
-use super::show::{Action, Overview, State, Step};
-use crate::args::Output;
-use crate::commands::import::{Chosen, Reached};
+use super::archives::{Archive, Listed, Refusal};
+use super::show::{Overview, Step};
+use crate::args::{Output, choose};
+use crate::commands::import::Reached;
 use crate::commands::refusal::InTheWay;
 use crate::commands::{import, kept};
 use crate::failure::{Failure, Outcome};
 
-/// All steps, and what those need that import or activate.
+/// All steps, and what those need that are planned.
 pub(super) struct Plan {
     pub(super) shown: Overview,
     /// For each step.
     pub(super) work: Vec<Option<Work>>,
 }
 
+/// What a step needs that is planned.
+pub(super) enum Work {
+    Import(Box<Import>),
+    Remove(Removal),
+}
+
 /// What importing or activating a version needs.
-pub(super) struct Work {
+pub(super) struct Import {
     pub(super) archive: Archive,
     pub(super) request: Request,
     pub(super) client: Client,
@@ -31,15 +38,16 @@ pub(super) struct Work {
     pub(super) planned: PlanSummary,
 }
 
-/// A step, with what it needs if it is one that imports or activates.
+/// A step, with what it needs if it is planned.
 type Planned = (Step, Option<Work>);
 
 /// Where plans are made.
 struct Planner<'a> {
     arguments: &'a Arguments,
     change: &'a Change<'a>,
+    listed: &'a [Listed],
     /// Where the images of listed archives go.
-    chosen: Chosen,
+    destination: Destination,
     output: Output,
     /// The registry that listed archives are pushed to.
     client: Client,
@@ -50,25 +58,26 @@ impl Plan {
     pub(super) async fn make(
         arguments: &Arguments,
         configuration: &SolutionsConfiguration,
-        listed: Listed,
+        listed: &[Listed],
         change: &Change<'_>,
         output: Output,
     ) -> Result<Self, Failure> {
         let cluster = change.cluster;
         let registries = &arguments.registries;
         let site = importer::site(cluster).await?;
-        let chosen = Chosen::of(registries, &site)?;
+        let destination = import::destination(registries, &site)?;
         let planner = Planner {
             arguments,
             change,
+            listed,
             output,
-            client: import::client(&chosen.registry, &registries.reach, &site)?,
-            chosen,
+            client: import::client(&destination.registry, &registries.reach, &site)?,
+            destination,
         };
         let status = importer::status(cluster, None).await?;
-        let accepted = listed.iter().filter_map(|(_, archive)| archive.as_ref());
-        let ids: Vec<SolutionId> = accepted.map(|archive| id(archive).clone()).collect();
-        let difference = Difference::of(configuration, &ids, &status);
+        let archives: Vec<ListedArchive> = listed.iter().map(Listed::identified).collect();
+        let prune = choose(arguments.pruning.prune, Prune::Allow, Prune::Refuse);
+        let outline = Outline::of(configuration, &archives, &status, prune);
         let mut plan = Self {
             shown: Overview {
                 context: cluster.context().map(str::to_owned),
@@ -77,80 +86,62 @@ impl Plan {
             },
             work: Vec::new(),
         };
-        for (step, archive) in &listed {
-            plan.add(planner.import(step, archive.as_ref()).await?);
-        }
-        for (solution, version) in &difference.active {
-            let step = Step::of(Action::Activate, solution, version.as_ref().ok());
-            plan.add(match version {
-                Ok(version) => {
-                    Box::pin(planner.activate(step, solution, version, &listed, &plan)).await?
-                }
-                Err(obstacle) => (step.failed(vec![obstacle.into()], Outcome::No), None),
-            });
-        }
-        for solution in &difference.deactivate {
-            plan.add((planner.deactivate(solution).await?, None));
-        }
-        for version in &difference.unlisted {
-            plan.add((planner.unimport(version, &plan.shown).await?, None));
+        while let Some(asked) = outline.next(&plan.states()) {
+            let (step, work) = Box::pin(planner.find_out(asked)).await?;
+            plan.shown.steps.push(step);
+            plan.work.push(work);
         }
         Ok(plan)
     }
 
-    fn add(&mut self, planned: Planned) {
-        let (step, work) = planned;
-        self.shown.steps.push(step);
-        self.work.push(work);
+    /// Whether anything goes.
+    pub(super) fn removes(&self) -> bool {
+        let mut work = self.work.iter().flatten();
+        work.any(|work| matches!(work, Work::Remove(_)))
+    }
+
+    fn states(&self) -> Vec<State> {
+        self.shown.steps.iter().map(|step| step.state).collect()
     }
 }
 
 impl Planner<'_> {
-    async fn import(&self, step: &Step, archive: Option<&Archive>) -> Result<Planned, Failure> {
-        let step = step.clone();
-        let Some(archive) = archive else {
-            return Ok((step, None));
-        };
-        let request = self.listed(Goal::Available)?;
-        Ok(self.plan(step, archive, request, &self.client).await)
+    async fn find_out(&self, asked: Asked) -> Result<Planned, Failure> {
+        let step = Step::from(asked.step);
+        match asked.question {
+            Question::Nothing(why) => Ok((untaken(step, &why), None)),
+            Question::Import { archive } => self.listed(step, archive, Goal::Available).await,
+            Question::Activate { archive } => self.listed(step, archive, Goal::Activated).await,
+            Question::ActivateKept { solution, version } => {
+                Ok(Box::pin(self.kept(step, &solution, &version)).await)
+            }
+            Question::Remove(removal) => self.remove(step, removal).await,
+        }
     }
 
-    /// The version comes from its archive if that is listed, else from the registry that it was pushed to.
-    async fn activate(
-        &self,
-        step: Step,
-        solution: &SolutionName,
-        version: &Version,
-        listed: &Listed,
-        so_far: &Plan,
-    ) -> Result<Planned, Failure> {
-        let mut imports = so_far.shown.steps.iter().zip(listed);
-        match imports.find(|(import, _)| import.is_about(solution, version)) {
-            Some((import, (_, Some(archive)))) if import.state != State::Failed => {
-                let request = self.listed(Goal::Activated)?;
+    /// The step with the plan of a listed archive.
+    async fn listed(&self, step: Step, archive: usize, goal: Goal) -> Result<Planned, Failure> {
+        match &self.listed[archive].found {
+            Ok(archive) => {
+                let request = self.request(goal)?;
                 Ok(self.plan(step, archive, request, &self.client).await)
             }
-            Some(_) => {
-                let fix = "see why, and run the same command again";
-                let why = InTheWay::new("its archive is refused", fix);
-                Ok((step.failed(vec![why], Outcome::No), None))
-            }
-            None => Ok(Box::pin(self.kept(step, solution, version)).await),
+            Err(refusal) => Ok((step.refused(refusal.clone()), None)),
         }
     }
 
     /// What is asked of an archive that is listed.
-    fn listed(&self, goal: Goal) -> Result<Request, Failure> {
+    fn request(&self, goal: Goal) -> Result<Request, Failure> {
         let Arguments {
             registries,
             signers,
             turn,
             ..
         } = self.arguments;
-        let chosen = self.chosen.clone();
-        let mut request = import::of_goal(goal, &chosen.registry, chosen.pull_registry, turn)?;
-        request.missing = chosen.missing;
-        request.from_site = chosen.from_site;
+        let to = self.destination.clone();
+        let mut request = import::of_goal(goal, &to.registry, to.pull_registry, turn)?;
+        request.missing = to.missing;
+        request.from_site = to.from_site;
         Ok(import::allow(request, registries, signers))
     }
 
@@ -162,7 +153,7 @@ impl Planner<'_> {
         let kept = kept::judge(cluster, solution, Some(version), reach, self.output).await;
         let kept = match kept {
             Ok(Ok(kept)) => kept,
-            Ok(Err(report)) => return (step.failed(found(&report), Outcome::No), None),
+            Ok(Err(report)) => return (step.refused(Refusal::from(&*report)), None),
             Err(failure) => return (step.because(&failure), None),
         };
         let pull_registry = Some(kept.pull_registry);
@@ -190,7 +181,10 @@ impl Planner<'_> {
         };
         let planned = match import::look(archive, request.clone(), reached).await {
             Ok((planned, obstacles)) if obstacles.is_empty() => planned,
-            Ok((_, obstacles)) => return (step.failed(obstacles, Outcome::No), None),
+            Ok((_, why)) => {
+                let outcome = Outcome::No;
+                return (step.refused(Refusal { why, outcome }), None);
+            }
             Err(failure) => return (step.because(&failure), None),
         };
         let step = Step {
@@ -198,105 +192,144 @@ impl Planner<'_> {
             crds: planned.crds.clone(),
             ..step
         };
-        let work = Work {
+        let import = Import {
             archive: archive.clone(),
             request,
             client: client.clone(),
             planned,
         };
-        (step, Some(work))
+        (step, Some(Work::Import(Box::new(import))))
     }
 
-    async fn deactivate(&self, solution: &SolutionName) -> Result<Step, Failure> {
-        let step = Step::of(Action::Deactivate, solution, None);
-        if !self.arguments.pruning.prune {
-            return Ok(step.unlisted());
-        }
-        match importer::deactivate(&self.dry(), solution, EvenIfUsed::Refuse).await {
-            Ok(undone) => Ok(Step {
-                objects: undone.removed,
-                ..step
-            }),
-            Err(importer::Error::Refused(obstacle)) => Ok(step.left([obstacle])),
-            Err(importer::Error::Hindered(by)) => Ok(step.left(by.obstacles)),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn unimport(&self, found: &Unlisted, so_far: &Overview) -> Result<Step, Failure> {
-        let (solution, version) = (&found.solution, &found.version);
-        let step = Step::of(Action::Unimport, solution, Some(version));
-        if !self.arguments.pruning.prune {
-            return Ok(step.unlisted());
-        }
-        let mut steps = so_far.steps.iter();
-        if steps.any(|step| step.action == Action::Import && step.solution.is_none()) {
-            return Ok(step.left_since(
-                "a listed archive that could not be read may be of this version",
-                "see why it could not be read, and run the same command again",
-            ));
-        }
-        let (change, used) = (self.dry(), EvenIfUsed::Refuse);
-        let undone = importer::unimport(&change, solution, version, used, Images::Keep);
-        let mut obstacles = match undone.await {
-            Ok(_) => Vec::new(),
-            Err(importer::Error::Refused(obstacle)) => vec![obstacle],
-            Err(importer::Error::Hindered(by)) => by.obstacles,
-            Err(error) => return Err(error.into()),
-        };
-        // It is no longer active when its turn comes.
-        if so_far.replaces(solution) {
-            obstacles.retain(|it| !it.is_active());
-        }
-        if !obstacles.is_empty() {
-            return Ok(step.left(obstacles));
-        }
-        Ok(Step {
-            objects: vec![found.recorded_in.clone()],
-            ..step
-        })
-    }
-
-    fn dry(&self) -> Change<'_> {
-        Change {
-            run: Run::Dry,
-            ..self.change.clone()
-        }
-    }
-}
-
-impl Overview {
-    /// Whether the CRDs of a Solution become those of another version, or go.
-    fn replaces(&self, solution: &SolutionName) -> bool {
-        self.steps.iter().any(|step| {
-            step.solution.as_ref() == Some(solution)
-                && step.state == State::Planned
-                && matches!(step.action, Action::Activate | Action::Deactivate)
+    async fn remove(&self, step: Step, removal: Removal) -> Result<Planned, Failure> {
+        Ok(match removal.plan(self.change).await? {
+            PlannedRemoval::Goes(objects) => {
+                (Step { objects, ..step }, Some(Work::Remove(removal)))
+            }
+            PlannedRemoval::Left(obstacles) => (step.left(&obstacles), None),
         })
     }
 }
 
-impl Step {
-    /// The step, not taken because something is in its way: what is used stays.
-    pub(super) fn left(self, obstacles: impl IntoIterator<Item = Obstacle>) -> Self {
-        Self {
-            state: State::Left,
-            why: obstacles
-                .into_iter()
-                .map(|it| InTheWay::from(&it))
-                .collect(),
-            ..self
+/// The step, which is not taken.
+fn untaken(step: Step, why: &Why) -> Step {
+    let state = why.state();
+    let outcome = choose(state == State::Failed, Outcome::No, Outcome::Yes);
+    Step {
+        state,
+        why: vec![in_the_way(why, step.action)],
+        outcome,
+        ..step
+    }
+}
+
+fn in_the_way(why: &Why, action: Action) -> InTheWay {
+    match (why, action) {
+        (Why::SameVersion(path), _) => {
+            let message = format!("`{path}` is of the same version");
+            InTheWay::new(message, "list one of the two")
+        }
+        (Why::Absent(obstacle), _) => InTheWay::from(obstacle),
+        (Why::NotImported, _) => InTheWay::new(
+            "its archive is refused",
+            "see why, and run the same command again",
+        ),
+        (Why::NotAskedFor, Action::Deactivate) => InTheWay::new(
+            "it is not among those that are to be active",
+            "`--prune` deactivates it",
+        ),
+        (Why::NotAskedFor, _) => InTheWay::new("it is not listed", "`--prune` unimports it"),
+        (Why::MayBeListed, _) => InTheWay::new(
+            "a listed archive that could not be read may be of this version",
+            "see why it could not be read, and run the same command again",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use importer::configuration;
+
+    use super::*;
+
+    fn step(action: Action) -> Step {
+        Step::from(configuration::Step {
+            action,
+            archive: None,
+            solution: None,
+            version: None,
+        })
+    }
+
+    fn overview(steps: Vec<Step>) -> Overview {
+        Overview {
+            context: None,
+            server: String::new(),
+            steps,
         }
     }
 
-    /// The step, not taken because nobody asked for it.
-    fn unlisted(self) -> Self {
-        match self.action {
-            Action::Deactivate => self.left_since(
-                "it is not among those that are to be active",
-                "`--prune` deactivates it",
+    #[test]
+    fn what_is_refused_makes_the_answer_a_no_and_what_is_left_does_not() {
+        for (why, action, outcome, fix) in [
+            (
+                Why::SameVersion("a.iso".to_owned()),
+                Action::Import,
+                Outcome::No,
+                "list one",
             ),
-            _ => self.left_since("it is not listed", "`--prune` unimports it"),
+            (
+                Why::NotImported,
+                Action::Activate,
+                Outcome::No,
+                "run the same",
+            ),
+            (
+                Why::NotAskedFor,
+                Action::Deactivate,
+                Outcome::Yes,
+                "`--prune` deactivates",
+            ),
+            (
+                Why::NotAskedFor,
+                Action::Unimport,
+                Outcome::Yes,
+                "`--prune` unimports",
+            ),
+            (
+                Why::MayBeListed,
+                Action::Unimport,
+                Outcome::Yes,
+                "run the same",
+            ),
+        ] {
+            let untaken = untaken(step(action), &why);
+            assert_eq!(untaken.state, why.state(), "{why:?}");
+            assert!(
+                untaken.why[0].fix.contains(fix),
+                "{why:?}: {:?}",
+                untaken.why
+            );
+            let steps = overview(vec![step(Action::Import), untaken]);
+            assert_eq!(steps.outcome(), outcome, "{why:?}");
+        }
+    }
+
+    #[test]
+    fn a_no_of_one_step_counts_more_than_what_another_could_not_find_out() {
+        use Outcome::{No, Unknown, Yes};
+        for (outcomes, expected) in [
+            (&[][..], Yes),
+            (&[Yes, Yes], Yes),
+            (&[Yes, Unknown], Unknown),
+            (&[Unknown, No, Yes], No),
+        ] {
+            let refused = |outcome: &Outcome| Step {
+                outcome: *outcome,
+                ..step(Action::Import)
+            };
+            let steps = overview(outcomes.iter().map(refused).collect());
+            assert_eq!(steps.outcome(), expected, "{outcomes:?}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What applying a configuration does, step by step, and how it is shown.
 
-use importer::PlannedObject;
+use importer::configuration::{self, Action, State};
+use importer::{Obstacle, PlannedObject};
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
+use super::archives::Refusal;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -58,44 +60,7 @@ pub(crate) struct Step {
     pub(super) outcome: Outcome,
 }
 
-/// What a step does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Action {
-    /// A version is imported.
-    Import,
-    /// The CRDs of a version are activated.
-    Activate,
-    /// The CRDs of a Solution are removed.
-    Deactivate,
-    /// A version is forgotten.
-    Unimport,
-}
-
-/// How far a step has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum State {
-    /// It is to be done.
-    Planned,
-    /// It was done.
-    Done,
-    /// There was nothing to do.
-    Unchanged,
-    /// It was not done, or not all of it.
-    Failed,
-    /// It is not asked for, or something uses what would go.
-    Left,
-}
-
 impl Overview {
-    /// Whether anything goes.
-    pub(super) fn removes(&self) -> bool {
-        let mut steps = self.steps.iter();
-        let going = |it: &Step| matches!(it.action, Action::Deactivate | Action::Unimport);
-        steps.any(|step| going(step) && step.state == State::Planned)
-    }
-
     /// How the command ends: a no of one step is a no.
     pub(super) fn outcome(&self) -> Outcome {
         let ended = |outcome| self.steps.iter().any(|step| step.outcome == outcome);
@@ -107,13 +72,13 @@ impl Overview {
     }
 }
 
-impl Step {
-    pub(super) fn new(action: Action) -> Self {
+impl From<configuration::Step> for Step {
+    fn from(step: configuration::Step) -> Self {
         Self {
-            action,
-            archive: None,
-            solution: None,
-            version: None,
+            action: step.action,
+            archive: step.archive,
+            solution: step.solution,
+            version: step.version,
             state: State::Planned,
             bytes: None,
             crds: Vec::new(),
@@ -123,18 +88,12 @@ impl Step {
             outcome: Outcome::Yes,
         }
     }
+}
 
-    /// A step about a version, or about all of a Solution.
-    pub(super) fn of(action: Action, solution: &SolutionName, version: Option<&Version>) -> Self {
-        Self {
-            solution: Some(solution.clone()),
-            version: version.cloned(),
-            ..Self::new(action)
-        }
-    }
-
+impl Step {
     /// The step, not done for these reasons.
-    pub(super) fn failed(self, why: Vec<InTheWay>, outcome: Outcome) -> Self {
+    pub(super) fn refused(self, refusal: Refusal) -> Self {
+        let Refusal { why, outcome } = refusal;
         Self {
             state: State::Failed,
             why,
@@ -145,21 +104,16 @@ impl Step {
 
     /// The step, not done because of this.
     pub(super) fn because(self, failure: &Failure) -> Self {
-        self.failed(vec![failure.into()], failure.outcome())
+        self.refused(failure.into())
     }
 
-    /// The step, which is not taken.
-    pub(super) fn left_since(self, message: &str, fix: &str) -> Self {
+    /// The step, not taken because something is in its way: what is used stays.
+    pub(super) fn left(self, obstacles: &[Obstacle]) -> Self {
         Self {
             state: State::Left,
-            why: vec![InTheWay::new(message, fix)],
+            why: obstacles.iter().map(InTheWay::from).collect(),
             ..self
         }
-    }
-
-    /// Whether it is about this version.
-    pub(super) fn is_about(&self, solution: &SolutionName, version: &Version) -> bool {
-        self.solution.as_ref() == Some(solution) && self.version.as_ref() == Some(version)
     }
 
     /// `example 1.0.0 (archives/example.iso)`

@@ -1,42 +1,43 @@
-//! The difference between a site's configuration and a cluster: the versions that become active, the ones that are not
-//! listed, and the uses of those. Nothing is read or written here.
+//! The difference between a site's configuration and a cluster: the versions that become active, and the ones that are not
+//! listed. Nothing is read or written here.
 
-use schemas::{
-    ActiveVersion, EnvironmentName, SolutionId, SolutionName, SolutionsConfiguration, Version,
-};
+use schemas::{ActiveVersion, SolutionId, SolutionName, SolutionsConfiguration, Version};
 
 use crate::model::obstacle::Obstacle;
 use crate::model::record;
 use crate::status::{Status, VersionStatus};
 
 /// The difference of a cluster from a configuration, but for the archives that are to be imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The version of each Solution that is configured to be active, if it is imported or will be.
-    pub active: Vec<(SolutionName, Result<Version, Obstacle>)>,
+#[derive(Debug)]
+pub(super) struct Difference {
+    /// What is configured to be active.
+    pub(super) active: Vec<Wanted>,
     /// The Solutions that are active and not configured to be.
-    pub deactivate: Vec<SolutionName>,
+    pub(super) deactivate: Vec<SolutionName>,
     /// The imported versions that are neither listed nor configured to be active.
-    pub unlisted: Vec<Unlisted>,
+    pub(super) unlisted: Vec<Unlisted>,
+}
+
+/// A Solution that is configured to be active.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) solution: SolutionName,
+    /// The version, if it is imported or will be.
+    pub(super) version: Result<Version, Obstacle>,
 }
 
 /// An imported version that is not listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unlisted {
-    /// The Solution.
-    pub solution: SolutionName,
-    /// The version.
-    pub version: Version,
-    /// The environments that run it.
-    pub environments: Vec<EnvironmentName>,
+pub(super) struct Unlisted {
+    pub(super) solution: SolutionName,
+    pub(super) version: Version,
     /// The object that goes with it.
-    pub recorded_in: String,
+    pub(super) recorded_in: String,
 }
 
 impl Difference {
     /// Compares a configuration, and the archives that it lists, with a cluster.
-    #[must_use]
-    pub fn of(
+    pub(super) fn of(
         configuration: &SolutionsConfiguration,
         archives: &[SolutionId],
         status: &Status,
@@ -44,18 +45,17 @@ impl Difference {
         let active: Vec<_> = configuration
             .active
             .iter()
-            .map(|(solution, wanted)| {
-                let version = choose(solution, wanted, archives, status);
-                (solution.clone(), version)
+            .map(|(solution, wanted)| Wanted {
+                solution: solution.clone(),
+                version: choose(solution, wanted, archives, status),
             })
             .collect();
         let is_listed = |found: &VersionStatus| {
             let (name, version) = (&found.record.name, &found.record.version);
             let mut listed = archives.iter();
-            let mut chosen = active.iter();
+            let mut wanted = active.iter();
             listed.any(|id| (id.name(), id.version()) == (name, version))
-                || chosen
-                    .any(|(solution, chosen)| solution == name && chosen.as_ref() == Ok(version))
+                || wanted.any(|it| it.solution == *name && it.version.as_ref() == Ok(version))
         };
         let versions = status.versions.iter();
         let unlisted = versions.clone().filter(|found| !is_listed(found));
@@ -75,7 +75,6 @@ impl Unlisted {
         Self {
             solution: found.record.name.clone(),
             version: found.record.version.clone(),
-            environments: found.environments.clone(),
             recorded_in: record::place(&found.record).to_string(),
         }
     }
@@ -108,18 +107,16 @@ fn choose(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::record::tests::record;
 
-    fn status(versions: &[(&str, bool, &[&str])]) -> Status {
-        let found = |(version, active, environments): &(&str, bool, &[&str])| VersionStatus {
+    /// A cluster with these versions of the shop, each active or not.
+    pub(in crate::configuration) fn status(versions: &[(&str, bool)]) -> Status {
+        let found = |(version, active): &(&str, bool)| VersionStatus {
             record: record(version),
             active: *active,
-            environments: environments
-                .iter()
-                .map(|name| name.parse().unwrap())
-                .collect(),
+            environments: Vec::new(),
         };
         Status {
             versions: versions.iter().map(found).collect(),
@@ -131,31 +128,33 @@ mod tests {
         }
     }
 
-    fn difference(active: &str, archives: &[&str], status: &Status) -> Difference {
+    pub(in crate::configuration) fn configuration(active: &str) -> SolutionsConfiguration {
         let text = format!(
             "{{apiVersion: {}, kind: SolutionsConfiguration, active: {active}}}",
             schemas::API_VERSION
         );
-        let configuration = SolutionsConfiguration::from_slice(text.as_bytes()).unwrap();
+        SolutionsConfiguration::from_slice(text.as_bytes()).unwrap()
+    }
+
+    fn difference(active: &str, archives: &[&str], status: &Status) -> Difference {
+        let configuration = configuration(active);
         let archives: Vec<SolutionId> = archives.iter().map(|id| id.parse().unwrap()).collect();
         Difference::of(&configuration, &archives, status)
     }
 
     fn active(active: &str, archives: &[&str], status: &Status) -> String {
         match &difference(active, archives, status).active[..] {
-            [(_, Ok(version))] => version.to_string(),
-            [(_, Err(obstacle))] => obstacle.to_string(),
+            [wanted] => match &wanted.version {
+                Ok(version) => version.to_string(),
+                Err(obstacle) => obstacle.to_string(),
+            },
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn the_latest_is_the_newest_by_semver_of_what_is_imported_or_listed() {
-        let known = status(&[
-            ("1.2.0", false, &[]),
-            ("1.9.0", true, &[]),
-            ("1.10.0-rc.1", false, &[]),
-        ]);
+        let known = status(&[("1.2.0", false), ("1.9.0", true), ("1.10.0-rc.1", false)]);
         let latest = "{shop: latest}";
         assert_eq!(active(latest, &[], &known), "1.10.0-rc.1");
         assert_eq!(active(latest, &["shop-1.10.0"], &known), "1.10.0");
@@ -173,11 +172,7 @@ mod tests {
 
     #[test]
     fn what_is_neither_listed_nor_to_be_active_is_not_listed() {
-        let known = status(&[
-            ("1.0.0", false, &["prod"]),
-            ("1.1.0", true, &[]),
-            ("1.2.0", false, &[]),
-        ]);
+        let known = status(&[("1.0.0", false), ("1.1.0", true), ("1.2.0", false)]);
         let unlisted = |active: &str, archives: &[&str]| {
             let found = difference(active, archives, &known);
             let versions = found.unlisted.iter().map(|it| it.version.to_string());
@@ -205,7 +200,6 @@ mod tests {
             ("1.0.0 1.1.0 1.2.0".to_owned(), 0)
         );
         let found = difference("{}", &[], &known).unlisted;
-        assert_eq!(found[0].environments.len(), 1);
         let recorded_in = &found[1].recorded_in;
         assert_eq!(
             recorded_in,

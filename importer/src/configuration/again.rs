@@ -1,0 +1,77 @@
+//! A plan among several: all of them are made and shown first, and each is made again when its turn comes, since the one
+//! before has changed the cluster.
+
+use deployer::Cluster;
+use registry::Client;
+use validator::{Accepted, Finding};
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::request::Request;
+use crate::plan::summary::PlanSummary;
+use crate::plan::{Plan, Ready};
+
+impl<'a> Ready<'a> {
+    /// Makes a plan again. Refused if something is in its way now, or if it no longer does what was shown.
+    pub async fn as_shown(
+        accepted: &'a Accepted,
+        findings: Vec<Finding>,
+        client: &Client,
+        cluster: &Cluster,
+        request: Request,
+        shown: &PlanSummary,
+    ) -> Result<Self, Error> {
+        let plan = Plan::make(accepted, findings, client, cluster, request).await?;
+        if let Some(obstacle) = in_the_way(&plan.obstacles(), shown, plan.summary()) {
+            plan.give_up(client).await;
+            return Err(obstacle.into());
+        }
+        let Ok(ready) = plan.ready() else {
+            unreachable!("a plan without obstacles is ready")
+        };
+        Ok(ready)
+    }
+}
+
+/// What is in the way of a plan itself comes before that it is another one.
+fn in_the_way(
+    obstacles: &[&Obstacle],
+    shown: &PlanSummary,
+    anew: &PlanSummary,
+) -> Option<Obstacle> {
+    let first = obstacles.first().map(|&it| it.clone());
+    first.or_else(|| (!shown.holds(anew)).then_some(Obstacle::Changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_of_a_plan_comes_before_that_it_is_another_one() {
+        let shown = PlanSummary {
+            server: "https://site.test".to_owned(),
+            ..PlanSummary::default()
+        };
+        let noted = PlanSummary {
+            notes: vec!["another one was imported before".to_owned()],
+            recorded: true,
+            ..shown.clone()
+        };
+        let other = PlanSummary {
+            server: "https://other.test".to_owned(),
+            ..shown.clone()
+        };
+        let denied = Obstacle::Denied("create pods".to_owned());
+        let both = [&denied, &Obstacle::Changed];
+        for (obstacles, anew, expected) in [
+            (&[][..], &shown, None),
+            (&[], &noted, None),
+            (&[], &other, Some(Obstacle::Changed)),
+            (&both, &shown, Some(denied.clone())),
+            (&both, &other, Some(denied.clone())),
+        ] {
+            assert_eq!(in_the_way(obstacles, &shown, anew), expected, "{anew:?}");
+        }
+    }
+}

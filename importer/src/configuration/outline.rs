@@ -1,0 +1,474 @@
+//! The steps that a configuration comes to: what is listed is imported, what is named is activated, and what is neither
+//! goes, in this order. What came of the steps before one decides what is to be found out of it. Nothing is read or
+//! written here.
+
+use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
+
+use crate::configuration::difference::{Difference, Unlisted, Wanted};
+use crate::configuration::removal::{Definitions, Removal};
+use crate::configuration::step::{Action, State, Step};
+use crate::model::obstacle::Obstacle;
+use crate::status::Status;
+
+/// An archive that is listed.
+#[derive(Clone, Debug)]
+pub struct ListedArchive {
+    /// The archive's path, as it is listed.
+    pub path: String,
+    /// The version that it is of, if it is accepted.
+    pub id: Option<SolutionId>,
+}
+
+/// What becomes of what the configuration does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prune {
+    /// It stays.
+    Refuse,
+    /// It goes if nothing uses it.
+    Allow,
+}
+
+/// The steps that a configuration comes to, in their order.
+#[derive(Debug)]
+pub struct Outline(Vec<Outlined>);
+
+#[derive(Debug)]
+struct Outlined {
+    step: Step,
+    needs: Needs,
+}
+
+/// What a step is decided by.
+#[derive(Debug)]
+enum Needs {
+    /// It is decided.
+    Nothing(Why),
+    /// The plan of importing a listed archive.
+    Import { archive: usize },
+    /// The step that imports a listed archive, and the plan of activating it.
+    Imported { archive: usize },
+    /// The plan of activating a version as its registry keeps it.
+    Kept {
+        solution: SolutionName,
+        version: Version,
+    },
+    /// What keeps the CRDs of a Solution.
+    Definitions(SolutionName),
+    /// The steps that change the CRDs of its Solution, and what keeps the version.
+    Version(Unlisted),
+}
+
+/// A step, and what is to be found out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The step.
+    pub step: Step,
+    /// What is to be found out.
+    pub question: Question,
+}
+
+/// What is to be found out of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Nothing: it is not taken.
+    Nothing(Why),
+    /// What importing a listed archive does, or why it is not accepted.
+    Import {
+        /// The archive's place in the list.
+        archive: usize,
+    },
+    /// What activating the version of a listed archive does.
+    Activate {
+        /// The archive's place in the list.
+        archive: usize,
+    },
+    /// What activating an imported version does, as the registry keeps it that it was pushed to.
+    ActivateKept {
+        /// The Solution.
+        solution: SolutionName,
+        /// The version.
+        version: Version,
+    },
+    /// What a removal does.
+    Remove(Removal),
+}
+
+/// Why a step is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The archive of this path is of the same version, and listed before.
+    SameVersion(String),
+    /// What is to be activated is not there.
+    Absent(Obstacle),
+    /// The archive of what is to be activated cannot be imported.
+    NotImported,
+    /// What the configuration does not have stays.
+    NotAskedFor,
+    /// A listed archive is not accepted, and may be of this version.
+    MayBeListed,
+}
+
+impl Outline {
+    /// Compares a configuration, and what the archives that it lists turned out to be, with a cluster.
+    #[must_use]
+    pub fn of(
+        configuration: &SolutionsConfiguration,
+        archives: &[ListedArchive],
+        status: &Status,
+        prune: Prune,
+    ) -> Self {
+        let imports: Vec<Outlined> = (0..archives.len()).map(|at| import(archives, at)).collect();
+        let ids: Vec<SolutionId> = archives.iter().filter_map(|it| it.id.clone()).collect();
+        let difference = Difference::of(configuration, &ids, status);
+        let activations = difference.active.into_iter();
+        let activations = activations.map(|wanted| activation(wanted, archives));
+        let deactivations = difference.deactivate.into_iter();
+        let deactivations = deactivations.map(|solution| deactivation(solution, prune));
+        let spared = spared(archives, prune);
+        let unlisted = difference.unlisted.into_iter();
+        let removals = unlisted.map(|unlisted| removal(unlisted, spared.clone()));
+        let steps = imports.into_iter().chain(activations);
+        Self(steps.chain(deactivations).chain(removals).collect())
+    }
+
+    /// Returns the step behind those of which this is known, in their order; none behind the last.
+    #[must_use]
+    pub fn next(&self, known: &[State]) -> Option<Asked> {
+        let Outlined { step, needs } = self.0.get(known.len())?;
+        let question = match needs {
+            Needs::Nothing(why) => Question::Nothing(why.clone()),
+            Needs::Import { archive } => Question::Import { archive: *archive },
+            // The steps of archives are the first, each at the place of its archive.
+            Needs::Imported { archive } if known.get(*archive) == Some(&State::Failed) => {
+                Question::Nothing(Why::NotImported)
+            }
+            Needs::Imported { archive } => Question::Activate { archive: *archive },
+            Needs::Kept { solution, version } => Question::ActivateKept {
+                solution: solution.clone(),
+                version: version.clone(),
+            },
+            Needs::Definitions(solution) => {
+                Question::Remove(Removal::of_definitions(solution.clone()))
+            }
+            Needs::Version(unlisted) => {
+                let definitions = self.definitions(&unlisted.solution, known);
+                Question::Remove(Removal::of_version(unlisted.clone(), definitions))
+            }
+        };
+        Some(Asked {
+            step: step.clone(),
+            question,
+        })
+    }
+
+    /// What becomes of the CRDs of a Solution by the steps of which this is known.
+    fn definitions(&self, solution: &SolutionName, known: &[State]) -> Definitions {
+        let mut steps = self.0.iter().zip(known);
+        let change = steps.any(|(outlined, state)| {
+            *state == State::Planned && outlined.step.changes_definitions(solution)
+        });
+        if change {
+            Definitions::Change
+        } else {
+            Definitions::Stay
+        }
+    }
+}
+
+impl Why {
+    /// How far the step has come that is not taken.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self {
+            Self::SameVersion(_) | Self::Absent(_) | Self::NotImported => State::Failed,
+            Self::NotAskedFor | Self::MayBeListed => State::Left,
+        }
+    }
+}
+
+/// The first of several archives that are of one version counts.
+fn import(archives: &[ListedArchive], archive: usize) -> Outlined {
+    let ListedArchive { path, id } = &archives[archive];
+    let mut before = archives[..archive].iter();
+    let needs = match before.find(|it| id.is_some() && it.id == *id) {
+        Some(first) => Needs::Nothing(Why::SameVersion(first.path.clone())),
+        None => Needs::Import { archive },
+    };
+    let step = Step {
+        action: Action::Import,
+        archive: Some(path.clone()),
+        solution: id.as_ref().map(|id| id.name().clone()),
+        version: id.as_ref().map(|id| id.version().clone()),
+    };
+    Outlined { step, needs }
+}
+
+fn activation(wanted: Wanted, archives: &[ListedArchive]) -> Outlined {
+    let Wanted { solution, version } = wanted;
+    Outlined {
+        step: Step::of(Action::Activate, &solution, version.as_ref().ok()),
+        needs: match version {
+            Ok(version) => source(solution, version, archives),
+            Err(obstacle) => Needs::Nothing(Why::Absent(obstacle)),
+        },
+    }
+}
+
+/// A version comes from its archive if that is listed, else from the registry that it was pushed to.
+fn source(solution: SolutionName, version: Version, archives: &[ListedArchive]) -> Needs {
+    let is_it = |id: &SolutionId| *id.name() == solution && *id.version() == version;
+    let mut ids = archives.iter().map(|archive| archive.id.as_ref());
+    match ids.position(|id| id.is_some_and(is_it)) {
+        Some(archive) => Needs::Imported { archive },
+        None => Needs::Kept { solution, version },
+    }
+}
+
+fn deactivation(solution: SolutionName, prune: Prune) -> Outlined {
+    Outlined {
+        step: Step::of(Action::Deactivate, &solution, None),
+        needs: match prune {
+            Prune::Refuse => Needs::Nothing(Why::NotAskedFor),
+            Prune::Allow => Needs::Definitions(solution),
+        },
+    }
+}
+
+fn removal(unlisted: Unlisted, spared: Option<Why>) -> Outlined {
+    Outlined {
+        step: Step::of(
+            Action::Unimport,
+            &unlisted.solution,
+            Some(&unlisted.version),
+        ),
+        needs: spared.map_or(Needs::Version(unlisted), Needs::Nothing),
+    }
+}
+
+/// Why versions that are not listed stay, whatever uses them.
+fn spared(archives: &[ListedArchive], prune: Prune) -> Option<Why> {
+    let is_unknown = |archive: &ListedArchive| archive.id.is_none();
+    match prune {
+        Prune::Refuse => Some(Why::NotAskedFor),
+        Prune::Allow => archives.iter().any(is_unknown).then_some(Why::MayBeListed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::difference::tests::{configuration, status};
+
+    fn archives(ids: &[&str]) -> Vec<ListedArchive> {
+        let archive = |(at, id): (usize, &&str)| ListedArchive {
+            path: format!("{at}.iso"),
+            id: id.parse().ok(),
+        };
+        ids.iter().enumerate().map(archive).collect()
+    }
+
+    /// Every step with its question, each found to be `found` where it is asked about.
+    fn walk(outline: &Outline, found: impl Fn(&Step) -> State) -> Vec<String> {
+        let mut known = Vec::new();
+        let mut lines = Vec::new();
+        while let Some(Asked { step, question }) = outline.next(&known) {
+            known.push(match &question {
+                Question::Nothing(why) => why.state(),
+                _ => found(&step),
+            });
+            lines.push(format!("{}: {}", about(&step), words(&question)));
+        }
+        lines
+    }
+
+    fn about(step: &Step) -> String {
+        let words = [
+            Some(format!("{:?}", step.action).to_lowercase()),
+            step.solution.as_ref().map(ToString::to_string),
+            step.version.as_ref().map(ToString::to_string),
+            step.archive.clone(),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    fn words(question: &Question) -> String {
+        match question {
+            Question::Nothing(Why::SameVersion(path)) => format!("same as {path}"),
+            Question::Nothing(Why::Absent(obstacle)) => obstacle.to_string(),
+            Question::Nothing(why) => format!("{why:?}"),
+            Question::Import { archive } => format!("import {archive}"),
+            Question::Activate { archive } => format!("activate {archive}"),
+            Question::ActivateKept { solution, version } => format!("kept {solution} {version}"),
+            Question::Remove(removal) => removal.in_words(),
+        }
+    }
+
+    fn planned(_: &Step) -> State {
+        State::Planned
+    }
+
+    #[test]
+    fn what_is_listed_comes_first_and_what_is_not_goes_last() {
+        let known = status(&[("1.0.0", false), ("1.1.0", true)]);
+        let listed = archives(&["shop-1.2.0"]);
+        let of = |active, prune| Outline::of(&configuration(active), &listed, &known, prune);
+        assert_eq!(
+            walk(&of("{shop: latest}", Prune::Allow), planned),
+            [
+                "import shop 1.2.0 0.iso: import 0",
+                "activate shop 1.2.0: activate 0",
+                "unimport shop 1.0.0: remove 1.0.0 (Change)",
+                "unimport shop 1.1.0: remove 1.1.0 (Change)",
+            ]
+        );
+        assert_eq!(
+            walk(&of("{}", Prune::Allow), planned),
+            [
+                "import shop 1.2.0 0.iso: import 0",
+                "deactivate shop: remove definitions",
+                "unimport shop 1.0.0: remove 1.0.0 (Change)",
+                "unimport shop 1.1.0: remove 1.1.0 (Change)",
+            ]
+        );
+        assert_eq!(
+            walk(&of("{}", Prune::Refuse), planned),
+            [
+                "import shop 1.2.0 0.iso: import 0",
+                "deactivate shop: NotAskedFor",
+                "unimport shop 1.0.0: NotAskedFor",
+                "unimport shop 1.1.0: NotAskedFor",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_version_comes_from_its_archive_if_that_is_listed_and_can_be_imported() {
+        let known = status(&[("1.0.0", true)]);
+        let activation = |active: &str, listed: &[&str], import: State| {
+            let outline = Outline::of(
+                &configuration(active),
+                &archives(listed),
+                &known,
+                Prune::Refuse,
+            );
+            let found = |step: &Step| match step.action {
+                Action::Import => import,
+                _ => State::Planned,
+            };
+            let mut lines = walk(&outline, found).into_iter();
+            lines.find(|line| line.starts_with("activate")).unwrap()
+        };
+        for (active, listed, import, expected) in [
+            ("1.0.0", &[][..], State::Planned, "1.0.0: kept shop 1.0.0"),
+            (
+                "1.0.0",
+                &["shop-1.1.0"],
+                State::Planned,
+                "1.0.0: kept shop 1.0.0",
+            ),
+            (
+                "1.0.0",
+                &["cart-1.0.0"],
+                State::Planned,
+                "1.0.0: kept shop 1.0.0",
+            ),
+            (
+                "1.0.0",
+                &["cart-1.0.0", "shop-1.0.0"],
+                State::Planned,
+                "1.0.0: activate 1",
+            ),
+            (
+                "1.0.0",
+                &["?", "shop-1.0.0", "shop-1.0.0"],
+                State::Planned,
+                "1.0.0: activate 1",
+            ),
+            (
+                "1.0.0",
+                &["shop-1.0.0"],
+                State::Failed,
+                "1.0.0: NotImported",
+            ),
+            (
+                "1.0.0",
+                &["shop-1.1.0"],
+                State::Failed,
+                "1.0.0: kept shop 1.0.0",
+            ),
+            (
+                "latest",
+                &["shop-1.1.0"],
+                State::Failed,
+                "1.1.0: NotImported",
+            ),
+            (
+                "2.0.0",
+                &["?"],
+                State::Planned,
+                ": shop 2.0.0 is not imported",
+            ),
+        ] {
+            let found = activation(&format!("{{shop: {active}}}"), listed, import);
+            let found = found.strip_prefix("activate shop").unwrap().trim_start();
+            assert_eq!(found, expected, "{active}, {listed:?}, {import:?}");
+        }
+    }
+
+    #[test]
+    fn one_archive_of_a_version_counts_and_one_that_is_not_accepted_spares_what_it_may_be() {
+        let known = status(&[("1.0.0", true)]);
+        let listed = archives(&["shop-1.1.0", "?", "shop-1.1.0", "cart-1.1.0", "?"]);
+        let imports = [
+            "import shop 1.1.0 0.iso: import 0",
+            "import 1.iso: import 1",
+            "import shop 1.1.0 2.iso: same as 0.iso",
+            "import cart 1.1.0 3.iso: import 3",
+            "import 4.iso: import 4",
+        ];
+        for (prune, deactivation, removal) in [
+            (Prune::Allow, "remove definitions", "MayBeListed"),
+            (Prune::Refuse, "NotAskedFor", "NotAskedFor"),
+        ] {
+            let outline = Outline::of(&configuration("{}"), &listed, &known, prune);
+            let lines = walk(&outline, planned);
+            assert_eq!(lines[..5], imports);
+            assert_eq!(
+                lines[5..],
+                [
+                    format!("deactivate shop: {deactivation}"),
+                    format!("unimport shop 1.0.0: {removal}"),
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn definitions_change_by_steps_that_are_taken_alone() {
+        let known = status(&[("1.0.0", true), ("1.1.0", false)]);
+        let removal = |active: &str, state: State| {
+            let outline = Outline::of(&configuration(active), &[], &known, Prune::Allow);
+            let found = |step: &Step| match step.action {
+                Action::Activate | Action::Deactivate => state,
+                _ => State::Planned,
+            };
+            walk(&outline, found).pop().unwrap()
+        };
+        for (active, version) in [("{shop: 1.1.0}", "1.0.0"), ("{}", "1.1.0")] {
+            for (state, definitions) in [
+                (State::Planned, "Change"),
+                (State::Failed, "Stay"),
+                (State::Left, "Stay"),
+            ] {
+                let expected = format!("unimport shop {version}: remove {version} ({definitions})");
+                assert_eq!(removal(active, state), expected, "{active}, {state:?}");
+            }
+        }
+        // The same of another Solution is nothing to this one, and an import alone changes nothing.
+        let listed = archives(&["cart-1.0.0", "shop-1.2.0"]);
+        let active = configuration("{cart: 1.0.0, shop: 9.0.0}");
+        let outline = Outline::of(&active, &listed, &known, Prune::Allow);
+        let last = walk(&outline, planned).pop().unwrap();
+        assert_eq!(last, "unimport shop 1.1.0: remove 1.1.0 (Stay)");
+    }
+}

@@ -1,0 +1,236 @@
+//! What goes since the configuration does not have it: the CRDs of a Solution, or an imported version. Only what nothing
+//! uses goes.
+
+use schemas::SolutionName;
+
+use crate::apply::change::{Change, Run};
+use crate::apply::lifecycle::{Undone, deactivate};
+use crate::apply::unimport::{Images, unimport};
+use crate::configuration::difference::Unlisted;
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::uses::EvenIfUsed;
+
+/// Something that is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal(What);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    /// The CRDs of a Solution.
+    Definitions(SolutionName),
+    /// An imported version.
+    Version {
+        unlisted: Unlisted,
+        definitions: Definitions,
+    },
+}
+
+/// Whether a Solution's CRDs are still as they are when the turn of its version comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Definitions {
+    /// Nothing is planned for them.
+    Stay,
+    /// They become those of another version, or go.
+    Change,
+}
+
+/// What is found of a removal before anything is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedRemoval {
+    /// These objects would go.
+    Goes(Vec<String>),
+    /// It stays, because of these.
+    Left(Vec<Obstacle>),
+}
+
+/// What has become of a removal.
+#[derive(Clone, Debug)]
+pub enum Removed {
+    /// It is gone.
+    Gone(Undone),
+    /// It stays, because of these.
+    Left(Vec<Obstacle>),
+}
+
+impl Removal {
+    pub(super) fn of_definitions(solution: SolutionName) -> Self {
+        Self(What::Definitions(solution))
+    }
+
+    pub(super) fn of_version(unlisted: Unlisted, definitions: Definitions) -> Self {
+        Self(What::Version {
+            unlisted,
+            definitions,
+        })
+    }
+
+    /// Finds out what would go, or what keeps it. Nothing is written.
+    pub async fn plan(&self, change: &Change<'_>) -> Result<PlannedRemoval, Error> {
+        let dry = Change {
+            run: Run::Dry,
+            ..change.clone()
+        };
+        self.found(self.make(&dry).await)
+    }
+
+    /// Removes it. What should have replaced a version that is still active has failed, so that it stays.
+    pub async fn carry_out(&self, change: &Change<'_>) -> Result<Removed, Error> {
+        removed(self.make(change).await)
+    }
+
+    async fn make(&self, change: &Change<'_>) -> Result<Undone, Error> {
+        let used = EvenIfUsed::Refuse;
+        match &self.0 {
+            What::Definitions(solution) => deactivate(change, solution, used).await,
+            What::Version { unlisted, .. } => {
+                let Unlisted {
+                    solution, version, ..
+                } = unlisted;
+                unimport(change, solution, version, used, Images::Keep).await
+            }
+        }
+    }
+
+    /// What a dry run comes to.
+    fn found(&self, tried: Result<Undone, Error>) -> Result<PlannedRemoval, Error> {
+        let mut obstacles = match tried {
+            Ok(undone) => return Ok(PlannedRemoval::Goes(undone.removed)),
+            Err(Error::Refused(obstacle)) => vec![obstacle],
+            Err(Error::Hindered(by)) => by.obstacles,
+            Err(error) => return Err(error),
+        };
+        if let What::Version {
+            unlisted,
+            definitions: Definitions::Change,
+        } = &self.0
+        {
+            // It is no longer active when its turn comes.
+            obstacles.retain(|it| !it.is_active());
+            if obstacles.is_empty() {
+                return Ok(PlannedRemoval::Goes(vec![unlisted.recorded_in.clone()]));
+            }
+        }
+        Ok(PlannedRemoval::Left(obstacles))
+    }
+}
+
+fn removed(done: Result<Undone, Error>) -> Result<Removed, Error> {
+    match done {
+        Ok(undone) => Ok(Removed::Gone(undone)),
+        Err(Error::Hindered(by)) if by.obstacles.iter().any(Obstacle::is_active) => {
+            Ok(Removed::Left(by.obstacles))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::uses::Hindered;
+
+    impl Removal {
+        /// `remove 1.0.0 (Change)`
+        pub(in crate::configuration) fn in_words(&self) -> String {
+            match &self.0 {
+                What::Definitions(_) => "remove definitions".to_owned(),
+                What::Version {
+                    unlisted,
+                    definitions,
+                } => format!("remove {} ({definitions:?})", unlisted.version),
+            }
+        }
+    }
+
+    const RECORD: &str = "ConfigMap metalk8s-solutions/solution-shop-1.0.0";
+
+    fn active() -> Obstacle {
+        Obstacle::Active("shop".parse().unwrap(), "1.0.0".parse().unwrap())
+    }
+
+    fn deployed() -> Obstacle {
+        let solution = "shop".parse().unwrap();
+        Obstacle::Deployed(solution, "1.0.0".parse().unwrap(), "prod".parse().unwrap())
+    }
+
+    fn hindered(obstacles: &[Obstacle]) -> Error {
+        Error::Hindered(Box::new(Hindered {
+            obstacles: obstacles.to_vec(),
+            uses: Vec::new(),
+        }))
+    }
+
+    fn gone(object: &str) -> Undone {
+        Undone {
+            removed: vec![object.to_owned()],
+            ..Undone::default()
+        }
+    }
+
+    fn version(definitions: Definitions) -> Removal {
+        let unlisted = Unlisted {
+            solution: "shop".parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+            recorded_in: RECORD.to_owned(),
+        };
+        Removal::of_version(unlisted, definitions)
+    }
+
+    #[test]
+    fn what_is_used_stays_and_an_active_version_unless_its_definitions_change_before() {
+        let definitions = Removal::of_definitions("shop".parse().unwrap());
+        let (stay, change) = (version(Definitions::Stay), version(Definitions::Change));
+        let goes = || PlannedRemoval::Goes(vec![RECORD.to_owned()]);
+        for (removal, obstacles, left) in [
+            (&definitions, vec![deployed()], vec![deployed()]),
+            (&definitions, vec![active()], vec![active()]),
+            (&stay, vec![active()], vec![active()]),
+            (
+                &stay,
+                vec![deployed(), active()],
+                vec![deployed(), active()],
+            ),
+            (&change, vec![active()], vec![]),
+            (&change, vec![deployed()], vec![deployed()]),
+            (&change, vec![deployed(), active()], vec![deployed()]),
+        ] {
+            let found = removal.found(Err(hindered(&obstacles))).unwrap();
+            if left.is_empty() {
+                assert_eq!(found, goes(), "{removal:?}: {obstacles:?}");
+            } else {
+                assert_eq!(
+                    found,
+                    PlannedRemoval::Left(left),
+                    "{removal:?}: {obstacles:?}"
+                );
+            }
+        }
+        for removal in [&definitions, &stay, &change] {
+            assert_eq!(removal.found(Ok(gone(RECORD))).unwrap(), goes());
+            let refused = removal.found(Err(Error::Refused(deployed()))).unwrap();
+            assert_eq!(refused, PlannedRemoval::Left(vec![deployed()]));
+            let unknown = removal.found(Err(Error::NoIdentity)).unwrap_err();
+            assert!(matches!(unknown, Error::NoIdentity), "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_nothing_replaced_is_left_and_any_other_obstacle_is_a_failure() {
+        for (obstacles, is_left) in [
+            (vec![active()], true),
+            (vec![deployed(), active()], true),
+            (vec![deployed()], false),
+        ] {
+            match removed(Err(hindered(&obstacles))) {
+                Ok(Removed::Left(left)) if is_left => assert_eq!(left, obstacles),
+                Err(Error::Hindered(by)) if !is_left => assert_eq!(by.obstacles, obstacles),
+                other => panic!("{obstacles:?}: {other:?}"),
+            }
+        }
+        let done = removed(Ok(gone(RECORD))).unwrap();
+        assert!(matches!(done, Removed::Gone(undone) if undone.removed == [RECORD]));
+        let refused = removed(Err(Error::Refused(active()))).unwrap_err();
+        assert!(matches!(refused, Error::Refused(_)), "{refused:?}");
+    }
+}

@@ -1,0 +1,116 @@
+//! A step towards what is configured, and how far it has come.
+
+use schemars::JsonSchema;
+use schemas::{SolutionName, Version};
+use serde::Serialize;
+
+use crate::apply::Receipt;
+
+/// A step, by what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The action.
+    pub action: Action,
+    /// The archive's path, as it is listed.
+    pub archive: Option<String>,
+    /// The name of the Solution. It is missing where an archive cannot be read.
+    pub solution: Option<SolutionName>,
+    /// The version of the Solution. It is missing where the step is about all of them.
+    pub version: Option<Version>,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// A version is imported.
+    Import,
+    /// The CRDs of a version are activated.
+    Activate,
+    /// The CRDs of a Solution are removed.
+    Deactivate,
+    /// A version is forgotten.
+    Unimport,
+}
+
+/// How far a step has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// It is to be done.
+    Planned,
+    /// It was done.
+    Done,
+    /// There was nothing to do.
+    Unchanged,
+    /// It was not done, or not all of it.
+    Failed,
+    /// It is not asked for, or something uses what would go.
+    Left,
+}
+
+impl Step {
+    /// A step about a Solution, or one version of it.
+    pub(super) fn of(action: Action, solution: &SolutionName, version: Option<&Version>) -> Self {
+        Self {
+            action,
+            archive: None,
+            solution: Some(solution.clone()),
+            version: version.cloned(),
+        }
+    }
+
+    /// Whether the CRDs of a Solution become those of another version by it, or go.
+    pub(super) fn changes_definitions(&self, solution: &SolutionName) -> bool {
+        let changes = matches!(self.action, Action::Activate | Action::Deactivate);
+        changes && self.solution.as_ref() == Some(solution)
+    }
+}
+
+impl State {
+    /// What has come of an import or activation.
+    #[must_use]
+    pub fn after(receipt: &Receipt) -> Self {
+        if receipt.objects.is_empty() && receipt.pushed.uploaded.blobs == 0 {
+            Self::Unchanged
+        } else {
+            Self::Done
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shelf::{Count, Pushed};
+
+    use super::*;
+
+    #[test]
+    fn an_import_that_wrote_and_sent_nothing_changed_nothing() {
+        let none = Count { blobs: 0, bytes: 0 };
+        for (blobs, objects, state) in [
+            (0, &[][..], State::Unchanged),
+            (1, &[], State::Done),
+            (0, &["CustomResourceDefinition shops"], State::Done),
+        ] {
+            let receipt = Receipt {
+                solution: "shop-1.0.0".to_owned(),
+                archive_id: String::new(),
+                pushed: Pushed {
+                    uploaded: Count { blobs, ..none },
+                    resumed: none,
+                    mounted: none,
+                    present: Count { blobs: 7, ..none },
+                },
+                objects: objects.iter().map(ToString::to_string).collect(),
+                removed: Vec::new(),
+                activated: Vec::new(),
+                deployed: None,
+                accepted: None,
+                revision: None,
+                findings: Vec::new(),
+            };
+            assert_eq!(State::after(&receipt), state, "{blobs}, {objects:?}");
+        }
+    }
+}

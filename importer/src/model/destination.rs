@@ -1,0 +1,132 @@
+//! Where images go: to the registry that was named, else to that of the site's file. Nothing is read or written here.
+
+use std::collections::BTreeSet;
+
+use registry::RegistryAddress;
+use shelf::Missing;
+
+use crate::model::request::LeftOpen;
+use crate::model::site::HeldSite;
+
+/// A registry that was named for images.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedRegistry {
+    /// The address.
+    pub address: RegistryAddress,
+    /// What becomes of images that it does not have.
+    pub missing: Missing,
+}
+
+/// Where images go, as it was asked for or as the site's file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// The registry that images are pushed to.
+    pub registry: RegistryAddress,
+    /// What becomes of images that it does not have.
+    pub missing: Missing,
+    /// The registry that nodes pull images from, if they know it by another name.
+    pub pull_registry: Option<RegistryAddress>,
+    /// Those of both that were left open, and that the file has.
+    pub from_site: BTreeSet<LeftOpen>,
+}
+
+impl Destination {
+    /// Returns where images go; none if no registry is named, neither here nor in the site's file.
+    #[must_use]
+    pub fn of(
+        named: Option<NamedRegistry>,
+        pull_registry: Option<RegistryAddress>,
+        site: &HeldSite,
+    ) -> Option<Self> {
+        let mut from_site = BTreeSet::new();
+        let registry = named.or_else(|| {
+            let address = site.registry()?.clone();
+            from_site.insert(LeftOpen::Registry);
+            let missing = Missing::Push;
+            Some(NamedRegistry { address, missing })
+        })?;
+        let pull_registry = pull_registry.or_else(|| {
+            // The site's name for nodes is that of the site's registry.
+            let is_sites = site.registry() == Some(&registry.address);
+            let known_as = site.pull_registry().filter(|_| is_sites)?;
+            from_site.insert(LeftOpen::PullRegistry);
+            Some(known_as.clone())
+        });
+        Some(Self {
+            registry: registry.address,
+            missing: registry.missing,
+            pull_registry,
+            from_site,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::site::tests::held;
+
+    fn address(text: &str) -> RegistryAddress {
+        text.parse().unwrap()
+    }
+
+    /// The destination as `REGISTRY PULL-REGISTRY`, with a mark at each that the site's file has.
+    fn destination(named: Option<&str>, pull: Option<&str>, site: &str) -> Option<String> {
+        let named = named.map(|text| NamedRegistry {
+            address: address(text),
+            missing: Missing::Refuse,
+        });
+        let is_named = named.is_some();
+        let site = held(site, "{}");
+        let found = Destination::of(named, pull.map(address), &site)?;
+        // Only a registry that was named can be one that takes no images.
+        assert_eq!(found.missing == Missing::Refuse, is_named);
+        let marked = |what: LeftOpen, address: &RegistryAddress| {
+            let mark = if found.from_site.contains(&what) {
+                "*"
+            } else {
+                ""
+            };
+            format!("{address}{mark}")
+        };
+        let registry = marked(LeftOpen::Registry, &found.registry);
+        let pull = found.pull_registry.as_ref();
+        let pull = pull.map(|pull| marked(LeftOpen::PullRegistry, pull));
+        Some(
+            format!("{registry} {}", pull.unwrap_or_default())
+                .trim_end()
+                .to_owned(),
+        )
+    }
+
+    #[test]
+    fn what_was_named_counts_and_the_site_names_what_was_left_open_of_its_own_registry() {
+        let site = "{registry: site.test/a, pullRegistry: nodes.test/a}";
+        for (named, pull, site, expected) in [
+            (None, None, "{}", None),
+            (None, Some("n.test"), "{}", None),
+            (Some("r.test"), None, "{}", Some("r.test")),
+            (Some("r.test"), Some("n.test"), "{}", Some("r.test n.test")),
+            (None, None, site, Some("site.test/a* nodes.test/a*")),
+            (None, Some("n.test"), site, Some("site.test/a* n.test")),
+            (None, None, "{registry: site.test/a}", Some("site.test/a*")),
+            (Some("r.test"), None, site, Some("r.test")),
+            (Some("site.test/b"), None, site, Some("site.test/b")),
+            (
+                Some("site.test/a"),
+                None,
+                site,
+                Some("site.test/a nodes.test/a*"),
+            ),
+            (
+                Some("r.test"),
+                None,
+                "{pullRegistry: nodes.test}",
+                Some("r.test"),
+            ),
+        ] {
+            let found = destination(named, pull, site);
+            assert_eq!(found.as_deref(), expected, "{named:?}, {pull:?}, {site}");
+        }
+    }
+}
