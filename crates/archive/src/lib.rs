@@ -34,7 +34,7 @@ pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
 pub use feature::{CHARTS, Feature, MANIFESTS, PROGRAMS};
 pub use foreign::ForeignSignatures;
-pub use iso9660::Difference;
+pub use iso9660::MetadataDifference;
 pub use layout::{
     BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ImageRole, ListError, MANIFEST,
     OCI_LAYOUT, README, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT,

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use iso9660::{Extent, Layout, Plan};
+use iso9660::{Extent, ImagePlan, Layout};
 use schemas::{Capability, Contents, Digest, ImagePlace};
 use sha2::{Digest as _, Sha256};
 use watch::Cancel;
@@ -24,7 +24,7 @@ use crate::{OpenError, Trusted, limits};
 pub struct Listed {
     trusted: Trusted,
     contents: Contents,
-    pub(crate) plan: Plan,
+    pub(crate) plan: ImagePlan,
 }
 
 /// The place of a content on the medium. What is read from it is not verified.
@@ -166,7 +166,7 @@ impl iso9660::ReadAt for Until<'_> {
 }
 
 /// Whether the medium ends where the plan does, or the head before the first blob.
-fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
+fn check_end(medium: &Medium, plan: &ImagePlan) -> Result<(), OpenError> {
     let (found, expected) = match medium.kind {
         Kind::Head { size, .. } => (size, head_size(plan)),
         Kind::File | Kind::BlockDevice => (medium.size, plan.image_size()),
@@ -190,13 +190,13 @@ fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
 }
 
 /// Where the first blob lies.
-pub(crate) fn head_size(plan: &Plan) -> u64 {
+pub(crate) fn head_size(plan: &ImagePlan) -> u64 {
     let mut extents = plan.extents().iter();
     let first = extents.find(|extent| is_blob(plan.path_of(extent)));
     first.map_or(plan.image_size(), |extent| extent.offset)
 }
 
-fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenError> {
+fn compare(medium: &Medium, plan: &ImagePlan, cancel: Cancel<'_>) -> Result<(), OpenError> {
     let path = medium.path.clone();
     let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
@@ -227,7 +227,7 @@ impl Listed {
 
     /// The image as it is laid out.
     #[must_use]
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &ImagePlan {
         &self.plan
     }
 

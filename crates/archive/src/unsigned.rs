@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iso9660::{Layout, Plan};
+use iso9660::{ImagePlan, Layout};
 use schemas::{
     ArchivePath, Capability, Contents, ContentsEntry, Digest, Envelope, Predicate, SolutionId,
     Statement, StatementTime, VersionRange,
@@ -65,7 +65,7 @@ pub struct Info {
 #[derive(Debug)]
 pub struct Unsigned {
     payload: Vec<u8>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: ImagePlan,
     /// One for each extent of the plan, in their order; the statement's is filled in when it is signed.
     pub(crate) sources: Vec<FileSource>,
 }
@@ -158,7 +158,7 @@ fn split(files: Vec<ArchiveFile>) -> Result<(Contents, BTreeMap<String, FileSour
 }
 
 /// The source of each extent: that of the first file with its content.
-fn in_data_order(plan: &Plan, mut sources: BTreeMap<String, FileSource>) -> Vec<FileSource> {
+fn in_data_order(plan: &ImagePlan, mut sources: BTreeMap<String, FileSource>) -> Vec<FileSource> {
     let source_of = |extent| {
         sources
             .remove(plan.path_of(extent))

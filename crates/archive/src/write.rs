@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use iso9660::{Extent, Plan};
+use iso9660::{Extent, ImagePlan};
 use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
 use schemas::{Digest, Envelope, PayloadType};
 use signing::SecretKey;
@@ -323,7 +323,7 @@ pub(crate) fn begin_writeback(file: &File, at: u64, written: Range<u64>, size: u
 
 /// The pass that writes the data.
 struct Writing<'a> {
-    plan: &'a Plan,
+    plan: &'a ImagePlan,
     sources: &'a [FileSource],
     file: &'a File,
     target: &'a Path,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use iso9660::limits::Limits;
-use iso9660::reader::{ReadError, Tree as Entries, read_tree};
+use iso9660::reader::{ImageReadError, Tree as Entries, read_tree};
 use schemas::Envelope;
 use tempfile::TempDir;
 use validator::{Depth, Options, Verdict};
@@ -136,7 +136,7 @@ impl Image {
     }
 
     /// Returns what a reader that knows nothing of archives sees, by Rock Ridge.
-    pub(crate) fn seen(&self) -> Result<Entries, ReadError> {
+    pub(crate) fn seen(&self) -> Result<Entries, ImageReadError> {
         read_tree(&self.bytes, self.bytes.len() as u64, &Limits::default())
     }
 
