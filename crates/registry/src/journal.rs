@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
-use files::ownership::{self, PathError, Target};
+use files::ownership::{self, OwnershipError, ResolvedPath};
 use reqwest::Url;
 use schemas::Digest;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct Journal {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Ignored {
     #[error("uploads are not remembered: {0}")]
-    Directory(PathError),
+    Directory(OwnershipError),
     #[error("cannot use `{}`: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("`{}` is not a file that only its user can read and write", .0.display())]
@@ -221,7 +221,7 @@ impl Journal {
         builder.recursive(true).mode(0o700);
         builder.create(&self.directory).map_err(io)?;
         let target = ownership::directory(&self.directory, self.user);
-        let Target::There(_) = target.map_err(Ignored::Directory)? else {
+        let ResolvedPath::There(_) = target.map_err(Ignored::Directory)? else {
             return Err(io(io::ErrorKind::NotFound.into()));
         };
         let mut there = Vec::new();
