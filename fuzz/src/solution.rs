@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use archive::tree::derived;
 use archive::{
-    ArchiveFile, FileSource, Info, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path,
+    ArchiveFile, FileSource, StatementInfo, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path,
 };
 use schemas::{Digest, Document, Image, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
@@ -91,7 +91,7 @@ pub fn write(path: &Path, texts: &Texts<'_>) {
     let file = |(path, bytes): (String, Vec<u8>)| {
         ArchiveFile::from_bytes(path.parse().expect("a path"), bytes)
     };
-    let info = Info {
+    let info = StatementInfo {
         id,
         time: StatementTime::DEFAULT,
         upgrade_from: None,

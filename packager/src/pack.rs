@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
-use archive::{Draft, Feature, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
+use archive::{
+    Draft, Feature, FileSource, Medium, Overwrite, Signed, StatementInfo, Unsigned, WriteError,
+};
 use schemars::JsonSchema;
 use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use serde::{Serialize, Serializer};
@@ -321,8 +323,8 @@ fn pinned(image: &Collected) -> Pinned {
     }
 }
 
-pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> Info {
-    Info {
+pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> StatementInfo {
+    StatementInfo {
         id: loaded.id.clone(),
         time,
         upgrade_from: loaded.source.spec.upgrade_from.clone(),

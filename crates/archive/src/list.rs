@@ -14,7 +14,7 @@ use watch::Cancel;
 use crate::error::Differences;
 use crate::feature::Feature;
 use crate::layout::{self, CONTENTS_OFFSET, ImageRole, SHA256SUMS, blob_path, is_blob};
-use crate::medium::{Kind, Medium};
+use crate::medium::{Medium, MediumKind};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
 
@@ -168,8 +168,8 @@ impl iso9660::ReadAt for Until<'_> {
 /// Whether the medium ends where the plan does, or the head before the first blob.
 fn check_end(medium: &Medium, plan: &ImagePlan) -> Result<(), OpenError> {
     let (found, expected) = match medium.kind {
-        Kind::Head { size, .. } => (size, head_size(plan)),
-        Kind::File | Kind::BlockDevice => (medium.size, plan.image_size()),
+        MediumKind::Head { size, .. } => (size, head_size(plan)),
+        MediumKind::File | MediumKind::BlockDevice => (medium.size, plan.image_size()),
     };
     let path = || medium.path.clone();
     if found < expected {
@@ -179,7 +179,7 @@ fn check_end(medium: &Medium, plan: &ImagePlan) -> Result<(), OpenError> {
             found,
         });
     }
-    if found > expected && !matches!(medium.kind, Kind::BlockDevice) {
+    if found > expected && !matches!(medium.kind, MediumKind::BlockDevice) {
         return Err(OpenError::TooLong {
             path: path(),
             expected,
@@ -276,7 +276,7 @@ impl Listed {
     /// Whether the medium has the blobs too, and not the head alone.
     #[must_use]
     pub fn has_blobs(&self) -> bool {
-        !matches!(self.medium.kind, Kind::Head { .. })
+        !matches!(self.medium.kind, MediumKind::Head { .. })
     }
 
     /// The medium's own bytes before the first blob, hashed now: all that is needed to read the archive while its blobs

@@ -46,7 +46,7 @@ pub enum FileSource {
 
 /// What a statement says besides the list of files.
 #[derive(Clone, Debug)]
-pub struct Info {
+pub struct StatementInfo {
     /// Name and version of the Solution.
     pub id: SolutionId,
     /// The one time in the image.
@@ -90,7 +90,7 @@ fn digest_of(bytes: &[u8]) -> Digest {
 impl Unsigned {
     /// Lists and lays out the files. `CONTENTS`, `SHA256SUMS` and the statement are added here; every other file is
     /// given, `manifest.yaml` among them.
-    pub fn new(info: Info, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
+    pub fn new(info: StatementInfo, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
         let (list, mut sources) = split(files)?;
         let features = info.requires.iter().filter_map(Feature::of).collect();
         layout::check_list(&list, &info.optional, &features)?;
@@ -167,7 +167,7 @@ fn in_data_order(plan: &ImagePlan, mut sources: BTreeMap<String, FileSource>) ->
     plan.extents().iter().map(source_of).collect()
 }
 
-fn statement(info: Info, [contents, sums]: [Own; 2]) -> Statement {
+fn statement(info: StatementInfo, [contents, sums]: [Own; 2]) -> Statement {
     Statement {
         sha256sums: sums.digest,
         predicate: Predicate {

@@ -355,7 +355,7 @@ fn one_key_signs_once() {
 fn what_must_be_understood_and_is_not_is_refused_by_name() {
     let place = Place::new();
     let requires = vec!["time-travel".parse().unwrap()];
-    let demanding = archive::Info { requires, ..info() };
+    let demanding = archive::StatementInfo { requires, ..info() };
     place.write_with(demanding, place.files(), 1).unwrap();
     let error = refused(&place);
     assert!(matches!(&error, OpenError::Capability(name) if name.as_str() == "time-travel"));
