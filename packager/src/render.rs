@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use helm::{Helm, HelmError, Rendering};
 use manifests::reference::{self, KnownNames};
-use manifests::{Address, Expansion, KnownImages, RenderedObject, Unsettled};
+use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::{self, PlaceholderNames};
 use schemas::{
     ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName, SolutionId, SourceImage,
@@ -323,14 +323,14 @@ impl Stage<'_> {
         } else {
             for remark in manifests::named_images(&object.value, names) {
                 match remark.what {
-                    Unsettled::Missing(image) | Unsettled::Mentioned(image) => {
+                    CompileQuestion::Missing(image) | CompileQuestion::Mentioned(image) => {
                         images.push((image, remark.path));
                     }
-                    Unsettled::Repository(repository) => {
+                    CompileQuestion::Repository(repository) => {
                         let at = || format!("{place}: {}", remark.path);
                         found.untagged.entry(repository).or_insert_with(at);
                     }
-                    Unsettled::Namespace(_) | Unsettled::Placeholder(_) => {}
+                    CompileQuestion::Namespace(_) | CompileQuestion::Placeholder(_) => {}
                 }
             }
         }

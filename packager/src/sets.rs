@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use archive::ArchiveFile;
-use manifests::{Compiler, Kinds, KnownImages, Object, Unsettled};
+use manifests::{CompileQuestion, Compiler, KnownImages, ManifestObject, ObjectKinds};
 use rules::{self, ObjectNames, PlaceholderNames};
 use schemas::{ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
 use serde_json::{Map, Value};
@@ -74,13 +74,13 @@ pub(crate) fn load(
 }
 
 /// Whether an object is a definition that belongs to no environment: one with webhook conversion names a namespace.
-fn is_the_clusters_definition(object: &Object<'_>) -> bool {
+fn is_the_clusters_definition(object: &ManifestObject<'_>) -> bool {
     object.kind() == "CustomResourceDefinition"
         && object.group() == "apiextensions.k8s.io"
         && !rules::converts_by_webhook(&object.value)
 }
 
-fn placed(object: Object<'_>, tidy: impl Fn(&mut Value)) -> Placed {
+fn placed(object: ManifestObject<'_>, tidy: impl Fn(&mut Value)) -> Placed {
     let (place, mut value) = (object.place.to_string(), object.value);
     tidy(&mut value);
     Placed { place, value }
@@ -135,7 +135,7 @@ fn set(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> Object
         .iter()
         .map(|it| it.name.as_str())
         .collect();
-    let kinds = Kinds::new(definitions.iter().map(|it| &it.value));
+    let kinds = ObjectKinds::new(definitions.iter().map(|it| &it.value));
     let reaches_out = objects.iter().any(|it| kinds.reaches_out(&it.value, &own));
     let namespaces = source.namespaces.iter().map(|namespace| OwnNamespace {
         name: namespace.name.clone(),
@@ -165,7 +165,7 @@ pub(crate) fn check(
         Err(PackError::in_file(Path::new("solution.yaml"))(problem))
     })?;
     let definitions = sets.iter().flat_map(|set| &set.definitions);
-    let kinds = Kinds::new(definitions.clone().map(|it| &it.value));
+    let kinds = ObjectKinds::new(definitions.clone().map(|it| &it.value));
     let places: Vec<_> = spec
         .images
         .iter()
@@ -205,7 +205,7 @@ pub(crate) fn missing(sets: &[LoadedSet], images: &KnownImages) -> Vec<MissingIm
         let compiler = set.compiler(images, &moved);
         for Placed { place, value } in &set.objects {
             for remark in compiler.compile(&mut value.clone()) {
-                if let Unsettled::Missing(reference) = remark.what {
+                if let CompileQuestion::Missing(reference) = remark.what {
                     missing.push(MissingImage {
                         reference,
                         place: place.clone(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{Feature, MANIFEST, MANIFESTS, OpenError};
-use manifests::{Compiler, Kinds, KnownImages};
+use manifests::{Compiler, KnownImages, ObjectKinds};
 use schemas::{
     ArchivePath, Capability, ContentsEntry, DocumentCost, Image, Namespace, ObjectSet, Solution,
     limits, yaml,
@@ -147,7 +147,7 @@ fn place(entry: &ContentsEntry) -> Option<(&str, usize)> {
 struct Judge<'a> {
     images: KnownImages,
     placeholders: PlaceholderNames<'a>,
-    kinds: Kinds,
+    kinds: ObjectKinds,
     names: ObjectNames,
     cost: DocumentCost,
 }
@@ -167,7 +167,7 @@ impl<'a> Judge<'a> {
         Self {
             images: KnownImages::new(references),
             placeholders: PlaceholderNames::new(&solution.spec.images, &solution.spec.parameters),
-            kinds: Kinds::new(documents),
+            kinds: ObjectKinds::new(documents),
             names,
             cost: DocumentCost::default(),
         }

@@ -8,7 +8,7 @@ use schemas::{ChartName, ChartVersion, SolutionId, SolutionName, Version};
 use crate::contents::{Contents, main_container, pod};
 use crate::notes;
 use crate::{ReleaseError, Wishes};
-use manifests::{Object, text};
+use manifests::{ManifestObject, text};
 use serde_json::Value;
 
 /// The names and versions that a release may have, the likeliest first.
@@ -59,7 +59,7 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
         commonest(values().map(|value| text(value, &pointer)))
     };
     let workloads = objects.iter().filter(|it| pod(&it.value).is_some());
-    let workloads: Vec<&str> = workloads.map(Object::name).collect();
+    let workloads: Vec<&str> = workloads.map(ManifestObject::name).collect();
     // A release of several programs is called like the one that the others are named after.
     let mut called = label("name");
     called.truncate(CALLED);
@@ -93,8 +93,8 @@ struct Program<'a> {
     image: &'a str,
 }
 
-fn programs<'a>(objects: &'a [Object<'_>]) -> Vec<Program<'a>> {
-    let program = |object: &'a Object<'_>| {
+fn programs<'a>(objects: &'a [ManifestObject<'_>]) -> Vec<Program<'a>> {
+    let program = |object: &'a ManifestObject<'_>| {
         let pod = pod(&object.value)?;
         let container = main_container(&object.value, pod)?;
         Some(Program {

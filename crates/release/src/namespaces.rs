@@ -6,7 +6,7 @@ use schemas::{Namespace, SolutionName, SourceNamespace};
 use serde_json::Value;
 
 use crate::contents::{Contents, pod};
-use manifests::{Object, list, text};
+use manifests::{ManifestObject, list, text};
 
 /// The namespace that kubectl takes when nobody says which.
 const UNSAID: &str = "default";
@@ -34,7 +34,7 @@ pub(crate) fn own(
     let mut own: Vec<SourceNamespace> = own.collect();
     let kinds = contents.kinds();
     let nameless =
-        |it: &Object<'_>| it.namespace().is_empty() && !kinds.is_cluster_scoped(&it.value);
+        |it: &ManifestObject<'_>| it.namespace().is_empty() && !kinds.is_cluster_scoped(&it.value);
     if own.is_empty() && contents.objects.iter().any(nameless) {
         let meant = meant(&contents.objects).or_else(|| solution?.as_str().parse().ok());
         own.extend(meant.map(|name| SourceNamespace {
@@ -46,7 +46,7 @@ pub(crate) fn own(
 }
 
 /// The namespace that most references mean, of a release whose objects name none.
-fn meant(objects: &[Object<'_>]) -> Option<Namespace> {
+fn meant(objects: &[ManifestObject<'_>]) -> Option<Namespace> {
     let mut named = Counted::default();
     for name in objects.iter().flat_map(|object| referred(&object.value)) {
         named.add(name, false);
@@ -89,7 +89,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-fn named<'a>(objects: &'a [Object<'a>]) -> Counted<'a> {
+fn named<'a>(objects: &'a [ManifestObject<'a>]) -> Counted<'a> {
     let mut named = Counted::default();
     for object in objects {
         let is_namespace = object.kind() == "Namespace" && object.group().is_empty();

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use manifests::{Compiler, Files, Object, list, shown, text};
+use manifests::{Compiler, ManifestFiles, ManifestObject, list, shown, text};
 use schemas::{
     EnvVar, KubernetesName, Operator, OperatorImage, OperatorScope, OperatorTemplate,
     TemplateMetadata,
@@ -32,7 +32,7 @@ const OF_DEPLOYMENT: [&str; 5] = [
 ];
 
 /// Makes a source tree of an operator's release, whose operator an import runs.
-pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
+pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let objects = manifests::parse(&release.files)?;
     carried::refuse_bundle(&objects)?;
     let mut notes = undecided::of_files(release, &objects);
@@ -70,15 +70,15 @@ pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
 
 /// The operator's container, in its workload.
 struct Program<'a> {
-    workload: &'a Object<'a>,
+    workload: &'a ManifestObject<'a>,
     pod: &'a Value,
     container: &'a Value,
 }
 
 impl<'a> Program<'a> {
     /// The Deployment that takes `--config`; of several, the one of this name.
-    fn of(objects: &'a [Object<'a>], wished: Option<&str>) -> Result<Self, ReleaseError> {
-        let program = |workload: &'a Object<'a>| {
+    fn of(objects: &'a [ManifestObject<'a>], wished: Option<&str>) -> Result<Self, ReleaseError> {
+        let program = |workload: &'a ManifestObject<'a>| {
             let pod = workload.value.pointer("/spec/template/spec")?;
             let container = contents::main_container(&workload.value, pod)?;
             let is_deployment = workload.group() == "apps" && workload.kind() == "Deployment";
@@ -360,14 +360,18 @@ fn scope_note(scope: OperatorScope) -> Note {
 }
 
 /// The objects that neither are taken nor made by an import.
-fn left_out(objects: &[Object<'_>], program: &Program<'_>, roles: &Roles<'_>) -> Option<Note> {
+fn left_out(
+    objects: &[ManifestObject<'_>],
+    program: &Program<'_>,
+    roles: &Roles<'_>,
+) -> Option<Note> {
     const MADE: [&str; 4] = [
         "ClusterRoleBinding",
         "Namespace",
         "RoleBinding",
         "ServiceAccount",
     ];
-    let is_left = |object: &&Object<'_>| {
+    let is_left = |object: &&ManifestObject<'_>| {
         !std::ptr::eq(*object, program.workload)
             && !rules::is_definition(&object.value)
             && !roles
@@ -376,7 +380,11 @@ fn left_out(objects: &[Object<'_>], program: &Program<'_>, roles: &Roles<'_>) ->
                 .any(|role| std::ptr::eq(*role, *object))
             && !MADE.contains(&object.kind())
     };
-    let left: Vec<String> = objects.iter().filter(is_left).map(Object::title).collect();
+    let left: Vec<String> = objects
+        .iter()
+        .filter(is_left)
+        .map(ManifestObject::title)
+        .collect();
     (!left.is_empty()).then(|| {
         let text = format!(
             "{}: carry what the operator needs by a set of spec.manifests, or the release as it is",
@@ -387,7 +395,7 @@ fn left_out(objects: &[Object<'_>], program: &Program<'_>, roles: &Roles<'_>) ->
 }
 
 /// The definitions, each in a file of its own, as it stands.
-fn definitions(objects: &[Object<'_>]) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
+fn definitions(objects: &[ManifestObject<'_>]) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
     let mut files = BTreeMap::new();
     for object in objects.iter().filter(|it| rules::is_definition(&it.value)) {
         files.insert(path(object)?, write::object(object).into_bytes());
@@ -400,7 +408,7 @@ fn definitions(objects: &[Object<'_>]) -> Result<BTreeMap<String, Vec<u8>>, Rele
 }
 
 /// The file of a definition, named after it. The name is checked first, since it becomes a path.
-fn path(object: &Object<'_>) -> Result<String, ReleaseError> {
+fn path(object: &ManifestObject<'_>) -> Result<String, ReleaseError> {
     let refuse = || ReleaseError::Name {
         place: object.place.clone(),
         what: object.title(),

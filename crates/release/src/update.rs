@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use manifests::{Files, Objects};
+use manifests::{ManifestFiles, ManifestObjects};
 use schemas::{SolutionId, SolutionSource, Version};
 
 use crate::carried::Carried;
@@ -39,7 +39,7 @@ pub struct Renewed {
 /// Renews a tree for another release. `git` is the program that merges the files that were edited, if there is one.
 pub fn update(
     directory: &Path,
-    release: &Files,
+    release: &ManifestFiles,
     version: Option<Version>,
     git: Option<&Path>,
 ) -> Result<Renewed, ReleaseError> {
@@ -105,7 +105,7 @@ fn parsed(source: &[u8]) -> Result<SolutionSource, ReleaseError> {
 /// The draft that a tree was made of, or last merged with.
 struct Last {
     source: SolutionSource,
-    release: Files,
+    release: ManifestFiles,
     /// The version that the release gives itself.
     version: Version,
     /// The whole tree, by path.
@@ -141,7 +141,7 @@ impl Last {
 }
 
 /// The patches that do not fit the next release.
-fn patches(source: &SolutionSource, objects: &mut Objects<'_>) -> Vec<Note> {
+fn patches(source: &SolutionSource, objects: &mut ManifestObjects<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     // With several sets, only `pack` knows which objects are in which.
     let [set] = &source.spec.manifests[..] else {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use manifests::{Object, shown};
+use manifests::{ManifestObject, shown};
 use schemas::{SolutionId, SolutionSource, yaml};
 
 use crate::error::ReleaseError;
@@ -156,7 +156,7 @@ fn sets(source: &SolutionSource, text: &mut String) {
 }
 
 /// An object as it stood in the release, or written anew when it stood in another one.
-pub(crate) fn object(object: &Object<'_>) -> String {
+pub(crate) fn object(object: &ManifestObject<'_>) -> String {
     match object.text {
         Some(text) if text.ends_with('\n') => text.to_owned(),
         Some(text) => format!("{text}\n"),

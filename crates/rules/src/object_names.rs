@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manifests::Kinds;
+use manifests::ObjectKinds;
 use schemas::ObjectSet;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ impl ObjectNames {
         &mut self,
         document: &Value,
         set: &ObjectSet,
-        kinds: &Kinds,
+        kinds: &ObjectKinds,
         file: &str,
     ) -> Option<Problem> {
         let home = match text(document, "/metadata/namespace") {
@@ -89,7 +89,7 @@ mod tests {
         .unwrap();
         let twice = |one: &str, other: &str| {
             let mut names = ObjectNames::default();
-            let kinds = Kinds::default();
+            let kinds = ObjectKinds::default();
             let object = |text: &str| {
                 yaml::from_slice::<Value>(format!("{{apiVersion: v1, {text}}}").as_bytes()).unwrap()
             };
