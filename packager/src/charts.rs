@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource};
-use charts::{Artifact, Chart, Ignored};
+use charts::{Chart, ChartArtifact, IgnoreRules};
 use schemas::{
     ArchivePath, ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, Digest, Document,
     Image, ImageReference, OciChart, SourceChart, yaml,
@@ -28,7 +28,7 @@ pub(crate) struct LoadedChart {
     archive: Content,
     /// The configuration of its artifact.
     config: Content,
-    artifact: Artifact,
+    artifact: ChartArtifact,
     /// The chart as it was read.
     pub(crate) chart: Chart,
     /// The values of all files, merged.
@@ -236,7 +236,7 @@ fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
         Err(error) if error.is_missing() => Vec::new(),
         read => read?,
     };
-    let ignored = Ignored::new(&rules).map_err(failed)?;
+    let ignored = IgnoreRules::new(&rules).map_err(failed)?;
     let mut walk = Walk {
         root: directory,
         ignored,
@@ -251,7 +251,7 @@ fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
 /// The files below a directory that are of the chart.
 struct Walk<'a> {
     root: &'a Path,
-    ignored: Ignored,
+    ignored: IgnoreRules,
     entries: usize,
     /// Bytes that may still be read.
     left: u64,

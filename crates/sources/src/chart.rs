@@ -9,7 +9,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use charts::{ArtifactProblem, Listed, content, limits, provenance};
+use charts::{ArtifactProblem, IndexedVersion, content, limits, provenance};
 use registry::{ImageLocation, Manifest, Reference, Site};
 use schemas::{ChartPin, OciChart, RepositoryChart};
 
@@ -74,7 +74,7 @@ pub fn repository_chart(
     chart: &RepositoryChart,
     network: &Network<'_>,
 ) -> Result<Vec<u8>, SourceError> {
-    let (site, Listed { url, digest }) = listed(chart, network)?;
+    let (site, IndexedVersion { url, digest }) = listed(chart, network)?;
     if let Some(digest) = digest
         && let Some(bytes) = network.kept(digest, limits::ARCHIVE_SIZE)?
     {
@@ -102,7 +102,7 @@ pub fn repository_provenance(
     chart: &RepositoryChart,
     network: &Network<'_>,
 ) -> Result<Option<Vec<u8>>, SourceError> {
-    let (site, Listed { url, .. }) = listed(chart, network)?;
+    let (site, IndexedVersion { url, .. }) = listed(chart, network)?;
     if let Some(chart) = url.strip_prefix(OCI) {
         return oci_provenance(&chart.parse()?, network);
     }
@@ -114,7 +114,10 @@ pub fn repository_provenance(
 }
 
 /// Returns where a chart lies, as the index of its repository says.
-fn listed(chart: &RepositoryChart, network: &Network<'_>) -> Result<(Site, Listed), SourceError> {
+fn listed(
+    chart: &RepositoryChart,
+    network: &Network<'_>,
+) -> Result<(Site, IndexedVersion), SourceError> {
     let RepositoryChart { url, name, version } = chart;
     let site = network.site(url)?;
     let index = network.index(url, &site)?;
