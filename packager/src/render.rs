@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use helm::{Helm, HelmError, Rendering};
+use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::{self, PlaceholderNames};
@@ -287,7 +287,7 @@ impl Stage<'_> {
     ) -> Result<Vec<u8>, PackError> {
         let release = &chart.release;
         let values = yaml::to_string(values);
-        let rendering = Rendering {
+        let rendering = ChartRendering {
             release: &release.name,
             namespace: self.namespace(chart),
             chart: chart.bytes(),
