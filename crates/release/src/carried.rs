@@ -8,7 +8,7 @@ use schemas::{
     Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet, Strategy, Version,
 };
 
-use crate::contents::Contents;
+use crate::contents::ReleaseObjects;
 use crate::images::DraftImages;
 use crate::paths::{self, MANIFESTS, NOTES, SOURCE};
 use crate::{
@@ -47,7 +47,7 @@ impl Carried {
         refuse_bundle(&objects)?;
         let mut notes = undecided::of_files(release, &objects);
         let files = files(release, !objects.kindless.is_empty())?;
-        let contents = Contents::of(std::mem::take(&mut objects.all));
+        let contents = ReleaseObjects::of(std::mem::take(&mut objects.all));
         let main = namespaces::own(&contents, None);
         let main = main.first().map_or("", |namespace| namespace.name.as_str());
         let candidates = identity::of_release(&contents, main);

@@ -17,7 +17,7 @@ use crate::roles;
 
 /// A release's objects.
 #[derive(Debug)]
-pub(crate) struct Contents<'a> {
+pub(crate) struct ReleaseObjects<'a> {
     /// The objects of the set, in order.
     pub(crate) objects: Vec<ManifestObject<'a>>,
     /// Definitions of custom resources that belong to no environment.
@@ -30,7 +30,7 @@ pub(crate) struct Unsure<'a> {
     pub(crate) remark: Remark,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> ReleaseObjects<'a> {
     pub(crate) fn of(all: Vec<ManifestObject<'a>>) -> Self {
         let is_the_clusters = |object: &ManifestObject<'_>| {
             rules::is_definition(&object.value) && !rules::converts_by_webhook(&object.value)

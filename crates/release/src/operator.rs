@@ -12,11 +12,11 @@ use schemas::{
 use serde_json::{Map, Value};
 
 use crate::carried;
-use crate::contents::{self, Contents};
+use crate::contents::{self, ReleaseObjects};
 use crate::images::DraftImages;
-use crate::notes::{Note, Weight, names};
+use crate::notes::{Note, NoteWeight, names};
 use crate::paths::{NOTES, SOURCE};
-use crate::roles::Roles;
+use crate::roles::OperatorRoles;
 use crate::{ReleaseError, SourceTree, Wishes, empty_source, identity, undecided, write};
 
 /// The variable by which an operator is told where to work.
@@ -36,11 +36,11 @@ pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, Rel
     let objects = manifests::parse(&release.files)?;
     carried::refuse_bundle(&objects)?;
     let mut notes = undecided::of_files(release, &objects);
-    let program = Program::of(&objects.all, wishes.deployment.as_deref())?;
-    let roles = Roles::of(&objects.all, program.workload)?;
-    let contents = Contents::of(objects.all.clone());
+    let program = OperatorContainer::of(&objects.all, wishes.deployment.as_deref())?;
+    let roles = OperatorRoles::of(&objects.all, program.workload)?;
+    let contents = ReleaseObjects::of(objects.all.clone());
     let images = contents.images()?;
-    let own = Contents::of(vec![program.workload.clone()]);
+    let own = ReleaseObjects::of(vec![program.workload.clone()]);
     let id = identity::of_release(&own, "").choose(wishes)?;
     let scope = program.scope(&roles);
     let mut source = empty_source(&id);
@@ -69,13 +69,13 @@ pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, Rel
 }
 
 /// The operator's container, in its workload.
-struct Program<'a> {
+struct OperatorContainer<'a> {
     workload: &'a ManifestObject<'a>,
     pod: &'a Value,
     container: &'a Value,
 }
 
-impl<'a> Program<'a> {
+impl<'a> OperatorContainer<'a> {
     /// The Deployment that takes `--config`; of several, the one of this name.
     fn of(objects: &'a [ManifestObject<'a>], wished: Option<&str>) -> Result<Self, ReleaseError> {
         let program = |workload: &'a ManifestObject<'a>| {
@@ -111,7 +111,7 @@ impl<'a> Program<'a> {
     }
 
     /// Returns where it works: in the whole cluster if a role holds there, unless it is told to watch one namespace.
-    fn scope(&self, roles: &Roles<'_>) -> OperatorScope {
+    fn scope(&self, roles: &OperatorRoles<'_>) -> OperatorScope {
         let is_told =
             |watch: &Value| watch.get("valueFrom").is_some() || !text(watch, "/value").is_empty();
         if roles.are_everywhere && !self.watch().is_some_and(is_told) {
@@ -186,7 +186,7 @@ impl<'a> Program<'a> {
         let others: BTreeSet<&str> = others.map(|(field, _)| field.as_str()).collect();
         let note = |names_of: BTreeSet<&str>, before: &str, behind: &str| {
             let text = format!("{before} {}{behind}", names(names_of.iter().copied()));
-            (!names_of.is_empty()).then(|| Note::new(Weight::Decide, about.clone(), text))
+            (!names_of.is_empty()).then(|| Note::new(NoteWeight::Decide, about.clone(), text))
         };
         let needs = note(
             needed,
@@ -356,14 +356,14 @@ fn scope_note(scope: OperatorScope) -> Note {
             "Namespace: it is told to watch one namespace, or none of its roles is bound in the whole cluster"
         }
     };
-    Note::new(Weight::Chosen, "scope", text)
+    Note::new(NoteWeight::Chosen, "scope", text)
 }
 
 /// The objects that neither are taken nor made by an import.
 fn left_out(
     objects: &[ManifestObject<'_>],
-    program: &Program<'_>,
-    roles: &Roles<'_>,
+    program: &OperatorContainer<'_>,
+    roles: &OperatorRoles<'_>,
 ) -> Option<Note> {
     const MADE: [&str; 4] = [
         "ClusterRoleBinding",
@@ -390,7 +390,7 @@ fn left_out(
             "{}: carry what the operator needs by a set of spec.manifests, or the release as it is",
             left.join(", ")
         );
-        Note::new(Weight::Lost, "objects", text)
+        Note::new(NoteWeight::Lost, "objects", text)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use manifests::{ManifestObject, list, shown, text};
 
-use crate::notes::{Note, Weight, names};
+use crate::notes::{Note, NoteWeight, names};
 use crate::{ReleaseError, write};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -19,7 +19,7 @@ pub(crate) fn is_binding(object: &ManifestObject<'_>) -> bool {
 
 /// The roles of an operator.
 #[derive(Default)]
-pub(crate) struct Roles<'a> {
+pub(crate) struct OperatorRoles<'a> {
     pub(crate) granted: Vec<&'a ManifestObject<'a>>,
     /// Whether one of them holds in the whole cluster.
     pub(crate) are_everywhere: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Roles<'a> {
     are_unbound: bool,
 }
 
-impl<'a> Roles<'a> {
+impl<'a> OperatorRoles<'a> {
     /// The roles of the account that a workload runs as; all roles of a release that binds none. An import makes them in
     /// the operator's namespace, so that those which hold in another one are refused.
     pub(crate) fn of(
@@ -105,7 +105,7 @@ impl<'a> Roles<'a> {
         } else {
             return None;
         };
-        Some(Note::new(Weight::Decide, "roles", text))
+        Some(Note::new(NoteWeight::Decide, "roles", text))
     }
 }
 

@@ -9,12 +9,12 @@ use manifests::{
 use schemas::{ImageReference, SourceNamespace};
 use serde_json::Value;
 
-use crate::contents::{self, Contents, Unsure};
+use crate::contents::{self, ReleaseObjects, Unsure};
 use crate::images::{DraftImages, FoundImages};
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 
 fn decide(about: impl Into<String>, text: impl Into<String>) -> Note {
-    Note::new(Weight::Decide, about, text)
+    Note::new(NoteWeight::Decide, about, text)
 }
 
 /// Returns notes on which of the release's files are not carried, or not as an object.
@@ -41,7 +41,7 @@ pub(crate) fn of_files(release: &ManifestFiles, objects: &ManifestObjects<'_>) -
 
 /// Returns notes on what of the release's objects is not decided.
 pub(crate) fn of_objects(
-    contents: &Contents<'_>,
+    contents: &ReleaseObjects<'_>,
     images: &DraftImages,
     own: &[SourceNamespace],
 ) -> Vec<Note> {

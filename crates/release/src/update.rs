@@ -9,7 +9,7 @@ use schemas::{SolutionId, SolutionSource, Version};
 use crate::carried::Carried;
 use crate::changes::{self, Changes};
 use crate::merge::{self, Merge};
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 use crate::paths::{DRAFT, MANIFESTS, NOTES, SOURCE};
 use crate::{ReleaseError, Wishes};
 
@@ -73,7 +73,7 @@ pub fn update(
         let (last, next) = (&last.version, &next.version);
         let text =
             format!("is your own, `{from}`, and was kept; the release went from {last} to {next}");
-        notes.push(Note::new(Weight::Decide, "version", text));
+        notes.push(Note::new(NoteWeight::Decide, "version", text));
     }
     let source = parsed(merged.written.get(SOURCE).unwrap_or(&own)).ok();
     if let Some(source) = &source {
@@ -109,7 +109,7 @@ struct Last {
     /// The version that the release gives itself.
     version: Version,
     /// The whole tree, by path.
-    files: merge::Files,
+    files: merge::TreeFiles,
 }
 
 impl Last {
@@ -126,7 +126,7 @@ impl Last {
         };
         let version = Carried::of(&release, &wishes)?.version;
         let manifests = release.files.iter();
-        let mut files: merge::Files = manifests
+        let mut files: merge::TreeFiles = manifests
             .map(|file| (format!("{MANIFESTS}/{}", file.name), file.bytes.clone()))
             .collect();
         files.extend(merge::read(&draft, NOTES)?.map(|notes| (NOTES.to_owned(), notes)));
@@ -151,7 +151,7 @@ fn patches(source: &SolutionSource, objects: &mut ManifestObjects<'_>) -> Vec<No
         if let Err(error) = manifests::patch(&mut objects.all, patch) {
             let about = format!("patch {number} of the set `{}`", set.name);
             let text = format!("does not fit this release: {error}");
-            notes.push(Note::new(Weight::Decide, about, text));
+            notes.push(Note::new(NoteWeight::Decide, about, text));
         }
     }
     notes

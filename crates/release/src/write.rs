@@ -7,7 +7,7 @@ use schemas::{SolutionId, SolutionSource, yaml};
 
 use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 
 /// The text that stands beside the copy of a tree, for who looks into it.
 pub(crate) const DRAFT: &str = "These are the files beside this directory as `solution init --from` wrote them, before anybody edited them.
@@ -194,9 +194,9 @@ pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
         shown(release)
     );
     for (weight, title, mark) in [
-        (Weight::Decide, "To decide before packing", "- [ ] "),
-        (Weight::Chosen, "Chosen", "- "),
-        (Weight::Lost, "Left out", "- "),
+        (NoteWeight::Decide, "To decide before packing", "- [ ] "),
+        (NoteWeight::Chosen, "Chosen", "- "),
+        (NoteWeight::Lost, "Left out", "- "),
     ] {
         let mut of_weight = notes.iter().filter(|note| note.weight == weight).peekable();
         if of_weight.peek().is_some() {
