@@ -1,7 +1,7 @@
 //! Where a site has each image: as a table, or as what other tools read.
 
 use clap::{Args, ValueEnum};
-use registry::{Options, RegistryAddress};
+use registry::{ClientOptions, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::SolutionId;
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub(crate) struct Mapping<'a> {
     pub(crate) images: Vec<RecordedImage>,
     pub(crate) layout: Layout,
     pub(crate) format: MapFormat,
-    pub(crate) reach: &'a Options,
+    pub(crate) reach: &'a ClientOptions,
 }
 
 /// Where a site has each image.
@@ -119,7 +119,7 @@ impl<'a> Mapping<'a> {
         accepted: &'a Accepted,
         layout: Layout,
         map: MapArguments,
-        reach: &'a Options,
+        reach: &'a ClientOptions,
     ) -> Self {
         Self {
             id: &accepted.statement().predicate.id,

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, Url};
 
-use crate::answer::{self, Answer, Purpose};
-use crate::auth::{Access, Scope};
-use crate::error::{Error, Operation, Verb};
+use crate::answer::{self, Purpose, RegistryAnswer};
+use crate::auth::{TokenAccess, TokenScope};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
-use crate::session::{Session, Smaller, Trouble, range_end, refused, smaller};
-use crate::source::{OnSent, Pieces};
-use crate::transport::{Ask, Body};
+use crate::session::{Smaller, UploadSession, UploadTrouble, range_end, refused, smaller};
+use crate::source::{OnSent, RangePieces};
+use crate::transport::{Ask, RequestBody};
 use crate::upload::Upload;
 
 impl Upload<'_> {
     /// Sends a whole blob ("Pushing a blob monolithically", `POST` then `PUT`).
     pub(crate) async fn put_whole(
         &self,
-        open: &mut Session,
-        pieces: Pieces,
-    ) -> Result<(), Trouble> {
+        open: &mut UploadSession,
+        pieces: RangePieces,
+    ) -> Result<(), UploadTrouble> {
         let size = self.source.size();
         let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
         let answer = self.send(ask, open, pieces).await?;
@@ -38,7 +38,7 @@ impl Upload<'_> {
             _ => None,
         };
         Err(match smaller {
-            Some(smaller) => Trouble::Refused(smaller),
+            Some(smaller) => UploadTrouble::Refused(smaller),
             None => refused(status, error),
         })
     }
@@ -46,10 +46,10 @@ impl Upload<'_> {
     /// Sends a chunk ("Pushing a blob in chunks", `PATCH`).
     pub(crate) async fn patch(
         &self,
-        open: &mut Session,
-        pieces: Pieces,
+        open: &mut UploadSession,
+        pieces: RangePieces,
         by_choice: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UploadTrouble> {
         let (from, to) = pieces.range();
         let operation = self.operation();
         let mut ask = self.ask(Method::PATCH, open.upload.location.clone());
@@ -62,11 +62,11 @@ impl Upload<'_> {
             let (error, _) = answer.into_error(&operation).await;
             let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
             return Err(match (smaller, status.as_u16()) {
-                (Some(smaller), 413) => Trouble::Refused(Smaller::Chunks(smaller)),
+                (Some(smaller), 413) => UploadTrouble::Refused(Smaller::Chunks(smaller)),
                 (_, 405 | 411 | 415 | 501) if by_choice => {
-                    Trouble::Refused(Smaller::WholeEverywhere)
+                    UploadTrouble::Refused(Smaller::WholeEverywhere)
                 }
-                (_, 400 | 404 | 416) if by_choice => Trouble::Refused(Smaller::Whole),
+                (_, 400 | 404 | 416) if by_choice => UploadTrouble::Refused(Smaller::Whole),
                 _ => refused(status, error),
             });
         }
@@ -76,13 +76,13 @@ impl Upload<'_> {
         let end = end.filter(|end| *end > 1).unwrap_or(to);
         if end <= from || end > to {
             let reason = "it acknowledges bytes that were not sent";
-            return Err(Trouble::Lost(answer::bad(&operation, reason)));
+            return Err(UploadTrouble::Lost(answer::bad(&operation, reason)));
         }
         open.acknowledged = end;
         Ok(())
     }
 
-    pub(crate) async fn finish(&self, open: &Session) -> Result<(), Trouble> {
+    pub(crate) async fn finish(&self, open: &UploadSession) -> Result<(), UploadTrouble> {
         let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
         let operation = self.operation();
         let answer = self.client.send(&operation, ask).await?;
@@ -94,7 +94,7 @@ impl Upload<'_> {
         Err(refused(status, error))
     }
 
-    fn committed(&self, answer: &Answer) -> Result<(), Trouble> {
+    fn committed(&self, answer: &RegistryAnswer) -> Result<(), UploadTrouble> {
         match answer.stated_digest() {
             Some(actual) if actual != self.source.digest() => {
                 let expected = self.source.digest();
@@ -105,11 +105,16 @@ impl Upload<'_> {
     }
 
     /// Streams a range. The source's own error comes first: a broken connection is only its consequence.
-    async fn send(&self, ask: Ask, open: &Session, pieces: Pieces) -> Result<Answer, Error> {
+    async fn send(
+        &self,
+        ask: Ask,
+        open: &UploadSession,
+        pieces: RangePieces,
+    ) -> Result<RegistryAnswer, Error> {
         let (from, to) = pieces.range();
         let (body, activity, fault) = pieces.into_body(self.on_sent(open));
         let mut ask = ask;
-        ask.body = Body::Stream {
+        ask.body = RequestBody::Stream {
             body,
             size: to - from,
             activity,
@@ -131,7 +136,7 @@ impl Upload<'_> {
         }
     }
 
-    fn on_sent(&self, open: &Session) -> OnSent {
+    fn on_sent(&self, open: &UploadSession) -> OnSent {
         let (sent, pace) = (open.sent.clone(), Arc::clone(self.client.pace()));
         let turns = Arc::clone(self.turns);
         Box::new(move |position| {
@@ -145,7 +150,10 @@ impl Upload<'_> {
     }
 
     /// Asks how far a broken upload got (`GET` on its location). No answer that makes sense means that it is lost.
-    pub(crate) async fn find_position(&self, session: &mut Option<Session>) -> Result<(), Error> {
+    pub(crate) async fn find_position(
+        &self,
+        session: &mut Option<UploadSession>,
+    ) -> Result<(), Error> {
         let Some(mut open) = session.take() else {
             return Ok(());
         };
@@ -180,7 +188,7 @@ impl Upload<'_> {
     }
 
     /// The registry has these bytes of an earlier process.
-    fn resume(&self, open: &mut Session, from: u64) {
+    fn resume(&self, open: &mut UploadSession, from: u64) {
         open.resumed = Some(from);
         open.sent.send_replace(from);
         (self.tell)(Event::BlobResumed {
@@ -191,7 +199,11 @@ impl Upload<'_> {
         });
     }
 
-    async fn take_location(&self, open: &mut Session, answer: &Answer) -> Result<(), Error> {
+    async fn take_location(
+        &self,
+        open: &mut UploadSession,
+        answer: &RegistryAnswer,
+    ) -> Result<(), Error> {
         if let Some(location) = answer.location() {
             let operation = self.operation();
             let registry = self.client.base(&operation).await?;
@@ -204,7 +216,7 @@ impl Upload<'_> {
     }
 
     fn ask(&self, method: Method, url: Url) -> Ask {
-        let scope = Scope::of(self.repository, Access::PullPush);
+        let scope = TokenScope::of(self.repository, TokenAccess::PullPush);
         let mut ask = Ask::new(method, url, scope);
         let kind = HeaderValue::from_static("application/octet-stream");
         ask.headers.insert(CONTENT_TYPE, kind);
@@ -212,7 +224,7 @@ impl Upload<'_> {
     }
 
     pub(crate) fn operation(&self) -> Operation {
-        let verb = Verb::UploadBlob(self.source.digest());
+        let verb = RegistryVerb::UploadBlob(self.source.digest());
         self.client.operation(verb, Some(self.repository))
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use archive::{Copying, ImageRole, Listed, Slot};
 use bytes::Bytes;
-use registry::{BlobPull, BlobSink, Client, Known, Repository, Unfit};
+use registry::{BlobPull, BlobSink, Client, KnownContent, RepositoryPath, SinkRefusal};
 use schemas::{Digest, ImagePlace, SolutionId};
 use watch::Tell;
 
@@ -30,7 +30,7 @@ struct Found {
 #[derive(Clone, Debug)]
 struct Holder {
     place: ImagePlace,
-    repository: Repository,
+    repository: RepositoryPath,
 }
 
 /// A content that is looked for.
@@ -213,7 +213,7 @@ impl Looking<'_> {
             let ask: Vec<_> = ask
                 .map(|(digest, size, holder)| (&holder.repository, **digest, *size))
                 .collect();
-            let mut known = Known::default();
+            let mut known = KnownContent::default();
             self.client.find_blobs(&mut known, &ask).await?;
             for (digest, size, holder) in open {
                 if known.has_blob(&holder.repository, digest) {
@@ -258,7 +258,7 @@ impl BlobSink for Filling {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Unfit> {
-        self.0.finish().map_err(Unfit::Digest)
+    fn finish(&mut self) -> Result<(), SinkRefusal> {
+        self.0.finish().map_err(SinkRefusal::Digest)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use registry::{Client, Deletion, Manifest, Reference, Repository};
+use registry::{Client, ManifestDeletion, Reference, RegistryManifest, RepositoryPath};
 use schemas::{Digest, ImageDocument, SolutionName, Version};
 
 use crate::artifact::{only_layer, place};
@@ -14,7 +14,7 @@ use crate::place::{asked_place, image_place};
 use crate::record::{Record, RecordedImage};
 
 /// A manifest or index, and where it lies.
-pub(crate) type Place = (Repository, Digest);
+pub(crate) type Place = (RepositoryPath, Digest);
 
 /// The images that an import of a version brought to a registry.
 #[derive(Clone, Debug)]
@@ -157,8 +157,8 @@ impl Holdings {
                 check()?;
                 let (repository, digest) = place;
                 match client.delete_manifest(repository, *digest).await {
-                    Ok(Deletion::Done) => freed.push(name(client, repository, *digest)),
-                    Ok(Deletion::WasAbsent) => {}
+                    Ok(ManifestDeletion::Done) => freed.push(name(client, repository, *digest)),
+                    Ok(ManifestDeletion::WasAbsent) => {}
                     Err(error) if error.is_everywhere() => return Err(Error::from(error).into()),
                     Err(error) => {
                         refused.push(place);
@@ -183,7 +183,7 @@ impl Holdings {
     }
 }
 
-fn name(client: &Client, repository: &Repository, digest: Digest) -> String {
+fn name(client: &Client, repository: &RepositoryPath, digest: Digest) -> String {
     format!("{}/{repository}@{digest}", client.address().host())
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn referred_to<'a>(
 /// whoever tagged them needs them.
 async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Place>, Error> {
     let referred = referred_to(client, going)?;
-    let mut repositories: BTreeMap<&Repository, BTreeSet<&Reference>> = BTreeMap::new();
+    let mut repositories: BTreeMap<&RepositoryPath, BTreeSet<&Reference>> = BTreeMap::new();
     for it in &referred {
         let (repository, _) = &it.place;
         let own = repositories.entry(repository).or_default();
@@ -247,7 +247,7 @@ async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Plac
     Ok(places)
 }
 
-fn below(repository: &Repository, digests: &[Digest]) -> impl Iterator<Item = Place> {
+fn below(repository: &RepositoryPath, digests: &[Digest]) -> impl Iterator<Item = Place> {
     digests.iter().map(|digest| (repository.clone(), *digest))
 }
 
@@ -285,7 +285,7 @@ impl Finding {
                 .repository(&format!("{}/{name}", version.id()))?;
             let tagged = Reference::Tag(tag.clone());
             let tagged = client.manifest(&repository, &tagged).await?;
-            let is_other = |found: &Manifest| !ours.contains(&(at.clone(), found.digest));
+            let is_other = |found: &RegistryManifest| !ours.contains(&(at.clone(), found.digest));
             if let Some(other) = tagged.filter(is_other) {
                 self.others.push(format!("{at}:{tag}"));
                 self.needed.push((repository.clone(), other.digest));
@@ -308,7 +308,7 @@ impl Finding {
             all.iter().map(|it| it.place.clone()).collect()
         };
         let (ours, needed) = (places(&going), places(&staying));
-        let touched: BTreeSet<&Repository> = going.iter().map(|it| &it.place.0).collect();
+        let touched: BTreeSet<&RepositoryPath> = going.iter().map(|it| &it.place.0).collect();
         for other in staying.iter().filter(|it| touched.contains(&it.place.0)) {
             self.needed.push(other.place.clone());
             self.needed.extend(below(&other.place.0, other.below));
@@ -359,7 +359,7 @@ impl Finding {
 /// room of an archive's images.
 async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, Error> {
     let mut all: BTreeSet<Place> = roots.iter().cloned().collect();
-    let mut repositories: BTreeMap<Repository, Vec<Place>> = BTreeMap::new();
+    let mut repositories: BTreeMap<RepositoryPath, Vec<Place>> = BTreeMap::new();
     for root in roots {
         repositories.entry(root.0.clone()).or_default().push(root);
     }
@@ -378,7 +378,7 @@ async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Err
     for _ in 0..=schemas::limits::INDEX_DEPTH {
         wanted.retain(|place| seen.insert(place.clone()));
         for (repository, found) in client.manifests(std::mem::take(&mut wanted)).await? {
-            let Some(Manifest { bytes, digest, .. }) = found else {
+            let Some(RegistryManifest { bytes, digest, .. }) = found else {
                 continue;
             };
             reached.push((repository.clone(), digest));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use registry::{DOCKER_HUB, ImageLocation, Reference, RegistryAddress, Repository};
+use registry::{DOCKER_HUB, ImageLocation, Reference, RegistryAddress, RepositoryPath};
 use schemars::JsonSchema;
 use schemas::{Digest, ImageName, ImagePlace, ImageReference, SolutionId, Tag, yaml};
 use serde::Serialize;
@@ -174,7 +174,7 @@ impl ImageMap {
 }
 
 /// Whether images of Solutions may lie there, below whatever prefix.
-fn is_reserved(repository: &Repository) -> bool {
+fn is_reserved(repository: &RepositoryPath) -> bool {
     let mut components = repository.as_str().split('/');
     components.any(|it| it == BELOW || it.parse::<SolutionId>().is_ok())
 }

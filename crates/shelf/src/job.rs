@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use archive::Drive;
 use registry::{
-    BlobPush, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress, Repository,
+    BlobPush, KnownContent, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
+    RepositoryPath,
 };
 use schemas::{Digest, Image};
 use validator::Accepted;
@@ -38,7 +39,7 @@ fn blobs<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeMap<Digest, u64> {
 /// The job that brings these images: blobs once, each with all repositories that need it; then documents, children
 /// first, and the tag last.
 pub(crate) fn job(accepted: &Accepted, named: &[Named<'_>]) -> PushJob {
-    let mut repositories: BTreeMap<Digest, BTreeSet<Repository>> = BTreeMap::new();
+    let mut repositories: BTreeMap<Digest, BTreeSet<RepositoryPath>> = BTreeMap::new();
     for Named {
         image, repository, ..
     } in named
@@ -66,7 +67,7 @@ pub(crate) fn job(accepted: &Accepted, named: &[Named<'_>]) -> PushJob {
     PushJob {
         blobs,
         manifests: named.iter().flat_map(documents).collect(),
-        known: Known::default(),
+        known: KnownContent::default(),
         reads: reads(accepted.listed().drive()),
     }
 }

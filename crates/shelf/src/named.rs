@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use registry::{Reference, RegistryAddress, Repository};
+use registry::{Reference, RegistryAddress, RepositoryPath};
 use schemas::{Image, ImagePlace};
 use validator::Accepted;
 
@@ -20,7 +20,7 @@ pub struct Named<'a> {
     /// The image.
     pub image: &'a Image,
     /// The repository, prefix included.
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     /// The tag or digest that names it there.
     pub reference: Reference,
 }
@@ -131,7 +131,7 @@ pub struct Placed<'a> {
     /// The head of the archive, which versions are deployed from without the medium.
     pub head: Artifact,
     /// The repository that stands before the names of each registry that is mirrored.
-    pub mirrors: BTreeMap<String, Repository>,
+    pub mirrors: BTreeMap<String, RepositoryPath>,
 }
 
 impl<'a> Placed<'a> {

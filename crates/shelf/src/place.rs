@@ -1,6 +1,6 @@
 //! The places where a registry has the images of a version, and those of objects that are carried as they are.
 
-use registry::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
+use registry::{AddressError, ImageLocation, Reference, RegistryAddress, RepositoryPath};
 use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version};
 
 use crate::layout::Layout;
@@ -18,7 +18,7 @@ pub fn image_place(
     version: &Version,
     image: &ImagePlace,
     digest: Digest,
-) -> Result<(Repository, Reference), AddressError> {
+) -> Result<(RepositoryPath, Reference), AddressError> {
     let ImagePlace { name, tag } = image;
     let repository = registry.repository(&format!("{solution}/{name}"))?;
     if tag.subject().is_some() {
@@ -46,7 +46,7 @@ pub(crate) fn asked_place(
     layout: Layout,
     reference: &ImageReference,
     digest: Digest,
-) -> Result<(Repository, Reference), AddressError> {
+) -> Result<(RepositoryPath, Reference), AddressError> {
     let asked = ImageLocation::of(reference)?;
     let path = match layout.below(asked.registry().host()) {
         Some(below) => format!("{below}/{}", asked.repository()),
@@ -63,7 +63,7 @@ pub(crate) fn asked_place(
 pub(crate) fn mirror(
     registry: &RegistryAddress,
     reference: &ImageReference,
-) -> Result<(String, Repository), AddressError> {
+) -> Result<(String, RepositoryPath), AddressError> {
     let host = ImageLocation::of(reference)?.registry().host().to_owned();
     let below = Layout::Solution.below(&host).unwrap_or_default();
     Ok((host, registry.repository(&below)?))
@@ -79,7 +79,7 @@ pub(crate) fn main_place(
         digest,
         reference,
     }: &RecordedImage,
-) -> Result<(Repository, Reference), AddressError> {
+) -> Result<(RepositoryPath, Reference), AddressError> {
     match (layout, reference) {
         (Layout::Ref, Some(asked)) => asked_place(registry, layout, asked, *digest),
         (Layout::Ref, None) | (Layout::Solution, _) => {

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use registry::{Abilities, Client, Probe, Refusal, Repository, Space};
+use registry::{Abilities, Client, PushProbe, Refusal, RepositoryPath, Space};
 use validator::Accepted;
 
 use crate::error::Error;
@@ -21,7 +21,7 @@ pub struct Preflight {
     /// The images to be pushed of the archive, if there is one.
     pub images: Option<ImagesToPush>,
     /// The repositories in which an upload was opened, and taken back.
-    pub tried: Vec<Repository>,
+    pub tried: Vec<RepositoryPath>,
     /// The obstacles that would be in the way of a push, all of them.
     pub obstacles: Vec<Obstacle>,
     /// The abilities of the registry; none if it takes nothing in any of the repositories.
@@ -65,7 +65,7 @@ impl Preflight {
         let found = planned.as_mut().map(|it| mem::take(&mut it.obstacles));
         let mut obstacles = found.unwrap_or_default();
         let (tried, denied) = try_repositories(client, planned.as_ref()).await?;
-        let taken = |at: &&Repository| !denied.iter().any(|it| names(it, at));
+        let taken = |at: &&RepositoryPath| !denied.iter().any(|it| names(it, at));
         let abilities = match tried.iter().find(taken) {
             Some(repository) => Some(probe(client, repository, planned.as_ref()).await?),
             None => None,
@@ -103,8 +103,8 @@ impl Preflight {
 async fn try_repositories(
     client: &Client,
     planned: Option<&Survey>,
-) -> Result<(Vec<Repository>, Vec<Obstacle>), Error> {
-    let mut tried: Vec<Repository> = match planned {
+) -> Result<(Vec<RepositoryPath>, Vec<Obstacle>), Error> {
+    let mut tried: Vec<RepositoryPath> = match planned {
         Some(images) => {
             let manifests = images.job.manifests.iter();
             manifests.map(|it| it.repository.clone()).collect()
@@ -125,12 +125,12 @@ async fn try_repositories(
 
 async fn probe(
     client: &Client,
-    repository: &Repository,
+    repository: &RepositoryPath,
     planned: Option<&Survey>,
 ) -> Result<Abilities, Error> {
     let known = planned.map(|it| &it.job.known);
     let blobs = planned.into_iter().flat_map(|it| &it.job.blobs);
-    let probe = Probe {
+    let probe = PushProbe {
         repository,
         mountable: known.and_then(|known| known.twice()),
         largest: blobs.map(|blob| blob.size).max().filter(|size| *size > 0),
@@ -138,7 +138,7 @@ async fn probe(
     Ok(client.probe(&probe).await?)
 }
 
-fn names(obstacle: &Obstacle, repository: &Repository) -> bool {
+fn names(obstacle: &Obstacle, repository: &RepositoryPath) -> bool {
     matches!(obstacle, Obstacle::PushRefused { repository: at, .. } if at == repository.as_str())
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use archive::{ImageRole, Listed, MANIFEST, OpenError, Opened};
-use registry::{Client, Repository};
+use registry::{Client, RepositoryPath};
 use schemas::{Digest, ImagePlace, ManifestError, Solution, SolutionId, Version};
 use validator::IMAGE_INDEX;
 
@@ -329,7 +329,7 @@ async fn ids(client: &Client) -> Result<BTreeSet<SolutionId>, Error> {
     let all = client.repositories().await?;
     let prefix = client.address().prefix();
     let prefix = prefix.map_or(String::new(), |prefix| format!("{prefix}/"));
-    let id = |repository: &Repository| {
+    let id = |repository: &RepositoryPath| {
         let below = repository.as_str().strip_prefix(&prefix)?;
         below.parse().ok()
     };

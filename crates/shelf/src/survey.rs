@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use registry::{Client, Known, PushJob, Repository};
+use registry::{Client, KnownContent, PushJob, RepositoryPath};
 use schemars::JsonSchema;
 use schemas::{Digest, ImagePlace, Referrers};
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,7 @@ pub struct Survey {
     /// Images that are in place already, tag and content.
     pub present: usize,
     /// The repository of the first of them.
-    pub first: Option<Repository>,
+    pub first: Option<RepositoryPath>,
     /// The size of all distinct blobs.
     pub total_bytes: u64,
     /// The size of the distinct blobs that the registry lacks.
@@ -157,7 +157,7 @@ enum State {
 
 async fn state(
     client: &Client,
-    known: &Known,
+    known: &KnownContent,
     named: &Named<'_>,
     replace: Replace,
 ) -> Result<State, Error> {
@@ -185,7 +185,7 @@ async fn state(
 
 /// Whether the registry gives everything of an image whose tag it gives. A tag alone proves nothing: what it names can
 /// have been deleted or collected since.
-fn is_whole(known: &Known, named: &Named<'_>) -> bool {
+fn is_whole(known: &KnownContent, named: &Named<'_>) -> bool {
     let Named {
         image, repository, ..
     } = named;

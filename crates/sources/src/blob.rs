@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use files::ReadError;
-use registry::{Client, Reference, Repository};
+use registry::{Client, Reference, RepositoryPath};
 use schemas::Digest;
 
 /// A layer or configuration of an image.
@@ -42,7 +42,7 @@ pub struct Wanted {
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) client: Client,
-    pub(crate) repository: Repository,
+    pub(crate) repository: RepositoryPath,
 }
 
 impl Blob {

@@ -51,7 +51,7 @@ pub struct Certificates {
 
 impl Certificates {
     /// Adds them to how a registry is reached.
-    pub fn add_to(self, options: &mut registry::Options) {
+    pub fn add_to(self, options: &mut registry::ClientOptions) {
         options.ca.extend(self.authorities);
         let identity = self.identity.map(|(_, identity)| identity);
         options.identity = identity.or_else(|| options.identity.take());

@@ -10,7 +10,7 @@ mod tests;
 use std::path::PathBuf;
 
 use charts::{ArtifactProblem, IndexedVersion, content, limits, provenance};
-use registry::{ImageLocation, Manifest, Reference, Site};
+use registry::{ImageLocation, Reference, RegistryManifest, WebSite};
 use schemas::{ChartPin, OciChart, RepositoryChart};
 
 use crate::blob::Origin;
@@ -41,7 +41,7 @@ pub fn oci_provenance(
 /// The artifact that a registry has for a chart.
 struct Artifact {
     origin: Origin,
-    manifest: Manifest,
+    manifest: RegistryManifest,
     name: PathBuf,
 }
 
@@ -117,7 +117,7 @@ pub fn repository_provenance(
 fn listed(
     chart: &RepositoryChart,
     network: &Network<'_>,
-) -> Result<(Site, IndexedVersion), SourceError> {
+) -> Result<(WebSite, IndexedVersion), SourceError> {
     let RepositoryChart { url, name, version } = chart;
     let site = network.site(url)?;
     let index = network.index(url, &site)?;

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use registry::{
-    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Manifest,
-    Reference, RegistryAddress, Site, SiteAddress,
+    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Reference,
+    RegistryAddress, RegistryManifest, SiteAddress, WebSite,
 };
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
@@ -32,7 +32,7 @@ pub(crate) const INDEX: &str = "index.yaml";
 #[derive(Clone, Debug, Default)]
 pub struct Remote {
     /// The options for reaching registries. The login in it is not used.
-    pub registries: registry::Options,
+    pub registries: registry::ClientOptions,
     /// Files with logins as docker and podman write them. The first that has one for an image counts; one that does
     /// not exist has none.
     pub logins: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Network<'a> {
     /// The clients, one for each registry and login.
     clients: Mutex<Vec<(String, Credentials, Client)>>,
     /// The answers of registries from before the walk through the images asked, by their names in messages.
-    ahead: Mutex<BTreeMap<PathBuf, Result<Manifest, registry::Error>>>,
+    ahead: Mutex<BTreeMap<PathBuf, Result<RegistryManifest, registry::Error>>>,
     /// The index of a repository of charts that was asked for last, and of which.
     index: Mutex<Option<(String, Bytes)>>,
     /// The files that engines have saved; removed at the end.
@@ -111,8 +111,8 @@ impl<'a> Network<'a> {
         &self,
         host: &str,
         credentials: Credentials,
-    ) -> Result<registry::Options, SourceError> {
-        let mut options = registry::Options {
+    ) -> Result<registry::ClientOptions, SourceError> {
+        let mut options = registry::ClientOptions {
             credentials,
             ..self.remote.registries.clone()
         };
@@ -176,7 +176,7 @@ impl<'a> Network<'a> {
         &self,
         origin: &Origin,
         reference: &Reference,
-    ) -> Result<Manifest, SourceError> {
+    ) -> Result<RegistryManifest, SourceError> {
         let name = origin.name(reference);
         let mut ahead = self.ahead.lock().expect("no panic while held");
         match ahead.remove(&name) {
@@ -196,7 +196,7 @@ impl<'a> Network<'a> {
         &self,
         origin: &Origin,
         reference: &Reference,
-    ) -> Option<Manifest> {
+    ) -> Option<RegistryManifest> {
         let answer = self.ask(origin, reference).await;
         let manifest = answer.as_ref().ok().cloned();
         let mut ahead = self.ahead.lock().expect("no panic while held");
@@ -208,7 +208,7 @@ impl<'a> Network<'a> {
         &self,
         origin: &Origin,
         reference: &Reference,
-    ) -> Result<Manifest, registry::Error> {
+    ) -> Result<RegistryManifest, registry::Error> {
         let Origin { client, repository } = origin;
         let tell = |event| self.retrying(event);
         client.existing_manifest(repository, reference, &tell).await
@@ -219,7 +219,7 @@ impl<'a> Network<'a> {
         &self,
         origin: &Origin,
         reference: &Reference,
-    ) -> Result<Option<Manifest>, registry::Error> {
+    ) -> Result<Option<RegistryManifest>, registry::Error> {
         match self.ask(origin, reference).await {
             Err(registry::Error::Missing { .. }) => Ok(None),
             found => found.map(Some),
@@ -252,21 +252,26 @@ impl<'a> Network<'a> {
     }
 
     /// A web site.
-    pub(crate) fn site(&self, url: &str) -> Result<Site, SourceError> {
+    pub(crate) fn site(&self, url: &str) -> Result<WebSite, SourceError> {
         let address: SiteAddress = url.parse()?;
         let login = address.login();
         let options = self.options(login.host(), self.credentials(login)?)?;
-        Ok(Site::new(&address, options)?)
+        Ok(WebSite::new(&address, options)?)
     }
 
     /// A file of a web site, of at most `limit` bytes.
-    pub(crate) fn file(&self, site: &Site, file: &str, limit: usize) -> Result<Bytes, SourceError> {
+    pub(crate) fn file(
+        &self,
+        site: &WebSite,
+        file: &str,
+        limit: usize,
+    ) -> Result<Bytes, SourceError> {
         let tell = |event| self.retrying(event);
         Ok(self.wait(site.read(file, limit, &tell))??)
     }
 
     /// The index of a repository of charts: asked for once for charts that follow each other.
-    pub(crate) fn index(&self, url: &str, site: &Site) -> Result<Bytes, SourceError> {
+    pub(crate) fn index(&self, url: &str, site: &WebSite) -> Result<Bytes, SourceError> {
         let mut last = self.index.lock().expect("no panic while held");
         if let Some((of, index)) = &*last
             && of == url

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use registry::{Repository, Username};
+use registry::{RepositoryPath, Username};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use schemas::SolutionId;
 use serve::{Login, Reads, Server, Tls};
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 
     /// What stands before all names
     #[arg(long, value_name = "PREFIX")]
-    prefix: Option<Repository>,
+    prefix: Option<RepositoryPath>,
 
     /// Speak TLS: the server's certificate (PEM), and behind it those between it and the authority
     #[arg(long, value_name = "FILE", requires = "tls_key")]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use registry::{Manifest, Reference};
+use registry::{Reference, RegistryManifest};
 use schemas::walk::Parsed;
 use schemas::{
     Digest, Document, ImageDocument, ImageDocumentError, ImageName, ImagePlace, ImageReference,
@@ -305,7 +305,7 @@ async fn ask_registry(
     let mut tagged = Vec::new();
     for suffix in REFERRER_SUFFIXES {
         let tag = Reference::Tag(Tag::of_referrer(subject, suffix));
-        if let Some(Manifest { bytes, digest, .. }) = network.ask_for(origin, &tag).await? {
+        if let Some(RegistryManifest { bytes, digest, .. }) = network.ask_for(origin, &tag).await? {
             tagged.push((suffix, digest, bytes.to_vec()));
         }
     }
