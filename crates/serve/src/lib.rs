@@ -1,7 +1,7 @@
 //! A read-only OCI registry over files: the pull half of the distribution specification, over HTTP/1.1, of contents that
 //! lie at known places of files that are open. Nothing is copied, and nothing is written.
 //!
-//! What is served is a [`Content`], put together from what archives bring ([`Brought`]); how archives are opened and
+//! What is served is a [`Content`], put together from what archives bring ([`ServedArchive`]); how archives are opened and
 //! verified is not known here. Each file of this crate says which of a client's bytes it reads.
 //!
 //! The server speaks HTTP by itself, for two reasons (docs/decisions/0024): no request has a body, so that little of the
@@ -26,9 +26,9 @@ mod shared;
 mod tls;
 mod wire;
 
-pub use compare::Unfit;
-pub use content::{Blob, Brought, Conflict, Content, Image};
-pub use login::{Login, LoginError};
+pub use compare::BlobFault;
+pub use content::{Conflict, Content, ServedArchive, ServedBlob, ServedImage};
+pub use login::{LoginError, ReaderLogin};
 pub use server::{Server, Shelf};
-pub use shared::{Access, Event, Options, Reads, Tell};
+pub use shared::{AccessRecord, Event, ReadMode, ServerListener, ServerOptions};
 pub use tls::{Tls, TlsError, tls};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use registry::{Reference, RegistryAddress};
 use rustix::fs::{MemfdFlags, memfd_create};
 use schemas::Digest;
-use serve::{Blob, Brought, Image};
+use serve::{ServedArchive, ServedBlob, ServedImage};
 use validator::Accepted;
 
 use crate::artifact::Artifact;
@@ -21,7 +21,7 @@ pub(crate) fn brought(
     path: &Path,
     accepted: &Accepted,
     registry: &RegistryAddress,
-) -> Result<Brought, Error> {
+) -> Result<ServedArchive, Error> {
     let placed = Placed::of(accepted, registry)?;
     let mut blobs = BTreeMap::new();
     for (digest, size) in accepted.images().iter().flat_map(|image| &image.blobs) {
@@ -29,7 +29,7 @@ pub(crate) fn brought(
         let blob = blob_at(*digest, blob, *size)?;
         blobs.entry(*digest).or_insert(blob);
     }
-    let image = |placed: &Named<'_>| Image {
+    let image = |placed: &Named<'_>| ServedImage {
         repository: placed.repository.to_string(),
         tag: tag(&placed.reference),
         root: Arc::clone(&placed.image.root),
@@ -43,7 +43,7 @@ pub(crate) fn brought(
     };
     let images = placed.images.iter().map(image);
     let mirrors = placed.mirrors.iter();
-    Ok(Brought {
+    Ok(ServedArchive {
         name: path.display().to_string(),
         images: images.chain([head(&placed.head)?]).collect(),
         mirrors: mirrors
@@ -53,12 +53,12 @@ pub(crate) fn brought(
 }
 
 /// The head of an archive, for sites that deploy its version later without the medium.
-fn head(artifact: &Artifact) -> Result<Image, Error> {
+fn head(artifact: &Artifact) -> Result<ServedImage, Error> {
     let config = in_memory(Artifact::CONFIG).map_err(Error::Memory)?;
     let config = Some((Arc::new(config), 0));
     let size = Artifact::CONFIG.len() as u64;
     let head = &artifact.head;
-    Ok(Image {
+    Ok(ServedImage {
         repository: artifact.repository.to_string(),
         tag: tag(&artifact.reference),
         root: Arc::clone(&artifact.manifest),
@@ -84,9 +84,13 @@ fn tag(reference: &Reference) -> Option<String> {
     }
 }
 
-fn blob_at(digest: Digest, place: Option<(Arc<File>, u64)>, size: u64) -> Result<Arc<Blob>, Error> {
+fn blob_at(
+    digest: Digest,
+    place: Option<(Arc<File>, u64)>,
+    size: u64,
+) -> Result<Arc<ServedBlob>, Error> {
     let (file, offset) = place.ok_or(Error::NotInArchive(digest))?;
-    Ok(Arc::new(Blob {
+    Ok(Arc::new(ServedBlob {
         digest,
         file,
         offset,

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use registry::RegistryAddress;
-use serve::{Brought, Conflict, Content};
+use serve::{Conflict, Content, ServedArchive};
 use validator::Accepted;
 
 use crate::brought::brought;
@@ -96,7 +96,7 @@ struct Held {
     stamp: Stamp,
     /// The number of its arrival: of two that want the same name, the first keeps it.
     number: u64,
-    brought: Brought,
+    brought: ServedArchive,
 }
 
 /// The content to serve from now on.
