@@ -13,7 +13,7 @@ use schemas::{
     Image, ImageReference, OciChart, SourceChart, yaml,
 };
 use serde_json::{Map, Value};
-use sources::{Cache, Network, Remote, SourceError};
+use sources::{Cache, Remote, SourceError, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
@@ -71,7 +71,7 @@ impl Content {
 pub(crate) fn load(
     source: &SourceChart,
     below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<LoadedChart, PackError> {
     const SOURCE: &str = "spec.charts.source";
     let (path, bytes) = bytes(&source.source, |path| below(SOURCE, path), network)?;
@@ -111,7 +111,7 @@ pub(crate) fn load(
 fn bytes(
     source: &ChartSource,
     below: impl Fn(&Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<(PathBuf, Vec<u8>), PackError> {
     let elsewhere = |read: Result<Vec<u8>, SourceError>| match read {
         Ok(bytes) => Ok((PathBuf::from(source.to_string()), bytes)),
@@ -156,7 +156,7 @@ pub fn read_chart(
     let cache = Cache::new(cache);
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let network = Network::new(remote, &cache, &watched);
+    let network = SourceNetwork::new(remote, &cache, &watched);
     let (path, archive) = bytes(source, |path| Ok(path.to_owned()), &network)?;
     let chart = Chart::read(&archive).map_err(|source| PackError::Chart { path, source })?;
     check(source, &chart)?;

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use archive::ArchiveFile;
 use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
-use sources::Network;
+use sources::SourceNetwork;
 use watch::Watch;
 
 use crate::Event;
@@ -71,7 +71,7 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
 /// has the charts that are elsewhere.
 pub(crate) fn load(
     directory: &Path,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
     ByHelm { renderer, keyring }: ByHelm<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {

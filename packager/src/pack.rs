@@ -13,8 +13,8 @@ use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, Statement
 use serde::{Serialize, Serializer};
 use signing::SecretKey;
 use sources::{
-    Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Referrers, Remote,
-    Unpacking,
+    Cache, CacheOptions, Collected, Compression, Here, ImageBlob, Means, ReferrerTreatment, Remote,
+    SourceNetwork, Unpacking,
 };
 use validator::{Finding, Report, Verdict};
 use watch::{Cancel, Watch};
@@ -45,7 +45,7 @@ pub struct Request {
     /// The compression of layers that are not compressed, where that changes no digest that the source has.
     pub compression: Compression,
     /// Whether what refers to the images comes too.
-    pub referrers: Referrers,
+    pub referrers: ReferrerTreatment,
     /// The ways to reach images that are not on the disk.
     pub remote: Remote,
     /// The renderer of charts.
@@ -172,7 +172,7 @@ pub(crate) fn load(
 ) -> Result<Loaded, PackError> {
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let network = Network::new(&request.remote, cache, &watched);
+    let network = SourceNetwork::new(&request.remote, cache, &watched);
     let programs = programs::load(&request.include_helm, &request.scratch)?;
     let by_helm = ByHelm {
         renderer: &request.renderer,
@@ -214,7 +214,10 @@ fn pack_loaded(
     let images = collect(loaded, &means, watch)?;
     let blobs = sources::blobs(&images);
     // All that can be known is checked before a download, which is what takes long.
-    if blobs.values().any(|blob| matches!(blob, Blob::Wanted(_))) {
+    if blobs
+        .values()
+        .any(|blob| matches!(blob, ImageBlob::Wanted(_)))
+    {
         plan(loaded, &images, request, |it| {
             assemble::file(blobs[it].planned())
         })?;
@@ -269,7 +272,7 @@ pub(crate) fn means<'a>(
     Means {
         cache,
         unpacking: Unpacking::new(request.cache.unpack_limit),
-        network: Network::new(&request.remote, cache, watch),
+        network: SourceNetwork::new(&request.remote, cache, watch),
         compression: request.compression,
         referrers: request.referrers,
         threads: request.threads,

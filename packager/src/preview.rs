@@ -8,7 +8,7 @@ use archive::{ArchiveFile, Unsigned};
 use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
-use sources::{Blob, Cache, Collected, Here, ImageContents};
+use sources::{Cache, Collected, Here, ImageBlob, ImageContents};
 use validator::{Finding, Report, Verdict};
 use watch::Watch;
 
@@ -106,7 +106,7 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     let blobs = sources::blobs(&collected);
     let of_charts = charts::blobs(&loaded.charts);
     let number = blobs.len() + of_charts.len();
-    let sizes = blobs.values().map(Blob::size);
+    let sizes = blobs.values().map(ImageBlob::size);
     let blob_bytes = sizes.chain(of_charts.into_values()).sum();
     let (small, layers): (BTreeMap<_, _>, BTreeMap<_, _>) = blobs
         .into_iter()
@@ -118,8 +118,8 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     let mut images = images(&collected, &named.collect(), &small)?;
     images.extend(artifacts(&loaded));
     images.sort_by(|a, b| a.place.cmp(&b.place));
-    let wanted = |blob: &&Blob| matches!(blob, Blob::Wanted(_));
-    let to_download = layers.values().filter(wanted).map(Blob::size).sum();
+    let wanted = |blob: &&ImageBlob| matches!(blob, ImageBlob::Wanted(_));
+    let to_download = layers.values().filter(wanted).map(ImageBlob::size).sum();
     let files = assemble::files(&loaded, &collected, |digest| {
         let here = small.get(digest);
         assemble::file(here.unwrap_or_else(|| layers[digest].planned()))

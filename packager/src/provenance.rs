@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use helm::{Helm, HelmError, Provenance, limits};
 use schemas::{ChartSource, SourceChart};
-use sources::Network;
+use sources::SourceNetwork;
 use watch::Watch;
 
 use crate::Event;
@@ -19,7 +19,7 @@ pub(crate) fn check(
     keyring: &Path,
     renderer: &Renderer,
     below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<(), PackError> {
     let keyring = files::read(keyring, limits::KEYRING)?;
@@ -69,7 +69,7 @@ pub(crate) fn check(
 fn read(
     source: &ChartSource,
     below: impl Fn(&Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, PackError> {
     let elsewhere = match source {
         ChartSource::Dir(_) => return Ok(None),

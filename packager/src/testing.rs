@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use archive::{ArchiveFile, FileSource};
-use sources::{Cache, Network, Remote};
+use sources::{Cache, Remote, SourceNetwork};
 use tempfile::TempDir;
 use watch::{Cancel, Watch};
 
@@ -105,7 +105,7 @@ pub(crate) fn load_by(
 ) -> Result<Loaded, PackError> {
     let (remote, cache) = (Remote::default(), Cache::new(&directory.join("no-cache")));
     let silent = Watch::silent(Cancel::never());
-    let network = Network::new(&remote, &cache, &silent);
+    let network = SourceNetwork::new(&remote, &cache, &silent);
     let by_helm = ByHelm {
         renderer,
         keyring: None,

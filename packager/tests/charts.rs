@@ -134,7 +134,7 @@ spec:
                 directory: self.0.path().join("cache"),
                 unpack_limit: sources::UNPACK_LIMIT,
             },
-            referrers: sources::Referrers::Leave,
+            referrers: sources::ReferrerTreatment::Leave,
             remote: sources::Remote::default(),
             renderer: Renderer::Helm(Some(helm())),
             keyring: None,

@@ -46,7 +46,7 @@ fn request(tree: &Path, output: &Path) -> Request {
             directory: tree.join("../cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
-        referrers: sources::Referrers::Leave,
+        referrers: sources::ReferrerTreatment::Leave,
         remote: Remote::default(),
         renderer: Renderer::Nothing,
         keyring: None,
@@ -450,8 +450,8 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
         let requires: Vec<String> = requires.iter().map(ToString::to_string).collect();
         (packed.images, packed.referrers, requires)
     };
-    let (images, none, requires) = with(sources::Referrers::Leave);
+    let (images, none, requires) = with(sources::ReferrerTreatment::Leave);
     assert_eq!((none, requires.is_empty()), (0, true));
-    let found = with(sources::Referrers::Bring);
+    let found = with(sources::ReferrerTreatment::Bring);
     assert_eq!(found, (images, 1, vec!["referrers-0.1.0".to_owned()]));
 }

@@ -105,7 +105,7 @@ spec:
                 directory: self.path("cache"),
                 unpack_limit: sources::UNPACK_LIMIT,
             },
-            referrers: sources::Referrers::Leave,
+            referrers: sources::ReferrerTreatment::Leave,
             remote: sources::Remote::default(),
             renderer: Renderer::Helm(Some(helm())),
             keyring: Some(self.path(keyring)),

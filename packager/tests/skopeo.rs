@@ -70,7 +70,7 @@ spec:
             directory: directory.join("cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
-        referrers: sources::Referrers::Leave,
+        referrers: sources::ReferrerTreatment::Leave,
         remote: sources::Remote::default(),
         renderer: Renderer::Nothing,
         keyring: None,

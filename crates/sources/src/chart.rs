@@ -13,15 +13,15 @@ use charts::{ArtifactProblem, IndexedVersion, content, limits, provenance};
 use registry::{ImageLocation, Reference, RegistryManifest, WebSite};
 use schemas::{ChartPin, OciChart, RepositoryChart};
 
-use crate::blob::Origin;
+use crate::blob::BlobOrigin;
 use crate::error::SourceError;
-use crate::remote::{INDEX, Network};
+use crate::remote::{INDEX, SourceNetwork};
 
 /// The prefix with which a repository names a chart that a registry has.
 const OCI: &str = "oci://";
 
 /// The archive of a chart in a registry.
-pub fn oci_chart(chart: &OciChart, network: &Network<'_>) -> Result<Vec<u8>, SourceError> {
+pub fn oci_chart(chart: &OciChart, network: &SourceNetwork<'_>) -> Result<Vec<u8>, SourceError> {
     let artifact = Artifact::ask(chart, network)?;
     let content = content(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
     network.small(&artifact.origin, &content)
@@ -30,7 +30,7 @@ pub fn oci_chart(chart: &OciChart, network: &Network<'_>) -> Result<Vec<u8>, Sou
 /// The provenance file of a chart in a registry; none if there is none.
 pub fn oci_provenance(
     chart: &OciChart,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, SourceError> {
     let artifact = Artifact::ask(chart, network)?;
     let layer = provenance(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
@@ -40,13 +40,13 @@ pub fn oci_provenance(
 
 /// The artifact that a registry has for a chart.
 struct Artifact {
-    origin: Origin,
+    origin: BlobOrigin,
     manifest: RegistryManifest,
     name: PathBuf,
 }
 
 impl Artifact {
-    fn ask(chart: &OciChart, network: &Network<'_>) -> Result<Self, SourceError> {
+    fn ask(chart: &OciChart, network: &SourceNetwork<'_>) -> Result<Self, SourceError> {
         let reference: Reference = match &chart.pin {
             ChartPin::Version(version) => version.tag().into(),
             ChartPin::Digest(digest) => (*digest).into(),
@@ -72,7 +72,7 @@ impl Artifact {
 /// The archive of a chart in a repository of charts.
 pub fn repository_chart(
     chart: &RepositoryChart,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Vec<u8>, SourceError> {
     let (site, IndexedVersion { url, digest }) = listed(chart, network)?;
     if let Some(digest) = digest
@@ -100,7 +100,7 @@ pub fn repository_chart(
 /// The provenance file of a chart in a repository of charts, which lies beside it; none if there is none.
 pub fn repository_provenance(
     chart: &RepositoryChart,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, SourceError> {
     let (site, IndexedVersion { url, .. }) = listed(chart, network)?;
     if let Some(chart) = url.strip_prefix(OCI) {
@@ -116,7 +116,7 @@ pub fn repository_provenance(
 /// Returns where a chart lies, as the index of its repository says.
 fn listed(
     chart: &RepositoryChart,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<(WebSite, IndexedVersion), SourceError> {
     let RepositoryChart { url, name, version } = chart;
     let site = network.site(url)?;

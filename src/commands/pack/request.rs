@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use archive::Overwrite;
 use packager::{Renderer, Request, Signing};
 use signing::SecretKey;
-use sources::{CacheOptions, Referrers, Remote};
+use sources::{CacheOptions, ReferrerTreatment, Remote};
 use tempfile::TempDir;
 
 use super::Arguments;
@@ -72,7 +72,11 @@ pub(super) fn request(
             directory: cache.to_owned(),
             unpack_limit: arguments.unpack_limit.0,
         },
-        referrers: choose(arguments.with_referrers, Referrers::Bring, Referrers::Leave),
+        referrers: choose(
+            arguments.with_referrers,
+            ReferrerTreatment::Bring,
+            ReferrerTreatment::Leave,
+        ),
         remote: remote(&arguments.reach)?,
         renderer: choose(
             arguments.no_render,
