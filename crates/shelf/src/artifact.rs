@@ -30,7 +30,7 @@ const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
 
 /// The head of an archive as something that registries have.
 #[derive(Debug)]
-pub struct Artifact {
+pub struct HeadArtifact {
     /// The repository, prefix included.
     pub repository: RepositoryPath,
     /// The tag.
@@ -43,7 +43,7 @@ pub struct Artifact {
     pub config: Digest,
 }
 
-impl Artifact {
+impl HeadArtifact {
     /// The bytes of the configuration.
     pub const CONFIG: &[u8] = EMPTY.1;
 

@@ -12,9 +12,9 @@ use schemas::Digest;
 use serve::{ServedArchive, ServedBlob, ServedImage};
 use validator::Accepted;
 
-use crate::artifact::Artifact;
+use crate::artifact::HeadArtifact;
 use crate::error::Error;
-use crate::named::{Named, Placed};
+use crate::named::{ArchivePlacement, ImageName};
 
 /// Lists what an archive brings to a registry, under the names that an import gives it.
 pub(crate) fn brought(
@@ -22,14 +22,14 @@ pub(crate) fn brought(
     accepted: &Accepted,
     registry: &RegistryAddress,
 ) -> Result<ServedArchive, Error> {
-    let placed = Placed::of(accepted, registry)?;
+    let placed = ArchivePlacement::of(accepted, registry)?;
     let mut blobs = BTreeMap::new();
     for (digest, size) in accepted.images().iter().flat_map(|image| &image.blobs) {
         let blob = accepted.blob(digest).and_then(|blob| blob.place());
         let blob = blob_at(*digest, blob, *size)?;
         blobs.entry(*digest).or_insert(blob);
     }
-    let image = |placed: &Named<'_>| ServedImage {
+    let image = |placed: &ImageName<'_>| ServedImage {
         repository: placed.repository.to_string(),
         tag: tag(&placed.reference),
         root: Arc::clone(&placed.image.root),
@@ -53,10 +53,10 @@ pub(crate) fn brought(
 }
 
 /// The head of an archive, for sites that deploy its version later without the medium.
-fn head(artifact: &Artifact) -> Result<ServedImage, Error> {
-    let config = in_memory(Artifact::CONFIG).map_err(Error::Memory)?;
+fn head(artifact: &HeadArtifact) -> Result<ServedImage, Error> {
+    let config = in_memory(HeadArtifact::CONFIG).map_err(Error::Memory)?;
     let config = Some((Arc::new(config), 0));
-    let size = Artifact::CONFIG.len() as u64;
+    let size = HeadArtifact::CONFIG.len() as u64;
     let head = &artifact.head;
     Ok(ServedImage {
         repository: artifact.repository.to_string(),

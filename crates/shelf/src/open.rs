@@ -17,7 +17,7 @@ use watch::Cancel;
 use crate::artifact::{only_layer, place};
 use crate::error::Error;
 use crate::limits;
-use crate::obstacle::Obstacle;
+use crate::obstacle::RegistryObstacle;
 use crate::record::Record;
 use crate::sink::Sink;
 
@@ -119,7 +119,7 @@ async fn head(
     let found = client.manifest(&repository, &reference).await?;
     let layer = found.as_ref().and_then(only_layer);
     let Some(layer) = layer.filter(|layer| layer.size <= limits::HEAD) else {
-        return Err(Obstacle::NotKept {
+        return Err(RegistryObstacle::NotKept {
             id: id.to_owned(),
             head: name,
         }
@@ -142,7 +142,7 @@ async fn pull(client: &Client, id: &str, blobs: Vec<BlobPull>) -> Result<(), Err
 }
 
 fn lost(client: &Client, what: &str) -> Error {
-    Obstacle::ImagesGone {
+    RegistryObstacle::ImagesGone {
         host: client.address().host().to_owned(),
         what: what.to_owned(),
     }

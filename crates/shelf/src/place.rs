@@ -3,7 +3,7 @@
 use registry::{AddressError, ImageLocation, Reference, RegistryAddress, RepositoryPath};
 use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version};
 
-use crate::layout::Layout;
+use crate::layout::PathLayout;
 use crate::record::RecordedImage;
 
 /// Hex digits of a digest in the tag that holds an image.
@@ -43,7 +43,7 @@ pub fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
 /// Returns where the registry has an image under the name that workloads ask for.
 pub(crate) fn asked_place(
     registry: &RegistryAddress,
-    layout: Layout,
+    layout: PathLayout,
     reference: &ImageReference,
     digest: Digest,
 ) -> Result<(RepositoryPath, Reference), AddressError> {
@@ -65,14 +65,14 @@ pub(crate) fn mirror(
     reference: &ImageReference,
 ) -> Result<(String, RepositoryPath), AddressError> {
     let host = ImageLocation::of(reference)?.registry().host().to_owned();
-    let below = Layout::Solution.below(&host).unwrap_or_default();
+    let below = PathLayout::Solution.below(&host).unwrap_or_default();
     Ok((host, registry.repository(&below)?))
 }
 
 /// The first place of an image: the only one by its `ref`, and that which operators are told else.
 pub(crate) fn main_place(
     registry: &RegistryAddress,
-    layout: Layout,
+    layout: PathLayout,
     id: &SolutionId,
     RecordedImage {
         image,
@@ -81,8 +81,8 @@ pub(crate) fn main_place(
     }: &RecordedImage,
 ) -> Result<(RepositoryPath, Reference), AddressError> {
     match (layout, reference) {
-        (Layout::Ref, Some(asked)) => asked_place(registry, layout, asked, *digest),
-        (Layout::Ref, None) | (Layout::Solution, _) => {
+        (PathLayout::Ref, Some(asked)) => asked_place(registry, layout, asked, *digest),
+        (PathLayout::Ref, None) | (PathLayout::Solution, _) => {
             let ImagePlace { name, tag } = image;
             let repository = registry.repository(&format!("{id}/{name}"))?;
             Ok((repository, Reference::Tag(tag.clone())))
@@ -115,7 +115,7 @@ mod tests {
         ] {
             let reference = reference.parse().unwrap();
             let (repository, reference) =
-                asked_place(&registry, Layout::Solution, &reference, digest).unwrap();
+                asked_place(&registry, PathLayout::Solution, &reference, digest).unwrap();
             assert_eq!(format!("{repository} {reference}"), expected);
         }
     }

@@ -53,9 +53,9 @@ use std::time::Duration;
 use deployer::Cluster;
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
-use shelf::Layout;
+use shelf::PathLayout;
 use shelf::Record;
-use shelf::{Survey, Wanted};
+use shelf::{Survey, TargetState};
 use validator::{Accepted, Finding};
 
 use crate::model::authority::Authority;
@@ -160,8 +160,8 @@ impl<'a> Plan<'a> {
     ) -> Result<Self, Error> {
         let cluster = &cluster.once();
         let id = accepted.statement().predicate.id.clone();
-        let wanted = Wanted {
-            layout: Layout::Solution,
+        let wanted = TargetState {
+            layout: PathLayout::Solution,
             replace: request.allowed.replace,
             missing: request.missing,
         };
