@@ -16,7 +16,7 @@ use sources::{
     Cache, CacheOptions, Collected, Compression, Here, ImageBlob, Means, ReferrerTreatment, Remote,
     SourceNetwork, Unpacking,
 };
-use validator::{Finding, Report, Verdict};
+use validator::{ArchiveVerdict, Finding, Report};
 use watch::{Cancel, Watch};
 
 use crate::error::PackError;
@@ -231,7 +231,7 @@ fn pack_loaded(
     let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
     let report = check(draft.medium()?, request, watch.cancel)?;
-    if report.verdict() == Verdict::Refused {
+    if report.verdict() == ArchiveVerdict::Refused {
         return Err(PackError::Refused(Box::new(report)));
     }
     let written = draft.publish(watch.cancel)?;

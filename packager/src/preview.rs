@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
 use sources::{Cache, Collected, Here, ImageBlob, ImageContents};
-use validator::{Finding, Report, Verdict};
+use validator::{ArchiveVerdict, Finding, Report};
 use watch::Watch;
 
 use crate::error::PackError;
@@ -26,7 +26,7 @@ pub struct Preview {
     #[serde(rename = "solution")]
     pub id: SolutionId,
     /// Whether it would be accepted, once it is signed.
-    pub verdict: Verdict,
+    pub verdict: ArchiveVerdict,
     /// Bytes of the archive.
     pub size: u64,
     /// The images, by place, with what refers to them.
@@ -137,8 +137,8 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
         id: loaded.id.clone(),
         // That nobody signed is not for a check to say.
         verdict: match report.verdict() {
-            Verdict::Refused => Verdict::Refused,
-            Verdict::Unvouched | Verdict::Accepted => Verdict::Accepted,
+            ArchiveVerdict::Refused => ArchiveVerdict::Refused,
+            ArchiveVerdict::Unvouched | ArchiveVerdict::Accepted => ArchiveVerdict::Accepted,
         },
         size,
         images,

@@ -359,7 +359,7 @@ fn a_helm_that_is_included_says_its_version() {
     let file = files.find(|it| it.path == path).unwrap();
     let bytes = fs::read(helm()).unwrap();
     assert_eq!(file.digest, files::digest(&bytes));
-    assert_eq!(checked.verdict, validator::Verdict::Accepted);
+    assert_eq!(checked.verdict, validator::ArchiveVerdict::Accepted);
 }
 
 /// The images that a chart has can depend on the cluster: all of them are needed.
