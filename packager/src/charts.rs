@@ -25,9 +25,9 @@ pub(crate) struct LoadedChart {
     /// The release as `manifest.yaml` has it.
     pub(crate) release: ChartRelease,
     /// The chart itself.
-    archive: Content,
+    archive: SharedBytes,
     /// The configuration of its artifact.
-    config: Content,
+    config: SharedBytes,
     artifact: ChartArtifact,
     /// The chart as it was read.
     pub(crate) chart: Chart,
@@ -49,12 +49,12 @@ pub(crate) struct ValuesSet {
 
 /// Bytes that several files of the archive may have.
 #[derive(Debug)]
-struct Content {
+struct SharedBytes {
     digest: Digest,
     bytes: Arc<[u8]>,
 }
 
-impl Content {
+impl SharedBytes {
     fn new(bytes: Vec<u8>) -> Self {
         Self {
             digest: files::digest(&bytes),
@@ -97,8 +97,8 @@ pub(crate) fn load(
             needs: source.needs.clone(),
             timeout: source.timeout.clone(),
         },
-        archive: Content::new(bytes),
-        config: Content::new(artifact.config.clone()),
+        archive: SharedBytes::new(bytes),
+        config: SharedBytes::new(artifact.config.clone()),
         artifact,
         chart,
         values,
@@ -237,7 +237,7 @@ fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
         read => read?,
     };
     let ignored = IgnoreRules::new(&rules).map_err(failed)?;
-    let mut walk = Walk {
+    let mut walk = ChartWalk {
         root: directory,
         ignored,
         entries: 0,
@@ -249,7 +249,7 @@ fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
 }
 
 /// The files below a directory that are of the chart.
-struct Walk<'a> {
+struct ChartWalk<'a> {
     root: &'a Path,
     ignored: IgnoreRules,
     entries: usize,
@@ -261,7 +261,7 @@ struct Walk<'a> {
 /// Directories within one another: as deep as paths in an archive of 255 bytes can reasonably be.
 const DEPTH: usize = 32;
 
-impl Walk<'_> {
+impl ChartWalk<'_> {
     fn directory(&mut self, below: &str, depth: usize) -> Result<(), PackError> {
         // Joined with nothing, a path would get a slash.
         let directory = match below {
@@ -320,7 +320,7 @@ pub(crate) fn blobs(charts: &[LoadedChart]) -> BTreeMap<Digest, u64> {
 /// Returns where the contents of the artifacts come from.
 pub(crate) fn contents(charts: &[LoadedChart]) -> BTreeMap<Digest, FileSource> {
     let contents = charts.iter().flat_map(|it| [&it.archive, &it.config]);
-    let source = |it: &Content| (it.digest, FileSource::Bytes(Arc::clone(&it.bytes)));
+    let source = |it: &SharedBytes| (it.digest, FileSource::Bytes(Arc::clone(&it.bytes)));
     contents.map(source).collect()
 }
 
@@ -347,7 +347,7 @@ impl LoadedChart {
 
     /// The chart and its values, as files of the archive.
     pub(crate) fn files(&self) -> [ArchiveFile; 2] {
-        let Content { digest, bytes } = &self.archive;
+        let SharedBytes { digest, bytes } = &self.archive;
         let name = &self.release.name;
         let values: ArchivePath = archive::chart_values_path(name);
         [

@@ -22,12 +22,12 @@ use watch::{Cancel, Watch};
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, IncludedHelm};
-use crate::render::Renderer;
+use crate::render::ChartRenderer;
 use crate::{Event, assemble, charts};
 
 /// The request for an archive: its sources, and how it is made.
 #[derive(Debug)]
-pub struct Request {
+pub struct PackRequest {
     /// The directory with `solution.yaml`.
     pub directory: PathBuf,
     /// The archive.
@@ -49,7 +49,7 @@ pub struct Request {
     /// The ways to reach images that are not on the disk.
     pub remote: Remote,
     /// The renderer of charts.
-    pub renderer: Renderer,
+    pub renderer: ChartRenderer,
     /// The keys of which one must have signed each chart; without, nobody asks.
     pub keyring: Option<PathBuf>,
     /// The programs `helm` that are included, for sites that have none.
@@ -146,7 +146,7 @@ impl Pinned {
 /// nothing is left behind. What a check would refuse gets no name ([`PackError::Refused`]).
 ///
 /// The same request gives the same bytes on any machine, wherever the directories are.
-pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
+pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
     archive::check_target(&request.output, request.overwrite)?;
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
@@ -166,7 +166,7 @@ pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackE
 
 /// The first stage: the texts, the charts and the programs.
 pub(crate) fn load(
-    request: &Request,
+    request: &PackRequest,
     cache: &Cache,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {
@@ -186,7 +186,7 @@ pub(crate) fn load(
 }
 
 /// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
-pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(), PackError> {
+pub(crate) fn missing(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<(), PackError> {
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
     if load::references_are_known(&loaded.source.spec) {
@@ -203,7 +203,7 @@ pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(),
 }
 
 fn pack_loaded(
-    request: &Request,
+    request: &PackRequest,
     loaded: &Loaded,
     cache: &Cache,
     watch: &Watch<'_, Event>,
@@ -255,7 +255,7 @@ fn pack_loaded(
 /// Returns the report that a site would make of it.
 pub(crate) fn check(
     medium: Medium,
-    request: &Request,
+    request: &PackRequest,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
     let report = validator::check_draft(medium, request.now, cancel);
@@ -264,7 +264,7 @@ pub(crate) fn check(
 
 /// Returns the means that a pack gives to its sources.
 pub(crate) fn means<'a>(
-    request: &'a Request,
+    request: &'a PackRequest,
     cache: &'a Cache,
     watch: &'a Watch<'a, sources::Event>,
     postponed: Option<&'a AtomicU64>,
@@ -305,7 +305,7 @@ pub(crate) fn collect(
 fn plan(
     loaded: &Loaded,
     images: &[Collected],
-    request: &Request,
+    request: &PackRequest,
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Unsigned, PackError> {
     let files = assemble::files(loaded, images, source)?;
@@ -363,7 +363,11 @@ fn has_other_configuration(image: &Collected) -> bool {
     configurations.iter().any(|it| !it.of_image)
 }
 
-fn write(signed: Signed, request: &Request, watch: &Watch<'_, Event>) -> Result<Draft, WriteError> {
+fn write(
+    signed: Signed,
+    request: &PackRequest,
+    watch: &Watch<'_, Event>,
+) -> Result<Draft, WriteError> {
     let tell = |progress| (watch.tell)(Event::Writing(progress));
     signed.write(
         &request.output,

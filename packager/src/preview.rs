@@ -14,7 +14,7 @@ use watch::Watch;
 
 use crate::error::PackError;
 use crate::load::Loaded;
-use crate::pack::{self, Request};
+use crate::pack::{self, PackRequest};
 use crate::programs::IncludedHelm;
 use crate::{Event, assemble, charts};
 
@@ -91,7 +91,7 @@ fn in_words<S: Serializer>(them: &BTreeSet<Platform>, serializer: S) -> Result<S
 
 /// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
 /// but what the cache keeps.
-pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
+pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
     let cache = Cache::new(&request.cache.directory);
     let loaded = pack::load(request, &cache, watch)?;
     for path in &loaded.unused {

@@ -10,14 +10,14 @@ use watch::Watch;
 use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
-use crate::render::Renderer;
+use crate::render::ChartRenderer;
 
 /// Refuses charts that no key of this keyring signed. `below` resolves the paths of `solution.yaml`, and what is elsewhere is
 /// asked of `network`.
 pub(crate) fn check(
     charts: &[(&SourceChart, &LoadedChart)],
     keyring: &Path,
-    renderer: &Renderer,
+    renderer: &ChartRenderer,
     below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
     network: &SourceNetwork<'_>,
     watch: &Watch<'_, Event>,
@@ -27,8 +27,8 @@ pub(crate) fn check(
         return Ok(());
     }
     let program = match renderer {
-        Renderer::Helm(Some(program)) => program,
-        Renderer::Helm(None) | Renderer::Nothing => return Err(PackError::NoVerifier),
+        ChartRenderer::Helm(Some(program)) => program,
+        ChartRenderer::Helm(None) | ChartRenderer::Nothing => return Err(PackError::NoVerifier),
     };
     let helm = Helm::at(program).map_err(PackError::Verifier)?;
     for (source, chart) in charts {

@@ -13,7 +13,8 @@ use std::sync::Mutex;
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
 use packager::{
-    ChartRemark, Event, PackError, Preview, Renderer, Request, Signing, add_images, preview,
+    ChartRemark, ChartRenderer, Event, PackError, PackRequest, Preview, Signing, add_images,
+    preview,
 };
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
@@ -120,8 +121,8 @@ spec:
         fs::write(path, text).unwrap();
     }
 
-    fn request(&self) -> Request {
-        Request {
+    fn request(&self) -> PackRequest {
+        PackRequest {
             directory: self.0.path().to_owned(),
             output: self.0.path().join("demo.iso"),
             overwrite: archive::Overwrite::Replace,
@@ -136,7 +137,7 @@ spec:
             },
             referrers: sources::ReferrerTreatment::Leave,
             remote: sources::Remote::default(),
-            renderer: Renderer::Helm(Some(helm())),
+            renderer: ChartRenderer::Helm(Some(helm())),
             keyring: None,
             include_helm: Vec::new(),
             scratch: self.0.path().to_owned(),
@@ -344,7 +345,7 @@ fn what_cannot_be_installed_is_not_packed() {
 #[test]
 fn a_helm_that_is_included_says_its_version() {
     let tree = Tree::new(&[PLACES[0]], "");
-    let request = Request {
+    let request = PackRequest {
         include_helm: vec![helm()],
         ..tree.request()
     };
