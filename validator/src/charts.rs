@@ -50,7 +50,7 @@ pub(crate) struct ChartContext<'a> {
 pub(crate) fn check(
     files: &ListedFiles<'_>,
     solution: Option<&Solution>,
-    beside: ChartContext<'_>,
+    context: ChartContext<'_>,
     definitions: &mut CarriedDefinitions,
     findings: &mut Findings,
 ) -> Result<Vec<CarriedChart>, OpenError> {
@@ -61,7 +61,7 @@ pub(crate) fn check(
         Feature::Charts,
         ["has charts", "has no charts"],
         solution,
-        beside.requires,
+        context.requires,
         &CAPABILITY,
         findings,
     );
@@ -69,7 +69,7 @@ pub(crate) fn check(
     unexpected(files, &spec.charts, findings);
     let mut judge = ChartJudge {
         files,
-        images: beside.images.iter().map(|it| (&it.place, it)).collect(),
+        images: context.images.iter().map(|it| (&it.place, it)).collect(),
         placeholders: PlaceholderNames::new(&spec.images, &spec.parameters),
         definitions,
         findings,

@@ -53,18 +53,24 @@ pub(crate) fn check(
     let mut definitions =
         CarriedDefinitions::of_operator(operator.definitions, operator.size, operator.cost);
     let requires = &signed.requires;
-    let beside = charts::ChartContext {
+    let context = charts::ChartContext {
         images: &images.list,
         requires,
     };
-    let charts = charts::check(files, solution.as_ref(), beside, &mut definitions, findings)?;
+    let charts = charts::check(
+        files,
+        solution.as_ref(),
+        context,
+        &mut definitions,
+        findings,
+    )?;
     let definitions = definitions.into_list();
-    let beside = sets::SetContext {
+    let context = sets::SetContext {
         images: &images.list,
         definitions: &definitions,
         requires,
     };
-    let sets = sets::check(files, solution.as_ref(), beside, findings)?;
+    let sets = sets::check(files, solution.as_ref(), context, findings)?;
     let helm = programs::check(files, requires, findings)?;
     practice::check(solution.as_ref(), &images.places, findings);
     Ok(CheckedContent {

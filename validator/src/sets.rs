@@ -51,7 +51,7 @@ pub(crate) struct SetContext<'a> {
 pub(crate) fn check(
     files: &ListedFiles<'_>,
     solution: Option<&Solution>,
-    beside: SetContext<'_>,
+    context: SetContext<'_>,
     findings: &mut Findings,
 ) -> Result<Vec<CarriedSet>, OpenError> {
     let Some(solution) = solution else {
@@ -64,7 +64,7 @@ pub(crate) fn check(
             "has neither sets of objects nor parameters",
         ],
         solution,
-        beside.requires,
+        context.requires,
         &CAPABILITY,
         findings,
     );
@@ -79,9 +79,9 @@ pub(crate) fn check(
         return Ok(Vec::new());
     }
     let mut places = places(files, spec.manifests.as_slice(), findings);
-    let mut judge = SetJudge::new(solution, beside);
+    let mut judge = SetJudge::new(solution, context);
     // Definitions of sets lie elsewhere, and nothing says of which set they are.
-    let mut definitions = beside.definitions.iter();
+    let mut definitions = context.definitions.iter();
     let may_define = definitions.any(|it| archive::is_crd(&it.path));
     let mut sets = Vec::new();
     for set in &spec.manifests {
@@ -153,14 +153,14 @@ struct SetJudge<'a> {
 }
 
 impl<'a> SetJudge<'a> {
-    fn new(solution: &'a Solution, beside: SetContext<'a>) -> Self {
-        let documents = beside.definitions.iter().map(|it| &it.document);
-        let references = beside
+    fn new(solution: &'a Solution, context: SetContext<'a>) -> Self {
+        let documents = context.definitions.iter().map(|it| &it.document);
+        let references = context
             .images
             .iter()
             .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
         let mut names = ObjectNames::default();
-        for CarriedDefinition { path, document } in beside.definitions {
+        for CarriedDefinition { path, document } in context.definitions {
             // That two files define the same is a finding already.
             names.add_definition(document, path.as_str());
         }
@@ -294,7 +294,7 @@ mod tests {
         );
         let solution = Solution::from_slice(solution.as_bytes());
         let mut findings = Findings::default();
-        let beside = SetContext {
+        let context = SetContext {
             images: &[],
             definitions: &[],
             requires: &[Feature::Manifests.capability()],
@@ -302,7 +302,7 @@ mod tests {
         let sets = check(
             &ListedFiles::new(&contents, &read, Cancel::never()),
             Some(&solution.unwrap()),
-            beside,
+            context,
             &mut findings,
         );
         let objects = sets.unwrap().iter().map(|set| set.objects.len()).sum();

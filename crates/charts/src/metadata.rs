@@ -168,8 +168,8 @@ fn or_empty<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Every field of [`ChartMetadata`], [`Maintainer`] and [`Dependency`], in small letters: Go's readers know them however they are
-/// spelt.
+/// Every field of [`ChartMetadata`], [`Maintainer`] and [`Dependency`], in small letters: Go's readers know them however they
+/// are spelt.
 const FIELDS: [&str; 24] = [
     "alias",
     "annotations",

@@ -136,7 +136,7 @@ struct PathWalk<'a> {
     /// How far it has come: a directory, without links.
     at: PathBuf,
     /// What is left, the next one last.
-    steps: Vec<PathComponent>,
+    components: Vec<PathComponent>,
     links: usize,
 }
 
@@ -150,7 +150,7 @@ impl<'a> PathWalk<'a> {
             look,
             user,
             at: PathBuf::from("/"),
-            steps: Vec::new(),
+            components: Vec::new(),
             links: 0,
         };
         walk.push(path, None);
@@ -172,22 +172,22 @@ impl<'a> PathWalk<'a> {
             let link = link.map(Path::to_owned);
             Some(PathComponent { name, link })
         });
-        self.steps.extend(names);
+        self.components.extend(names);
     }
 
     fn follow(mut self, path: &Path) -> Result<ResolvedPath, OwnershipError> {
         self.check_parent(self.facts(&self.at)?)?;
-        while let Some(step) = self.steps.pop() {
-            if step.name == ".." {
+        while let Some(component) = self.components.pop() {
+            if component.name == ".." {
                 self.at.pop();
                 continue;
             }
-            let next = self.at.join(&step.name);
+            let next = self.at.join(&component.name);
             let facts = match self.facts(&next) {
                 Err(OwnershipError::Io { source, .. })
                     if source.kind() == io::ErrorKind::NotFound =>
                 {
-                    return self.missing(next, step);
+                    return self.missing(next, component);
                 }
                 facts => facts?,
             };
@@ -244,11 +244,19 @@ impl<'a> PathWalk<'a> {
         Ok(())
     }
 
-    fn missing(self, path: PathBuf, step: PathComponent) -> Result<ResolvedPath, OwnershipError> {
-        if let Some(link) = step.link {
+    fn missing(
+        self,
+        path: PathBuf,
+        component: PathComponent,
+    ) -> Result<ResolvedPath, OwnershipError> {
+        if let Some(link) = component.link {
             return Err(OwnershipError::Dangling(link));
         }
-        let rest = self.steps.into_iter().rev().map(|step| step.name);
+        let rest = self
+            .components
+            .into_iter()
+            .rev()
+            .map(|component| component.name);
         Ok(ResolvedPath::Missing(
             rest.fold(path, |path, name| path.join(name)),
         ))

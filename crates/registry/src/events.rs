@@ -61,7 +61,7 @@ pub enum Event {
         /// Its size in bytes.
         size: u64,
     },
-    /// Something of the [`Journal`](crate::Journal) is not used.
+    /// Something of the [`UploadJournal`](crate::UploadJournal) is not used.
     #[schemars(skip)]
     JournalIgnored {
         /// What, and why.

@@ -25,8 +25,8 @@ use crate::upload::Upload;
 
 /// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
 /// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push at once; uploads
-/// that were under way are purged by the registry in its own time. [`Options::stop`](crate::Options::stop) stops it in
-/// order: requests under way are finished, the journal has what they brought, and all else has failed with
+/// that were under way are purged by the registry in its own time. [`ClientOptions::stop`](crate::ClientOptions::stop)
+/// stops it in order: requests under way are finished, the journal has what they brought, and all else has failed with
 /// [`Error::Stopped`].
 pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushReport {
     let run = PushRun {

@@ -170,7 +170,7 @@ struct Climb {
     most: usize,
     /// Whether the registry has asked for fewer requests.
     careful: bool,
-    step: WindowPurpose,
+    purpose: WindowPurpose,
     /// Trials that brought nothing.
     failed: u32,
     window: SpeedWindow,
@@ -214,7 +214,7 @@ impl Climb {
             allowed: 1,
             most,
             careful: false,
-            step: WindowPurpose::Measure(0),
+            purpose: WindowPurpose::Measure(0),
             failed: 0,
             window: SpeedWindow::new(now),
         }
@@ -228,7 +228,7 @@ impl Climb {
         let took = now.saturating_duration_since(window.since);
         let seen = window.bytes >= limits::WINDOW_BYTES && took >= limits::WINDOW_SHORTEST;
         let jumps = window.reading > took / 2;
-        let over = match self.step {
+        let over = match self.purpose {
             _ if !is_cheap => took >= 2 * limits::WINDOW,
             // The beginning of a blob, where every medium jumps, says nothing of the rest.
             WindowPurpose::Measure(_) if jumps => seen,
@@ -247,16 +247,16 @@ impl Climb {
 
     /// Whether it is only asked if the medium jumps: what many connections are worth is a finer question.
     fn is_cheap(&self) -> bool {
-        match self.step {
+        match self.purpose {
             WindowPurpose::Measure(_) => self.allowed < limits::HARMLESS,
             WindowPurpose::Trial { .. } => self.allowed <= limits::HARMLESS,
         }
     }
 
     fn judge(&mut self, rate: f64, jumps: bool, queued: usize) {
-        match self.step {
+        match self.purpose {
             WindowPurpose::Measure(0) => self.try_more(rate, queued),
-            WindowPurpose::Measure(rest) => self.step = WindowPurpose::Measure(rest - 1),
+            WindowPurpose::Measure(rest) => self.purpose = WindowPurpose::Measure(rest - 1),
             WindowPurpose::Trial {
                 before, rate: was, ..
             } if self.is_cheap() => {
@@ -265,7 +265,7 @@ impl Climb {
                     self.failed = limits::TRIALS;
                     self.go_back(before);
                 } else if self.allowed == limits::HARMLESS {
-                    self.step = WindowPurpose::Measure(1);
+                    self.purpose = WindowPurpose::Measure(1);
                 } else {
                     self.try_more(rate, queued);
                 }
@@ -275,7 +275,7 @@ impl Climb {
                 rate,
                 begun: false,
             } => {
-                self.step = WindowPurpose::Trial {
+                self.purpose = WindowPurpose::Trial {
                     before,
                     rate,
                     begun: true,
@@ -297,10 +297,10 @@ impl Climb {
     /// Lets more read, if there are more.
     fn try_more(&mut self, rate: f64, queued: usize) {
         let before = self.allowed;
-        self.step = WindowPurpose::Measure(0);
+        self.purpose = WindowPurpose::Measure(0);
         if self.failed < limits::TRIALS && before < self.most && queued > before {
             self.allowed = more(before).min(self.most);
-            self.step = WindowPurpose::Trial {
+            self.purpose = WindowPurpose::Trial {
                 before,
                 rate,
                 begun: false,
@@ -310,7 +310,7 @@ impl Climb {
 
     fn go_back(&mut self, before: usize) {
         self.allowed = before;
-        self.step = WindowPurpose::Measure(limits::TRIAL_REST);
+        self.purpose = WindowPurpose::Measure(limits::TRIAL_REST);
     }
 
     fn refused(&mut self, now: Instant) {

@@ -139,24 +139,24 @@ struct Index<'a> {
 
 impl Content {
     /// Adds what an archive brings, all of it or nothing.
-    pub fn add(&mut self, brought: &ServedArchive) -> Result<(), Box<Conflict>> {
-        for image in &brought.images {
+    pub fn add(&mut self, archive: &ServedArchive) -> Result<(), Box<Conflict>> {
+        for image in &archive.images {
             self.check(image)?;
         }
         let mut own = BTreeMap::new();
-        for image in &brought.images {
+        for image in &archive.images {
             let Some(tag) = &image.tag else { continue };
             let digest = image.root.digest;
             let held = *own.entry((&image.repository, tag)).or_insert(digest);
             if held != digest && !is_of_referrer(tag) {
-                return Err(conflict(image, tag, held, &brought.name));
+                return Err(conflict(image, tag, held, &archive.name));
             }
         }
-        for image in &brought.images {
+        for image in &archive.images {
             let repository = self.repositories.entry(image.repository.clone());
-            repository.or_default().add(image, &brought.name);
+            repository.or_default().add(image, &archive.name);
         }
-        let mirrors = brought.mirrors.iter();
+        let mirrors = archive.mirrors.iter();
         self.mirrors
             .extend(mirrors.map(|(host, path)| (host.clone(), path.clone())));
         self.archives += 1;

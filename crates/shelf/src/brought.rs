@@ -14,7 +14,7 @@ use validator::Accepted;
 
 use crate::artifact::HeadArtifact;
 use crate::error::Error;
-use crate::named::{ArchivePlacement, ImageName};
+use crate::names::{ArchivePlacement, ImageName};
 
 /// Lists what an archive brings to a registry, under the names that an import gives it.
 pub(crate) fn brought(

@@ -1,4 +1,4 @@
-//! Reasons why something could not be done at a registry. An answer of no is an [`RegistryObstacle`] instead.
+//! Reasons why something could not be done at a registry. An answer of no is a [`RegistryObstacle`] instead.
 
 use std::path::PathBuf;
 use std::sync::Arc;

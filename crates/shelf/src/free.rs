@@ -104,13 +104,13 @@ impl Holdings {
         going: &[ImportedImages],
         staying: &[ImportedImages],
     ) -> Result<Self, Error> {
-        let mut finding = ManifestSearch {
+        let mut search = ManifestSearch {
             needed: tagged_by_others(client, going).await?,
             ..ManifestSearch::default()
         };
-        finding.of_versions(client, going, staying).await?;
-        finding.of_references(client, going, staying).await?;
-        let mut found = finding.into_holdings(client).await?;
+        search.of_versions(client, going, staying).await?;
+        search.of_references(client, going, staying).await?;
+        let mut found = search.into_holdings(client).await?;
         for version in going {
             found.head(client, version).await?;
         }

@@ -14,7 +14,7 @@ use validator::Accepted;
 use crate::archive_blob::ArchiveBlob;
 use crate::artifact::{HeadArtifact, manifest_push};
 use crate::error::Error;
-use crate::named::{AskedFor, ImageName};
+use crate::names::{AskedFor, ImageName};
 
 /// Returns everything that an import of this archive puts into a registry, and what each of its images is called there.
 pub(crate) fn everything(

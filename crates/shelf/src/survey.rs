@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::job::job;
 use crate::layout::PathLayout;
 use crate::lists::{Lists, lists};
-use crate::named::ImageName;
+use crate::names::ImageName;
 use crate::obstacle::RegistryObstacle;
 
 /// What becomes of images that a registry does not have.
