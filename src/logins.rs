@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use files::ownership::{self, Target};
+use files::ownership::{self, ResolvedPath};
 use registry::LoginDocument;
 
 use crate::failure::{self, Failure, cannot};
@@ -77,8 +77,8 @@ fn read(path: &Path) -> anyhow::Result<(PathBuf, LoginDocument)> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let target = ownership::directory(folder.unwrap_or(Path::new(".")), own::user())?;
     let place = match target {
-        Target::There(folder) => folder.join(name),
-        Target::Missing(folder) => return Ok((folder.join(name), LoginDocument::default())),
+        ResolvedPath::There(folder) => folder.join(name),
+        ResolvedPath::Missing(folder) => return Ok((folder.join(name), LoginDocument::default())),
     };
     match place.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use registry::{Client, Credentials, Journal, Options, PlainHttp, RegistryAddress};
+use registry::{Client, ClientOptions, Credentials, PlainHttp, RegistryAddress, UploadJournal};
 use sources::{CertificateFolders, CertificatePlace};
 
 use crate::args::{RegistryArguments, choose};
@@ -13,21 +13,21 @@ use crate::failure::Failure;
 use crate::{disk, environment, interrupt, own, verbose};
 
 /// How registries are reached, without a login and without what one registry has of its own.
-pub(crate) fn options(arguments: &RegistryArguments) -> Result<Options, Failure> {
+pub(crate) fn options(arguments: &RegistryArguments) -> Result<ClientOptions, Failure> {
     let files = arguments.ca_file.iter();
     let ca = files.map(|path| disk::read_text(path).map(String::into_bytes));
-    Ok(Options {
+    Ok(ClientOptions {
         ca: ca.collect::<Result<_, _>>()?,
         plain_http: choose(arguments.plain_http, PlainHttp::Always, PlainHttp::Loopback),
         proxies: environment::proxies(),
         listener: verbose::listener(),
-        ..Options::default()
+        ..ClientOptions::default()
     })
 }
 
 /// Where a push remembers its uploads, for the next one to go on with. None for a user without a home.
-fn journal() -> Option<Arc<Journal>> {
-    let journal = |directory| Journal::new(directory, own::user(), environment::clock());
+fn journal() -> Option<Arc<UploadJournal>> {
+    let journal = |directory| UploadJournal::new(directory, own::user(), environment::clock());
     environment::uploads().map(journal).map(Arc::new)
 }
 
@@ -43,10 +43,10 @@ pub(crate) fn certificates(arguments: &RegistryArguments) -> CertificateFolders 
 
 /// How one registry is reached: the same, with the certificates that are kept for it, and without a login.
 pub(crate) fn certified(
-    mut options: Options,
+    mut options: ClientOptions,
     arguments: &RegistryArguments,
     registry: &RegistryAddress,
-) -> Result<Options, Failure> {
+) -> Result<ClientOptions, Failure> {
     let found = certificates(arguments).find(registry.host())?;
     found.add_to(&mut options);
     Ok(options)
@@ -57,7 +57,7 @@ pub(crate) fn certified(
 pub(crate) fn client(
     registry: &RegistryAddress,
     arguments: &RegistryArguments,
-    options: Options,
+    options: ClientOptions,
 ) -> Result<Client, Failure> {
     let mut options = certified(options, arguments, registry)?;
     options.credentials = login(registry)?;
@@ -67,7 +67,7 @@ pub(crate) fn client(
 }
 
 /// The certificate authorities that were named, as one text; none if nodes need to know none.
-pub(crate) fn authorities(options: &Options) -> Option<String> {
+pub(crate) fn authorities(options: &ClientOptions) -> Option<String> {
     let all = options.ca.join(&b'\n');
     (!all.is_empty()).then(|| String::from_utf8_lossy(&all).into_owned())
 }

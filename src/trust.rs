@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use files::ownership::{self, PathError, Target};
+use files::ownership::{self, OwnershipError, ResolvedPath};
 use schemars::JsonSchema;
 use schemas::{KeyId, KubernetesName, TrustPolicy, limits};
 use serde::Serialize;
@@ -134,8 +134,8 @@ pub(crate) fn together(stored: &[Stored]) -> Result<Policies, Failure> {
 fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<usize>> {
     let target = ownership::directory(folder, user());
     let target = match target.map_err(|error| untrusted(folder, error))? {
-        Target::There(target) => target,
-        Target::Missing(_) => return Ok(None),
+        ResolvedPath::There(target) => target,
+        ResolvedPath::Missing(_) => return Ok(None),
     };
     let entries = fs::read_dir(target).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = entries.map_err(|error| cannot_read(folder, error))?;
@@ -175,9 +175,9 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
 }
 
 /// Refuses what somebody else could have written, or led elsewhere.
-fn untrusted(path: &Path, error: PathError) -> anyhow::Error {
+fn untrusted(path: &Path, error: OwnershipError) -> anyhow::Error {
     match error {
-        PathError::Io { path, source } => cannot_read(&path, source),
+        OwnershipError::Io { path, source } => cannot_read(&path, source),
         other => anyhow::Error::new(other)
             .context(format!("cannot trust what `{}` says", path.display())),
     }

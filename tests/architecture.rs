@@ -1,6 +1,7 @@
 //! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees; what may be depended
 //! on at all; the direction inside each package; what libraries must not know though no arrow shows it: the command
-//! line; and that no function takes a tuple. A new arrow needs a line here, and so a reason in review.
+//! line; that no function takes a tuple; and that a name is one type's. A new arrow needs a line here, and so a reason in
+//! review.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -191,6 +192,79 @@ const SPOKEN: &[(&str, &str)] = &[
 const NOTES: &str = "what it writes is NOTES.md and the comments of a drafted solution.yaml";
 const FINDINGS: &str =
     "docs/findings.md is made of it: what to do stands beside the id, for every tool";
+
+/// Names of types that every package may have, and several times.
+const CONVENTIONAL: &[&str] = &["Arguments", "Command", "Error", "Event"];
+
+/// The names that several types of one package have all the same, package by package. To be shortened, never extended.
+const SHARED_WITHIN: &[(&str, &[&str])] = &[
+    ("deployer", &["Answer", "Cause", "Look", "Passing"]),
+    (
+        "importer",
+        &[
+            "Asked",
+            "Carrying",
+            "Decided",
+            "Found",
+            "Going",
+            "Hand",
+            "Hidden",
+            "Images",
+            "Judged",
+            "Outcome",
+            "Passage",
+            "Place",
+            "Planned",
+            "Rendering",
+            "Request",
+            "Revision",
+            "Running",
+            "Step",
+            "Target",
+            "Verb",
+            "Wanted",
+        ],
+    ),
+    ("schemas", &["Piece", "Raw"]),
+    (
+        "solution",
+        &[
+            "Archive",
+            "Found",
+            "Inspected",
+            "Judged",
+            "Kept",
+            "List",
+            "Made",
+            "Meant",
+            "Plan",
+            "Planned",
+            "PruneArguments",
+            "Refused",
+            "Registries",
+            "Said",
+            "Shown",
+            "State",
+            "Typed",
+            "Verb",
+            "Work",
+        ],
+    ),
+];
+
+/// The names that public types of several libraries have all the same, and which. To be shortened, never extended.
+const SHARED_AMONG: &[(&str, &[&str])] = &[
+    ("Condition", &["importer", "schemas"]),
+    ("Difference", &["deployer", "importer"]),
+    ("Goal", &["deployer", "importer"]),
+    ("Grant", &["deployer", "importer"]),
+    ("Leaving", &["deployer", "importer"]),
+    ("Part", &["change", "schemas"]),
+    ("Plan", &["change", "importer"]),
+    ("Policy", &["change", "signing"]),
+    ("ReleaseChange", &["change", "importer"]),
+    ("Resources", &["importer", "schemas"]),
+];
 
 struct Graph {
     workspace: BTreeSet<String>,
@@ -462,6 +536,55 @@ fn arguments_are_read_as_they_are_written() {
     }
 }
 
+#[test]
+fn a_name_is_one_type_within_a_package() {
+    let mut shared: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (package, types) in type_names() {
+        let mut seen = BTreeSet::new();
+        for (name, _) in types {
+            if !seen.insert(name.clone()) {
+                shared.entry(package.clone()).or_default().insert(name);
+            }
+        }
+    }
+    assert_eq!(shared, listed(SHARED_WITHIN), "names of several types");
+}
+
+#[test]
+fn a_public_name_is_one_type_among_the_libraries() {
+    let mut owners: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (package, types) in type_names() {
+        let is_library = ARROWS.iter().any(|(_, on)| on.contains(&package.as_str()));
+        for (name, visibility) in types {
+            if is_library && visibility == Visibility::Public {
+                owners.entry(name).or_default().insert(package.clone());
+            }
+        }
+    }
+    owners.retain(|_, owners| owners.len() > 1);
+    assert_eq!(owners, listed(SHARED_AMONG), "names of several types");
+}
+
+fn listed(list: &[(&str, &[&str])]) -> BTreeMap<String, BTreeSet<String>> {
+    let owned = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+    let list = list.iter();
+    list.map(|(key, all)| ((*key).to_owned(), owned(all)))
+        .collect()
+}
+
+#[test]
+fn types_are_read_as_they_are_written() {
+    let text = "pub struct A<'a> {\n    type B: C;\n}\npub(crate) enum D {}\ntrait E: F {}\n\
+                pub type G = H;\nimpl E for A {\n    type I = J;\n}\nfn k() {\n    struct L;\n}\n";
+    let text = spaced(text);
+    let types: Vec<(&str, Visibility)> = text.lines().filter_map(declared_type).collect();
+    let (public, private) = (Visibility::Public, Visibility::Private);
+    assert_eq!(
+        types,
+        [("A", public), ("D", private), ("E", private), ("G", public)]
+    );
+}
+
 /// A circle among modules, as `a → b → a`.
 fn circle(mut arrows: BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     // What uses nothing that is left is in no circle.
@@ -634,6 +757,48 @@ fn parts<'w, 'a>(words: &'w [&'a str]) -> (Vec<&'w [&'a str]>, &'w [&'a str]) {
         }
     }
     (parts, &[])
+}
+
+/// Whether other packages may see a type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Visibility {
+    Public,
+    Private,
+}
+
+/// The names of the types of each package, as often as types have them, but for the conventional ones.
+fn type_names() -> BTreeMap<String, Vec<(String, Visibility)>> {
+    let metadata = metadata();
+    let ours = array(&metadata["packages"]).filter(|package| package["source"].is_null());
+    let names = ours.map(|package| {
+        let directory = Path::new(text(&package["manifest_path"])).parent().unwrap();
+        let source = directory.join("src");
+        let mut files = modules(&source);
+        files.insert("lib".to_owned(), root(&source));
+        let types = files.values().flat_map(|text| text.lines());
+        let types = types.filter_map(declared_type);
+        let types = types.filter(|(name, _)| !CONVENTIONAL.contains(name));
+        let types = types.map(|(name, visibility)| (name.to_owned(), visibility));
+        (text(&package["name"]).to_owned(), types.collect())
+    });
+    names.collect()
+}
+
+/// The type that a line of [`spaced`] declares for a module. What belongs to a trait or a function is indented.
+fn declared_type(line: &str) -> Option<(&str, Visibility)> {
+    if line.starts_with("  ") {
+        return None;
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (visibility, declaration) = match &words[..] {
+        ["pub", "(", _, ")", rest @ ..] => (Visibility::Private, rest),
+        ["pub", rest @ ..] => (Visibility::Public, rest),
+        rest => (Visibility::Private, rest),
+    };
+    match declaration {
+        ["struct" | "enum" | "trait" | "type", name, ..] => Some((name, visibility)),
+        _ => None,
+    }
 }
 
 /// What the root of a package says.

@@ -5,10 +5,10 @@
 use std::convert::Infallible;
 
 use iso9660::limits::Limits;
-use iso9660::reader::{EntryKind, Names, read_tree};
+use iso9660::reader::{EntryKind, NameSource, read_tree};
 use iso9660::{
-    ContentId, File, Input, Layout, Plan, ReadAt as _, Timestamp, Volume, WriteAt as _, compare,
-    plan, write_metadata,
+    ContentId, ImagePlan, Input, InputFile, Layout, ReadAt as _, Timestamp, Volume, WriteAt as _,
+    compare, plan, write_metadata,
 };
 use libfuzzer_sys::fuzz_target;
 use solution_fuzz::{Choices, Sparse};
@@ -53,7 +53,7 @@ fn input(choices: &mut Choices<'_>) -> Input {
     }
 }
 
-fn file(choices: &mut Choices<'_>) -> File {
+fn file(choices: &mut Choices<'_>) -> InputFile {
     let repeat = 1 + usize::from(choices.byte() % 30);
     let len = 1 + usize::from(choices.byte() % 12);
     let name = choices.bytes(len).iter();
@@ -72,7 +72,7 @@ fn file(choices: &mut Choices<'_>) -> File {
         _ => u64::from(content) * 97,
     };
     let content = (content < 200).then_some(ContentId([content; 32]));
-    File {
+    InputFile {
         path,
         size,
         content,
@@ -80,7 +80,7 @@ fn file(choices: &mut Choices<'_>) -> File {
 }
 
 /// Regions ascend, and cover the image exactly once together with the extents.
-fn covers(plan: &Plan) {
+fn covers(plan: &ImagePlan) {
     let extents = plan.extents().iter();
     let mut runs: Vec<(u64, u64)> = extents.map(|it| (it.offset, it.size)).collect();
     let visited: Result<(), Infallible> = plan.visit_metadata(&mut |region| {
@@ -98,13 +98,13 @@ fn covers(plan: &Plan) {
     assert_eq!(end, plan.image_size());
 }
 
-fn reads_back(plan: &Plan, medium: &Sparse) {
+fn reads_back(plan: &ImagePlan, medium: &Sparse) {
     let tree = read_tree(medium, plan.image_size(), &Limits::default()).expect("our own image");
-    assert_eq!(tree.names, Names::RockRidge);
+    assert_eq!(tree.names, NameSource::RockRidge);
     assert_eq!(tree.volume.size, plan.image_size());
     let found = tree.entries.iter();
     let mut found = found.filter(|entry| entry.kind != EntryKind::Directory);
-    let mut given: Vec<&File> = plan.files().iter().collect();
+    let mut given: Vec<&InputFile> = plan.files().iter().collect();
     given.sort_by(|a, b| a.path.cmp(&b.path));
     for file in given {
         let entry = found.next().expect("every file is in the image");
@@ -118,7 +118,7 @@ fn reads_back(plan: &Plan, medium: &Sparse) {
 }
 
 /// Changes one byte that is not file data.
-fn notices(plan: &Plan, medium: &Sparse, at: u64, change: u8) {
+fn notices(plan: &ImagePlan, medium: &Sparse, at: u64, change: u8) {
     let at = at % plan.image_size();
     let mut extents = plan.extents().iter();
     if change == 0 || extents.any(|it| (it.offset..it.offset + it.size).contains(&at)) {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use iso9660::limits::Limits;
-use iso9660::reader::{EntryKind, Names, Tree, read_tree};
+use iso9660::reader::{EntryKind, NameSource, Tree, read_tree};
 use libfuzzer_sys::fuzz_target;
 use solution_fuzz::{Choices, Watched, small};
 
@@ -56,7 +56,7 @@ fn check(tree: &Tree, size: u64) {
         }
         assert!(entry.kind == EntryKind::File || entry.extents.is_empty());
         assert!(entry.extents.len() <= LIMITS.sections);
-        assert!(entry.mode.is_none() || tree.names == Names::RockRidge);
+        assert!(entry.mode.is_none() || tree.names == NameSource::RockRidge);
         let total: u64 = entry.extents.iter().map(|extent| extent.size).sum();
         assert_eq!(total, entry.size);
         for extent in &entry.extents {

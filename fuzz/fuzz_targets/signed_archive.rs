@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use solution_fuzz::{Base, Choices, Scratch, Texts, report, write};
-use validator::Verdict;
+use validator::ArchiveVerdict;
 
 struct Place {
     scratch: Scratch,
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Place { scratch, base } = place();
     let image = base.patched(&mut Choices::new(bytes));
     fs::write(&scratch.path, &image).expect("the disk has room");
-    if report(&scratch.path).verdict() != Verdict::Accepted {
+    if report(&scratch.path).verdict() != ArchiveVerdict::Accepted {
         return;
     }
     assert_eq!(image.len(), base.bytes.len());

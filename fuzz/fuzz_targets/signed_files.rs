@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use solution_fuzz::{Scratch, Texts, report, write};
-use validator::Verdict;
+use validator::ArchiveVerdict;
 
 fn path() -> &'static PathBuf {
     static PLACE: OnceLock<Scratch> = OnceLock::new();
@@ -23,7 +23,7 @@ fn path() -> &'static PathBuf {
 fuzz_target!(|bytes: &[u8]| {
     write(path(), &Texts::split(bytes));
     let report = report(path());
-    if report.verdict() == Verdict::Accepted {
+    if report.verdict() == ArchiveVerdict::Accepted {
         let accepted = report
             .accept()
             .expect("an accepted archive comes with its proof");

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use helm::{Stored, limits};
+use helm::{StoredRevision, limits};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -17,12 +17,12 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let read = if kind % 4 == 0 {
-        Stored::read(&String::from_utf8_lossy(bytes))
+        StoredRevision::read(&String::from_utf8_lossy(bytes))
     } else {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(bytes).expect("memory takes it");
         let gzip = gzip.finish().expect("memory takes it");
-        Stored::read(&STANDARD.encode(STANDARD.encode(gzip)))
+        StoredRevision::read(&STANDARD.encode(STANDARD.encode(gzip)))
     };
     let Ok(stored) = read else {
         return;

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use iso9660::{ContentId, File, Input, Layout, Timestamp, Volume, plan, write_metadata};
+use iso9660::{ContentId, Input, InputFile, Layout, Timestamp, Volume, plan, write_metadata};
 
 use crate::{Choices, Sparse};
 
@@ -36,7 +36,7 @@ fn build() -> Base {
         (long.as_str(), 1, 6),
         ("images/app/1.0.0/manifest.json", 20, 7),
     ];
-    let file = |(path, size, content): (&str, u64, u8)| File {
+    let file = |(path, size, content): (&str, u64, u8)| InputFile {
         path: path.to_owned(),
         size,
         content: Some(ContentId([content; 32])),

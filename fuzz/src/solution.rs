@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use archive::tree::derived;
 use archive::{
-    ArchiveFile, FileSource, Info, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path,
+    ArchiveFile, FileSource, MANIFEST, Overwrite, README, ROLE, StatementInfo, Unsigned, crd_path,
 };
 use schemas::{Digest, Document, Image, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
-use validator::{Depth, Options, Report, Signatures};
+use validator::{CheckOptions, Depth, Report, Signatures};
 use watch::{Cancel, Watch};
 
 /// The key whose 32 bytes are all 7.
@@ -91,7 +91,7 @@ pub fn write(path: &Path, texts: &Texts<'_>) {
     let file = |(path, bytes): (String, Vec<u8>)| {
         ArchiveFile::from_bytes(path.parse().expect("a path"), bytes)
     };
-    let info = Info {
+    let info = StatementInfo {
         id,
         time: StatementTime::DEFAULT,
         upgrade_from: None,
@@ -168,7 +168,7 @@ fn digest(bytes: &[u8]) -> Digest {
 #[must_use]
 pub fn report(path: &Path) -> Report {
     let key = SecretKey::from_pem(KEY).expect("a key").public();
-    let options = Options {
+    let options = CheckOptions {
         signatures: Signatures::Check {
             trust: Some(Trust::new(vec![key], None).expect("one key").into()),
             allow_unsigned: None,

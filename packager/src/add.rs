@@ -15,7 +15,7 @@ use watch::Watch;
 
 use crate::error::PackError;
 use crate::missing::MissingImage;
-use crate::pack::{self, Request};
+use crate::pack::{self, PackRequest};
 use crate::{Event, load};
 
 /// What was added to the images of a source.
@@ -29,7 +29,7 @@ pub struct Added {
 }
 
 /// Adds the images that objects run and that are missing to `solution.yaml`.
-pub fn add_images(request: &Request, watch: &Watch<'_, Event>) -> Result<Added, PackError> {
+pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Added, PackError> {
     let file = request.directory.join("solution.yaml");
     let missing = match pack::missing(request, watch) {
         Ok(()) => Vec::new(),

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource};
-use charts::{Artifact, Chart, Ignored};
+use charts::{Chart, ChartArtifact, IgnoreRules};
 use schemas::{
     ArchivePath, ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, Digest, Document,
     Image, ImageReference, OciChart, SourceChart, yaml,
 };
 use serde_json::{Map, Value};
-use sources::{Cache, Network, Remote, SourceError};
+use sources::{Cache, Remote, SourceError, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
@@ -25,10 +25,10 @@ pub(crate) struct LoadedChart {
     /// The release as `manifest.yaml` has it.
     pub(crate) release: ChartRelease,
     /// The chart itself.
-    archive: Content,
+    archive: SharedBytes,
     /// The configuration of its artifact.
-    config: Content,
-    artifact: Artifact,
+    config: SharedBytes,
+    artifact: ChartArtifact,
     /// The chart as it was read.
     pub(crate) chart: Chart,
     /// The values of all files, merged.
@@ -49,12 +49,12 @@ pub(crate) struct ValuesSet {
 
 /// Bytes that several files of the archive may have.
 #[derive(Debug)]
-struct Content {
+struct SharedBytes {
     digest: Digest,
     bytes: Arc<[u8]>,
 }
 
-impl Content {
+impl SharedBytes {
     fn new(bytes: Vec<u8>) -> Self {
         Self {
             digest: files::digest(&bytes),
@@ -71,7 +71,7 @@ impl Content {
 pub(crate) fn load(
     source: &SourceChart,
     below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<LoadedChart, PackError> {
     const SOURCE: &str = "spec.charts.source";
     let (path, bytes) = bytes(&source.source, |path| below(SOURCE, path), network)?;
@@ -97,8 +97,8 @@ pub(crate) fn load(
             needs: source.needs.clone(),
             timeout: source.timeout.clone(),
         },
-        archive: Content::new(bytes),
-        config: Content::new(artifact.config.clone()),
+        archive: SharedBytes::new(bytes),
+        config: SharedBytes::new(artifact.config.clone()),
         artifact,
         chart,
         values,
@@ -111,7 +111,7 @@ pub(crate) fn load(
 fn bytes(
     source: &ChartSource,
     below: impl Fn(&Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<(PathBuf, Vec<u8>), PackError> {
     let elsewhere = |read: Result<Vec<u8>, SourceError>| match read {
         Ok(bytes) => Ok((PathBuf::from(source.to_string()), bytes)),
@@ -156,7 +156,7 @@ pub fn read_chart(
     let cache = Cache::new(cache);
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let network = Network::new(remote, &cache, &watched);
+    let network = SourceNetwork::new(remote, &cache, &watched);
     let (path, archive) = bytes(source, |path| Ok(path.to_owned()), &network)?;
     let chart = Chart::read(&archive).map_err(|source| PackError::Chart { path, source })?;
     check(source, &chart)?;
@@ -236,8 +236,8 @@ fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
         Err(error) if error.is_missing() => Vec::new(),
         read => read?,
     };
-    let ignored = Ignored::new(&rules).map_err(failed)?;
-    let mut walk = Walk {
+    let ignored = IgnoreRules::new(&rules).map_err(failed)?;
+    let mut walk = ChartWalk {
         root: directory,
         ignored,
         entries: 0,
@@ -249,9 +249,9 @@ fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
 }
 
 /// The files below a directory that are of the chart.
-struct Walk<'a> {
+struct ChartWalk<'a> {
     root: &'a Path,
-    ignored: Ignored,
+    ignored: IgnoreRules,
     entries: usize,
     /// Bytes that may still be read.
     left: u64,
@@ -261,7 +261,7 @@ struct Walk<'a> {
 /// Directories within one another: as deep as paths in an archive of 255 bytes can reasonably be.
 const DEPTH: usize = 32;
 
-impl Walk<'_> {
+impl ChartWalk<'_> {
     fn directory(&mut self, below: &str, depth: usize) -> Result<(), PackError> {
         // Joined with nothing, a path would get a slash.
         let directory = match below {
@@ -320,7 +320,7 @@ pub(crate) fn blobs(charts: &[LoadedChart]) -> BTreeMap<Digest, u64> {
 /// Returns where the contents of the artifacts come from.
 pub(crate) fn contents(charts: &[LoadedChart]) -> BTreeMap<Digest, FileSource> {
     let contents = charts.iter().flat_map(|it| [&it.archive, &it.config]);
-    let source = |it: &Content| (it.digest, FileSource::Bytes(Arc::clone(&it.bytes)));
+    let source = |it: &SharedBytes| (it.digest, FileSource::Bytes(Arc::clone(&it.bytes)));
     contents.map(source).collect()
 }
 
@@ -347,7 +347,7 @@ impl LoadedChart {
 
     /// The chart and its values, as files of the archive.
     pub(crate) fn files(&self) -> [ArchiveFile; 2] {
-        let Content { digest, bytes } = &self.archive;
+        let SharedBytes { digest, bytes } = &self.archive;
         let name = &self.release.name;
         let values: ArchivePath = archive::chart_values_path(name);
         [

@@ -45,11 +45,11 @@ impl ImagesInValues {
     /// Finds them.
     pub(crate) fn of(values: &Map<String, Value>) -> Self {
         let mut found = Self::default();
-        found.fields(values, &Around::default());
+        found.fields(values, &ValueContext::default());
         found
     }
 
-    fn fields(&mut self, values: &Map<String, Value>, around: &Around) {
+    fn fields(&mut self, values: &Map<String, Value>, around: &ValueContext) {
         const SWITCH: &str = "enabled";
         let mut around = around.clone();
         if values.get(SWITCH) == Some(&Value::Bool(false)) {
@@ -63,7 +63,7 @@ impl ImagesInValues {
         }
     }
 
-    fn each(&mut self, value: &Value, around: &Around) {
+    fn each(&mut self, value: &Value, around: &ValueContext) {
         match value {
             Value::Object(values) => self.fields(values, around),
             Value::Array(items) => {
@@ -83,7 +83,7 @@ impl ImagesInValues {
         }
     }
 
-    fn add(&mut self, written: &str, around: &Around) {
+    fn add(&mut self, written: &str, around: &ValueContext) {
         self.repositories.extend(around.found(written));
         self.names.add(written);
     }
@@ -91,14 +91,14 @@ impl ImagesInValues {
 
 /// The surroundings of a value.
 #[derive(Clone, Default)]
-struct Around {
+struct ValueContext {
     path: String,
     /// The name of the field that it is in.
     key: String,
     switch: Option<String>,
 }
 
-impl Around {
+impl ValueContext {
     fn below(&self, key: &str) -> Self {
         let path = match self.path.as_str() {
             "" => key.to_owned(),

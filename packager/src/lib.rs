@@ -38,10 +38,10 @@ pub use error::PackError;
 pub use in_values::RepositoryInValues;
 pub use init::init;
 pub use missing::MissingImage;
-pub use pack::{Packed, Pinned, Request, Signing, pack};
+pub use pack::{PackRequest, Packed, Pinned, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
 pub use programs::IncludedHelm;
-pub use render::{ChartRemark, Renderer};
+pub use render::{ChartRemark, ChartRenderer};
 pub use rendered::ReachesOut;
 
 /// An event while an archive is made.

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use archive::ArchiveFile;
 use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
-use sources::Network;
+use sources::SourceNetwork;
 use watch::Watch;
 
 use crate::Event;
@@ -15,7 +15,7 @@ use crate::error::PackError;
 use crate::operator;
 use crate::programs::LoadedHelm;
 use crate::provenance;
-use crate::render::{self, Rendered, Renderer};
+use crate::render::{self, ChartRenderer, RenderedImages};
 use crate::sets::{self, LoadedSet};
 
 /// A source directory whose texts are in order.
@@ -34,7 +34,7 @@ pub(crate) struct Loaded {
     /// The Helm charts.
     pub(crate) charts: Vec<LoadedChart>,
     /// The objects that they render to.
-    pub(crate) rendered: Vec<Rendered>,
+    pub(crate) rendered: Vec<RenderedImages>,
     /// The programs that are included.
     pub(crate) programs: Vec<LoadedHelm>,
     /// CRDs and roles that lie there although there is no operator to use them.
@@ -45,7 +45,7 @@ pub(crate) struct Loaded {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByHelm<'a> {
     /// The renderer of charts.
-    pub(crate) renderer: &'a Renderer,
+    pub(crate) renderer: &'a ChartRenderer,
     /// The keys of which one must have signed each; without, nobody asks.
     pub(crate) keyring: Option<&'a Path>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
 /// has the charts that are elsewhere.
 pub(crate) fn load(
     directory: &Path,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
     ByHelm { renderer, keyring }: ByHelm<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {
@@ -133,7 +133,7 @@ pub(crate) fn references_are_known(spec: &SourceSpec) -> bool {
 
 /// Tells what charts name besides the images that they need.
 pub(crate) fn tell<'a>(
-    rendered: &[Rendered],
+    rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
     watch: &Watch<'_, Event>,
 ) {
@@ -153,7 +153,7 @@ fn known_references(
 /// Refuses sets whose containers run images that are not among these, and charts that name others.
 pub(crate) fn check_images<'a>(
     sets: &[LoadedSet],
-    rendered: &[Rendered],
+    rendered: &[RenderedImages],
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
 ) -> Result<(), PackError> {
     if sets.is_empty() && rendered.is_empty() {

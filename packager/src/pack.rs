@@ -5,27 +5,29 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
-use archive::{Draft, Feature, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
+use archive::{
+    Draft, Feature, FileSource, Medium, Overwrite, Signed, StatementInfo, Unsigned, WriteError,
+};
 use schemars::JsonSchema;
 use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use serde::{Serialize, Serializer};
 use signing::SecretKey;
 use sources::{
-    Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Referrers, Remote,
-    Unpacking,
+    Cache, CacheOptions, Collected, Compression, Here, ImageBlob, Means, ReferrerTreatment, Remote,
+    SourceNetwork, Unpacking,
 };
-use validator::{Finding, Report, Verdict};
+use validator::{ArchiveVerdict, Finding, Report};
 use watch::{Cancel, Watch};
 
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, IncludedHelm};
-use crate::render::Renderer;
+use crate::render::ChartRenderer;
 use crate::{Event, assemble, charts};
 
 /// The request for an archive: its sources, and how it is made.
 #[derive(Debug)]
-pub struct Request {
+pub struct PackRequest {
     /// The directory with `solution.yaml`.
     pub directory: PathBuf,
     /// The archive.
@@ -43,11 +45,11 @@ pub struct Request {
     /// The compression of layers that are not compressed, where that changes no digest that the source has.
     pub compression: Compression,
     /// Whether what refers to the images comes too.
-    pub referrers: Referrers,
+    pub referrers: ReferrerTreatment,
     /// The ways to reach images that are not on the disk.
     pub remote: Remote,
     /// The renderer of charts.
-    pub renderer: Renderer,
+    pub renderer: ChartRenderer,
     /// The keys of which one must have signed each chart; without, nobody asks.
     pub keyring: Option<PathBuf>,
     /// The programs `helm` that are included, for sites that have none.
@@ -144,7 +146,7 @@ impl Pinned {
 /// nothing is left behind. What a check would refuse gets no name ([`PackError::Refused`]).
 ///
 /// The same request gives the same bytes on any machine, wherever the directories are.
-pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
+pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
     archive::check_target(&request.output, request.overwrite)?;
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
@@ -164,13 +166,13 @@ pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackE
 
 /// The first stage: the texts, the charts and the programs.
 pub(crate) fn load(
-    request: &Request,
+    request: &PackRequest,
     cache: &Cache,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let network = Network::new(&request.remote, cache, &watched);
+    let network = SourceNetwork::new(&request.remote, cache, &watched);
     let programs = programs::load(&request.include_helm, &request.scratch)?;
     let by_helm = ByHelm {
         renderer: &request.renderer,
@@ -184,7 +186,7 @@ pub(crate) fn load(
 }
 
 /// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
-pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(), PackError> {
+pub(crate) fn missing(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<(), PackError> {
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
     if load::references_are_known(&loaded.source.spec) {
@@ -201,7 +203,7 @@ pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(),
 }
 
 fn pack_loaded(
-    request: &Request,
+    request: &PackRequest,
     loaded: &Loaded,
     cache: &Cache,
     watch: &Watch<'_, Event>,
@@ -212,7 +214,10 @@ fn pack_loaded(
     let images = collect(loaded, &means, watch)?;
     let blobs = sources::blobs(&images);
     // All that can be known is checked before a download, which is what takes long.
-    if blobs.values().any(|blob| matches!(blob, Blob::Wanted(_))) {
+    if blobs
+        .values()
+        .any(|blob| matches!(blob, ImageBlob::Wanted(_)))
+    {
         plan(loaded, &images, request, |it| {
             assemble::file(blobs[it].planned())
         })?;
@@ -226,7 +231,7 @@ fn pack_loaded(
     let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
     let report = check(draft.medium()?, request, watch.cancel)?;
-    if report.verdict() == Verdict::Refused {
+    if report.verdict() == ArchiveVerdict::Refused {
         return Err(PackError::Refused(Box::new(report)));
     }
     let written = draft.publish(watch.cancel)?;
@@ -250,7 +255,7 @@ fn pack_loaded(
 /// Returns the report that a site would make of it.
 pub(crate) fn check(
     medium: Medium,
-    request: &Request,
+    request: &PackRequest,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
     let report = validator::check_draft(medium, request.now, cancel);
@@ -259,7 +264,7 @@ pub(crate) fn check(
 
 /// Returns the means that a pack gives to its sources.
 pub(crate) fn means<'a>(
-    request: &'a Request,
+    request: &'a PackRequest,
     cache: &'a Cache,
     watch: &'a Watch<'a, sources::Event>,
     postponed: Option<&'a AtomicU64>,
@@ -267,7 +272,7 @@ pub(crate) fn means<'a>(
     Means {
         cache,
         unpacking: Unpacking::new(request.cache.unpack_limit),
-        network: Network::new(&request.remote, cache, watch),
+        network: SourceNetwork::new(&request.remote, cache, watch),
         compression: request.compression,
         referrers: request.referrers,
         threads: request.threads,
@@ -300,7 +305,7 @@ pub(crate) fn collect(
 fn plan(
     loaded: &Loaded,
     images: &[Collected],
-    request: &Request,
+    request: &PackRequest,
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Unsigned, PackError> {
     let files = assemble::files(loaded, images, source)?;
@@ -321,8 +326,8 @@ fn pinned(image: &Collected) -> Pinned {
     }
 }
 
-pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> Info {
-    Info {
+pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> StatementInfo {
+    StatementInfo {
         id: loaded.id.clone(),
         time,
         upgrade_from: loaded.source.spec.upgrade_from.clone(),
@@ -358,7 +363,11 @@ fn has_other_configuration(image: &Collected) -> bool {
     configurations.iter().any(|it| !it.of_image)
 }
 
-fn write(signed: Signed, request: &Request, watch: &Watch<'_, Event>) -> Result<Draft, WriteError> {
+fn write(
+    signed: Signed,
+    request: &PackRequest,
+    watch: &Watch<'_, Event>,
+) -> Result<Draft, WriteError> {
     let tell = |progress| (watch.tell)(Event::Writing(progress));
     signed.write(
         &request.output,

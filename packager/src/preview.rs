@@ -8,13 +8,13 @@ use archive::{ArchiveFile, Unsigned};
 use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
-use sources::{Blob, Cache, Collected, Here, ImageContents};
-use validator::{Finding, Report, Verdict};
+use sources::{Cache, Collected, Here, ImageBlob, ImageContents};
+use validator::{ArchiveVerdict, Finding, Report};
 use watch::Watch;
 
 use crate::error::PackError;
 use crate::load::Loaded;
-use crate::pack::{self, Request};
+use crate::pack::{self, PackRequest};
 use crate::programs::IncludedHelm;
 use crate::{Event, assemble, charts};
 
@@ -26,7 +26,7 @@ pub struct Preview {
     #[serde(rename = "solution")]
     pub id: SolutionId,
     /// Whether it would be accepted, once it is signed.
-    pub verdict: Verdict,
+    pub verdict: ArchiveVerdict,
     /// Bytes of the archive.
     pub size: u64,
     /// The images, by place, with what refers to them.
@@ -91,7 +91,7 @@ fn in_words<S: Serializer>(them: &BTreeSet<Platform>, serializer: S) -> Result<S
 
 /// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
 /// but what the cache keeps.
-pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
+pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
     let cache = Cache::new(&request.cache.directory);
     let loaded = pack::load(request, &cache, watch)?;
     for path in &loaded.unused {
@@ -106,7 +106,7 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     let blobs = sources::blobs(&collected);
     let of_charts = charts::blobs(&loaded.charts);
     let number = blobs.len() + of_charts.len();
-    let sizes = blobs.values().map(Blob::size);
+    let sizes = blobs.values().map(ImageBlob::size);
     let blob_bytes = sizes.chain(of_charts.into_values()).sum();
     let (small, layers): (BTreeMap<_, _>, BTreeMap<_, _>) = blobs
         .into_iter()
@@ -118,8 +118,8 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     let mut images = images(&collected, &named.collect(), &small)?;
     images.extend(artifacts(&loaded));
     images.sort_by(|a, b| a.place.cmp(&b.place));
-    let wanted = |blob: &&Blob| matches!(blob, Blob::Wanted(_));
-    let to_download = layers.values().filter(wanted).map(Blob::size).sum();
+    let wanted = |blob: &&ImageBlob| matches!(blob, ImageBlob::Wanted(_));
+    let to_download = layers.values().filter(wanted).map(ImageBlob::size).sum();
     let files = assemble::files(&loaded, &collected, |digest| {
         let here = small.get(digest);
         assemble::file(here.unwrap_or_else(|| layers[digest].planned()))
@@ -137,8 +137,8 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
         id: loaded.id.clone(),
         // That nobody signed is not for a check to say.
         verdict: match report.verdict() {
-            Verdict::Refused => Verdict::Refused,
-            Verdict::Unvouched | Verdict::Accepted => Verdict::Accepted,
+            ArchiveVerdict::Refused => ArchiveVerdict::Refused,
+            ArchiveVerdict::Unvouched | ArchiveVerdict::Accepted => ArchiveVerdict::Accepted,
         },
         size,
         images,

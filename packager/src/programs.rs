@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive::{Architecture, ArchiveFile, FileSource, helm_path};
-use helm::{Helm, Source};
+use helm::{Helm, ProgramSource};
 use schemars::JsonSchema;
 use schemas::Digest;
 use serde::{Serialize, Serializer};
@@ -97,7 +97,7 @@ fn version(bytes: &[u8], digest: Digest, scratch: &Path) -> Result<String, helm:
         buf.copy_from_slice(&bytes[from..][..buf.len()]);
         Ok(())
     };
-    let source = Source {
+    let source = ProgramSource {
         size: bytes.len() as u64,
         digest,
         read: &read,

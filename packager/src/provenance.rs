@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 
 use helm::{Helm, HelmError, Provenance, limits};
 use schemas::{ChartSource, SourceChart};
-use sources::Network;
+use sources::SourceNetwork;
 use watch::Watch;
 
 use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
-use crate::render::Renderer;
+use crate::render::ChartRenderer;
 
 /// Refuses charts that no key of this keyring signed. `below` resolves the paths of `solution.yaml`, and what is elsewhere is
 /// asked of `network`.
 pub(crate) fn check(
     charts: &[(&SourceChart, &LoadedChart)],
     keyring: &Path,
-    renderer: &Renderer,
+    renderer: &ChartRenderer,
     below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<(), PackError> {
     let keyring = files::read(keyring, limits::KEYRING)?;
@@ -27,8 +27,8 @@ pub(crate) fn check(
         return Ok(());
     }
     let program = match renderer {
-        Renderer::Helm(Some(program)) => program,
-        Renderer::Helm(None) | Renderer::Nothing => return Err(PackError::NoVerifier),
+        ChartRenderer::Helm(Some(program)) => program,
+        ChartRenderer::Helm(None) | ChartRenderer::Nothing => return Err(PackError::NoVerifier),
     };
     let helm = Helm::at(program).map_err(PackError::Verifier)?;
     for (source, chart) in charts {
@@ -69,7 +69,7 @@ pub(crate) fn check(
 fn read(
     source: &ChartSource,
     below: impl Fn(&Path) -> Result<PathBuf, PackError>,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, PackError> {
     let elsewhere = match source {
         ChartSource::Dir(_) => return Ok(None),

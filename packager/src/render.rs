@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use helm::{Helm, HelmError, Rendering};
+use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
-use manifests::{Address, Expansion, KnownImages, RenderedObject, Unsettled};
+use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::{self, PlaceholderNames};
 use schemas::{
     ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName, SolutionId, SourceImage,
@@ -25,7 +25,7 @@ use crate::rendered::{self, ReachesOut};
 
 /// The renderer of charts when they are packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Renderer {
+pub enum ChartRenderer {
     /// This program, Helm 4; none if this machine has none.
     Helm(Option<PathBuf>),
     /// No program: the images of charts are not looked for.
@@ -53,7 +53,7 @@ pub enum ChartRemark {
 
 /// The images that a chart needs besides itself.
 #[derive(Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedImages {
     release: ReleaseName,
     /// The images that it names, but for those that have a stand-in or are unused.
     named: Vec<MissingImage>,
@@ -71,15 +71,15 @@ pub(crate) fn render(
     charts: &[LoadedChart],
     id: &SolutionId,
     spec: &SourceSpec,
-    renderer: &Renderer,
+    renderer: &ChartRenderer,
     watch: &Watch<'_, Event>,
-) -> Result<Vec<Rendered>, PackError> {
+) -> Result<Vec<RenderedImages>, PackError> {
     if charts.is_empty() {
         return Ok(Vec::new());
     }
     let program = match renderer {
-        Renderer::Helm(program) => program.as_deref().ok_or(PackError::NoHelm)?,
-        Renderer::Nothing => {
+        ChartRenderer::Helm(program) => program.as_deref().ok_or(PackError::NoHelm)?,
+        ChartRenderer::Nothing => {
             (watch.tell)(Event::NotRendered);
             return Ok(Vec::new());
         }
@@ -88,7 +88,7 @@ pub(crate) fn render(
     let name = id.name().as_str();
     let namespace = name.parse();
     let expansion = stand_ins(name, &places);
-    let stage = Stage {
+    let stage = RenderSetup {
         helm: Helm::at(program)?,
         addresses: addresses(&expansion),
         expansion,
@@ -140,7 +140,7 @@ fn names(spec: &SourceSpec) -> KnownNames {
 }
 
 /// The program and the values that all charts are rendered with.
-struct Stage<'a> {
+struct RenderSetup<'a> {
     helm: Helm,
     /// The names that the Solution's images are known by.
     names: KnownNames,
@@ -162,7 +162,7 @@ struct With<'a> {
 
 /// The findings in the renderings of one chart.
 #[derive(Default)]
-struct Found {
+struct RenderingFindings {
     /// The images by reference, template and place in it: one that several sets of values have is found once.
     named: BTreeMap<(String, String, String), MissingImage>,
     repositories: BTreeSet<String>,
@@ -174,13 +174,13 @@ struct Found {
     told: Vec<ChartRemark>,
 }
 
-impl Stage<'_> {
-    fn chart(&self, chart: &LoadedChart) -> Result<Rendered, PackError> {
+impl RenderSetup<'_> {
+    fn chart(&self, chart: &LoadedChart) -> Result<RenderedImages, PackError> {
         let release = &chart.release.name;
         (self.watch.tell)(Event::Rendering(release.clone()));
-        let mut found = Found {
+        let mut found = RenderingFindings {
             names: self.names.clone(),
-            ..Found::default()
+            ..RenderingFindings::default()
         };
         let for_scanners = self.for_scanners(chart, &mut found);
         for with in self.all(chart) {
@@ -211,7 +211,7 @@ impl Stage<'_> {
         chart: &LoadedChart,
         values: &Map<String, Value>,
         with: With<'_>,
-        found: &mut Found,
+        found: &mut RenderingFindings,
     ) -> Result<(), PackError> {
         let release = &chart.release.name;
         let values = self.expanded(release, values)?;
@@ -287,7 +287,7 @@ impl Stage<'_> {
     ) -> Result<Vec<u8>, PackError> {
         let release = &chart.release;
         let values = yaml::to_string(values);
-        let rendering = Rendering {
+        let rendering = ChartRendering {
             release: &release.name,
             namespace: self.namespace(chart),
             chart: chart.bytes(),
@@ -314,7 +314,7 @@ impl Stage<'_> {
         object: &RenderedObject,
         names: &KnownImages,
         place: &str,
-        found: &mut Found,
+        found: &mut RenderingFindings,
     ) -> Result<(), PackError> {
         let mut images = Vec::new();
         if rules::is_definition(&object.value) {
@@ -323,14 +323,14 @@ impl Stage<'_> {
         } else {
             for remark in manifests::named_images(&object.value, names) {
                 match remark.what {
-                    Unsettled::Missing(image) | Unsettled::Mentioned(image) => {
+                    CompileQuestion::Missing(image) | CompileQuestion::Mentioned(image) => {
                         images.push((image, remark.path));
                     }
-                    Unsettled::Repository(repository) => {
+                    CompileQuestion::Repository(repository) => {
                         let at = || format!("{place}: {}", remark.path);
                         found.untagged.entry(repository).or_insert_with(at);
                     }
-                    Unsettled::Namespace(_) | Unsettled::Placeholder(_) => {}
+                    CompileQuestion::Namespace(_) | CompileQuestion::Placeholder(_) => {}
                 }
             }
         }
@@ -353,7 +353,12 @@ impl Stage<'_> {
     }
 
     /// Finds the images that the chart says it has.
-    fn annotated(&self, chart: &LoadedChart, values: &Map<String, Value>, found: &mut Found) {
+    fn annotated(
+        &self,
+        chart: &LoadedChart,
+        values: &Map<String, Value>,
+        found: &mut RenderingFindings,
+    ) {
         let release = &chart.release.name;
         let Some(text) = chart.chart.metadata.annotations.get(rendered::ANNOTATION) else {
             return;
@@ -378,7 +383,11 @@ impl Stage<'_> {
     }
 
     /// The images that the chart lists for those who scan them: they need not be all, nor need any of them be pulled.
-    fn for_scanners(&self, chart: &LoadedChart, found: &mut Found) -> Vec<ImageReference> {
+    fn for_scanners(
+        &self,
+        chart: &LoadedChart,
+        found: &mut RenderingFindings,
+    ) -> Vec<ImageReference> {
         let annotations = &chart.chart.metadata.annotations;
         let Some(text) = annotations.get(rendered::FOR_SCANNERS) else {
             return Vec::new();
@@ -397,7 +406,7 @@ impl Stage<'_> {
     }
 
     /// Tells something once, however often it is found.
-    fn remark(&self, release: &ReleaseName, remark: ChartRemark, found: &mut Found) {
+    fn remark(&self, release: &ReleaseName, remark: ChartRemark, found: &mut RenderingFindings) {
         if !found.told.contains(&remark) {
             found.told.push(remark.clone());
             (self.watch.tell)(Event::Chart(release.clone(), remark));
@@ -405,9 +414,13 @@ impl Stage<'_> {
     }
 }
 
-impl Found {
+impl RenderingFindings {
     /// Returns the images that a chart needs of it, but for those that are said to be unused.
-    fn rendered(mut self, chart: &LoadedChart, for_scanners: Vec<ImageReference>) -> Rendered {
+    fn rendered(
+        mut self,
+        chart: &LoadedChart,
+        for_scanners: Vec<ImageReference>,
+    ) -> RenderedImages {
         let unused = chart.unused.iter();
         let unused = unused.filter_map(|it| reference::normal(it.as_str()));
         let unused: Vec<ImageReference> = unused.collect();
@@ -428,7 +441,7 @@ impl Found {
         let place = |it: &RepositoryInValues| self.untagged.get(&it.repository).cloned();
         let in_values = in_values.map(|it| (it.clone(), place(&it)));
         let named = named.into_iter();
-        Rendered {
+        RenderedImages {
             release: chart.release.name.clone(),
             named: named.filter(|it| is_used(&it.reference)).collect(),
             in_values: in_values.collect(),
@@ -470,7 +483,7 @@ fn complete(reference: &ImageReference) -> Option<String> {
 
 /// The images that charts name and that are not among these.
 pub(crate) fn missing<'a>(
-    rendered: &[Rendered],
+    rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
 ) -> Vec<MissingImage> {
     let known: BTreeSet<String> = references.filter_map(complete).collect();
@@ -481,7 +494,7 @@ pub(crate) fn missing<'a>(
 
 /// Returns what is to be told of charts once it is known which images are carried.
 pub(crate) fn remarks<'a>(
-    rendered: &[Rendered],
+    rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
 ) -> Vec<(ReleaseName, ChartRemark)> {
     let known = references.filter_map(|it| reference::normal(it.as_str()));
@@ -523,7 +536,7 @@ mod tests {
     use crate::testing::{self, SOLUTION};
 
     /// A source tree with a chart, loaded with this renderer, and whether it was told that nothing is rendered.
-    fn loaded(renderer: &Renderer) -> (Result<load::Loaded, PackError>, bool) {
+    fn loaded(renderer: &ChartRenderer) -> (Result<load::Loaded, PackError>, bool) {
         let chart = "  charts:\n    - {name: web, source: 'dir:web'}\n";
         let tree = testing::texts(&format!("{SOLUTION}{chart}"));
         fs::create_dir(tree.path().join("web")).unwrap();
@@ -540,16 +553,16 @@ mod tests {
 
     #[test]
     fn charts_are_rendered_unless_it_is_said_that_they_are_not() {
-        let (error, _) = loaded(&Renderer::Helm(None));
+        let (error, _) = loaded(&ChartRenderer::Helm(None));
         assert!(matches!(error, Err(PackError::NoHelm)), "{error:?}");
-        let (error, _) = loaded(&Renderer::Helm(Some("/nowhere/helm".into())));
+        let (error, _) = loaded(&ChartRenderer::Helm(Some("/nowhere/helm".into())));
         assert!(matches!(error, Err(PackError::Helm(_))), "{error:?}");
-        let (loaded, told) = loaded(&Renderer::Nothing);
+        let (loaded, told) = loaded(&ChartRenderer::Nothing);
         assert!(loaded.unwrap().rendered.is_empty() && told);
         // What has no charts needs no program.
         let tree = testing::texts(SOLUTION);
         let watch = Watch::silent(Cancel::never());
-        assert!(testing::load_by(tree.path(), &Renderer::Helm(None), &watch).is_ok());
+        assert!(testing::load_by(tree.path(), &ChartRenderer::Helm(None), &watch).is_ok());
     }
 
     #[test]
@@ -564,7 +577,7 @@ mod tests {
         }
     }
 
-    fn rendered() -> Rendered {
+    fn rendered() -> RenderedImages {
         let image = |reference: &str| MissingImage {
             reference: reference.parse().unwrap(),
             place: String::new(),
@@ -576,7 +589,7 @@ mod tests {
             switch: None,
             is_bare: false,
         };
-        Rendered {
+        RenderedImages {
             release: "web".parse().unwrap(),
             named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
             in_values: vec![

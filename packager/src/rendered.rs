@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use manifests::reference::normal;
-use manifests::{Kinds, RenderedObject};
+use manifests::{ObjectKinds, RenderedObject};
 use rules::{self, Reach};
 use schemas::{ImageReference, ReleaseName, yaml};
 use serde_json::{Map, Value};
@@ -43,7 +43,7 @@ pub struct ReachesOut {
 /// Finds it among the objects of a release in this namespace.
 pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> ReachesOut {
     let values = || objects.iter().map(|it| &it.value);
-    let kinds = Kinds::new(values().filter(|it| rules::is_definition(it)));
+    let kinds = ObjectKinds::new(values().filter(|it| rules::is_definition(it)));
     let own = BTreeSet::from([namespace]);
     let beyond = values().filter(|it| kinds.reaches_out(it, &own));
     let title = |object: &Value| {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use archive::ArchiveFile;
-use manifests::{Compiler, Kinds, KnownImages, Object, Unsettled};
+use manifests::{CompileQuestion, Compiler, KnownImages, ManifestObject, ObjectKinds};
 use rules::{self, ObjectNames, PlaceholderNames};
 use schemas::{ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
 use serde_json::{Map, Value};
@@ -20,14 +20,14 @@ pub(crate) struct LoadedSet {
     /// The set as `manifest.yaml` has it.
     pub(crate) set: ObjectSet,
     /// The objects of the set itself, in order.
-    objects: Vec<Placed>,
+    objects: Vec<PlacedObject>,
     /// Definitions of custom resources, which are the cluster's.
-    definitions: Vec<Placed>,
+    definitions: Vec<PlacedObject>,
 }
 
 /// An object, and where it was read.
 #[derive(Debug)]
-struct Placed {
+struct PlacedObject {
     place: String,
     value: Value,
 }
@@ -60,8 +60,8 @@ pub(crate) fn load(
         .all
         .into_iter()
         .partition(is_the_clusters_definition);
-    let objects: Vec<Placed> = own.into_iter().map(|it| placed(it, tidy)).collect();
-    let definitions: Vec<Placed> = definitions
+    let objects: Vec<PlacedObject> = own.into_iter().map(|it| placed(it, tidy)).collect();
+    let definitions: Vec<PlacedObject> = definitions
         .into_iter()
         .map(|it| placed(it, tidy_definition))
         .collect();
@@ -74,16 +74,16 @@ pub(crate) fn load(
 }
 
 /// Whether an object is a definition that belongs to no environment: one with webhook conversion names a namespace.
-fn is_the_clusters_definition(object: &Object<'_>) -> bool {
+fn is_the_clusters_definition(object: &ManifestObject<'_>) -> bool {
     object.kind() == "CustomResourceDefinition"
         && object.group() == "apiextensions.k8s.io"
         && !rules::converts_by_webhook(&object.value)
 }
 
-fn placed(object: Object<'_>, tidy: impl Fn(&mut Value)) -> Placed {
+fn placed(object: ManifestObject<'_>, tidy: impl Fn(&mut Value)) -> PlacedObject {
     let (place, mut value) = (object.place.to_string(), object.value);
     tidy(&mut value);
-    Placed { place, value }
+    PlacedObject { place, value }
 }
 
 /// Leaves out what only clusters and tools write, and no import applies.
@@ -129,13 +129,13 @@ fn tidy_definition(definition: &mut Value) {
 }
 
 /// The set as `manifest.yaml` has it.
-fn set(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> ObjectSet {
+fn set(source: &SourceSet, objects: &[PlacedObject], definitions: &[PlacedObject]) -> ObjectSet {
     let own = source
         .namespaces
         .iter()
         .map(|it| it.name.as_str())
         .collect();
-    let kinds = Kinds::new(definitions.iter().map(|it| &it.value));
+    let kinds = ObjectKinds::new(definitions.iter().map(|it| &it.value));
     let reaches_out = objects.iter().any(|it| kinds.reaches_out(&it.value, &own));
     let namespaces = source.namespaces.iter().map(|namespace| OwnNamespace {
         name: namespace.name.clone(),
@@ -165,7 +165,7 @@ pub(crate) fn check(
         Err(PackError::in_file(Path::new("solution.yaml"))(problem))
     })?;
     let definitions = sets.iter().flat_map(|set| &set.definitions);
-    let kinds = Kinds::new(definitions.clone().map(|it| &it.value));
+    let kinds = ObjectKinds::new(definitions.clone().map(|it| &it.value));
     let places: Vec<_> = spec
         .images
         .iter()
@@ -173,12 +173,12 @@ pub(crate) fn check(
         .collect();
     let placeholders = PlaceholderNames::new(&places, &spec.parameters);
     let mut names = ObjectNames::default();
-    for Placed { place, value } in definitions {
+    for PlacedObject { place, value } in definitions {
         let problem = names.add_definition(value, place);
         problem.map_or(Ok(()), |problem| Err(in_object(place, problem)))?;
     }
     for set in sets {
-        for Placed { place, value } in &set.objects {
+        for PlacedObject { place, value } in &set.objects {
             let problems = rules::object(value).into_iter();
             let problems = problems.chain(names.add(value, &set.set, &kinds, place));
             let mut problems = problems.chain(placeholders.check(value, &set.set));
@@ -203,9 +203,9 @@ pub(crate) fn missing(sets: &[LoadedSet], images: &KnownImages) -> Vec<MissingIm
     for set in sets {
         let moved = set.moved();
         let compiler = set.compiler(images, &moved);
-        for Placed { place, value } in &set.objects {
+        for PlacedObject { place, value } in &set.objects {
             for remark in compiler.compile(&mut value.clone()) {
-                if let Unsettled::Missing(reference) = remark.what {
+                if let CompileQuestion::Missing(reference) = remark.what {
                     missing.push(MissingImage {
                         reference,
                         place: place.clone(),
@@ -235,7 +235,7 @@ impl LoadedSet {
 
     /// The definitions of custom resources, as files of the archive.
     pub(crate) fn definitions(&self) -> Result<Vec<ArchiveFile>, PackError> {
-        let file = |Placed { value, .. }: &Placed| {
+        let file = |PlacedObject { value, .. }: &PlacedObject| {
             let name = manifests::text(value, "/metadata/name");
             let path = archive::crd_path(name);
             let path = path.map_err(|_| PackError::FileName(name.into()))?;
@@ -249,7 +249,7 @@ impl LoadedSet {
     pub(crate) fn files(&self, images: &KnownImages) -> Vec<ArchiveFile> {
         let moved = self.moved();
         let compiler = self.compiler(images, &moved);
-        let file = |(number, Placed { value, .. }): (usize, &Placed)| {
+        let file = |(number, PlacedObject { value, .. }): (usize, &PlacedObject)| {
             let mut object = value.clone();
             // What is left is for the check of the draft to name, which compiles again.
             compiler.compile(&mut object);

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use archive::{ArchiveFile, FileSource};
-use sources::{Cache, Network, Remote};
+use sources::{Cache, Remote, SourceNetwork};
 use tempfile::TempDir;
 use watch::{Cancel, Watch};
 
 use crate::Event;
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
-use crate::render::Renderer;
+use crate::render::ChartRenderer;
 
 pub(crate) const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -92,7 +92,7 @@ pub(crate) fn texts(solution: &str) -> TempDir {
 pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     load_by(
         directory,
-        &Renderer::Nothing,
+        &ChartRenderer::Nothing,
         &Watch::silent(Cancel::never()),
     )
 }
@@ -100,12 +100,12 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
 /// Reads a source tree that has all its charts.
 pub(crate) fn load_by(
     directory: &Path,
-    renderer: &Renderer,
+    renderer: &ChartRenderer,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {
     let (remote, cache) = (Remote::default(), Cache::new(&directory.join("no-cache")));
     let silent = Watch::silent(Cancel::never());
-    let network = Network::new(&remote, &cache, &silent);
+    let network = SourceNetwork::new(&remote, &cache, &silent);
     let by_helm = ByHelm {
         renderer,
         keyring: None,

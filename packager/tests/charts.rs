@@ -13,7 +13,8 @@ use std::sync::Mutex;
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
 use packager::{
-    ChartRemark, Event, PackError, Preview, Renderer, Request, Signing, add_images, preview,
+    ChartRemark, ChartRenderer, Event, PackError, PackRequest, Preview, Signing, add_images,
+    preview,
 };
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
@@ -120,8 +121,8 @@ spec:
         fs::write(path, text).unwrap();
     }
 
-    fn request(&self) -> Request {
-        Request {
+    fn request(&self) -> PackRequest {
+        PackRequest {
             directory: self.0.path().to_owned(),
             output: self.0.path().join("demo.iso"),
             overwrite: archive::Overwrite::Replace,
@@ -134,9 +135,9 @@ spec:
                 directory: self.0.path().join("cache"),
                 unpack_limit: sources::UNPACK_LIMIT,
             },
-            referrers: sources::Referrers::Leave,
+            referrers: sources::ReferrerTreatment::Leave,
             remote: sources::Remote::default(),
-            renderer: Renderer::Helm(Some(helm())),
+            renderer: ChartRenderer::Helm(Some(helm())),
             keyring: None,
             include_helm: Vec::new(),
             scratch: self.0.path().to_owned(),
@@ -344,7 +345,7 @@ fn what_cannot_be_installed_is_not_packed() {
 #[test]
 fn a_helm_that_is_included_says_its_version() {
     let tree = Tree::new(&[PLACES[0]], "");
-    let request = Request {
+    let request = PackRequest {
         include_helm: vec![helm()],
         ..tree.request()
     };
@@ -359,7 +360,7 @@ fn a_helm_that_is_included_says_its_version() {
     let file = files.find(|it| it.path == path).unwrap();
     let bytes = fs::read(helm()).unwrap();
     assert_eq!(file.digest, files::digest(&bytes));
-    assert_eq!(checked.verdict, validator::Verdict::Accepted);
+    assert_eq!(checked.verdict, validator::ArchiveVerdict::Accepted);
 }
 
 /// The images that a chart has can depend on the cluster: all of them are needed.

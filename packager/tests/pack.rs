@@ -15,7 +15,7 @@ use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
-use packager::{Event, PackError, Packed, Renderer, Request, Signing, init, pack};
+use packager::{ChartRenderer, Event, PackError, PackRequest, Packed, Signing, init, pack};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use sources::{CacheOptions, Compression, Event as Source, Remote};
@@ -32,8 +32,8 @@ fn key() -> SecretKey {
     SecretKey::from_pem(KEY).unwrap()
 }
 
-fn request(tree: &Path, output: &Path) -> Request {
-    Request {
+fn request(tree: &Path, output: &Path) -> PackRequest {
+    PackRequest {
         directory: tree.to_owned(),
         output: output.to_owned(),
         overwrite: Overwrite::Replace,
@@ -46,16 +46,16 @@ fn request(tree: &Path, output: &Path) -> Request {
             directory: tree.join("../cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
-        referrers: sources::Referrers::Leave,
+        referrers: sources::ReferrerTreatment::Leave,
         remote: Remote::default(),
-        renderer: Renderer::Nothing,
+        renderer: ChartRenderer::Nothing,
         keyring: None,
         include_helm: Vec::new(),
         scratch: tree.to_owned(),
     }
 }
 
-fn run(request: &Request) -> Result<Packed, PackError> {
+fn run(request: &PackRequest) -> Result<Packed, PackError> {
     pack(request, &Watch::silent(Cancel::never()))
 }
 
@@ -211,7 +211,7 @@ fn the_same_inputs_give_the_same_bytes() {
         fs::set_permissions(other.tree().join(path), fs::Permissions::from_mode(0o600)).unwrap();
     }
     let first = one.pack().unwrap();
-    let request = Request {
+    let request = PackRequest {
         threads: NonZeroUsize::new(7).unwrap(),
         ..request(&other.tree(), &other.output())
     };
@@ -224,14 +224,14 @@ fn the_same_inputs_give_the_same_bytes() {
 fn another_time_is_another_archive_and_no_key_is_no_signature() {
     let bench = Bench::new();
     let first = bench.pack().unwrap();
-    let unsigned = Request {
+    let unsigned = PackRequest {
         signing: Signing::Unsigned,
         ..request(&bench.tree(), &bench.output())
     };
     assert_eq!(run(&unsigned).unwrap().archive_id, first.archive_id);
     let opened = Opened::open(&bench.output()).unwrap();
     assert_eq!(opened.envelope().signatures().len(), 0);
-    let later = Request {
+    let later = PackRequest {
         time: StatementTime::from_unix(1_700_000_000).unwrap(),
         ..unsigned
     };
@@ -439,7 +439,7 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
         "  operator:\n    env: [{name: SINGLE, value: '$(image:single)'}]",
     );
     let with = |referrers| {
-        let request = Request {
+        let request = PackRequest {
             referrers,
             ..request(&bench.tree(), &bench.output())
         };
@@ -450,8 +450,8 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
         let requires: Vec<String> = requires.iter().map(ToString::to_string).collect();
         (packed.images, packed.referrers, requires)
     };
-    let (images, none, requires) = with(sources::Referrers::Leave);
+    let (images, none, requires) = with(sources::ReferrerTreatment::Leave);
     assert_eq!((none, requires.is_empty()), (0, true));
-    let found = with(sources::Referrers::Bring);
+    let found = with(sources::ReferrerTreatment::Bring);
     assert_eq!(found, (images, 1, vec!["referrers-0.1.0".to_owned()]));
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use packager::{Event, PackError, Renderer, Request, Signing, preview};
+use packager::{ChartRenderer, Event, PackError, PackRequest, Signing, preview};
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
 use tempfile::TempDir;
@@ -92,7 +92,7 @@ spec:
 
     /// Returns what packing with this keyring says, and what it tells of signatures.
     fn check(&self, keyring: &str) -> (Result<(), PackError>, Vec<Option<String>>) {
-        let request = Request {
+        let request = PackRequest {
             directory: self.0.path().to_owned(),
             output: self.path("demo.iso"),
             overwrite: archive::Overwrite::Replace,
@@ -105,9 +105,9 @@ spec:
                 directory: self.path("cache"),
                 unpack_limit: sources::UNPACK_LIMIT,
             },
-            referrers: sources::Referrers::Leave,
+            referrers: sources::ReferrerTreatment::Leave,
             remote: sources::Remote::default(),
-            renderer: Renderer::Helm(Some(helm())),
+            renderer: ChartRenderer::Helm(Some(helm())),
             keyring: Some(self.path(keyring)),
             include_helm: Vec::new(),
             scratch: self.0.path().to_owned(),

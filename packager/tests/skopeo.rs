@@ -13,7 +13,7 @@ use fixtures::image::{Artifact, Format, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use fixtures::saved::{self, Names, Saved};
-use packager::{Packed, Renderer, Request, Signing, pack};
+use packager::{ChartRenderer, PackRequest, Packed, Signing, pack};
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
 use watch::{Cancel, Watch};
@@ -57,7 +57,7 @@ spec:
 "
     );
     fs::write(directory.join("solution.yaml"), text).unwrap();
-    let request = Request {
+    let request = PackRequest {
         directory: directory.to_owned(),
         output: directory.join("demo.iso"),
         overwrite: archive::Overwrite::Replace,
@@ -70,9 +70,9 @@ spec:
             directory: directory.join("cache"),
             unpack_limit: sources::UNPACK_LIMIT,
         },
-        referrers: sources::Referrers::Leave,
+        referrers: sources::ReferrerTreatment::Leave,
         remote: sources::Remote::default(),
-        renderer: Renderer::Nothing,
+        renderer: ChartRenderer::Nothing,
         keyring: None,
         include_helm: Vec::new(),
         scratch: directory.to_owned(),

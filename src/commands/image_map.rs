@@ -1,11 +1,11 @@
 //! Where a site has each image: as a table, or as what other tools read.
 
 use clap::{Args, ValueEnum};
-use registry::{Options, RegistryAddress};
+use registry::{ClientOptions, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::SolutionId;
 use serde::Serialize;
-use shelf::{Format, ImageMap, Layout, Mirrors, NodeFile, RecordedImage};
+use shelf::{Format, ImageMap, Mirrors, NodeFile, PathLayout, RecordedImage};
 use validator::Accepted;
 
 use crate::args::Output;
@@ -32,10 +32,10 @@ enum RepositoryLayout {
 }
 
 impl LayoutArguments {
-    pub(crate) fn layout(self) -> Layout {
+    pub(crate) fn layout(self) -> PathLayout {
         match self.repository_layout {
-            RepositoryLayout::Solution => Layout::Solution,
-            RepositoryLayout::Ref => Layout::Ref,
+            RepositoryLayout::Solution => PathLayout::Solution,
+            RepositoryLayout::Ref => PathLayout::Ref,
         }
     }
 }
@@ -76,9 +76,9 @@ impl MapArguments {
 pub(crate) struct Mapping<'a> {
     pub(crate) id: &'a SolutionId,
     pub(crate) images: Vec<RecordedImage>,
-    pub(crate) layout: Layout,
+    pub(crate) layout: PathLayout,
     pub(crate) format: MapFormat,
-    pub(crate) reach: &'a Options,
+    pub(crate) reach: &'a ClientOptions,
 }
 
 /// Where a site has each image.
@@ -117,9 +117,9 @@ impl<'a> Mapping<'a> {
     /// How the addresses of an archive's images are shown.
     pub(crate) fn of(
         accepted: &'a Accepted,
-        layout: Layout,
+        layout: PathLayout,
         map: MapArguments,
-        reach: &'a Options,
+        reach: &'a ClientOptions,
     ) -> Self {
         Self {
             id: &accepted.statement().predicate.id,

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use registry::{Client, Credentials, Keeper, Options, RegistryAddress, Secret, Username, limits};
+use registry::{
+    Client, ClientOptions, Credentials, LoginKeeper, RegistryAddress, Secret, Username, limits,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -87,8 +89,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         username: username.as_str().to_owned(),
         file: file.path,
         helper: match keeper {
-            Keeper::File => None,
-            Keeper::Helper(program) => Some(program),
+            LoginKeeper::File => None,
+            LoginKeeper::Helper(program) => Some(program),
         },
         token_server: client.token_server(),
         checked,
@@ -116,7 +118,7 @@ fn client(
     username: &Username,
     password: &Secret,
 ) -> Result<Client, Failure> {
-    let options = Options {
+    let options = ClientOptions {
         credentials: Credentials::Password {
             username: username.as_str().to_owned(),
             password: password.clone(),

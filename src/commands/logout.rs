@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use registry::{Keeper, RegistryAddress};
+use registry::{LoginKeeper, RegistryAddress};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -71,8 +71,8 @@ fn of_one(arguments: &Arguments, registry: &RegistryAddress) -> Result<LoggedOut
             registries: vec![registry.to_string()],
             file: file.path,
             helper: match keeper {
-                Keeper::File => None,
-                Keeper::Helper(program) => Some(program),
+                LoginKeeper::File => None,
+                LoginKeeper::Helper(program) => Some(program),
             },
             also_in,
         });

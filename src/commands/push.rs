@@ -6,7 +6,7 @@ use clap::Args;
 use importer::Run;
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
-use shelf::{Layout, PushPlan, PushReceipt, PushRequest, PushSummary, Replace, Wanted};
+use shelf::{PathLayout, PushPlan, PushReceipt, PushRequest, PushSummary, Replace, TargetState};
 
 use super::give;
 use super::image_map::{LayoutArguments, MapArguments, Mapped, Mapping, ShownMap};
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let (address, layout) = (&arguments.registry.address, arguments.layout.layout());
     let request = PushRequest {
         pull_registry: arguments.pull_registry.clone(),
-        wanted: Wanted {
+        wanted: TargetState {
             layout,
             replace: choose(arguments.replace, Replace::Allow, Replace::Refuse),
             missing: arguments.registry.missing,
@@ -173,7 +173,7 @@ fn done(receipt: &PushReceipt, registry: &ImageRegistry) {
     let waiting = render::list(&plan.needs_cluster);
     render::line!("nothing was deployed; what needs a cluster: {waiting}");
     let again = choose(
-        plan.repository_layout == Layout::Solution,
+        plan.repository_layout == PathLayout::Solution,
         ", and pushes nothing twice",
         "",
     );

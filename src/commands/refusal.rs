@@ -54,8 +54,8 @@ impl From<&Obstacle> for InTheWay {
     }
 }
 
-impl From<&shelf::Obstacle> for InTheWay {
-    fn from(obstacle: &shelf::Obstacle) -> Self {
+impl From<&shelf::RegistryObstacle> for InTheWay {
+    fn from(obstacle: &shelf::RegistryObstacle) -> Self {
         Self::new(obstacle.to_string(), failure::fix_at_registry(obstacle))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use shelf::{Error, Misplaced, Obstacle, PushFailure, ServeError, Unprunable};
+use shelf::{Error, Misplaced, PushFailure, RegistryObstacle, ServeError, Unprunable};
 
 use super::registry::{QUOTA, make_project, taking};
 use super::{Answer, Failure, Judge as _, Outcome, PushJson, UnpushedJson};
@@ -85,25 +85,25 @@ impl From<ServeError> for Failure {
 }
 
 /// How to get something at a registry out of the way.
-pub(crate) fn fix_at_registry(obstacle: &Obstacle) -> String {
+pub(crate) fn fix_at_registry(obstacle: &RegistryObstacle) -> String {
     hints::fit(way_out(obstacle))
 }
 
-pub(super) fn way_out(obstacle: &Obstacle) -> String {
+pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
     let words = match obstacle {
-        Obstacle::PushRefused {
+        RegistryObstacle::PushRefused {
             why,
             host,
             repository,
             ..
         } => return taking(*why, host, repository),
-        Obstacle::NoProject { host, project } => return make_project(host, project),
-        Obstacle::NoRoom { .. } => QUOTA,
-        Obstacle::OtherTag { .. } => OTHER_TAG,
-        Obstacle::Misplaced(misplaced) => placing(misplaced),
-        Obstacle::SameReference(_) => SAME,
-        Obstacle::NotKept { .. } | Obstacle::ImagesGone { .. } => FROM_MEDIUM,
-        Obstacle::NotServed { .. } => SERVE_IT,
+        RegistryObstacle::NoProject { host, project } => return make_project(host, project),
+        RegistryObstacle::NoRoom { .. } => QUOTA,
+        RegistryObstacle::OtherTag { .. } => OTHER_TAG,
+        RegistryObstacle::Misplaced(misplaced) => placing(misplaced),
+        RegistryObstacle::SameReference(_) => SAME,
+        RegistryObstacle::NotKept { .. } | RegistryObstacle::ImagesGone { .. } => FROM_MEDIUM,
+        RegistryObstacle::NotServed { .. } => SERVE_IT,
     };
     words.to_owned()
 }

@@ -1,7 +1,7 @@
 //! What the errors of directories with certificates come to.
 
 use files::owned::OwnedError;
-use files::ownership::PathError;
+use files::ownership::OwnershipError;
 use sources::CertificatesError;
 
 use super::{Answer, Judge, NO, UNKNOWN, no};
@@ -12,9 +12,9 @@ impl Judge for CertificatesError {
     fn answer(&self) -> Answer {
         match self {
             Self::Identity { source, .. } => source.answer(),
-            Self::Path(PathError::Exposed { .. } | PathError::Dangling(_))
+            Self::Path(OwnershipError::Exposed { .. } | OwnershipError::Dangling(_))
             | Self::File(OwnedError::Exposed(_)) => no(EXPOSED),
-            Self::Path(PathError::Io { .. })
+            Self::Path(OwnershipError::Io { .. })
             | Self::File(OwnedError::Io { .. })
             | Self::Io { .. } => UNKNOWN,
             Self::Several(_) => {
@@ -24,7 +24,7 @@ impl Judge for CertificatesError {
                 no("a client certificate is NAME.cert, its key NAME.key; an authority is NAME.crt")
             }
             Self::Missing(_) => no("`--cert-dir` names the directory that has the files itself"),
-            Self::Path(PathError::Links(_) | PathError::NotADirectory(_))
+            Self::Path(OwnershipError::Links(_) | OwnershipError::NotADirectory(_))
             | Self::File(OwnedError::Link(_) | OwnedError::Kind(_) | OwnedError::Size { .. })
             | Self::Many(_) => NO,
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use files::ownership::PathError;
+use files::ownership::OwnershipError;
 use registry::CredentialsError;
 
 use super::{Answer, Failure, Judge, no, unknown};
@@ -36,7 +36,7 @@ pub(crate) fn logins(error: anyhow::Error) -> Failure {
     }
     let exposed = matches!(
         error.downcast_ref(),
-        Some(PathError::Exposed { .. } | PathError::Dangling(_))
+        Some(OwnershipError::Exposed { .. } | OwnershipError::Dangling(_))
     );
     let failure = match error.downcast_ref::<io::Error>() {
         Some(_) => Failure::unknown(error),

@@ -1,7 +1,7 @@
 //! What the errors of packing come to: of sources, of the cache, of releases.
 
 use files::ReadError;
-use files::ownership::PathError;
+use files::ownership::OwnershipError;
 use helm::HelmError;
 use manifests::ManifestsError;
 use packager::PackError;
@@ -242,7 +242,7 @@ impl Judge for CacheError {
     fn answer(&self) -> Answer {
         match self {
             Self::Exposed {
-                source: PathError::Io { .. },
+                source: OwnershipError::Io { .. },
                 ..
             }
             | Self::Io { .. }
@@ -312,12 +312,12 @@ mod tests {
             directory: path(),
             source,
         };
-        let unseen = PathError::Io {
+        let unseen = OwnershipError::Io {
             path: path(),
             source: full(),
         };
         assert_eq!(packed(exposed(unseen)), (Outcome::Unknown, None));
-        let (outcome, hint) = packed(exposed(PathError::Dangling(path())));
+        let (outcome, hint) = packed(exposed(OwnershipError::Dangling(path())));
         assert_eq!(outcome, Outcome::No);
         assert!(hint.unwrap().contains("--cache-dir"), "{hint:?}");
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use files::ownership::PathError;
+use files::ownership::OwnershipError;
 use signing::{PolicyError, TrustError};
 
 use super::{Answer, Failure, Judge, Outcome};
@@ -47,7 +47,7 @@ pub(crate) fn nobody_trusted() -> Failure {
 
 /// A folder of policies cannot be read, or is not to be believed.
 pub(crate) fn policies(error: anyhow::Error) -> Failure {
-    let exposed = matches!(error.downcast_ref(), Some(PathError::Exposed { .. }));
+    let exposed = matches!(error.downcast_ref(), Some(OwnershipError::Exposed { .. }));
     let failure = match error.downcast_ref::<io::Error>() {
         Some(_) => Failure::unknown(error),
         None => Failure::no(error),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Arc;
 
-use archive::{ArchiveFile, FileSource, Info, tree};
+use archive::{ArchiveFile, FileSource, StatementInfo, tree};
 use schemas::{Digest, Document, Image, SolutionId, StatementTime};
 
 use crate::common::{Answer, Desk};
@@ -60,7 +60,7 @@ fn one_index(desk: &Desk, tags: usize, listed: usize) {
         platforms: BTreeSet::new(),
     };
     let images: Vec<Image> = (0..tags).map(image).collect();
-    let info = Info {
+    let info = StatementInfo {
         id: SolutionId::new("demo".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap(),
         time: StatementTime::DEFAULT,
         upgrade_from: None,

@@ -1,7 +1,7 @@
 //! Archives by later versions of the tools. What a reader of today must understand and does not, it refuses by its name;
 //! what it may overlook, it checks as everything else and leaves alone.
 
-use archive::{ArchiveFile, Info};
+use archive::{ArchiveFile, StatementInfo};
 use schemas::{Envelope, PayloadType, Statement};
 use signing::SecretKey;
 
@@ -18,7 +18,7 @@ fn key(desk: &Desk) -> SecretKey {
 }
 
 /// The example's archive with more files, under a statement that says more.
-fn later(more: &[(&str, &str)], say: impl FnOnce(&mut Info)) -> Desk {
+fn later(more: &[(&str, &str)], say: impl FnOnce(&mut StatementInfo)) -> Desk {
     let desk = Desk::with_archive();
     let path = desk.path("example.iso");
     let listed = stages::list(&path);

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use archive::{ArchiveFile, Info, Opened, Overwrite, Unsigned};
+use archive::{ArchiveFile, Opened, Overwrite, StatementInfo, Unsigned};
 use schemas::{Contents, ContentsEntry, Digest, Envelope, PayloadType, Statement};
 use signing::SecretKey;
 use watch::{Cancel, Watch};
@@ -40,7 +40,7 @@ fn repacked(change: impl FnOnce(&mut Files)) -> Desk {
     change(&mut files);
     let files = files.into_iter();
     let files = files.map(|(path, bytes)| ArchiveFile::from_bytes(path.parse().unwrap(), bytes));
-    let info = Info {
+    let info = StatementInfo {
         id: listed.statement().predicate.id.clone(),
         time: listed.statement().predicate.time,
         upgrade_from: None,

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use archive::{ArchiveFile, Info, Listed, Opened, Overwrite, Signed, Unsigned};
+use archive::{ArchiveFile, Listed, Opened, Overwrite, Signed, StatementInfo, Unsigned};
 use watch::{Cancel, Watch};
 
 /// An archive's list, whoever signed it.
@@ -22,9 +22,9 @@ pub(crate) fn files(listed: &Listed) -> Vec<ArchiveFile> {
 }
 
 /// What the statement says besides.
-pub(crate) fn info(listed: &Listed) -> Info {
+pub(crate) fn info(listed: &Listed) -> StatementInfo {
     let predicate = listed.statement().predicate.clone();
-    Info {
+    StatementInfo {
         id: predicate.id,
         time: predicate.time,
         upgrade_from: predicate.upgrade_from,
@@ -35,7 +35,7 @@ pub(crate) fn info(listed: &Listed) -> Info {
 }
 
 /// Lists and lays out the files.
-pub(crate) fn unsigned(info: Info, files: Vec<ArchiveFile>) -> Unsigned {
+pub(crate) fn unsigned(info: StatementInfo, files: Vec<ArchiveFile>) -> Unsigned {
     Unsigned::new(info, files).unwrap()
 }
 

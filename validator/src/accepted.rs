@@ -6,7 +6,7 @@ use serde_json::Value;
 use signing::Signers;
 
 use crate::charts::CarriedChart;
-use crate::definitions::Definition;
+use crate::definitions::CarriedDefinition;
 use crate::sets::CarriedSet;
 
 /// An archive without errors, for which trusted keys vouch or which was allowed by its id. Only [`crate::check`] makes
@@ -16,7 +16,7 @@ pub struct Accepted {
     pub(crate) listed: Listed,
     pub(crate) solution: Solution,
     pub(crate) images: Vec<Image>,
-    pub(crate) definitions: Vec<Definition>,
+    pub(crate) definitions: Vec<CarriedDefinition>,
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
     pub(crate) charts: Vec<CarriedChart>,
@@ -58,7 +58,7 @@ impl Accepted {
     /// The custom resource definitions: those of the operator in the order of their files, then those in `crds/` of charts,
     /// in the order of the manifest. Each custom resource is defined once.
     #[must_use]
-    pub fn crds(&self) -> &[Definition] {
+    pub fn crds(&self) -> &[CarriedDefinition] {
         &self.definitions
     }
 

@@ -16,8 +16,8 @@ use schemas::{
 use serde_json::{Map, Value};
 
 use crate::capability;
-use crate::definitions::Definitions;
-use crate::files::Files;
+use crate::definitions::CarriedDefinitions;
+use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 
 const DIRECTORY: &str = "charts/";
@@ -47,7 +47,7 @@ impl CarriedChart {
 
 /// The images and capabilities that the charts are compared with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct ChartContext<'a> {
     pub(crate) images: &'a [Image],
     /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
@@ -56,10 +56,10 @@ pub(crate) struct Beside<'a> {
 /// Reads and checks all charts, and adds the definitions in them. `solution` is none when the manifest could not be read, so
 /// that there is nothing to compare them with.
 pub(crate) fn check(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     solution: Option<&Solution>,
-    beside: Beside<'_>,
-    definitions: &mut Definitions,
+    context: ChartContext<'_>,
+    definitions: &mut CarriedDefinitions,
     findings: &mut Findings,
 ) -> Result<Vec<CarriedChart>, OpenError> {
     let Some(solution) = solution else {
@@ -69,15 +69,15 @@ pub(crate) fn check(
         Feature::Charts,
         ["has charts", "has no charts"],
         solution,
-        beside.requires,
+        context.requires,
         &CAPABILITY,
         findings,
     );
     let spec = &solution.spec;
     unexpected(files, &spec.charts, findings);
-    let mut judge = Judge {
+    let mut judge = ChartJudge {
         files,
-        images: beside.images.iter().map(|it| (&it.place, it)).collect(),
+        images: context.images.iter().map(|it| (&it.place, it)).collect(),
         placeholders: PlaceholderNames::new(&spec.images, &spec.parameters),
         definitions,
         findings,
@@ -92,7 +92,7 @@ pub(crate) fn check(
 }
 
 /// Adds findings for files that belong to no chart.
-fn unexpected(files: &Files<'_>, charts: &[ChartRelease], findings: &mut Findings) {
+fn unexpected(files: &ListedFiles<'_>, charts: &[ChartRelease], findings: &mut Findings) {
     let paths = charts.iter().map(|it| &it.name);
     let paths = paths.flat_map(|it| [archive::chart_path(it), archive::chart_values_path(it)]);
     let known: BTreeSet<String> = paths.map(|path| path.to_string()).collect();
@@ -105,26 +105,26 @@ fn unexpected(files: &Files<'_>, charts: &[ChartRelease], findings: &mut Finding
 }
 
 /// Judges charts one by one.
-struct Judge<'a> {
-    files: &'a Files<'a>,
+struct ChartJudge<'a> {
+    files: &'a ListedFiles<'a>,
     images: BTreeMap<&'a ImagePlace, &'a Image>,
     placeholders: PlaceholderNames<'a>,
-    definitions: &'a mut Definitions,
+    definitions: &'a mut CarriedDefinitions,
     findings: &'a mut Findings,
 }
 
 /// A chart that could be read, with its archive.
-struct Read<'a> {
+struct ReadableChart<'a> {
     entry: &'a ContentsEntry,
     archive: Vec<u8>,
     chart: Chart,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> ChartJudge<'a> {
     /// A release, if both its files could be read.
     fn release(&mut self, release: &ChartRelease) -> Result<Option<CarriedChart>, OpenError> {
         let read = self.chart(release)?;
-        if let Some(Read { entry, chart, .. }) = &read {
+        if let Some(ReadableChart { entry, chart, .. }) = &read {
             self.definitions
                 .add_chart(entry, chart, self.files, self.findings)?;
         }
@@ -155,7 +155,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The chart, if it can be read.
-    fn chart(&mut self, release: &ChartRelease) -> Result<Option<Read<'a>>, OpenError> {
+    fn chart(&mut self, release: &ChartRelease) -> Result<Option<ReadableChart<'a>>, OpenError> {
         let path = archive::chart_path(&release.name);
         let Some(entry) = self.files.get(path.as_str()) else {
             self.missing(&path);
@@ -182,7 +182,7 @@ impl<'a> Judge<'a> {
             );
             self.findings.add(&IDENTITY, &path, message);
         }
-        Ok(Some(Read {
+        Ok(Some(ReadableChart {
             entry,
             archive,
             chart,

@@ -12,17 +12,17 @@ use signing::{Policies, Signers, Trust};
 use watch::{Cancel, Progress, Watch};
 
 use crate::accepted::Accepted;
-use crate::content::{self, Content};
-use crate::files::{DamagedFiles, Files, ReadProblem};
+use crate::content::{self, CheckedContent};
+use crate::files::{DamagedFiles, ListedFiles, ReadProblem};
 use crate::finding::{Chain, Findings};
-use crate::options::{AcceptedBefore, AllowUnsigned, Depth, Options, Signatures, Trusting};
+use crate::options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
 use crate::refusal::{self, names};
-use crate::report::{Judged, Report, Summary};
+use crate::report::{Report, SignatureRule, Summary};
 
 /// Checks an archive, and tells how far the pass over the data is. An end before its time is an error.
 pub fn check(
     path: &Path,
-    options: &Options,
+    options: &CheckOptions,
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
     check_opened(path, Opened::open(path), options, watch)
@@ -35,9 +35,9 @@ pub fn check_draft(
     now: StatementTime,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
-    let options = Options {
+    let options = CheckOptions {
         now: Some(now),
-        ..Options::of_documents(Signatures::Later)
+        ..CheckOptions::of_documents(Signatures::Later)
     };
     check_documents(medium, &options, cancel)
 }
@@ -48,7 +48,7 @@ pub fn check_accepted(
     before: AcceptedBefore,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
-    let options = Options::of_documents(Signatures::Accepted(before));
+    let options = CheckOptions::of_documents(Signatures::Accepted(before));
     check_documents(medium, &options, cancel)
 }
 
@@ -58,7 +58,7 @@ pub fn vouch(
     signatures: Signatures,
     path: &Path,
 ) -> Result<Result<Trusted, Box<Report>>, OpenError> {
-    let options = Options::of_documents(signatures);
+    let options = CheckOptions::of_documents(signatures);
     let mut checking = Checking {
         options: &options,
         watch: &Watch::silent(Cancel::never()),
@@ -68,17 +68,17 @@ pub fn vouch(
     checking.summary.archive_id = Some(opened.archive_id());
     match checking.decide(opened) {
         Ok((trusted, Vouched::Yes)) => Ok(Ok(trusted)),
-        Ok((_, Vouched::No)) | Err(Stop::Refused) => {
+        Ok((_, Vouched::No)) | Err(StageStop::Refused) => {
             let findings = checking.findings.into_sorted();
             Ok(Err(Box::new(Report::new(checking.summary, findings, None))))
         }
-        Err(Stop::Failed(error)) => Err(error),
+        Err(StageStop::Failed(error)) => Err(error),
     }
 }
 
 fn check_documents(
     medium: Medium,
-    options: &Options,
+    options: &CheckOptions,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let path = medium.path().to_owned();
@@ -89,7 +89,7 @@ fn check_documents(
 fn check_opened(
     path: &Path,
     opened: Result<Opened, OpenError>,
-    options: &Options,
+    options: &CheckOptions,
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
     let mut checking = Checking {
@@ -100,21 +100,21 @@ fn check_opened(
     };
     let accepted = match checking.run(path, opened) {
         Ok(accepted) => accepted,
-        Err(Stop::Refused) => None,
-        Err(Stop::Failed(error)) => return Err(error),
+        Err(StageStop::Refused) => None,
+        Err(StageStop::Failed(error)) => return Err(error),
     };
     let findings = checking.findings.into_sorted();
     Ok(Report::new(checking.summary, findings, accepted))
 }
 
 /// The reason why the stages ended early.
-enum Stop {
+enum StageStop {
     /// The reason is among the findings.
     Refused,
     Failed(OpenError),
 }
 
-impl From<OpenError> for Stop {
+impl From<OpenError> for StageStop {
     fn from(error: OpenError) -> Self {
         Self::Failed(error)
     }
@@ -128,7 +128,7 @@ enum Vouched {
 }
 
 struct Checking<'a> {
-    options: &'a Options,
+    options: &'a CheckOptions,
     watch: &'a Watch<'a, Progress>,
     summary: Summary,
     findings: Findings,
@@ -139,7 +139,7 @@ impl Checking<'_> {
         &mut self,
         path: &Path,
         opened: Result<Opened, OpenError>,
-    ) -> Result<Option<Accepted>, Stop> {
+    ) -> Result<Option<Accepted>, StageStop> {
         let mut opened = opened.map_err(|error| self.refuse(error))?;
         self.summary.archive_id = Some(opened.archive_id());
         self.attach(&mut opened, path)?;
@@ -174,26 +174,26 @@ impl Checking<'_> {
     }
 
     /// An error of the archive's stages: a refusal becomes findings.
-    fn refuse(&mut self, error: OpenError) -> Stop {
+    fn refuse(&mut self, error: OpenError) -> StageStop {
         match refusal::add(error, &mut self.findings) {
-            Ok(()) => Stop::Refused,
-            Err(error) => Stop::Failed(error),
+            Ok(()) => StageStop::Refused,
+            Err(error) => StageStop::Failed(error),
         }
     }
 
-    fn attach(&mut self, opened: &mut Opened, path: &Path) -> Result<(), Stop> {
+    fn attach(&mut self, opened: &mut Opened, path: &Path) -> Result<(), StageStop> {
         for envelope in &self.options.detached {
             if let Err(error) = opened.attach(envelope) {
                 let place = archive::detached_path(path);
                 let place = place.file_name().unwrap_or_default().to_string_lossy();
                 self.findings.add(&DETACHED, place, Chain(&error));
-                return Err(Stop::Refused);
+                return Err(StageStop::Refused);
             }
         }
         Ok(())
     }
 
-    fn decide(&mut self, opened: &Opened) -> Result<(Trusted, Vouched), Stop> {
+    fn decide(&mut self, opened: &Opened) -> Result<(Trusted, Vouched), StageStop> {
         match &self.options.signatures {
             Signatures::Skip => {
                 self.findings
@@ -214,8 +214,8 @@ impl Checking<'_> {
                 allow_unsigned,
             } => match (opened.envelope().signatures().len(), trust) {
                 (0, _) => self.unsigned(opened, allow_unsigned.as_ref()),
-                (_, Some(Trusting::Keys(trust))) => self.verify(opened, trust, None),
-                (_, Some(Trusting::Policies(policies))) => self.verify_by(opened, policies),
+                (_, Some(TrustedKeys::Keys(trust))) => self.verify(opened, trust, None),
+                (_, Some(TrustedKeys::Policies(policies))) => self.verify_by(opened, policies),
                 (_, None) => {
                     let keys = opened
                         .envelope()
@@ -224,13 +224,13 @@ impl Checking<'_> {
                     let keys = names(keys);
                     let message = format_args!("signed by {keys}, but no key is trusted");
                     self.findings.add(&UNTRUSTED, "", message);
-                    Err(Stop::Refused)
+                    Err(StageStop::Refused)
                 }
             },
         }
     }
 
-    fn skip(&mut self, opened: &Opened) -> Result<Trusted, Stop> {
+    fn skip(&mut self, opened: &Opened) -> Result<Trusted, StageStop> {
         opened.skip_signature().map_err(|error| self.refuse(error))
     }
 
@@ -239,7 +239,7 @@ impl Checking<'_> {
         &mut self,
         opened: &Opened,
         policies: &Policies,
-    ) -> Result<(Trusted, Vouched), Stop> {
+    ) -> Result<(Trusted, Vouched), StageStop> {
         let claimed = opened.claimed_id().map_err(|error| self.refuse(error))?;
         let Some(policy) = policies.for_solution(claimed.name()) else {
             let signatures = opened.envelope().signatures();
@@ -249,7 +249,7 @@ impl Checking<'_> {
                 names(signatures.map(|signature| signature.key_id))
             );
             self.findings.add(&UNTRUSTED, "", message);
-            return Err(Stop::Refused);
+            return Err(StageStop::Refused);
         };
         self.verify(opened, policy.trust(), Some(policy.name()))
     }
@@ -259,8 +259,8 @@ impl Checking<'_> {
         opened: &Opened,
         trust: &Trust,
         policy: Option<&KubernetesName>,
-    ) -> Result<(Trusted, Vouched), Stop> {
-        self.summary.judged = Some(Judged {
+    ) -> Result<(Trusted, Vouched), StageStop> {
+        self.summary.judged = Some(SignatureRule {
             policy: policy.cloned(),
             keys: trust.key_ids().len(),
             threshold: trust.threshold(),
@@ -273,18 +273,18 @@ impl Checking<'_> {
         &mut self,
         opened: &Opened,
         allowed: Option<&AllowUnsigned>,
-    ) -> Result<(Trusted, Vouched), Stop> {
+    ) -> Result<(Trusted, Vouched), StageStop> {
         let Some(AllowUnsigned(allowed)) = allowed else {
             self.findings
                 .add(&UNSIGNED, "", "the archive has no signature");
-            return Err(Stop::Refused);
+            return Err(StageStop::Refused);
         };
         let trusted = self.skip(opened)?;
         let id: &SolutionId = &trusted.statement().predicate.id;
         if id != allowed {
             let message = format_args!("{id} has no signature; only {allowed} may be unsigned");
             self.findings.add(&UNSIGNED, "", message);
-            return Err(Stop::Refused);
+            return Err(StageStop::Refused);
         }
         self.findings
             .add(&ALLOWED, "", format_args!("{id} has no signature"));
@@ -306,14 +306,14 @@ impl Checking<'_> {
         }
     }
 
-    fn documents(&mut self, listed: &Listed) -> Result<(Content, DamagedFiles), Stop> {
+    fn documents(&mut self, listed: &Listed) -> Result<(CheckedContent, DamagedFiles), StageStop> {
         let read = |path: &str, limit| {
             listed.read(path, limit).map_err(|error| match error {
                 OpenError::FileDigest { .. } => ReadProblem::Damaged,
                 other => ReadProblem::Failed(other),
             })
         };
-        let files = Files::new(listed.contents(), &read, self.watch.cancel);
+        let files = ListedFiles::new(listed.contents(), &read, self.watch.cancel);
         let signed = &listed.statement().predicate;
         let content = content::check(&files, signed, &mut self.findings)?;
         files.go_on()?;
@@ -321,7 +321,7 @@ impl Checking<'_> {
     }
 
     /// Reads all data, if asked to, and reports what is damaged: each content once.
-    fn data(&mut self, listed: &Listed, mut damaged: DamagedFiles) -> Result<(), Stop> {
+    fn data(&mut self, listed: &Listed, mut damaged: DamagedFiles) -> Result<(), StageStop> {
         let signed = match listed.signers() {
             Some(signers) => format!("{} signed", names(signers.trusted.iter().copied())),
             None => "the statement lists".to_owned(),

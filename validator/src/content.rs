@@ -6,19 +6,19 @@ use schemas::{ImageReference, Predicate, Solution};
 use serde_json::Value;
 
 use crate::charts::CarriedChart;
-use crate::definitions::{Definition, Definitions};
-use crate::files::Files;
+use crate::definitions::{CarriedDefinition, CarriedDefinitions};
+use crate::files::ListedFiles;
 use crate::finding::Findings;
-use crate::images::Images;
+use crate::images::ArchiveImages;
 use crate::sets::CarriedSet;
 use crate::{charts, images, manifest, operator, practice, programs, sets};
 
 /// The content of the files, as far as they could be read.
 #[derive(Debug)]
-pub(crate) struct Content {
+pub(crate) struct CheckedContent {
     pub(crate) solution: Option<Solution>,
-    pub(crate) images: Images,
-    pub(crate) definitions: Vec<Definition>,
+    pub(crate) images: ArchiveImages,
+    pub(crate) definitions: Vec<CarriedDefinition>,
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
     pub(crate) charts: Vec<CarriedChart>,
@@ -28,10 +28,10 @@ pub(crate) struct Content {
 
 /// Reads and checks the files of the Solution that was signed.
 pub(crate) fn check(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     signed: &Predicate,
     findings: &mut Findings,
-) -> Result<Content, OpenError> {
+) -> Result<CheckedContent, OpenError> {
     let solution = manifest::load(files, findings)?;
     let images = images::check(files, &signed.id, findings)?;
     images::check_capability(&images.places, &signed.requires, findings);
@@ -51,23 +51,29 @@ pub(crate) fn check(
     }
     let operator = operator::check(files, solution.as_ref(), findings)?;
     let mut definitions =
-        Definitions::of_operator(operator.definitions, operator.size, operator.cost);
+        CarriedDefinitions::of_operator(operator.definitions, operator.size, operator.cost);
     let requires = &signed.requires;
-    let beside = charts::Beside {
+    let context = charts::ChartContext {
         images: &images.list,
         requires,
     };
-    let charts = charts::check(files, solution.as_ref(), beside, &mut definitions, findings)?;
+    let charts = charts::check(
+        files,
+        solution.as_ref(),
+        context,
+        &mut definitions,
+        findings,
+    )?;
     let definitions = definitions.into_list();
-    let beside = sets::Beside {
+    let context = sets::SetContext {
         images: &images.list,
         definitions: &definitions,
         requires,
     };
-    let sets = sets::check(files, solution.as_ref(), beside, findings)?;
+    let sets = sets::check(files, solution.as_ref(), context, findings)?;
     let helm = programs::check(files, requires, findings)?;
     practice::check(solution.as_ref(), &images.places, findings);
-    Ok(Content {
+    Ok(CheckedContent {
         solution,
         images,
         definitions,

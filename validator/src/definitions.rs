@@ -8,7 +8,7 @@ use charts::{Chart, ChartFile};
 use schemas::{ArchivePath, ContentsEntry, Digest, DocumentCost, yaml};
 use serde_json::Value;
 
-use crate::files::Files;
+use crate::files::ListedFiles;
 use crate::finding::Findings;
 use rules::Problem;
 use rules::catalogue::FindingInfo;
@@ -16,7 +16,7 @@ use rules::catalogue::charts::{BUDGET, DEFINITION, DEFINITION_METADATA};
 
 /// A custom resource definition, with the file it stands in.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Definition {
+pub struct CarriedDefinition {
     /// The file of the definition; that of the chart where it stands in one.
     pub path: ArchivePath,
     /// The document.
@@ -25,8 +25,8 @@ pub struct Definition {
 
 /// The definitions that were read so far, and what they cost.
 #[derive(Debug, Default)]
-pub(crate) struct Definitions {
-    list: Vec<Definition>,
+pub(crate) struct CarriedDefinitions {
+    list: Vec<CarriedDefinition>,
     /// The position of each name in the list.
     places: BTreeMap<String, usize>,
     /// Bytes of the files.
@@ -36,9 +36,9 @@ pub(crate) struct Definitions {
     charts: BTreeSet<Digest>,
 }
 
-impl Definitions {
+impl CarriedDefinitions {
     /// Starts with those of the operator, of whose files this is the size and the cost.
-    pub(crate) fn of_operator(list: Vec<Definition>, size: u64, cost: DocumentCost) -> Self {
+    pub(crate) fn of_operator(list: Vec<CarriedDefinition>, size: u64, cost: DocumentCost) -> Self {
         let mut places = BTreeMap::new();
         for (place, definition) in list.iter().enumerate() {
             let name = rules::definition_name(&definition.document);
@@ -54,7 +54,7 @@ impl Definitions {
         }
     }
 
-    pub(crate) fn into_list(self) -> Vec<Definition> {
+    pub(crate) fn into_list(self) -> Vec<CarriedDefinition> {
         self.list
     }
 
@@ -63,7 +63,7 @@ impl Definitions {
         &mut self,
         entry: &ContentsEntry,
         chart: &Chart,
-        files: &Files<'_>,
+        files: &ListedFiles<'_>,
         findings: &mut Findings,
     ) -> Result<(), OpenError> {
         if !self.charts.insert(entry.digest) {
@@ -138,7 +138,7 @@ impl Definitions {
         if let Some(name) = name.map(ToOwned::to_owned) {
             self.places.insert(name, self.list.len());
             let path = path.clone();
-            self.list.push(Definition { path, document });
+            self.list.push(CarriedDefinition { path, document });
         }
     }
 
@@ -176,7 +176,11 @@ mod tests {
     }
 
     /// Adds so many charts, all with these files and each with a digest of its own, and gives what is found.
-    fn found(definitions: &mut Definitions, count: u8, files: &[(&str, String)]) -> Vec<String> {
+    fn found(
+        definitions: &mut CarriedDefinitions,
+        count: u8,
+        files: &[(&str, String)],
+    ) -> Vec<String> {
         let metadata = (
             "Chart.yaml",
             "{apiVersion: v2, name: web, version: 1.0.0}".to_owned(),
@@ -187,7 +191,7 @@ mod tests {
         let chart = Chart::read(&archive).unwrap();
         let contents = Contents::new(Vec::new()).unwrap();
         let read = |path: &str, _| -> Result<_, ReadProblem> { panic!("{path} was read") };
-        let files = Files::new(&contents, &read, Cancel::never());
+        let files = ListedFiles::new(&contents, &read, Cancel::never());
         let mut findings = Findings::default();
         for number in 0..count {
             let entry = ContentsEntry {
@@ -213,22 +217,24 @@ mod tests {
     fn all_files_together_have_one_budget() {
         let one = [("crds/a.yaml", definition("as"))];
         let size = OPERATOR_FILES - one[0].1.len() as u64;
-        let mut full = Definitions::of_operator(Vec::new(), size, DocumentCost::default());
+        let mut full = CarriedDefinitions::of_operator(Vec::new(), size, DocumentCost::default());
         assert_eq!(found(&mut full, 1, &one), [""; 0]);
-        let mut full = Definitions::of_operator(Vec::new(), size + 1, DocumentCost::default());
+        let mut full =
+            CarriedDefinitions::of_operator(Vec::new(), size + 1, DocumentCost::default());
         let words = over("the files have 67108865 bytes; at most 67108864 are read");
         assert_eq!(found(&mut full, 1, &one), words);
-        let definitions = (0..OPERATOR_DEFINITIONS).map(|number| Definition {
+        let definitions = (0..OPERATOR_DEFINITIONS).map(|number| CarriedDefinition {
             path: "operator/a".parse().unwrap(),
             document: yaml::from_slice(definition(&format!("x{number}")).as_bytes()).unwrap(),
         });
         let list = definitions.collect();
-        let mut full = Definitions::of_operator(list, 0, DocumentCost::default());
+        let mut full = CarriedDefinitions::of_operator(list, 0, DocumentCost::default());
         let known = [("crds/a.yaml", definition("x7"))];
         assert_eq!(found(&mut full, 1, &known), [""; 0]);
         let mut list = full.into_list();
         assert_eq!(list.len(), OPERATOR_DEFINITIONS);
-        let mut full = Definitions::of_operator(list.split_off(0), 0, DocumentCost::default());
+        let mut full =
+            CarriedDefinitions::of_operator(list.split_off(0), 0, DocumentCost::default());
         let words = over("there are 10001 CRDs; at most 10000 are read");
         assert_eq!(found(&mut full, 1, &one), words);
     }
@@ -240,12 +246,12 @@ mod tests {
         let paths: Vec<String> = paths.collect();
         let files = paths.iter().map(|path| (path.as_str(), values.clone()));
         let files: Vec<_> = files.collect();
-        let words = found(&mut Definitions::default(), 1, &files);
+        let words = found(&mut CarriedDefinitions::default(), 1, &files);
         let budget = over("the files hold more than 2000000 values");
         assert_eq!(words.first(), budget.first(), "{words:#?}");
         let aliases = format!("[&a {}{}]", "x".repeat(1_000_000), ", *a".repeat(39));
         let files = [("crds/a.yaml", aliases.clone()), ("crds/b.yaml", aliases)];
-        let words = found(&mut Definitions::default(), 1, &files);
+        let words = found(&mut CarriedDefinitions::default(), 1, &files);
         let budget = over("the files hold more than 67108864 bytes of text");
         assert_eq!(words.first(), budget.first(), "{words:#?}");
     }
@@ -253,7 +259,7 @@ mod tests {
     #[test]
     fn a_definition_that_several_charts_have_is_taken_once() {
         let one = [("crds/a.yaml", definition("as"))];
-        let mut definitions = Definitions::default();
+        let mut definitions = CarriedDefinitions::default();
         assert_eq!(found(&mut definitions, 3, &one), [""; 0]);
         let size = definitions.size;
         // Releases of one chart cost no more than one.
@@ -262,7 +268,7 @@ mod tests {
         let mut list = definitions.into_list();
         assert_eq!(list.len(), 1);
         list[0].path = "operator/a".parse().unwrap();
-        let mut definitions = Definitions::of_operator(list, 0, DocumentCost::default());
+        let mut definitions = CarriedDefinitions::of_operator(list, 0, DocumentCost::default());
         let other = definition("as").replace("scope: Cluster", "scope: Namespaced");
         let other = format!("{}\n---\n{other}", definition("bs"));
         assert_eq!(

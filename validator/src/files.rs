@@ -20,23 +20,27 @@ pub(crate) enum ReadProblem {
 }
 
 /// Reads a file of at most so many bytes whole, and compares it with its listed digest.
-pub(crate) type Read<'a> = dyn Fn(&str, u64) -> Result<Vec<u8>, ReadProblem> + 'a;
+pub(crate) type FileReader<'a> = dyn Fn(&str, u64) -> Result<Vec<u8>, ReadProblem> + 'a;
 
 /// Contents that are not what was listed, each with the first file that was read with it.
 pub(crate) type DamagedFiles = BTreeMap<Digest, ArchivePath>;
 
 /// The listed files.
-pub(crate) struct Files<'a> {
+pub(crate) struct ListedFiles<'a> {
     contents: &'a Contents,
     by_digest: HashMap<Digest, usize>,
-    read: &'a Read<'a>,
+    read: &'a FileReader<'a>,
     damaged: RefCell<DamagedFiles>,
     cancel: Cancel<'a>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> ListedFiles<'a> {
     /// Makes the files readable. Reading ends with an error once `cancel` says so.
-    pub(crate) fn new(contents: &'a Contents, read: &'a Read<'a>, cancel: Cancel<'a>) -> Self {
+    pub(crate) fn new(
+        contents: &'a Contents,
+        read: &'a FileReader<'a>,
+        cancel: Cancel<'a>,
+    ) -> Self {
         let numbered = contents.entries().iter().enumerate();
         Self {
             contents,

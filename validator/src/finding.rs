@@ -29,7 +29,7 @@ pub struct Finding {
 /// A finding as somebody wrote it down.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenFinding {
     id: String,
     severity: Severity,
     place: String,
@@ -40,7 +40,7 @@ struct Written {
 impl<'de> Deserialize<'de> for Finding {
     /// Reads a finding of a kind that is known: its words are those of the catalogue.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
+        let written = WrittenFinding::deserialize(deserializer)?;
         let mut known = FINDINGS.iter();
         let info = known.find(|info| (info.id, info.fix) == (&written.id, &written.fix));
         let info = info.ok_or_else(|| {

@@ -18,7 +18,7 @@ use archive::{Feature, MANIFEST, OpenError};
 use schemas::walk::{Reached, Walker};
 use schemas::{Capability, Image, ImagePlace, SolutionId};
 
-use crate::files::Files;
+use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
 use derived::Derivable;
@@ -31,7 +31,7 @@ const ROOT: &str = "/manifest.json";
 
 /// The images below `images/`.
 #[derive(Debug, Default)]
-pub(crate) struct Images {
+pub(crate) struct ArchiveImages {
     /// The places where images lie, readable or not.
     pub(crate) places: BTreeSet<ImagePlace>,
     /// The images that could be read.
@@ -42,12 +42,12 @@ pub(crate) struct Images {
 
 /// Reads and checks all images.
 pub(crate) fn check(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     id: &SolutionId,
     findings: &mut Findings,
-) -> Result<Images, OpenError> {
+) -> Result<ArchiveImages, OpenError> {
     let references = index::references(files, findings)?;
-    let mut images = Images {
+    let mut images = ArchiveImages {
         places: places(files, findings),
         list: Vec::new(),
         references_known: references.is_some(),
@@ -99,7 +99,7 @@ pub(crate) fn check_capability(
 }
 
 /// The places of all images: the directories with a `manifest.json`.
-fn places(files: &Files<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
+fn places(files: &ListedFiles<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
     let mut places = BTreeSet::new();
     for entry in files.below(PREFIX) {
         let path = entry.path.as_str();
@@ -211,7 +211,7 @@ mod tests {
     fn ids(entries: Vec<ContentsEntry>, bytes: &[u8]) -> BTreeSet<&'static str> {
         let contents = Contents::new(entries).unwrap();
         let read = |_: &str, _| Ok::<_, ReadProblem>(bytes.to_vec());
-        let files = Files::new(&contents, &read, Cancel::never());
+        let files = ListedFiles::new(&contents, &read, Cancel::never());
         let mut findings = Findings::default();
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         check(&files, &id, &mut findings).unwrap();
@@ -263,13 +263,13 @@ mod tests {
             }
         }
 
-        fn check(&self) -> (Images, Vec<Finding>) {
+        fn check(&self) -> (ArchiveImages, Vec<Finding>) {
             let contents = Contents::new(self.entries.clone()).unwrap();
             let read = |path: &str, _| {
                 *self.reads.borrow_mut().entry(path.to_owned()).or_default() += 1;
                 Ok::<_, ReadProblem>(self.bytes[path].clone())
             };
-            let files = Files::new(&contents, &read, Cancel::never());
+            let files = ListedFiles::new(&contents, &read, Cancel::never());
             let mut findings = Findings::default();
             let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
             let images = check(&files, &id, &mut findings).unwrap();
@@ -380,7 +380,7 @@ mod tests {
     fn the_contents_of_all_images_are_bounded() {
         let contents = Contents::new(blobs(0..1).collect()).unwrap();
         let read = |_: &str, _| Ok::<_, ReadProblem>(Vec::new());
-        let files = Files::new(&contents, &read, Cancel::never());
+        let files = ListedFiles::new(&contents, &read, Cancel::never());
         for (pairs, expected) in [
             (2, None),
             (IMAGE_CONTENTS, Some("images.incomplete")),
@@ -405,7 +405,7 @@ mod tests {
         let entries: Vec<ContentsEntry> = blobs(0..200).chain(tags(1000, 255)).collect();
         let contents = Contents::new(entries).unwrap();
         let read = |_: &str, _| Ok::<_, ReadProblem>(document.as_bytes().to_vec());
-        let files = Files::new(&contents, &read, Cancel::never());
+        let files = ListedFiles::new(&contents, &read, Cancel::never());
         let mut findings = Findings::default();
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let images = check(&files, &id, &mut findings).unwrap();
@@ -525,7 +525,7 @@ mod tests {
             cancel.store(true, Ordering::Relaxed);
             Ok::<_, ReadProblem>(document.as_bytes().to_vec())
         };
-        let files = Files::new(&contents, &read, Cancel::when(&cancel));
+        let files = ListedFiles::new(&contents, &read, Cancel::when(&cancel));
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let error = check(&files, &id, &mut Findings::default()).unwrap_err();
         assert!(matches!(error, OpenError::Interrupted(_)));

@@ -9,12 +9,12 @@ use rules::catalogue::operator::CAPABILITY;
 use schemas::{Capability, ImagePlace, ManifestError, Solution, SolutionId, limits};
 
 use crate::capability;
-use crate::files::Files;
+use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 
 /// Reads the manifest.
 pub(crate) fn load(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     findings: &mut Findings,
 ) -> Result<Option<Solution>, OpenError> {
     let Some(entry) = files.get(MANIFEST) else {

@@ -6,8 +6,8 @@ use archive::{OpenError, ROLE};
 use schemas::{ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
-use crate::definitions::Definition;
-use crate::files::Files;
+use crate::definitions::CarriedDefinition;
+use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 use rules::DefinitionNames;
 use rules::catalogue::operator::{IGNORED, UNEXPECTED, YAML};
@@ -18,7 +18,7 @@ const DIRECTORY: &str = "operator/";
 /// The documents that the files of an operator hold.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFiles {
-    pub(crate) definitions: Vec<Definition>,
+    pub(crate) definitions: Vec<CarriedDefinition>,
     pub(crate) roles: Vec<Value>,
     /// Bytes of the files.
     pub(crate) size: u64,
@@ -28,7 +28,7 @@ pub(crate) struct OperatorFiles {
 
 /// Reads and checks the files of the operator. `solution` is none when the manifest could not be read.
 pub(crate) fn check(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     solution: Option<&Solution>,
     findings: &mut Findings,
 ) -> Result<OperatorFiles, OpenError> {
@@ -59,7 +59,7 @@ pub(crate) fn check(
     }
     let loaded = loading.loaded;
     let mut names = DefinitionNames::default();
-    for Definition { path, document } in &loaded.definitions {
+    for CarriedDefinition { path, document } in &loaded.definitions {
         let path = path.as_str();
         report(rules::definition(document), path, findings);
         report(names.add(document, path), path, findings);
@@ -90,7 +90,7 @@ fn scope(solution: Option<&Solution>) -> OperatorScope {
 
 /// The files that were read so far.
 struct Loading<'a> {
-    files: &'a Files<'a>,
+    files: &'a ListedFiles<'a>,
     loaded: OperatorFiles,
 }
 
@@ -109,7 +109,7 @@ impl Loading<'_> {
             return Ok(());
         };
         match rules::only_document(documents) {
-            Ok(document) => self.loaded.definitions.push(Definition {
+            Ok(document) => self.loaded.definitions.push(CarriedDefinition {
                 path: entry.path.clone(),
                 document,
             }),
@@ -180,7 +180,7 @@ mod tests {
         };
         let mut findings = Findings::default();
         let loaded = check(
-            &Files::new(&contents, &read, Cancel::never()),
+            &ListedFiles::new(&contents, &read, Cancel::never()),
             None,
             &mut findings,
         )
@@ -238,7 +238,7 @@ mod tests {
             let read = |_: &str, _| -> Result<_, ReadProblem> { Ok(text.clone().into_bytes()) };
             let mut findings = Findings::default();
             check(
-                &Files::new(&contents, &read, Cancel::never()),
+                &ListedFiles::new(&contents, &read, Cancel::never()),
                 None,
                 &mut findings,
             )

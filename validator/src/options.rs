@@ -11,7 +11,7 @@ pub enum Signatures {
     /// Only archives that trusted keys have signed are accepted.
     Check {
         /// The trusted keys; none when the site has no key for this Solution.
-        trust: Option<Trusting>,
+        trust: Option<TrustedKeys>,
         /// An archive that may be without any signature. A signature that is there is checked all the same.
         allow_unsigned: Option<AllowUnsigned>,
     },
@@ -34,14 +34,14 @@ pub struct AcceptedBefore {
 
 /// The keys that a site trusts.
 #[derive(Clone, Debug)]
-pub enum Trusting {
+pub enum TrustedKeys {
     /// These keys count, whatever the archive.
     Keys(Trust),
     /// The keys of the one policy for the archive's Solution count.
     Policies(Policies),
 }
 
-impl From<Trust> for Trusting {
+impl From<Trust> for TrustedKeys {
     fn from(trust: Trust) -> Self {
         Self::Keys(trust)
     }
@@ -63,7 +63,7 @@ pub enum Depth {
 
 /// The options of a check.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CheckOptions {
     /// The signatures that count.
     pub signatures: Signatures,
     /// Envelopes beside the archive, whose signatures count too. Each must be about this archive.
@@ -76,7 +76,7 @@ pub struct Options {
     pub now: Option<StatementTime>,
 }
 
-impl Options {
+impl CheckOptions {
     /// Returns options for the documents alone, at no time in particular.
     pub(crate) fn of_documents(signatures: Signatures) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use archive::{Architecture, Feature, MANIFEST, OpenError, PROGRAMS, helm_path};
 use schemas::Capability;
 
-use crate::files::Files;
+use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::limits;
 use rules::catalogue::programs::{CAPABILITY, EXECUTABLE, SIZE, UNEXPECTED};
@@ -13,7 +13,7 @@ const DIRECTORY: &str = "bin/";
 /// Checks all programs, and returns for which processors there is a `helm`. Without the capability these are files like any
 /// other: format 1 gives them no meaning.
 pub(crate) fn check(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     requires: &[Capability],
     findings: &mut Findings,
 ) -> Result<Vec<Architecture>, OpenError> {
@@ -64,7 +64,7 @@ mod tests {
         };
         let contents = Contents::new(vec![entry]).unwrap();
         let read = |path: &str, _| panic!("{path} was read");
-        let files = Files::new(&contents, &read, Cancel::never());
+        let files = ListedFiles::new(&contents, &read, Cancel::never());
         let mut findings = Findings::default();
         let requires = [Feature::Programs.capability()];
         let found = check(&files, &requires, &mut findings).unwrap();

@@ -13,7 +13,8 @@ use crate::finding::Finding;
 /// What a check says of an archive as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+#[schemars(rename = "Verdict")]
+pub enum ArchiveVerdict {
     /// No errors, and trusted keys vouch for the archive, or it was allowed by its id.
     Accepted,
     /// No errors, but signatures were not checked.
@@ -37,7 +38,7 @@ pub struct Summary {
     /// The trusted keys whose signatures verified, sorted.
     pub signers: Vec<KeyId>,
     /// By what the signatures were judged; null if they were not.
-    pub judged: Option<Judged>,
+    pub judged: Option<SignatureRule>,
     /// Bytes of the image.
     pub size: Option<u64>,
     /// Bytes of a block device behind the end of the image; they are never read.
@@ -55,7 +56,8 @@ pub struct Summary {
 /// By what the signatures of an archive were judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Judged {
+#[schemars(rename = "Judged")]
+pub struct SignatureRule {
     /// The site's policy; null for keys that were given for this one check.
     pub policy: Option<KubernetesName>,
     /// How many keys count.
@@ -72,7 +74,7 @@ pub struct Report {
     /// What was found.
     findings: Vec<Finding>,
     /// Whether the archive is accepted.
-    verdict: Verdict,
+    verdict: ArchiveVerdict,
     #[serde(skip)]
     accepted: Option<Box<Accepted>>,
 }
@@ -88,9 +90,9 @@ impl Report {
             .iter()
             .any(|finding| finding.severity == Severity::Error);
         let (verdict, accepted) = match accepted {
-            _ if errors => (Verdict::Refused, None),
-            None => (Verdict::Unvouched, None),
-            Some(accepted) => (Verdict::Accepted, Some(Box::new(accepted))),
+            _ if errors => (ArchiveVerdict::Refused, None),
+            None => (ArchiveVerdict::Unvouched, None),
+            Some(accepted) => (ArchiveVerdict::Accepted, Some(Box::new(accepted))),
         };
         Self {
             summary,
@@ -114,11 +116,11 @@ impl Report {
 
     /// The answer.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ArchiveVerdict {
         self.verdict
     }
 
-    /// The archive, for use. Gives the report back unless the verdict is [`Verdict::Accepted`].
+    /// The archive, for use. Gives the report back unless the verdict is [`ArchiveVerdict::Accepted`].
     pub fn accept(mut self) -> Result<Accepted, Box<Self>> {
         match self.accepted.take() {
             Some(accepted) => Ok(*accepted),

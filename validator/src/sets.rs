@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{Feature, MANIFEST, MANIFESTS, OpenError};
-use manifests::{Compiler, Kinds, KnownImages};
+use manifests::{Compiler, KnownImages, ObjectKinds};
 use schemas::{
     ArchivePath, Capability, ContentsEntry, DocumentCost, Image, Namespace, ObjectSet, Solution,
     limits, yaml,
@@ -11,8 +11,8 @@ use schemas::{
 use serde_json::Value;
 
 use crate::capability;
-use crate::definitions::Definition;
-use crate::files::Files;
+use crate::definitions::CarriedDefinition;
+use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 use rules::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
 use rules::{ObjectNames, PlaceholderNames, Problem};
@@ -39,9 +39,9 @@ pub struct CarriedSet {
 
 /// The images, definitions and capabilities that the objects are compared with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct SetContext<'a> {
     pub(crate) images: &'a [Image],
-    pub(crate) definitions: &'a [Definition],
+    pub(crate) definitions: &'a [CarriedDefinition],
     /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
 }
@@ -49,9 +49,9 @@ pub(crate) struct Beside<'a> {
 /// Reads and checks the objects of all sets. `solution` is none when the manifest could not be read, so that there is
 /// nothing to compare them with.
 pub(crate) fn check(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     solution: Option<&Solution>,
-    beside: Beside<'_>,
+    context: SetContext<'_>,
     findings: &mut Findings,
 ) -> Result<Vec<CarriedSet>, OpenError> {
     let Some(solution) = solution else {
@@ -64,7 +64,7 @@ pub(crate) fn check(
             "has neither sets of objects nor parameters",
         ],
         solution,
-        beside.requires,
+        context.requires,
         &CAPABILITY,
         findings,
     );
@@ -79,9 +79,9 @@ pub(crate) fn check(
         return Ok(Vec::new());
     }
     let mut places = places(files, spec.manifests.as_slice(), findings);
-    let mut judge = Judge::new(solution, beside);
+    let mut judge = SetJudge::new(solution, context);
     // Definitions of sets lie elsewhere, and nothing says of which set they are.
-    let mut definitions = beside.definitions.iter();
+    let mut definitions = context.definitions.iter();
     let may_define = definitions.any(|it| archive::is_crd(&it.path));
     let mut sets = Vec::new();
     for set in &spec.manifests {
@@ -103,7 +103,7 @@ pub(crate) fn check(
 
 /// The files of each set in the order of their numbers. Those of no set are findings.
 fn places<'a>(
-    files: &Files<'a>,
+    files: &ListedFiles<'a>,
     sets: &[ObjectSet],
     findings: &mut Findings,
 ) -> BTreeMap<&'a str, Vec<&'a ContentsEntry>> {
@@ -144,30 +144,30 @@ fn place(entry: &ContentsEntry) -> Option<(&str, usize)> {
 }
 
 /// Judges the objects of all sets together.
-struct Judge<'a> {
+struct SetJudge<'a> {
     images: KnownImages,
     placeholders: PlaceholderNames<'a>,
-    kinds: Kinds,
+    kinds: ObjectKinds,
     names: ObjectNames,
     cost: DocumentCost,
 }
 
-impl<'a> Judge<'a> {
-    fn new(solution: &'a Solution, beside: Beside<'a>) -> Self {
-        let documents = beside.definitions.iter().map(|it| &it.document);
-        let references = beside
+impl<'a> SetJudge<'a> {
+    fn new(solution: &'a Solution, context: SetContext<'a>) -> Self {
+        let documents = context.definitions.iter().map(|it| &it.document);
+        let references = context
             .images
             .iter()
             .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
         let mut names = ObjectNames::default();
-        for Definition { path, document } in beside.definitions {
+        for CarriedDefinition { path, document } in context.definitions {
             // That two files define the same is a finding already.
             names.add_definition(document, path.as_str());
         }
         Self {
             images: KnownImages::new(references),
             placeholders: PlaceholderNames::new(&solution.spec.images, &solution.spec.parameters),
-            kinds: Kinds::new(documents),
+            kinds: ObjectKinds::new(documents),
             names,
             cost: DocumentCost::default(),
         }
@@ -176,7 +176,7 @@ impl<'a> Judge<'a> {
     /// Reads and judges a set, unless it holds too much.
     fn set(
         &mut self,
-        files: &Files<'_>,
+        files: &ListedFiles<'_>,
         set: &ObjectSet,
         entries: &[&ContentsEntry],
         findings: &mut Findings,
@@ -294,15 +294,15 @@ mod tests {
         );
         let solution = Solution::from_slice(solution.as_bytes());
         let mut findings = Findings::default();
-        let beside = Beside {
+        let context = SetContext {
             images: &[],
             definitions: &[],
             requires: &[Feature::Manifests.capability()],
         };
         let sets = check(
-            &Files::new(&contents, &read, Cancel::never()),
+            &ListedFiles::new(&contents, &read, Cancel::never()),
             Some(&solution.unwrap()),
-            beside,
+            context,
             &mut findings,
         );
         let objects = sets.unwrap().iter().map(|set| set.objects.len()).sum();

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use watch::{Cancel, Watch};
 
 use crate::list::head_size;
-use crate::pipeline::{self, Feed, Turns};
+use crate::pipeline::{self, Feed, LaneTurns};
 use crate::write::{Overwrite, Unnamed, begin_writeback};
 use crate::{Draft, Listed, OpenError, Opened, WriteError};
 
@@ -27,12 +27,12 @@ pub struct Copying {
     file: Arc<File>,
     size: u64,
     archive_id: Digest,
-    slots: BTreeMap<Digest, Place>,
+    slots: BTreeMap<Digest, BlobRange>,
 }
 
 /// The place of a blob.
 #[derive(Debug)]
-struct Place {
+struct BlobRange {
     offset: u64,
     size: u64,
     /// Whether all of the blob is there, and was found to be what is listed.
@@ -78,7 +78,7 @@ impl Listed {
         self.copy_head(target, unnamed.file(), cancel)?;
         let file = Arc::new(unnamed.file().try_clone().map_err(failed)?);
         let place = |extent: &Extent| {
-            let place = Place {
+            let place = BlobRange {
                 offset: extent.offset,
                 size: extent.size,
                 filled: Arc::default(),
@@ -105,7 +105,7 @@ impl Listed {
         };
         let watch = Watch::silent(cancel);
         let threads = NonZeroUsize::MIN;
-        let differing = pipeline::hash_all(&copying, extents, threads, Turns::Free, &watch)?;
+        let differing = pipeline::hash_all(&copying, extents, threads, LaneTurns::Free, &watch)?;
         let Some(first) = differing.first() else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use iso9660::{Difference, PlanError, UnknownLayout};
+use iso9660::{MetadataDifference, PlanError, UnknownLayout};
 use schemas::json::JsonError;
 use schemas::{Capability, ContentsError, Digest, EnvelopeError, StatementError};
 use watch::Cancelled;
@@ -83,7 +83,7 @@ pub enum WriteError {
 
 /// The places where an image is not what its signed list says, ascending, at most [`limits::DIFFERENCES`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct Differences(pub Vec<Difference>);
+pub struct Differences(pub Vec<MetadataDifference>);
 
 impl fmt::Display for Differences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -47,22 +47,22 @@ const UNLISTED: [&str; 3] = [STATEMENT, CONTENTS, SHA256SUMS];
 
 /// The kind of thing that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NameKind {
     File,
     Directory,
 }
 
 /// Every top-level name that format 1 gives a meaning, and as what.
-const TOP_LEVEL: [(&str, Kind); 9] = [
-    (MANIFEST, Kind::File),
-    (README, Kind::File),
-    (IMAGES, Kind::Directory),
-    ("blobs", Kind::Directory),
-    (OCI_LAYOUT, Kind::File),
-    (INDEX, Kind::File),
-    ("operator", Kind::Directory),
-    (REGISTRY_CONFIG, Kind::File),
-    (REGISTRY_CONFIG_TEMPLATE, Kind::File),
+const TOP_LEVEL: [(&str, NameKind); 9] = [
+    (MANIFEST, NameKind::File),
+    (README, NameKind::File),
+    (IMAGES, NameKind::Directory),
+    ("blobs", NameKind::Directory),
+    (OCI_LAYOUT, NameKind::File),
+    (INDEX, NameKind::File),
+    ("operator", NameKind::Directory),
+    (REGISTRY_CONFIG, NameKind::File),
+    (REGISTRY_CONFIG_TEMPLATE, NameKind::File),
 ];
 
 /// The role of a content in its image.
@@ -143,11 +143,11 @@ fn check_top_level(
     features: &BTreeSet<Feature>,
 ) -> Result<(), ListError> {
     let (name, kind) = match path.as_str().split_once('/') {
-        Some((name, _)) => (name, Kind::Directory),
-        None => (path.as_str(), Kind::File),
+        Some((name, _)) => (name, NameKind::Directory),
+        None => (path.as_str(), NameKind::File),
     };
     let directories = features.iter().filter_map(|it| it.directory());
-    let directories = directories.map(|it| (it, Kind::Directory));
+    let directories = directories.map(|it| (it, NameKind::Directory));
     let mut known = TOP_LEVEL.into_iter().chain(directories);
     match known.find(|(known, _)| *known == name) {
         Some((_, meant)) if meant == kind => Ok(()),

@@ -38,7 +38,7 @@ pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
 pub use feature::{CHARTS, Feature, MANIFESTS, PROGRAMS};
 pub use foreign::ForeignSignatures;
-pub use iso9660::Difference;
+pub use iso9660::MetadataDifference;
 pub use layout::{
     BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ImageRole, ListError, MANIFEST,
     OCI_LAYOUT, README, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT,
@@ -52,7 +52,7 @@ pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
 pub use program::{Architecture, ELF_HEADER, helm_path};
 pub use readme::readme;
-pub use sign::{Destination, Signable, Subject, detached_path, read_detached};
-pub use unsigned::{ArchiveFile, FileSource, Info, Unsigned};
+pub use sign::{Destination, Signable, SigningSubject, detached_path, read_detached};
+pub use unsigned::{ArchiveFile, FileSource, StatementInfo, Unsigned};
 pub use verify::Damaged;
 pub use write::{Draft, Overwrite, Signed, Written, check_target};

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use iso9660::{Extent, Layout, Plan};
+use iso9660::{Extent, ImagePlan, Layout};
 use schemas::{Capability, Contents, Digest, ImagePlace};
 use sha2::{Digest as _, Sha256};
 use watch::Cancel;
@@ -14,7 +14,7 @@ use watch::Cancel;
 use crate::error::Differences;
 use crate::feature::Feature;
 use crate::layout::{self, CONTENTS_OFFSET, ImageRole, SHA256SUMS, blob_path, is_blob};
-use crate::medium::{Kind, Medium};
+use crate::medium::{Medium, MediumKind};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
 
@@ -24,7 +24,7 @@ use crate::{OpenError, Trusted, limits};
 pub struct Listed {
     trusted: Trusted,
     contents: Contents,
-    pub(crate) plan: Plan,
+    pub(crate) plan: ImagePlan,
 }
 
 /// The place of a content on the medium. What is read from it is not verified.
@@ -169,10 +169,10 @@ impl iso9660::ReadAt for Until<'_> {
 }
 
 /// Checks that the medium ends where the plan does, or the head before the first blob.
-fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
+fn check_end(medium: &Medium, plan: &ImagePlan) -> Result<(), OpenError> {
     let (found, expected) = match medium.kind {
-        Kind::Head { size, .. } => (size, head_size(plan)),
-        Kind::File | Kind::BlockDevice => (medium.size, plan.image_size()),
+        MediumKind::Head { size, .. } => (size, head_size(plan)),
+        MediumKind::File | MediumKind::BlockDevice => (medium.size, plan.image_size()),
     };
     let path = || medium.path.clone();
     if found < expected {
@@ -182,7 +182,7 @@ fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
             found,
         });
     }
-    if found > expected && !matches!(medium.kind, Kind::BlockDevice) {
+    if found > expected && !matches!(medium.kind, MediumKind::BlockDevice) {
         return Err(OpenError::TooLong {
             path: path(),
             expected,
@@ -193,13 +193,13 @@ fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
 }
 
 /// Returns the place of the first blob.
-pub(crate) fn head_size(plan: &Plan) -> u64 {
+pub(crate) fn head_size(plan: &ImagePlan) -> u64 {
     let mut extents = plan.extents().iter();
     let first = extents.find(|extent| is_blob(plan.path_of(extent)));
     first.map_or(plan.image_size(), |extent| extent.offset)
 }
 
-fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenError> {
+fn compare(medium: &Medium, plan: &ImagePlan, cancel: Cancel<'_>) -> Result<(), OpenError> {
     let path = medium.path.clone();
     let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
@@ -231,7 +231,7 @@ impl Listed {
 
     /// The image as it is laid out.
     #[must_use]
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &ImagePlan {
         &self.plan
     }
 
@@ -280,7 +280,7 @@ impl Listed {
     /// Whether the medium has the blobs too, and not the head alone.
     #[must_use]
     pub fn has_blobs(&self) -> bool {
-        !matches!(self.medium.kind, Kind::Head { .. })
+        !matches!(self.medium.kind, MediumKind::Head { .. })
     }
 
     /// The medium's own bytes before the first blob, hashed now: all that is needed to read the archive while its blobs

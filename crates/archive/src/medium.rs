@@ -29,7 +29,7 @@ pub enum Drive {
 
 /// The part of an archive that is there, and whether it ends where the archive does.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum MediumKind {
     /// All of it, to its end.
     File,
     /// All of it, and more: a stick is larger than what was written to it.
@@ -56,12 +56,12 @@ pub struct Medium {
     file: Arc<File>,
     pub(crate) path: PathBuf,
     pub(crate) size: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MediumKind,
 }
 
 /// The purpose for which an archive is opened: to be read only, or to get a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum MediumAccess {
     Read,
     Write,
 }
@@ -69,10 +69,10 @@ pub(crate) enum Access {
 impl Medium {
     /// Opens a regular file or a block device.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        Self::open_for(path, Access::Read)
+        Self::open_for(path, MediumAccess::Read)
     }
 
-    pub(crate) fn open_for(path: &Path, access: Access) -> Result<Self, OpenError> {
+    pub(crate) fn open_for(path: &Path, access: MediumAccess) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Open {
             path: path.to_owned(),
             source,
@@ -81,7 +81,7 @@ impl Medium {
         kind_of(path, &fs::metadata(path).map_err(failed)?)?;
         let file = OpenOptions::new()
             .read(true)
-            .write(access == Access::Write)
+            .write(access == MediumAccess::Write)
             .open(path)
             .map_err(failed)?;
         Self::of(file, path.to_owned())
@@ -109,7 +109,7 @@ impl Medium {
         let size = medium.size;
         // Until the plan is known and compared, as with every medium.
         medium.size = medium.claimed_size()?;
-        medium.kind = Kind::Head { size, blobs };
+        medium.kind = MediumKind::Head { size, blobs };
         Ok(medium)
     }
 
@@ -121,7 +121,7 @@ impl Medium {
 
     /// Whether the medium is a regular file that ends where the archive does.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.kind, Kind::File)
+        matches!(self.kind, MediumKind::File)
     }
 
     /// The size of the volume that the primary volume descriptor claims (ECMA-119 8.4.8), in bytes. Only used to tell
@@ -163,14 +163,16 @@ impl Medium {
         from: u64,
     ) -> io::Result<()> {
         match &self.kind {
-            Kind::Head { size, blobs } if offset >= *size => blobs.read_exact_at(digest, buf, from),
+            MediumKind::Head { size, blobs } if offset >= *size => {
+                blobs.read_exact_at(digest, buf, from)
+            }
             _ => self.read_exact_at(buf, offset + from),
         }
     }
 
     /// The file that has the content at `offset`; none if it is elsewhere.
     pub(crate) fn file_of(&self, offset: u64) -> Option<Arc<File>> {
-        let is_elsewhere = matches!(self.kind, Kind::Head { size, .. } if offset >= size);
+        let is_elsewhere = matches!(self.kind, MediumKind::Head { size, .. } if offset >= size);
         (!is_elsewhere).then(|| Arc::clone(&self.file))
     }
 
@@ -202,8 +204,8 @@ impl Medium {
             return Drive::Random;
         };
         let device = match self.kind {
-            Kind::File | Kind::Head { .. } => metadata.dev(),
-            Kind::BlockDevice => metadata.rdev(),
+            MediumKind::File | MediumKind::Head { .. } => metadata.dev(),
+            MediumKind::BlockDevice => metadata.rdev(),
         };
         drive_of(device)
     }
@@ -211,7 +213,7 @@ impl Medium {
 
 impl ReadAt for Medium {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        let Kind::Head { size, .. } = self.kind else {
+        let MediumKind::Head { size, .. } = self.kind else {
             return ReadAt::read_exact_at(&*self.file, buf, offset);
         };
         let here = size.saturating_sub(offset).min(buf.len() as u64);
@@ -221,12 +223,12 @@ impl ReadAt for Medium {
     }
 }
 
-fn kind_of(path: &Path, metadata: &fs::Metadata) -> Result<Kind, OpenError> {
+fn kind_of(path: &Path, metadata: &fs::Metadata) -> Result<MediumKind, OpenError> {
     let file_type = metadata.file_type();
     if file_type.is_file() {
-        Ok(Kind::File)
+        Ok(MediumKind::File)
     } else if file_type.is_block_device() {
-        Ok(Kind::BlockDevice)
+        Ok(MediumKind::BlockDevice)
     } else {
         Err(OpenError::NotAFile(path.to_owned()))
     }

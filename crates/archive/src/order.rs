@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use iso9660::{ContentId, File, Input, Layout, Plan, PlanError, Timestamp, Volume};
+use iso9660::{ContentId, ImagePlan, Input, InputFile, Layout, PlanError, Timestamp, Volume};
 use schemas::{Contents, ContentsEntry, Digest, StatementTime, VolumeNames, limits};
 
 use crate::layout::{CONTENTS, MANIFEST, SHA256SUMS, STATEMENT, is_blob};
@@ -23,7 +23,7 @@ pub(crate) fn plan(
     time: StatementTime,
     list: &Contents,
     [contents, sums]: [Own; 2],
-) -> Result<Plan, PlanError> {
+) -> Result<ImagePlan, PlanError> {
     let seconds = u64::try_from(time.unix()).expect("times of statements begin at 1980");
     let volume = Volume {
         id: volume.id.clone(),
@@ -32,7 +32,7 @@ pub(crate) fn plan(
             .expect("statements and images have the same range of times"),
     };
     // The statement's content has no identity: it changes with every signature, and nothing may share its place.
-    let statement = File {
+    let statement = InputFile {
         path: STATEMENT.to_owned(),
         size: limits::ENVELOPE_SIZE as u64,
         content: None,
@@ -55,8 +55,8 @@ fn sorted(list: &Contents) -> impl Iterator<Item = &ContentsEntry> {
     files.into_iter().chain(blobs)
 }
 
-fn file(path: &str, size: u64, digest: &Digest) -> File {
-    File {
+fn file(path: &str, size: u64, digest: &Digest) -> InputFile {
+    InputFile {
         path: path.to_owned(),
         size,
         content: Some(ContentId(*digest.as_bytes())),

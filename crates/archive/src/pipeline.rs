@@ -36,7 +36,7 @@ pub(crate) trait Feed: Sync {
 
 /// The way in which lanes share the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turns {
+pub(crate) enum LaneTurns {
     /// Each reads when it likes.
     Free,
     /// One at a time, and to its content's end, unless hashing is what everybody waits for: then the next one reads.
@@ -66,7 +66,7 @@ struct Pass<'a, F: Feed> {
     extents: &'a [Extent],
     watch: &'a Watch<'a, Progress>,
     total: u64,
-    turns: Turns,
+    turns: LaneTurns,
     /// Held by the lane that reads, when lanes take turns.
     turn: Mutex<()>,
     next: AtomicUsize,
@@ -82,7 +82,7 @@ pub(crate) fn hash_all<F: Feed>(
     fetch: &F,
     extents: &[Extent],
     threads: NonZeroUsize,
-    turns: Turns,
+    turns: LaneTurns,
     watch: &Watch<'_, Progress>,
 ) -> Result<Vec<Hashed>, F::Error> {
     let pass = Pass {
@@ -142,7 +142,7 @@ impl<F: Feed> Pass<'_, F> {
     }
 
     fn take_turn(&self) -> Option<MutexGuard<'_, ()>> {
-        (self.turns == Turns::OneByOne)
+        (self.turns == LaneTurns::OneByOne)
             .then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -287,7 +287,7 @@ mod tests {
         (0..number).map(extent).collect()
     }
 
-    fn read(zeros: &Zeros, turns: Turns, hashed: &(dyn Fn(u64) + Sync)) -> Vec<u64> {
+    fn read(zeros: &Zeros, turns: LaneTurns, hashed: &(dyn Fn(u64) + Sync)) -> Vec<u64> {
         let tell = |Progress { done, .. }| {
             hashed(done);
             let order = zeros.order.lock().unwrap();
@@ -311,7 +311,7 @@ mod tests {
             slow: true,
             ..Zeros::default()
         };
-        let order = read(&zeros, Turns::OneByOne, &|_| ());
+        let order = read(&zeros, LaneTurns::OneByOne, &|_| ());
         assert!(
             order.is_sorted() || order.iter().rev().is_sorted(),
             "{order:?}"
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_hashing_lets_others_read() {
-        for turns in [Turns::Free, Turns::OneByOne] {
+        for turns in [LaneTurns::Free, LaneTurns::OneByOne] {
             let zeros = Zeros::default();
             // No content goes on being hashed before the other one is read too.
             let both = |order: &[u64]| order.contains(&0) && order.contains(&1);

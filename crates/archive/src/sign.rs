@@ -10,7 +10,7 @@ use schemas::{Digest, Envelope, EnvelopeSignature, PayloadType, SolutionId, Stat
 use signing::{PublicKey, SecretKey};
 
 use crate::layout::STATEMENT_OFFSET;
-use crate::medium::{Access, Medium};
+use crate::medium::{Medium, MediumAccess};
 use crate::{OpenError, Opened, temporary};
 
 /// The destination of signatures.
@@ -31,13 +31,13 @@ pub enum Destination {
 pub struct Signable {
     opened: Opened,
     statement: Statement,
-    subject: Subject,
-    target: Target,
+    subject: SigningSubject,
+    target: SignatureTarget,
 }
 
 /// The thing that was opened to be signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum SigningSubject {
     /// An archive.
     Archive,
     /// Its statement alone: who signs it cannot see what it is about.
@@ -46,7 +46,7 @@ pub enum Subject {
 
 /// The place that the signatures are written to.
 #[derive(Debug)]
-enum Target {
+enum SignatureTarget {
     /// At this byte of the file that was opened.
     Inside(u64),
     /// Into the envelope beside the archive, which holds these already.
@@ -99,8 +99,8 @@ impl Signable {
     /// small as.
     pub fn open(path: &Path, destination: Destination) -> Result<Self, OpenError> {
         let access = match destination {
-            Destination::Inside => Access::Write,
-            Destination::Beside | Destination::Nowhere => Access::Read,
+            Destination::Inside => MediumAccess::Write,
+            Destination::Beside | Destination::Nowhere => MediumAccess::Read,
         };
         let medium = Medium::open_for(path, access)?;
         medium.lock()?;
@@ -118,8 +118,10 @@ impl Signable {
             (opened, statement)
         };
         let target = match destination {
-            Destination::Inside => Target::Inside(if alone { 0 } else { STATEMENT_OFFSET }),
-            Destination::Nowhere => Target::Nowhere,
+            Destination::Inside => {
+                SignatureTarget::Inside(if alone { 0 } else { STATEMENT_OFFSET })
+            }
+            Destination::Nowhere => SignatureTarget::Nowhere,
             Destination::Beside if alone => return Err(OpenError::StatementAlone(path.to_owned())),
             Destination::Beside => beside(path, &mut opened)?,
         };
@@ -127,9 +129,9 @@ impl Signable {
             opened,
             statement,
             subject: if alone {
-                Subject::Statement
+                SigningSubject::Statement
             } else {
-                Subject::Archive
+                SigningSubject::Archive
             },
             target,
         })
@@ -155,7 +157,7 @@ impl Signable {
 
     /// Returns what was opened.
     #[must_use]
-    pub fn subject(&self) -> Subject {
+    pub fn subject(&self) -> SigningSubject {
         self.subject
     }
 
@@ -185,31 +187,33 @@ impl Signable {
             .add(signature.clone())
             .map_err(OpenError::Sign)?;
         match &mut self.target {
-            Target::Beside(_, envelope) => envelope.add(signature).map_err(OpenError::Sign),
-            Target::Inside(_) | Target::Nowhere => Ok(()),
+            SignatureTarget::Beside(_, envelope) => {
+                envelope.add(signature).map_err(OpenError::Sign)
+            }
+            SignatureTarget::Inside(_) | SignatureTarget::Nowhere => Ok(()),
         }
     }
 
     /// Writes the envelope with one write and one sync, or a new file in the place of the one beside the archive.
     pub fn write(&self) -> Result<(), OpenError> {
         match &self.target {
-            Target::Inside(offset) => self
+            SignatureTarget::Inside(offset) => self
                 .opened
                 .medium
                 .write_and_sync(&self.opened.envelope.to_bytes(), *offset),
-            Target::Beside(path, envelope) => {
+            SignatureTarget::Beside(path, envelope) => {
                 replace(path, &envelope.to_bytes()).map_err(|source| OpenError::Detach {
                     path: path.clone(),
                     source,
                 })
             }
-            Target::Nowhere => Ok(()),
+            SignatureTarget::Nowhere => Ok(()),
         }
     }
 }
 
 /// The envelope beside an archive as it is. Its signatures count for the archive from here on.
-fn beside(path: &Path, opened: &mut Opened) -> Result<Target, OpenError> {
+fn beside(path: &Path, opened: &mut Opened) -> Result<SignatureTarget, OpenError> {
     let there = match read_detached(path)? {
         Some(there) => {
             opened.attach(&there)?;
@@ -217,7 +221,7 @@ fn beside(path: &Path, opened: &mut Opened) -> Result<Target, OpenError> {
         }
         None => Envelope::new(opened.envelope().payload().to_vec()).map_err(OpenError::Sign)?,
     };
-    Ok(Target::Beside(detached_path(path), there))
+    Ok(SignatureTarget::Beside(detached_path(path), there))
 }
 
 /// Replaces a file by another in one step.

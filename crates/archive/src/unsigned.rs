@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iso9660::{Layout, Plan};
+use iso9660::{ImagePlan, Layout};
 use schemas::{
     ArchivePath, Capability, Contents, ContentsEntry, Digest, Envelope, Predicate, SolutionId,
     Statement, StatementTime, VersionRange,
@@ -46,7 +46,7 @@ pub enum FileSource {
 
 /// The words of a statement besides the list of files.
 #[derive(Clone, Debug)]
-pub struct Info {
+pub struct StatementInfo {
     /// Name and version of the Solution.
     pub id: SolutionId,
     /// The one time in the image.
@@ -65,7 +65,7 @@ pub struct Info {
 #[derive(Debug)]
 pub struct Unsigned {
     payload: Vec<u8>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: ImagePlan,
     /// One for each extent of the plan, in their order; the statement's is filled in when it is signed.
     pub(crate) sources: Vec<FileSource>,
 }
@@ -90,7 +90,7 @@ fn digest_of(bytes: &[u8]) -> Digest {
 impl Unsigned {
     /// Lists and lays out the files. `CONTENTS`, `SHA256SUMS` and the statement are added here; every other file is
     /// given, `manifest.yaml` among them.
-    pub fn new(info: Info, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
+    pub fn new(info: StatementInfo, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
         let (list, mut sources) = split(files)?;
         let features = info.requires.iter().filter_map(Feature::of).collect();
         layout::check_list(&list, &info.optional, &features)?;
@@ -159,7 +159,7 @@ fn split(files: Vec<ArchiveFile>) -> Result<(Contents, BTreeMap<String, FileSour
 }
 
 /// The source of each extent: that of the first file with its content.
-fn in_data_order(plan: &Plan, mut sources: BTreeMap<String, FileSource>) -> Vec<FileSource> {
+fn in_data_order(plan: &ImagePlan, mut sources: BTreeMap<String, FileSource>) -> Vec<FileSource> {
     let source_of = |extent| {
         sources
             .remove(plan.path_of(extent))
@@ -168,7 +168,7 @@ fn in_data_order(plan: &Plan, mut sources: BTreeMap<String, FileSource>) -> Vec<
     plan.extents().iter().map(source_of).collect()
 }
 
-fn statement(info: Info, [contents, sums]: [Own; 2]) -> Statement {
+fn statement(info: StatementInfo, [contents, sums]: [Own; 2]) -> Statement {
     Statement {
         sha256sums: sums.digest,
         predicate: Predicate {

@@ -8,7 +8,7 @@ use watch::{Progress, Watch};
 
 use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Drive, Medium};
-use crate::pipeline::{self, Feed, Turns};
+use crate::pipeline::{self, Feed, LaneTurns};
 use crate::{Listed, OpenError};
 
 /// A content that is not what was signed.
@@ -58,10 +58,10 @@ impl Listed {
     }
 }
 
-fn turns(drive: Drive) -> Turns {
+fn turns(drive: Drive) -> LaneTurns {
     match drive {
-        Drive::Random => Turns::Free,
-        Drive::Rotational | Drive::Optical => Turns::OneByOne,
+        Drive::Random => LaneTurns::Free,
+        Drive::Rotational | Drive::Optical => LaneTurns::OneByOne,
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use iso9660::{Extent, Plan};
+use iso9660::{Extent, ImagePlan};
 use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
 use schemas::{Digest, Envelope, PayloadType};
 use signing::SecretKey;
@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 use watch::{Cancel, Progress, Watch};
 
 use crate::layout::STATEMENT;
-use crate::pipeline::{self, Feed, Turns};
+use crate::pipeline::{self, Feed, LaneTurns};
 use crate::{FileSource, Medium, Unsigned, WriteError, limits, temporary};
 
 /// An archive that can be written.
@@ -130,7 +130,7 @@ impl Signed {
         let plan = &self.unsigned.plan;
         let written = iso9660::write_metadata(plan, unnamed.file());
         written.map_err(|source| unnamed.failed(source))?;
-        let writing = Writing {
+        let writing = DataPass {
             plan,
             sources: &self.unsigned.sources,
             file: unnamed.file(),
@@ -158,7 +158,7 @@ impl Signed {
         self.fill_in_statement();
         let Unsigned { plan, sources, .. } = &self.unsigned;
         iso9660::write_metadata(plan, &file).map_err(failed)?;
-        let writing = Writing {
+        let writing = DataPass {
             plan,
             sources,
             file: &file,
@@ -323,8 +323,8 @@ pub(crate) fn begin_writeback(file: &File, at: u64, written: Range<u64>, size: u
 }
 
 /// The pass that writes the data.
-struct Writing<'a> {
-    plan: &'a Plan,
+struct DataPass<'a> {
+    plan: &'a ImagePlan,
     sources: &'a [FileSource],
     file: &'a File,
     target: &'a Path,
@@ -340,14 +340,14 @@ enum OpenSource<'a> {
     },
 }
 
-impl<'a> Writing<'a> {
+impl<'a> DataPass<'a> {
     fn write_data(
         &self,
         threads: NonZeroUsize,
         watch: &Watch<'_, Progress>,
     ) -> Result<(), WriteError> {
         let extents = self.plan.extents();
-        let changed = pipeline::hash_all(self, extents, threads, Turns::Free, watch)?;
+        let changed = pipeline::hash_all(self, extents, threads, LaneTurns::Free, watch)?;
         let Some(first) = changed.first() else {
             return Ok(());
         };
@@ -376,7 +376,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-impl<'a> Feed for Writing<'a> {
+impl<'a> Feed for DataPass<'a> {
     type Reader = OpenSource<'a>;
     type Error = WriteError;
 

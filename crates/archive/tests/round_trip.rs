@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use archive::{
     ArchiveFile, CONTENTS, CONTENTS_OFFSET, Destination, FileSource, ListError, MANIFEST,
     OpenError, Opened, Overwrite, README, SHA256SUMS, STATEMENT, STATEMENT_OFFSET, Signable,
-    Subject, Unsigned, WriteError, detached_path, read_detached,
+    SigningSubject, Unsigned, WriteError, detached_path, read_detached,
 };
 use common::{Place, digest, id, images, info, key, trust};
 use schemas::{Digest, Envelope, PAYLOAD_TYPE, PayloadType};
@@ -472,7 +472,7 @@ fn a_statement_alone_is_signed() {
     fs::write(&alone, &bytes[65_536..131_072]).unwrap();
     let second = SecretKey::generate().unwrap();
     let mut signable = Signable::open(&alone, Destination::Inside).unwrap();
-    assert_eq!(signable.subject(), Subject::Statement);
+    assert_eq!(signable.subject(), SigningSubject::Statement);
     assert_eq!(signable.archive_id(), written.archive_id);
     signable.sign(&second).unwrap();
     signable.write().unwrap();

@@ -16,7 +16,7 @@ use archive::{
     CONTENTS_OFFSET, ListError, MANIFEST, OpenError, Opened, STATEMENT_OFFSET, Unsigned, WriteError,
 };
 use common::{Place, digest, info, key};
-use iso9660::{Part, RegionBytes, TreeKind};
+use iso9660::{ImagePart, RegionBytes, TreeKind};
 use schemas::{Contents, ContentsEntry, Digest, Envelope, EnvelopeError, PayloadType, Statement};
 use signing::{SecretKey, Trust, VerifyError};
 use watch::{Cancel, Watch};
@@ -231,13 +231,13 @@ fn every_part_of_the_image_that_is_not_data_is_compared() {
             flip(&place.archive(), offset);
         }
     }
-    let has = |wanted: fn(&Part<'_>) -> bool| assert!(regions.iter().any(|it| wanted(&it.2)));
-    has(|part| matches!(part, Part::Padding { .. }));
-    has(|part| matches!(part, Part::Tail));
+    let has = |wanted: fn(&ImagePart<'_>) -> bool| assert!(regions.iter().any(|it| wanted(&it.2)));
+    has(|part| matches!(part, ImagePart::Padding { .. }));
+    has(|part| matches!(part, ImagePart::Tail));
     has(|part| {
         matches!(
             part,
-            Part::PathTable {
+            ImagePart::PathTable {
                 tree: TreeKind::Joliet,
                 ..
             }
@@ -246,7 +246,7 @@ fn every_part_of_the_image_that_is_not_data_is_compared() {
     has(|part| {
         matches!(
             part,
-            Part::Directory {
+            ImagePart::Directory {
                 tree: TreeKind::Primary,
                 ..
             }
@@ -255,7 +255,7 @@ fn every_part_of_the_image_that_is_not_data_is_compared() {
     has(|part| {
         matches!(
             part,
-            Part::Directory {
+            ImagePart::Directory {
                 tree: TreeKind::Joliet,
                 ..
             }
@@ -355,7 +355,7 @@ fn one_key_signs_once() {
 fn what_must_be_understood_and_is_not_is_refused_by_name() {
     let place = Place::new();
     let requires = vec!["time-travel".parse().unwrap()];
-    let demanding = archive::Info { requires, ..info() };
+    let demanding = archive::StatementInfo { requires, ..info() };
     place.write_with(demanding, place.files(), 1).unwrap();
     let error = refused(&place);
     assert!(matches!(&error, OpenError::Capability(name) if name.as_str() == "time-travel"));

@@ -1,7 +1,7 @@
 //! An object as a part of a Solution wants it.
 
 use deployer::{Object, ObjectRef};
-use manifests::Kinds;
+use manifests::ObjectKinds;
 use schemas::SetName;
 
 use crate::inventory::Entry;
@@ -42,7 +42,7 @@ impl DesiredObject {
     /// An object of a set, or one that a release needs before Helm brings the rest. `kinds` are those that the version
     /// defines.
     #[must_use]
-    pub fn of_part(part: SetName, object: Object, kinds: &Kinds) -> Self {
+    pub fn of_part(part: SetName, object: Object, kinds: &ObjectKinds) -> Self {
         Self::new(Some(part), Tenure::Recorded, object, kinds)
     }
 
@@ -56,10 +56,10 @@ impl DesiredObject {
         } else {
             Tenure::Named
         };
-        Self::new(None, tenure, object, &Kinds::default())
+        Self::new(None, tenure, object, &ObjectKinds::default())
     }
 
-    fn new(part: Option<SetName>, tenure: Tenure, object: Object, kinds: &Kinds) -> Self {
+    fn new(part: Option<SetName>, tenure: Tenure, object: Object, kinds: &ObjectKinds) -> Self {
         let (group, kind) = (&object.gvk().group, &object.gvk().kind);
         Self {
             part,

@@ -1,7 +1,7 @@
 //! The order in which the objects of a set are applied, told from their kinds.
 
 use deployer::Object;
-use manifests::Kinds;
+use manifests::ObjectKinds;
 use serde::{Deserialize, Serialize};
 
 /// The stage in which an object of a set is applied, and so what must be there before it.
@@ -23,7 +23,7 @@ pub enum Stage {
 impl Stage {
     /// The stage of an object, where these are the kinds that the release defines.
     #[must_use]
-    pub fn of(object: &Object, kinds: &Kinds) -> Self {
+    pub fn of(object: &Object, kinds: &ObjectKinds) -> Self {
         let kind = object.gvk();
         match (kind.group.as_str(), kind.kind.as_str()) {
             ("", "Namespace") => Self::Space,
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn a_kind_tells_when_its_objects_are_applied() {
         let definition = json!({"spec": {"group": "example.test", "names": {"kind": "Issuer"}}});
-        let kinds = Kinds::new([&definition]);
+        let kinds = ObjectKinds::new([&definition]);
         for (api_version, kind, stage) in [
             ("v1", "Namespace", Stage::Space),
             (

@@ -42,7 +42,7 @@ impl Budget {
 
 /// A file of a chart, by its path below the chart's own directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct File {
+pub(crate) struct ArchivedFile {
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct File {
 pub(crate) fn unpack(
     bytes: &[u8],
     budget: &mut Budget,
-) -> Result<(String, Vec<File>), ChartProblem> {
+) -> Result<(String, Vec<ArchivedFile>), ChartProblem> {
     let tar = gunzip(bytes, budget)?;
     let mut reader = Reader {
         tar: &tar,
@@ -104,7 +104,7 @@ struct Reader<'a> {
     tar: &'a [u8],
     at: usize,
     directory: Option<String>,
-    files: Vec<File>,
+    files: Vec<ArchivedFile>,
     names: Names,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         // Helm leaves out the mark that some editors begin a text with.
         let bytes = header.content;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        self.files.push(File {
+        self.files.push(ArchivedFile {
             path: below.to_owned(),
             bytes: bytes.to_vec(),
         });

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::ArtifactProblem;
 use crate::limits;
-use crate::metadata::Metadata;
+use crate::metadata::ChartMetadata;
 
 /// The media type of what says which chart it is.
 pub const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
@@ -21,7 +21,7 @@ pub const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov
 
 /// The documents of an artifact; its one layer is the chart's archive, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Artifact {
+pub struct ChartArtifact {
     /// The manifest, of the image specification.
     pub manifest: Vec<u8>,
     /// The configuration.
@@ -30,30 +30,30 @@ pub struct Artifact {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Manifest {
+struct ArtifactManifest {
     schema_version: u8,
-    config: Part,
-    layers: [Part; 1],
+    config: ArtifactDescriptor,
+    layers: [ArtifactDescriptor; 1],
     annotations: BTreeMap<String, String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Part {
+struct ArtifactDescriptor {
     media_type: &'static str,
     digest: Digest,
     size: usize,
 }
 
-fn part(media_type: &'static str, bytes: &[u8]) -> Part {
-    Part {
+fn part(media_type: &'static str, bytes: &[u8]) -> ArtifactDescriptor {
+    ArtifactDescriptor {
         media_type,
         digest: Digest::new(Sha256::digest(bytes).into()),
         size: bytes.len(),
     }
 }
 
-impl Artifact {
+impl ChartArtifact {
     /// The digest of the manifest, by which the artifact is known.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -61,9 +61,9 @@ impl Artifact {
     }
 
     /// The artifact of the chart with this archive.
-    pub(crate) fn new(metadata: &Metadata, archive: &[u8]) -> Self {
+    pub(crate) fn new(metadata: &ChartMetadata, archive: &[u8]) -> Self {
         let config = json(metadata);
-        let manifest = json(&Manifest {
+        let manifest = json(&ArtifactManifest {
             schema_version: 2,
             config: part(CONFIG, &config),
             layers: [part(CONTENT, archive)],
@@ -126,7 +126,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     escaped.into_bytes()
 }
 
-fn annotations(metadata: &Metadata) -> BTreeMap<String, String> {
+fn annotations(metadata: &ChartMetadata) -> BTreeMap<String, String> {
     const TITLE: &str = "org.opencontainers.image.title";
     const VERSION: &str = "org.opencontainers.image.version";
     let people = metadata

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemas::{ChartName, ChartVersion};
 use serde_json::{Map, Value};
 
-use crate::archive::{self, Budget, File};
-use crate::artifact::Artifact;
+use crate::archive::{self, ArchivedFile, Budget};
+use crate::artifact::ChartArtifact;
 use crate::asks::Asks;
 use crate::error::{ArchiveProblem, ChartError, ChartProblem};
-use crate::metadata::Metadata;
+use crate::metadata::ChartMetadata;
 use crate::values::{merge_values, read_values};
 use crate::{limits, schema, stored};
 
@@ -17,7 +17,7 @@ use crate::{limits, schema, stored};
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// The chart's own words of itself.
-    pub metadata: Metadata,
+    pub metadata: ChartMetadata,
     /// Its name.
     pub name: ChartName,
     /// Its version.
@@ -30,8 +30,8 @@ pub struct Chart {
     /// The values of the charts in it, those of each below its name.
     values_within: Map<String, Value>,
     /// The definitions of the charts in it, by their paths in this one.
-    definitions_within: Vec<File>,
-    files: Vec<File>,
+    definitions_within: Vec<ArchivedFile>,
+    files: Vec<ArchivedFile>,
 }
 
 /// A file of a chart.
@@ -43,8 +43,8 @@ pub struct ChartFile<'a> {
     pub bytes: &'a [u8],
 }
 
-impl<'a> From<&'a File> for ChartFile<'a> {
-    fn from(File { path, bytes }: &'a File) -> Self {
+impl<'a> From<&'a ArchivedFile> for ChartFile<'a> {
+    fn from(ArchivedFile { path, bytes }: &'a ArchivedFile) -> Self {
         Self { path, bytes }
     }
 }
@@ -67,8 +67,8 @@ impl Chart {
 
     /// The artifact of it; `archive` is what it was read from.
     #[must_use]
-    pub fn artifact(&self, archive: &[u8]) -> Artifact {
-        Artifact::new(&self.metadata, archive)
+    pub fn artifact(&self, archive: &[u8]) -> ChartArtifact {
+        ChartArtifact::new(&self.metadata, archive)
     }
 
     /// Bytes that Helm stores of a release with these values, at least; [`limits::RELEASE`] is the most that it can.
@@ -101,14 +101,16 @@ impl Chart {
     }
 
     /// Its default values and its definitions, which are all that is kept of a chart at this path of another.
-    fn into_kept(mut self, path: &str) -> (Map<String, Value>, impl Iterator<Item = File>) {
+    fn into_kept(mut self, path: &str) -> (Map<String, Value>, impl Iterator<Item = ArchivedFile>) {
         merge_values(&mut self.values_within, self.values);
         let own = self.files.into_iter();
         let own = own.filter(|it| is_definition(&it.path));
-        let files = own.chain(self.definitions_within).map(move |file| File {
-            path: format!("{path}/{}", file.path),
-            bytes: file.bytes,
-        });
+        let files = own
+            .chain(self.definitions_within)
+            .map(move |file| ArchivedFile {
+                path: format!("{path}/{}", file.path),
+                bytes: file.bytes,
+            });
         (self.values_within, files)
     }
 }
@@ -123,14 +125,18 @@ fn read_archive(archive: &[u8], budget: &mut Budget, depth: usize) -> Result<Cha
     Ok(chart)
 }
 
-fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Chart, ChartError> {
+fn read_files(
+    files: Vec<ArchivedFile>,
+    budget: &mut Budget,
+    depth: usize,
+) -> Result<Chart, ChartError> {
     if depth > limits::DEPTH {
         let words = format!("has more than {} charts within one another", limits::DEPTH);
         return Err(ChartProblem::Budget(words).into());
     }
     let find = |path: &str| files.iter().find(|file| file.path == path);
     let metadata = find("Chart.yaml").ok_or(ChartProblem::NoMetadata)?;
-    let mut metadata = Metadata::read(&metadata.bytes)?;
+    let mut metadata = ChartMetadata::read(&metadata.bytes)?;
     if let Some(requirements) = find("requirements.yaml") {
         metadata.require(&requirements.bytes)?;
     }
@@ -194,8 +200,8 @@ fn is_rendered(path: &str) -> bool {
 
 /// Returns the files in `charts/`, by their first name; by Helm's rule, names that begin with `_` or `.` are no charts,
 /// and neither are provenance files.
-fn within(files: &[File]) -> BTreeMap<&str, Vec<&File>> {
-    let mut charts: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
+fn within(files: &[ArchivedFile]) -> BTreeMap<&str, Vec<&ArchivedFile>> {
+    let mut charts: BTreeMap<&str, Vec<&ArchivedFile>> = BTreeMap::new();
     for file in files {
         let Some(below) = file.path.strip_prefix("charts/") else {
             continue;
@@ -215,7 +221,7 @@ fn within(files: &[File]) -> BTreeMap<&str, Vec<&File>> {
 /// A chart in `charts/`: an archive, or a directory.
 fn read_inner(
     name: &str,
-    files: &[&File],
+    files: &[&ArchivedFile],
     budget: &mut Budget,
     depth: usize,
 ) -> Result<Chart, ChartError> {
@@ -226,10 +232,10 @@ fn read_inner(
             _ => Err(ChartProblem::from(ArchiveProblem::Path(prefix)).into()),
         };
     }
-    let below = |file: &&File| {
+    let below = |file: &&ArchivedFile| {
         let path = file.path.strip_prefix(&prefix)?.to_owned();
         let bytes = file.bytes.clone();
-        Some(File { path, bytes })
+        Some(ArchivedFile { path, bytes })
     };
     read_files(files.iter().filter_map(below).collect(), budget, depth)
 }

@@ -6,7 +6,7 @@ use crate::limits;
 
 /// The rules of a file, and Helm's own.
 #[derive(Debug)]
-pub struct Ignored {
+pub struct IgnoreRules {
     rules: Vec<Rule>,
 }
 
@@ -19,7 +19,7 @@ struct Rule {
     whole: bool,
 }
 
-impl Ignored {
+impl IgnoreRules {
     /// The rules of a `.helmignore`. Negation is refused: Helm's ignores everything that such a rule does not match.
     pub fn new(text: &[u8]) -> Result<Self, ChartError> {
         let refuse =

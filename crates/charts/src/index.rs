@@ -16,7 +16,7 @@ use crate::limits;
 
 /// An entry of an index: one version of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct IndexedVersion {
     /// The address of its archive, perhaps below the repository's own address.
     pub url: String,
     /// The digest of its archive, if it is given.
@@ -28,7 +28,7 @@ pub fn find(
     index: &[u8],
     name: &ChartName,
     version: &ChartVersion,
-) -> Result<Listed, IndexProblem> {
+) -> Result<IndexedVersion, IndexProblem> {
     if index.len() > limits::INDEX {
         return Err(YamlError::TooLong(index.len(), limits::INDEX).into());
     }
@@ -58,7 +58,7 @@ pub fn find(
     let hex = entry.digest.filter(|digest| !digest.is_empty());
     // Helm writes the digits alone.
     let digest = hex.map(|text| Digest::from_hex(text.strip_prefix("sha256:").unwrap_or(&text)));
-    Ok(Listed {
+    Ok(IndexedVersion {
         url: entry
             .urls
             .0
@@ -110,14 +110,14 @@ fn is_key(line: &[u8], name: &[u8]) -> bool {
 
 /// The entries that were found of the version that is looked for.
 #[derive(Default)]
-struct Found {
-    first: Option<Entry>,
+struct IndexMatch {
+    first: Option<ChartIndexEntry>,
     /// Whether another entry of the same version says something else.
     differ: bool,
 }
 
-impl Found {
-    fn take(&mut self, entry: Entry) {
+impl IndexMatch {
+    fn take(&mut self, entry: ChartIndexEntry) {
         match &self.first {
             None => self.first = Some(entry),
             Some(first) => self.differ |= *first != entry,
@@ -134,7 +134,7 @@ impl Found {
 
 /// One version of a chart, as far as it is looked at.
 #[derive(PartialEq, Eq, Deserialize)]
-struct Entry {
+struct ChartIndexEntry {
     #[serde(default)]
     version: Option<String>,
     #[serde(default)]
@@ -159,23 +159,23 @@ struct Only<'a, S> {
 #[derive(Clone, Copy)]
 struct Versions<'a>(&'a ChartVersion);
 
-impl<'de, S: DeserializeSeed<'de, Value = Found> + Copy> DeserializeSeed<'de> for Only<'_, S> {
-    type Value = Found;
+impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> DeserializeSeed<'de> for Only<'_, S> {
+    type Value = IndexMatch;
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<IndexMatch, D::Error> {
         reader.deserialize_map(self)
     }
 }
 
-impl<'de, S: DeserializeSeed<'de, Value = Found> + Copy> Visitor<'de> for Only<'_, S> {
-    type Value = Found;
+impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> Visitor<'de> for Only<'_, S> {
+    type Value = IndexMatch;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
-        let mut found = Found::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IndexMatch, A::Error> {
+        let mut found = IndexMatch::default();
         while let Some(key) = map.next_key::<String>()? {
             if key == self.name {
                 found.join(map.next_value_seed(self.inside)?);
@@ -187,29 +187,29 @@ impl<'de, S: DeserializeSeed<'de, Value = Found> + Copy> Visitor<'de> for Only<'
     }
 
     /// A repository without charts.
-    fn visit_unit<E: Error>(self) -> Result<Found, E> {
-        Ok(Found::default())
+    fn visit_unit<E: Error>(self) -> Result<IndexMatch, E> {
+        Ok(IndexMatch::default())
     }
 }
 
 impl<'de> DeserializeSeed<'de> for Versions<'_> {
-    type Value = Found;
+    type Value = IndexMatch;
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<IndexMatch, D::Error> {
         reader.deserialize_seq(self)
     }
 }
 
 impl<'de> Visitor<'de> for Versions<'_> {
-    type Value = Found;
+    type Value = IndexMatch;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the versions of a chart")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found, A::Error> {
-        let mut found = Found::default();
-        while let Some(entry) = list.next_element::<Entry>()? {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<IndexMatch, A::Error> {
+        let mut found = IndexMatch::default();
+        while let Some(entry) = list.next_element::<ChartIndexEntry>()? {
             if entry.version.as_deref() == Some(self.0.as_str()) {
                 found.take(entry);
             }
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    fn looked(index: &str) -> Result<Listed, IndexProblem> {
+    fn looked(index: &str) -> Result<IndexedVersion, IndexProblem> {
         find(
             index.as_bytes(),
             &"web".parse().unwrap(),

@@ -23,12 +23,12 @@ mod stored;
 mod tests;
 mod values;
 
-pub use artifact::{Artifact, CONFIG, CONTENT, PROVENANCE, content, provenance};
+pub use artifact::{CONFIG, CONTENT, ChartArtifact, PROVENANCE, content, provenance};
 pub use asks::Asks;
 pub use chart::{Chart, ChartFile};
 pub use error::{ArchiveProblem, ArtifactProblem, ChartError, ChartProblem, IndexProblem};
-pub use ignore::Ignored;
-pub use index::{Listed, find};
-pub use metadata::{Dependency, Maintainer, Metadata};
+pub use ignore::IgnoreRules;
+pub use index::{IndexedVersion, find};
+pub use metadata::{ChartMetadata, Dependency, Maintainer};
 pub use package::package;
 pub use values::{ValuesError, merge_values, read_values};

@@ -13,7 +13,7 @@ use crate::limits;
 /// of fields is Helm's, and what is empty is left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Metadata {
+pub struct ChartMetadata {
     /// The chart's name.
     #[serde(deserialize_with = "scalar")]
     pub name: String,
@@ -168,7 +168,7 @@ fn or_empty<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Every field of [`Metadata`], [`Maintainer`] and [`Dependency`], in small letters: Go's readers know them however
+/// Every field of [`ChartMetadata`], [`Maintainer`] and [`Dependency`], in small letters: Go's readers know them however
 /// they are spelt.
 const FIELDS: [&str; 24] = [
     "alias",
@@ -231,7 +231,7 @@ fn read_value(name: &'static str, bytes: &[u8]) -> Result<Value, ChartProblem> {
     }
 }
 
-impl Metadata {
+impl ChartMetadata {
     /// Reads `Chart.yaml`, as Helm does where it looks at a chart.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, ChartProblem> {
         let value = read_value("Chart.yaml", bytes)?;

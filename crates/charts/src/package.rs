@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::archive::is_plain;
 use crate::error::{ArchiveProblem, ChartError, ChartProblem};
-use crate::ignore::Ignored;
-use crate::metadata::Metadata;
+use crate::ignore::IgnoreRules;
+use crate::metadata::ChartMetadata;
 
 /// The effort of the encoder, and so a part of what decides the bytes.
 const GZIP_LEVEL: u8 = 6;
@@ -14,8 +14,8 @@ const GZIP_LEVEL: u8 = 6;
 /// The archive of the files of a chart's directory, by their paths below it. What `.helmignore` names is left out.
 pub fn package(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, ChartError> {
     let metadata = files.get("Chart.yaml").ok_or(ChartProblem::NoMetadata)?;
-    let name = Metadata::read(metadata)?.name;
-    let ignored = Ignored::new(files.get(".helmignore").map_or(&[][..], Vec::as_slice))?;
+    let name = ChartMetadata::read(metadata)?.name;
+    let ignored = IgnoreRules::new(files.get(".helmignore").map_or(&[][..], Vec::as_slice))?;
     let mut tar = Vec::new();
     for (path, bytes) in files {
         if !ignored.has(path) {

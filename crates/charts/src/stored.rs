@@ -11,19 +11,19 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::archive::File;
-use crate::metadata::Metadata;
+use crate::archive::ArchivedFile;
+use crate::metadata::ChartMetadata;
 
 #[derive(Serialize)]
-struct Release<'a> {
-    chart: Stored<'a>,
+struct RecordedRelease<'a> {
+    chart: RecordedChart<'a>,
     config: &'a Map<String, Value>,
     manifest: &'a str,
 }
 
 #[derive(Serialize)]
-struct Stored<'a> {
-    metadata: &'a Metadata,
+struct RecordedChart<'a> {
+    metadata: &'a ChartMetadata,
     templates: Vec<StoredFile<'a>>,
     values: &'a Map<String, Value>,
     schema: Option<String>,
@@ -36,8 +36,8 @@ struct StoredFile<'a> {
     data: String,
 }
 
-impl<'a> From<&'a File> for StoredFile<'a> {
-    fn from(file: &'a File) -> Self {
+impl<'a> From<&'a ArchivedFile> for StoredFile<'a> {
+    fn from(file: &'a ArchivedFile) -> Self {
         Self {
             name: &file.path,
             data: STANDARD.encode(&file.bytes),
@@ -60,18 +60,18 @@ fn is_apart(path: &str) -> bool {
 
 /// Bytes that a release has in its Secret at least, with what is known of what it renders to.
 pub(crate) fn size(
-    metadata: &Metadata,
-    files: &[File],
+    metadata: &ChartMetadata,
+    files: &[ArchivedFile],
     own: &Map<String, Value>,
     given: &Map<String, Value>,
     manifest: &str,
 ) -> usize {
     let kept = files.iter().filter(|file| !is_apart(&file.path));
-    let (templates, others): (Vec<&File>, Vec<&File>) =
+    let (templates, others): (Vec<&ArchivedFile>, Vec<&ArchivedFile>) =
         kept.partition(|file| file.path.starts_with("templates/"));
     let schema = files.iter().find(|file| file.path == "values.schema.json");
-    let release = Release {
-        chart: Stored {
+    let release = RecordedRelease {
+        chart: RecordedChart {
             metadata,
             templates: templates.into_iter().map(StoredFile::from).collect(),
             values: own,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::ownership::{self, PathError};
+use crate::ownership::{self, OwnershipError};
 
 /// The reason why such a file is not read.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum OwnedError {
     Kind(PathBuf),
     /// Somebody else can write to it.
     #[error(transparent)]
-    Exposed(PathError),
+    Exposed(OwnershipError),
     /// Larger than this kind of file ever needs to be.
     #[error("`{}` has more than {limit} bytes", path.display())]
     Size {
@@ -62,7 +62,7 @@ pub fn read(path: &Path, limit: u64, user: u32) -> Result<Vec<u8>, OwnedError> {
     }
     if let Some(how) = ownership::exposure(metadata.uid(), metadata.mode(), &[0, user]) {
         let path = path.to_owned();
-        return Err(OwnedError::Exposed(PathError::Exposed { path, how }));
+        return Err(OwnedError::Exposed(OwnershipError::Exposed { path, how }));
     }
     let mut bytes = Vec::new();
     file.take(limit + 1)

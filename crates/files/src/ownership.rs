@@ -36,7 +36,7 @@ impl fmt::Display for Exposure {
 
 /// The reason why it is not known that a path is nobody else's.
 #[derive(Debug, thiserror::Error)]
-pub enum PathError {
+pub enum OwnershipError {
     /// The file system said no.
     #[error("cannot inspect `{}`", path.display())]
     Io {
@@ -66,7 +66,7 @@ pub enum PathError {
 
 /// The end of a path, without links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum ResolvedPath {
     /// To a directory.
     There(PathBuf),
     /// To nothing yet.
@@ -83,20 +83,20 @@ pub fn exposure(owner: u32, mode: u32, owners: &[u32]) -> Option<Exposure> {
 }
 
 /// Follows a path to a directory that only root and the user of this number can change, as well as everything above it.
-pub fn directory(path: &Path, user: u32) -> Result<Target, PathError> {
-    Walk::new(path, user, &look)?.follow(path)
+pub fn directory(path: &Path, user: u32) -> Result<ResolvedPath, OwnershipError> {
+    PathWalk::new(path, user, &look)?.follow(path)
 }
 
 /// The facts that the file system has of an entry.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
-    kind: Kind,
+    kind: ComponentKind,
     owner: u32,
     mode: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ComponentKind {
     Directory,
     Link,
     Other,
@@ -109,11 +109,11 @@ fn look(path: &Path) -> io::Result<Facts> {
 impl From<&Metadata> for Facts {
     fn from(metadata: &Metadata) -> Self {
         let kind = if metadata.is_dir() {
-            Kind::Directory
+            ComponentKind::Directory
         } else if metadata.is_symlink() {
-            Kind::Link
+            ComponentKind::Link
         } else {
-            Kind::Other
+            ComponentKind::Other
         };
         Self {
             kind,
@@ -124,33 +124,33 @@ impl From<&Metadata> for Facts {
 }
 
 /// A component that is not followed yet.
-struct Step {
+struct PathComponent {
     name: OsString,
     /// The link that it stands in.
     link: Option<PathBuf>,
 }
 
-struct Walk<'a> {
+struct PathWalk<'a> {
     look: &'a dyn Fn(&Path) -> io::Result<Facts>,
     user: u32,
     /// The directory that it has come to, without links.
     at: PathBuf,
-    /// The steps that are left, the next one last.
-    steps: Vec<Step>,
+    /// The components that are left, the next one last.
+    components: Vec<PathComponent>,
     links: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PathWalk<'a> {
     fn new(
         path: &Path,
         user: u32,
         look: &'a dyn Fn(&Path) -> io::Result<Facts>,
-    ) -> Result<Self, PathError> {
+    ) -> Result<Self, OwnershipError> {
         let mut walk = Self {
             look,
             user,
             at: PathBuf::from("/"),
-            steps: Vec::new(),
+            components: Vec::new(),
             links: 0,
         };
         walk.push(path, None);
@@ -170,46 +170,48 @@ impl<'a> Walk<'a> {
                 _ => return None,
             };
             let link = link.map(Path::to_owned);
-            Some(Step { name, link })
+            Some(PathComponent { name, link })
         });
-        self.steps.extend(names);
+        self.components.extend(names);
     }
 
-    fn follow(mut self, path: &Path) -> Result<Target, PathError> {
+    fn follow(mut self, path: &Path) -> Result<ResolvedPath, OwnershipError> {
         self.check_parent(self.facts(&self.at)?)?;
-        while let Some(step) = self.steps.pop() {
-            if step.name == ".." {
+        while let Some(component) = self.components.pop() {
+            if component.name == ".." {
                 self.at.pop();
                 continue;
             }
-            let next = self.at.join(&step.name);
+            let next = self.at.join(&component.name);
             let facts = match self.facts(&next) {
-                Err(PathError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    return self.missing(next, step);
+                Err(OwnershipError::Io { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound =>
+                {
+                    return self.missing(next, component);
                 }
                 facts => facts?,
             };
             match facts.kind {
-                Kind::Directory => {
+                ComponentKind::Directory => {
                     self.at = next;
                     self.check_parent(facts)?;
                 }
-                Kind::Link => self.enter_link(path, &next, facts)?,
-                Kind::Other => return Err(PathError::NotADirectory(next)),
+                ComponentKind::Link => self.enter_link(path, &next, facts)?,
+                ComponentKind::Other => return Err(OwnershipError::NotADirectory(next)),
             }
         }
         let facts = self.facts(&self.at)?;
         self.check(&self.at, facts.owner, facts.mode)?;
-        Ok(Target::There(self.at))
+        Ok(ResolvedPath::There(self.at))
     }
 
-    fn facts(&self, path: &Path) -> Result<Facts, PathError> {
+    fn facts(&self, path: &Path) -> Result<Facts, OwnershipError> {
         (self.look)(path).map_err(|error| failed(path, error))
     }
 
-    fn check(&self, path: &Path, owner: u32, mode: u32) -> Result<(), PathError> {
+    fn check(&self, path: &Path, owner: u32, mode: u32) -> Result<(), OwnershipError> {
         exposure(owner, mode, &[0, self.user]).map_or(Ok(()), |how| {
-            Err(PathError::Exposed {
+            Err(OwnershipError::Exposed {
                 path: path.to_owned(),
                 how,
             })
@@ -217,7 +219,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks a directory that something lies in, whose owner is checked in turn.
-    fn check_parent(&self, facts: Facts) -> Result<(), PathError> {
+    fn check_parent(&self, facts: Facts) -> Result<(), OwnershipError> {
         const STICKY: u32 = 0o1000;
         let mode = if facts.mode & STICKY == 0 {
             facts.mode
@@ -228,11 +230,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes on with what a link says. Its mode says nothing: links cannot be written to.
-    fn enter_link(&mut self, path: &Path, link: &Path, facts: Facts) -> Result<(), PathError> {
+    fn enter_link(&mut self, path: &Path, link: &Path, facts: Facts) -> Result<(), OwnershipError> {
         self.check(link, facts.owner, 0)?;
         self.links += 1;
         if self.links > limits::PATH_LINKS {
-            return Err(PathError::Links(path.to_owned()));
+            return Err(OwnershipError::Links(path.to_owned()));
         }
         let target = fs::read_link(link).map_err(|error| failed(link, error))?;
         if target.is_absolute() {
@@ -242,19 +244,27 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn missing(self, path: PathBuf, step: Step) -> Result<Target, PathError> {
-        if let Some(link) = step.link {
-            return Err(PathError::Dangling(link));
+    fn missing(
+        self,
+        path: PathBuf,
+        component: PathComponent,
+    ) -> Result<ResolvedPath, OwnershipError> {
+        if let Some(link) = component.link {
+            return Err(OwnershipError::Dangling(link));
         }
-        let rest = self.steps.into_iter().rev().map(|step| step.name);
-        Ok(Target::Missing(
+        let rest = self
+            .components
+            .into_iter()
+            .rev()
+            .map(|component| component.name);
+        Ok(ResolvedPath::Missing(
             rest.fold(path, |path, name| path.join(name)),
         ))
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> PathError {
-    PathError::Io {
+fn failed(path: &Path, source: io::Error) -> OwnershipError {
+    OwnershipError::Io {
         path: path.to_owned(),
         source,
     }
@@ -296,7 +306,7 @@ mod tests {
 
         /// Follows a path on a file system where the entry of this name, if any, is a stranger's. The directories above
         /// the bench are root's, wherever tests have their files.
-        fn follow(&self, name: &str, foreign: Option<&str>) -> Result<Target, String> {
+        fn follow(&self, name: &str, foreign: Option<&str>) -> Result<ResolvedPath, String> {
             let user = rustix::process::geteuid().as_raw();
             let look = |path: &Path| {
                 let facts = look(path)?;
@@ -312,7 +322,7 @@ mod tests {
                 Ok(Facts { owner, ..facts })
             };
             let path = self.path(name);
-            let place = Walk::new(&path, user, &look).and_then(|walk| walk.follow(&path));
+            let place = PathWalk::new(&path, user, &look).and_then(|walk| walk.follow(&path));
             let here = self.0.path().display().to_string();
             place.map_err(|error| error.to_string().replace(&here, "DIR"))
         }
@@ -339,7 +349,7 @@ mod tests {
     #[test]
     fn nobody_else_may_write_to_a_directory_or_to_one_above_it() {
         let bench = Bench::new();
-        let there = Ok(Target::There(bench.path("a/b/c")));
+        let there = Ok(ResolvedPath::There(bench.path("a/b/c")));
         for name in ["a", "a/b", "a/b/c"] {
             for mode in [0o775, 0o757] {
                 bench.mode(name, mode);
@@ -357,9 +367,9 @@ mod tests {
     fn a_sticky_directory_may_be_above_what_is_ours_and_is_not_ours_itself() {
         let bench = Bench::new();
         bench.mode("a/b", 0o1777);
-        let there = Ok(Target::There(bench.path("a/b/c")));
+        let there = Ok(ResolvedPath::There(bench.path("a/b/c")));
         assert_eq!(bench.follow("a/b/c", None), there);
-        let missing = Ok(Target::Missing(bench.path("a/b/d")));
+        let missing = Ok(ResolvedPath::Missing(bench.path("a/b/d")));
         assert_eq!(bench.follow("a/b/d", None), missing);
         let foreign = format!("`DIR/a/b/c` belongs to user {STRANGER}");
         assert_eq!(bench.follow("a/b/c", Some("a/b/c")), Err(foreign));
@@ -370,7 +380,7 @@ mod tests {
     #[test]
     fn what_is_missing_lies_below_what_nobody_else_may_write_to() {
         let bench = Bench::new();
-        let missing = Ok(Target::Missing(bench.path("a/x/y/z")));
+        let missing = Ok(ResolvedPath::Missing(bench.path("a/x/y/z")));
         assert_eq!(bench.follow("a/b/../x/y/z", None), missing);
         bench.mode("a", 0o777);
         let expected = "`DIR/a` is writable by others (mode 0777)".to_owned();
@@ -382,7 +392,7 @@ mod tests {
         let bench = Bench::new();
         symlink("b/../b/c", bench.path("a/relative")).unwrap();
         symlink(bench.path("a/relative"), bench.path("absolute")).unwrap();
-        let there = Ok(Target::There(bench.path("a/b/c")));
+        let there = Ok(ResolvedPath::There(bench.path("a/b/c")));
         assert_eq!(bench.follow("absolute", None), there);
         assert_eq!(bench.follow("absolute/../c", None), there);
         for name in ["absolute", "a/relative", "a/b", "a/b/c"] {
@@ -413,7 +423,7 @@ mod tests {
         ] {
             assert_eq!(bench.follow(path, None), Err(expected.to_owned()));
         }
-        let missing = Ok(Target::Missing(bench.path("a/b/x")));
+        let missing = Ok(ResolvedPath::Missing(bench.path("a/b/x")));
         assert_eq!(bench.follow("a/link/x", None), missing);
     }
 
@@ -428,8 +438,8 @@ mod tests {
             })
         };
         let path = Path::new("src/../no-such-directory");
-        let walk = Walk::new(path, 0, &look).unwrap();
-        let missing = Target::Missing(here.join("no-such-directory"));
+        let walk = PathWalk::new(path, 0, &look).unwrap();
+        let missing = ResolvedPath::Missing(here.join("no-such-directory"));
         assert_eq!(walk.follow(path).unwrap(), missing);
     }
 }

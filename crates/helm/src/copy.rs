@@ -14,19 +14,19 @@ use crate::scratch::Scratch;
 use crate::{limits, run};
 
 /// A function that fills a buffer from an offset in bytes.
-type Read<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
+type ProgramReader<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
 
 /// The source that a program is copied from.
-pub struct Source<'a> {
+pub struct ProgramSource<'a> {
     /// The size of the program in bytes.
     pub size: u64,
     /// The digest that was signed.
     pub digest: Digest,
     /// Reads it. What it gives need not be verified.
-    pub read: &'a Read<'a>,
+    pub read: &'a ProgramReader<'a>,
 }
 
-impl fmt::Debug for Source<'_> {
+impl fmt::Debug for ProgramSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a program of {} bytes, {}", self.size, self.digest)
     }
@@ -41,7 +41,7 @@ pub(crate) struct PrivateCopy {
 
 impl PrivateCopy {
     /// Copies a program into a new directory in `scratch`; fails, and leaves nothing, if it is not what was signed.
-    pub(crate) fn new(source: &Source<'_>, scratch: &Path) -> Result<Self, HelmError> {
+    pub(crate) fn new(source: &ProgramSource<'_>, scratch: &Path) -> Result<Self, HelmError> {
         let directory = Scratch::new(scratch);
         let directory = directory.map_err(|it| run::failed(scratch, it))?;
         let program = directory.path().join("helm");
@@ -65,7 +65,7 @@ impl PrivateCopy {
 
 /// Writes it, and says the digest of what was written. Nobody else could write to it in between: the directory is this
 /// user's alone, and the file is made anew.
-fn write(source: &Source<'_>, path: &Path) -> io::Result<Digest> {
+fn write(source: &ProgramSource<'_>, path: &Path) -> io::Result<Digest> {
     let mut new = OpenOptions::new();
     let mut file = new.write(true).create_new(true).mode(0o700).open(path)?;
     let mut hash = Sha256::new();
@@ -97,7 +97,7 @@ mod tests {
             buf.copy_from_slice(&bytes[from..from + buf.len()]);
             Ok(())
         };
-        let source = Source {
+        let source = ProgramSource {
             size: bytes.len() as u64,
             digest: Digest::new(Sha256::digest(signed).into()),
             read: &read,

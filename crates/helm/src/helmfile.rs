@@ -8,7 +8,7 @@ use watch::Cancel;
 use crate::error::HelmError;
 use crate::home::Home;
 use crate::limits;
-use crate::run::{self, Run};
+use crate::run::{self, HelmRun};
 
 /// A helmfile, and the program that reads it. Its templates run commands, and its values come from stores of secrets: it is
 /// run only for who has written it, with all that is his.
@@ -39,7 +39,7 @@ impl Helmfile<'_> {
     /// Returns the output of `helmfile build`: each file that has releases as one document, with everything expanded.
     pub fn build(&self, values: Values, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
         let home = Home::new().map_err(|source| run::failed(self.program, source))?;
-        let mut run = Run::of_helmfile(&home, "build");
+        let mut run = HelmRun::of_helmfile(&home, "build");
         run.time = limits::HELMFILE;
         run.environment.clone_from(&self.variables);
         run.flag("file", self.file);

@@ -12,8 +12,8 @@ use crate::error::HelmError;
 use crate::home::Home;
 use crate::limits;
 use crate::program::Helm;
-use crate::renderer::Renderer;
-use crate::run::Run;
+use crate::renderer::PostRenderer;
+use crate::run::HelmRun;
 
 /// The flags for how objects are written and awaited: server-side, also where an earlier Helm did otherwise, and a Job
 /// is there once it has completed.
@@ -34,7 +34,7 @@ const NO_RELEASE: &str = "release: not found";
 
 /// The way in which Helm reaches a cluster.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
+pub struct ClusterAccess {
     /// The variables of Helm's environment besides the places of its files: `KUBECONFIG`, and what login programs and
     /// proxies need. An entry goes before what Helm would have by that name, such as `HOME`.
     pub environment: Vec<(OsString, OsString)>,
@@ -63,7 +63,7 @@ pub struct Upgrade<'a> {
     /// The time that Helm waits for the objects, and for each hook.
     pub timeout: Duration,
     /// The program that the objects pass through.
-    pub renderer: Option<Renderer<'a>>,
+    pub renderer: Option<PostRenderer<'a>>,
     /// Whether objects that are there already, and not of this release, become its own.
     pub take_ownership: bool,
     /// Whether fields that others own are taken over.
@@ -83,7 +83,7 @@ impl Helm {
     pub fn upgrade(
         &self,
         upgrade: &Upgrade<'_>,
-        access: &Access,
+        access: &ClusterAccess,
         cancel: Cancel<'_>,
     ) -> Result<(), HelmError> {
         let home = self.home()?;
@@ -119,7 +119,7 @@ impl Helm {
         release: Release<'_>,
         revision: u32,
         timeout: Duration,
-        access: &Access,
+        access: &ClusterAccess,
         cancel: Cancel<'_>,
     ) -> Result<(), HelmError> {
         let home = self.home()?;
@@ -137,7 +137,7 @@ impl Helm {
         &self,
         release: Release<'_>,
         timeout: Duration,
-        access: &Access,
+        access: &ClusterAccess,
         cancel: Cancel<'_>,
     ) -> Result<(), HelmError> {
         let home = self.home()?;
@@ -155,9 +155,9 @@ fn change<'a>(
     verb: &'static str,
     release: Release<'_>,
     timeout: Duration,
-    access: &Access,
-) -> Run<'a> {
-    let mut run = Run::new(home, verb);
+    access: &ClusterAccess,
+) -> HelmRun<'a> {
+    let mut run = HelmRun::new(home, verb);
     run.time = limits::REQUESTS.saturating_add(timeout.saturating_mul(limits::WAITS));
     run.farewell = limits::FAREWELL;
     run.heard = false;

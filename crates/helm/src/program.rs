@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use watch::Cancel;
 
-use crate::copy::{PrivateCopy, Source};
+use crate::copy::{PrivateCopy, ProgramSource};
 use crate::error::HelmError;
 use crate::home::Home;
 use crate::limits;
-use crate::run::{self, Run};
+use crate::run::{self, HelmRun};
 
 /// Helm, version 4. Version 3 sends no hooks to a post-renderer and knows other flags.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Helm {
             copy: None,
         };
         let home = helm.home()?;
-        let mut run = Run::new(&home, "version");
+        let mut run = HelmRun::new(&home, "version");
         run.time = limits::VERSION;
         run.flag("template", "{{.Version}}");
         let said = match helm.run(&run, Cancel::never()) {
@@ -48,7 +48,7 @@ impl Helm {
 
     /// A copy of a program in a new directory in `scratch`, which goes with the value, once it has said its version. Nothing is
     /// run unless the copy has the digest that was signed.
-    pub fn copied(source: &Source<'_>, scratch: &Path) -> Result<Self, HelmError> {
+    pub fn copied(source: &ProgramSource<'_>, scratch: &Path) -> Result<Self, HelmError> {
         let copy = PrivateCopy::new(source, scratch)?;
         let mut helm = Self::at(copy.program())?;
         helm.copy = Some(Arc::new(copy));
@@ -83,7 +83,7 @@ impl Helm {
     }
 
     /// Runs it, and returns what it wrote.
-    pub fn run(&self, run: &Run<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
+    pub fn run(&self, run: &HelmRun<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
         run::run(&self.program, run, cancel)
     }
 }

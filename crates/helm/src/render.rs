@@ -6,15 +6,15 @@ use watch::Cancel;
 
 use crate::error::HelmError;
 use crate::home::Home;
-use crate::install::Access;
+use crate::install::ClusterAccess;
 use crate::limits;
 use crate::program::Helm;
-use crate::run::Run;
-use crate::stored::Stored;
+use crate::run::HelmRun;
+use crate::stored::StoredRevision;
 
 /// The chart and the values that are rendered.
 #[derive(Clone, Copy, Debug)]
-pub struct Rendering<'a> {
+pub struct ChartRendering<'a> {
     /// The name of the release.
     pub release: &'a ReleaseName,
     /// The namespace that it would be installed in.
@@ -45,7 +45,7 @@ impl Helm {
     /// told of the first revision, whichever it would be.
     pub fn template(
         &self,
-        rendering: &Rendering<'_>,
+        rendering: &ChartRendering<'_>,
         cancel: Cancel<'_>,
     ) -> Result<Vec<u8>, HelmError> {
         let home = self.home()?;
@@ -70,8 +70,8 @@ impl Helm {
     /// is not read.
     pub fn preview(
         &self,
-        rendering: &Rendering<'_>,
-        access: &Access,
+        rendering: &ChartRendering<'_>,
+        access: &ClusterAccess,
         cancel: Cancel<'_>,
     ) -> Result<Vec<u8>, HelmError> {
         let home = self.home()?;
@@ -93,7 +93,7 @@ impl Helm {
         run.flag("output", "json");
         let printed = self.run(&run, cancel)?;
         let verb = "upgrade";
-        let printed = Stored::printed(&printed);
+        let printed = StoredRevision::printed(&printed);
         let printed = printed.map_err(|source| HelmError::Printed { verb, source })?;
         Ok(printed.stream().into_bytes())
     }
@@ -103,12 +103,12 @@ impl Helm {
         &self,
         home: &'a Home,
         verb: &'static str,
-        rendering: &Rendering<'_>,
-    ) -> Result<Run<'a>, HelmError> {
+        rendering: &ChartRendering<'_>,
+    ) -> Result<HelmRun<'a>, HelmError> {
         let write = |name, bytes| home.write(name, bytes).map_err(|it| self.failed(it));
         let chart = write("chart.tgz", rendering.chart)?;
         let values = write("values.yaml", rendering.values)?;
-        let mut run = Run::new(home, verb);
+        let mut run = HelmRun::new(home, verb);
         run.time = limits::RENDERING;
         run.arguments([rendering.release.as_str().into(), chart.into()]);
         run.flag("namespace", rendering.namespace.as_str());
@@ -118,7 +118,7 @@ impl Helm {
 }
 
 /// The releases that are there before: one without objects, if there is a revision before.
-fn earlier(rendering: &Rendering<'_>) -> Value {
+fn earlier(rendering: &ChartRendering<'_>) -> Value {
     match rendering.revision.checked_sub(1) {
         None | Some(0) => json!([]),
         Some(revision) => json!([{

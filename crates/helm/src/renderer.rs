@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use crate::run::Run;
+use crate::run::HelmRun;
 
 /// The name of the plugin, for Helm.
 const NAME: &str = "renderer";
@@ -18,16 +18,16 @@ const VARIABLE: &str = "POST_RENDERER_";
 /// If it fails, Helm fails before it writes anything to the cluster, and what it says is not passed on. It has the
 /// environment of Helm, and its limit of memory.
 #[derive(Clone, Debug)]
-pub struct Renderer<'a> {
+pub struct PostRenderer<'a> {
     /// The program.
     pub program: &'a Path,
     /// The arguments that it is given.
     pub arguments: Vec<OsString>,
 }
 
-impl Renderer<'_> {
+impl PostRenderer<'_> {
     /// Makes what a run of `template` or `upgrade` renders pass through this program; at most one for each directory.
-    pub fn join(&self, run: &mut Run<'_>) -> io::Result<()> {
+    pub fn join(&self, run: &mut HelmRun<'_>) -> io::Result<()> {
         let words = [self.program.as_os_str().to_owned()];
         let words: Vec<OsString> = words.into_iter().chain(self.arguments.clone()).collect();
         let description = description(self.arguments.len());

@@ -28,7 +28,7 @@ const HELM: &str = "helm";
 
 /// The command that Helm is to run.
 #[derive(Debug)]
-pub struct Run<'a> {
+pub struct HelmRun<'a> {
     /// The directory in which its files lie.
     pub home: &'a Home,
     /// The time that it may take.
@@ -47,7 +47,7 @@ pub struct Run<'a> {
     arguments: Vec<OsString>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> HelmRun<'a> {
     /// A verb that changes nothing, has an hour, nothing in its environment, and is heard.
     #[must_use]
     pub fn new(home: &'a Home, verb: &'static str) -> Self {
@@ -107,7 +107,11 @@ struct Heard {
 /// # Panics
 ///
 /// Never: its standard error is piped.
-pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
+pub(crate) fn run(
+    program: &Path,
+    run: &HelmRun<'_>,
+    cancel: Cancel<'_>,
+) -> Result<Vec<u8>, HelmError> {
     cancel.go_on()?;
     let mut command = Command::new(program);
     command.args(&run.arguments).env_clear();
@@ -176,7 +180,7 @@ pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
 
 /// Waits until it has said all that is wanted and ended: what it said; none if it could not be heard.
 fn attend(
-    run: &Run<'_>,
+    run: &HelmRun<'_>,
     child: &mut Guard,
     stdout: Option<&Receiver<Heard>>,
     cancel: Cancel<'_>,

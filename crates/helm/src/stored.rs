@@ -110,7 +110,7 @@ impl ReleaseStatus {
 
 /// A revision of a release. All texts are as they are stored: nothing is known of them but that they are UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredRevision {
     /// The name of the release.
     pub name: String,
     /// The namespace that it was installed in.
@@ -157,7 +157,7 @@ pub enum StoredError {
     Json(#[source] serde_json::Error),
 }
 
-impl Stored {
+impl StoredRevision {
     /// All objects, those of the hooks behind the others, as one stream of YAML.
     #[must_use]
     pub fn stream(&self) -> String {
@@ -168,7 +168,7 @@ impl Stored {
 
     /// Reads what Helm prints of a release.
     pub(crate) fn printed(json: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice::<Document>(json).map(Self::from)
+        serde_json::from_slice::<RevisionDocument>(json).map(Self::from)
     }
 
     /// Reads the value of [`KEY`] as an API server returns it.
@@ -178,7 +178,8 @@ impl Stored {
         }
         let decode = |text: &[u8]| BASE64_STANDARD.decode(text).map_err(StoredError::Base64);
         let json = inflate(&decode(&decode(data.as_bytes())?)?)?;
-        let document = serde_json::from_slice::<Document>(&json).map_err(StoredError::Json)?;
+        let document =
+            serde_json::from_slice::<RevisionDocument>(&json).map_err(StoredError::Json)?;
         Ok(document.into())
     }
 }
@@ -204,12 +205,12 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, StoredError> {
 
 /// The fields of the JSON that are read. Helm leaves out those that are empty.
 #[derive(Deserialize)]
-struct Document {
+struct RevisionDocument {
     name: String,
     namespace: String,
     version: u32,
     info: Info,
-    chart: Chart,
+    chart: RevisionChart,
     #[serde(default)]
     manifest: String,
     #[serde(default)]
@@ -224,12 +225,12 @@ struct Info {
 }
 
 #[derive(Deserialize)]
-struct Chart {
-    metadata: Metadata,
+struct RevisionChart {
+    metadata: RevisionMetadata,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct RevisionMetadata {
     name: String,
     version: String,
 }
@@ -270,8 +271,8 @@ impl<'de> Deserialize<'de> for Hooks {
     }
 }
 
-impl From<Document> for Stored {
-    fn from(document: Document) -> Self {
+impl From<RevisionDocument> for StoredRevision {
+    fn from(document: RevisionDocument) -> Self {
         Self {
             name: document.name,
             namespace: document.namespace,
@@ -307,8 +308,8 @@ mod tests {
         BASE64_STANDARD.encode(BASE64_STANDARD.encode(bytes))
     }
 
-    fn read(json: &Value) -> Result<Stored, StoredError> {
-        Stored::read(&returned(&gzip(json.to_string().as_bytes())))
+    fn read(json: &Value) -> Result<StoredRevision, StoredError> {
+        StoredRevision::read(&returned(&gzip(json.to_string().as_bytes())))
     }
 
     /// A stored release, also with what Helm 4.3.1 writes and is not read.
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_release_is_read_as_helm_stores_it() {
-        let expected = Stored {
+        let expected = StoredRevision {
             name: "shop".to_owned(),
             namespace: "there".to_owned(),
             revision: 3,
@@ -392,7 +393,7 @@ mod tests {
             assert!(matches!(read(&release), Err(StoredError::Json(_))));
         }
         let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
-        let error = Stored::read(&returned(&gzip(deep.as_bytes()))).unwrap_err();
+        let error = StoredRevision::read(&returned(&gzip(deep.as_bytes()))).unwrap_err();
         assert!(matches!(error, StoredError::Json(_)), "{error:?}");
     }
 
@@ -400,11 +401,11 @@ mod tests {
     fn what_is_not_encoded_is_refused() {
         let inside = BASE64_STANDARD.encode("not base64!");
         for text in ["&", "YWJj\n", "YWJjZA", &inside] {
-            let error = Stored::read(text).unwrap_err();
+            let error = StoredRevision::read(text).unwrap_err();
             assert!(matches!(error, StoredError::Base64(_)), "{text}: {error:?}");
         }
         for bytes in [b"".as_slice(), b"{}", b"BZh9", b"\x1f"] {
-            let error = Stored::read(&returned(bytes)).unwrap_err();
+            let error = StoredRevision::read(&returned(bytes)).unwrap_err();
             assert!(matches!(error, StoredError::NotGzip), "{bytes:?}");
         }
     }
@@ -412,9 +413,9 @@ mod tests {
     #[test]
     fn damaged_data_are_refused() {
         let whole = gzip(release().to_string().as_bytes());
-        assert!(Stored::read(&returned(&whole)).is_ok());
+        assert!(StoredRevision::read(&returned(&whole)).is_ok());
         for length in 2..whole.len() {
-            let error = Stored::read(&returned(&whole[..length])).unwrap_err();
+            let error = StoredRevision::read(&returned(&whole[..length])).unwrap_err();
             assert!(matches!(error, StoredError::Gzip), "{length}: {error:?}");
         }
         let behind = [whole.as_slice(), &[0]].concat();
@@ -423,7 +424,7 @@ mod tests {
         let at = other_sum.len() - 8;
         other_sum[at] ^= 1;
         for bytes in [behind, twice, other_sum] {
-            let error = Stored::read(&returned(&bytes)).unwrap_err();
+            let error = StoredRevision::read(&returned(&bytes)).unwrap_err();
             assert!(matches!(error, StoredError::Gzip), "{error:?}");
         }
     }
@@ -433,9 +434,9 @@ mod tests {
         let most = usize::try_from(limits::STORED_JSON).unwrap();
         let mut text = release().to_string();
         text.push_str(&" ".repeat(most - text.len()));
-        assert!(Stored::read(&returned(&gzip(text.as_bytes()))).is_ok());
+        assert!(StoredRevision::read(&returned(&gzip(text.as_bytes()))).is_ok());
         text.push(' ');
-        let error = Stored::read(&returned(&gzip(text.as_bytes()))).unwrap_err();
+        let error = StoredRevision::read(&returned(&gzip(text.as_bytes()))).unwrap_err();
         assert!(matches!(error, StoredError::TooLarge), "{error:?}");
     }
 
@@ -455,9 +456,9 @@ mod tests {
     fn no_more_is_decoded_than_a_secret_holds() {
         let most = BASE64_STANDARD.encode(vec![b'A'; 1024 * 1024]);
         assert_eq!(most.len(), limits::STORED);
-        let error = Stored::read(&most).unwrap_err();
+        let error = StoredRevision::read(&most).unwrap_err();
         assert!(matches!(error, StoredError::NotGzip), "{error:?}");
-        let error = Stored::read(&format!("{most}QUFB")).unwrap_err();
+        let error = StoredRevision::read(&format!("{most}QUFB")).unwrap_err();
         assert!(matches!(error, StoredError::TooLong), "{error:?}");
     }
 

@@ -6,7 +6,7 @@ use watch::Cancel;
 use crate::error::HelmError;
 use crate::limits;
 use crate::program::Helm;
-use crate::run::Run;
+use crate::run::HelmRun;
 
 /// A chart, and what says who signed it.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl Helm {
         let chart = write(&name, signed.chart)?;
         write(&format!("{name}.prov"), signed.provenance)?;
         let keyring = write("keyring", signed.keyring)?;
-        let mut run = Run::new(&home, "verify");
+        let mut run = HelmRun::new(&home, "verify");
         run.time = limits::VERIFYING;
         run.arguments([chart.into()]);
         run.flag("keyring", keyring);

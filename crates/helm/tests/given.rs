@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use helm::{Access, Helm, HelmError, Release, Renderer, Upgrade, limits};
+use helm::{ClusterAccess, Helm, HelmError, PostRenderer, Release, Upgrade, limits};
 use tempfile::TempDir;
 use watch::Cancel;
 
@@ -45,14 +45,14 @@ impl Fake {
     }
 
     /// Returns an access with the place to write to, and a script to run at last.
-    fn access(&self, then: &str) -> Access {
+    fn access(&self, then: &str) -> ClusterAccess {
         let told = self.directory.path().as_os_str().to_owned();
         let environment = [
             ("TOLD", told),
             ("THEN", then.into()),
             ("HOME", "/theirs".into()),
         ];
-        Access {
+        ClusterAccess {
             environment: environment.map(|(name, value)| (name.into(), value)).into(),
             context: Some("-far away".to_owned()),
         }
@@ -80,7 +80,7 @@ impl Fake {
 
     fn upgrade(
         &self,
-        access: &Access,
+        access: &ClusterAccess,
         change: impl FnOnce(&mut Upgrade<'_>),
         cancel: Cancel<'_>,
     ) -> Result<(), HelmError> {
@@ -146,7 +146,7 @@ fn an_upgrade_takes_over_and_is_described_where_it_is_told_to() {
     let change = |upgrade: &mut Upgrade<'_>| {
         upgrade.take_ownership = true;
         upgrade.description = "-of \"us\"";
-        upgrade.renderer = Some(Renderer {
+        upgrade.renderer = Some(PostRenderer {
             program: Path::new("/a b/$HOME"),
             arguments: vec!["".into(), "$1 'x'".into()],
         });

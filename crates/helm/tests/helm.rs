@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use helm::{Access, Helm, HelmError, Release, Renderer, Rendering, Run, Upgrade, limits};
+use helm::{
+    ChartRendering, ClusterAccess, Helm, HelmError, HelmRun, PostRenderer, Release, Upgrade, limits,
+};
 use watch::Cancel;
 
 /// A program that is there, by its name in `tests/interop/program`.
@@ -60,7 +62,7 @@ fn a_rendering_opens_no_socket() {
             ("values.schema.json", schema),
         ];
         let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
-        let rendering = Rendering {
+        let rendering = ChartRendering {
             release: &"shop".parse().unwrap(),
             namespace: &"there".parse().unwrap(),
             chart: &charts::package(&BTreeMap::from(files)).unwrap(),
@@ -89,7 +91,7 @@ fn render_as(
     cancel: Cancel<'_>,
 ) -> Result<String, HelmError> {
     let helm = Helm::at(&program("helm")).unwrap();
-    let rendering = Rendering {
+    let rendering = ChartRendering {
         release: &release.parse().unwrap(),
         namespace: &"there".parse().unwrap(),
         chart: &chart(template),
@@ -132,7 +134,7 @@ fn a_chart_is_rendered_as_it_is_told() {
 fn nothing_of_the_users_is_seen() {
     let helm = Helm::at(&program("helm")).unwrap();
     let home = helm.home().unwrap();
-    let run = Run::new(&home, "env");
+    let run = HelmRun::new(&home, "env");
     let said = helm.run(&run, Cancel::never()).unwrap();
     let said = String::from_utf8(said).unwrap();
     let root = home.path("").display().to_string();
@@ -184,7 +186,7 @@ fn a_template_without_end_is_ended() {
     let helm = Helm::at(&program("helm")).unwrap();
     let home = helm.home().unwrap();
     let chart = home.write("chart.tgz", &chart(without_end)).unwrap();
-    let mut run = Run::new(&home, "template");
+    let mut run = HelmRun::new(&home, "template");
     run.time = Duration::from_secs(1);
     run.arguments([chart.into()]);
     let error = helm.run(&run, Cancel::never()).unwrap_err();
@@ -237,7 +239,7 @@ fn chart_with_hooks() -> Vec<u8> {
 fn a_chart_is_told_that_its_release_is_there() {
     let helm = Helm::at(&program("helm")).unwrap();
     for upgrade in [false, true] {
-        let rendering = Rendering {
+        let rendering = ChartRendering {
             release: &"shop".parse().unwrap(),
             namespace: &"there".parse().unwrap(),
             chart: &chart_with_hooks(),
@@ -286,8 +288,8 @@ impl Awkward {
         Self { directory, program }
     }
 
-    fn renderer(&self) -> Renderer<'_> {
-        Renderer {
+    fn renderer(&self) -> PostRenderer<'_> {
+        PostRenderer {
             program: &self.program,
             arguments: Self::ARGUMENTS.map(Into::into).into(),
         }
@@ -304,7 +306,7 @@ fn what_is_rendered_passes_through_a_program() {
     let helm = Helm::at(&program("helm")).unwrap();
     let home = helm.home().unwrap();
     let chart = home.write("chart.tgz", &chart_with_hooks()).unwrap();
-    let mut run = Run::new(&home, "template");
+    let mut run = HelmRun::new(&home, "template");
     run.arguments([chart.into()]);
     awkward.renderer().join(&mut run).unwrap();
     let said = helm.run(&run, Cancel::never()).unwrap();
@@ -324,7 +326,7 @@ fn helm_fails_where_the_program_does() {
     let helm = Helm::at(&program("helm")).unwrap();
     let home = helm.home().unwrap();
     let chart = home.write("chart.tgz", &chart_with_hooks()).unwrap();
-    let mut run = Run::new(&home, "template");
+    let mut run = HelmRun::new(&home, "template");
     run.arguments([chart.into()]);
     awkward.renderer().join(&mut run).unwrap();
     let error = helm.run(&run, Cancel::never()).unwrap_err();
@@ -369,7 +371,7 @@ fn answer(stream: &TcpStream) {
 }
 
 /// Has Helm keep these releases in its memory instead of a cluster.
-fn in_memory(directory: &Path, releases: &str) -> Access {
+fn in_memory(directory: &Path, releases: &str) -> ClusterAccess {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
     // It ends with the test.
@@ -391,7 +393,7 @@ fn in_memory(directory: &Path, releases: &str) -> Access {
         ("HELM_MEMORY_DRIVER_DATA", data.into_os_string()),
         ("KUBECONFIG", config.into_os_string()),
     ];
-    Access {
+    ClusterAccess {
         environment: environment.map(|(name, value)| (name.into(), value)).into(),
         context: Some("near".to_owned()),
     }
@@ -437,7 +439,7 @@ fn a_change_is_shown_in_the_revision_that_comes_and_no_release_is_looked_at() {
     for (revision, upgrade) in [(1, false), (2, true), (7, true)] {
         let directory = tempfile::tempdir().unwrap();
         let access = in_memory(directory.path(), INSTALLED);
-        let rendering = Rendering {
+        let rendering = ChartRendering {
             release: &"shop".parse().unwrap(),
             namespace: &"there".parse().unwrap(),
             chart: &chart_with_hooks(),

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 
-use crate::{Part, Plan, ReadAt, Region, RegionBytes};
+use crate::{ImagePart, ImagePlan, ReadAt, Region, RegionBytes};
 
 /// Bytes read at once.
 const BUFFER: usize = 64 << 10;
@@ -16,7 +16,7 @@ static ZEROS: [u8; BUFFER] = [0; BUFFER];
 
 /// A run of metadata that is not what the plan says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct MetadataDifference {
     /// The first differing byte, in bytes from the start of the image.
     pub offset: u64,
     /// The byte that should be there.
@@ -24,10 +24,10 @@ pub struct Difference {
     /// The byte that is there.
     pub found: u8,
     /// The meaning of the place.
-    pub part: Part<'static>,
+    pub part: ImagePart<'static>,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for MetadataDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             offset,
@@ -46,13 +46,13 @@ impl fmt::Display for Difference {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {part} at byte {offset}")]
 struct Unreadable {
-    part: Part<'static>,
+    part: ImagePart<'static>,
     offset: u64,
     source: io::Error,
 }
 
 /// The reason why the walk ended early.
-enum Stop {
+enum ComparisonStop {
     Enough,
     Failed(io::Error),
 }
@@ -60,22 +60,26 @@ enum Stop {
 /// Compares every byte of `image` that is not file data with the plan, and returns the first `limit` differences in
 /// ascending order, at most one for each 64 KiB. An empty answer means that all metadata is exactly as planned; the
 /// size of the image and the file data are for the caller to check.
-pub fn compare(plan: &Plan, image: &impl ReadAt, limit: usize) -> io::Result<Vec<Difference>> {
+pub fn compare(
+    plan: &ImagePlan,
+    image: &impl ReadAt,
+    limit: usize,
+) -> io::Result<Vec<MetadataDifference>> {
     let mut differences = Vec::new();
     let mut buffer = vec![0; BUFFER];
     let walked = plan.visit_metadata(&mut |region| {
         compare_region(&region, image, &mut buffer, &mut |difference| {
             differences.push(difference);
             if differences.len() >= limit {
-                Err(Stop::Enough)
+                Err(ComparisonStop::Enough)
             } else {
                 Ok(())
             }
         })
     });
     match walked {
-        Ok(()) | Err(Stop::Enough) => Ok(differences),
-        Err(Stop::Failed(error)) => Err(error),
+        Ok(()) | Err(ComparisonStop::Enough) => Ok(differences),
+        Err(ComparisonStop::Failed(error)) => Err(error),
     }
 }
 
@@ -83,8 +87,8 @@ fn compare_region(
     region: &Region<'_>,
     image: &impl ReadAt,
     buffer: &mut [u8],
-    report: &mut impl FnMut(Difference) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    report: &mut impl FnMut(MetadataDifference) -> Result<(), ComparisonStop>,
+) -> Result<(), ComparisonStop> {
     let mut done = 0;
     while done < region.bytes.size() {
         let len = usize::try_from(region.bytes.size() - done)
@@ -97,7 +101,7 @@ fn compare_region(
         if let Some((index, expected)) = first_difference(region.bytes, done, found) {
             let found = found[index];
             let part = region.part.clone().into_owned();
-            report(Difference {
+            report(MetadataDifference {
                 offset: offset + index as u64,
                 expected,
                 found,
@@ -126,9 +130,9 @@ fn first_difference(planned: RegionBytes<'_>, done: u64, found: &[u8]) -> Option
     index.map(|index| (index, planned[index]))
 }
 
-fn unreadable(source: io::Error, offset: u64, part: &Part<'_>) -> Stop {
+fn unreadable(source: io::Error, offset: u64, part: &ImagePart<'_>) -> ComparisonStop {
     let part = part.clone().into_owned();
-    Stop::Failed(io::Error::new(
+    ComparisonStop::Failed(io::Error::new(
         source.kind(),
         Unreadable {
             part,

@@ -1,8 +1,8 @@
 //! The entries of one directory in the order of a tree, with their identifiers.
 
-use crate::File;
+use crate::InputFile;
 use crate::error::PlanError;
-use crate::names::{Kind, Stem, append_ucs2};
+use crate::names::{IdentifierKind, Stem, append_ucs2};
 use crate::region::TreeKind;
 use crate::tree::{Child, PathTree};
 
@@ -16,10 +16,10 @@ pub(crate) struct NamedChild<'a> {
 }
 
 impl NamedChild<'_> {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> IdentifierKind {
         match self.child {
-            Child::File(_) => Kind::File,
-            Child::Directory(_) => Kind::Directory,
+            Child::File(_) => IdentifierKind::File,
+            Child::Directory(_) => IdentifierKind::Directory,
         }
     }
 
@@ -35,7 +35,7 @@ impl NamedChild<'_> {
 /// The entries of a directory in record order: ECMA-119 9.3, or UCS-2 code units.
 pub(crate) fn entries<'a>(
     tree: &PathTree,
-    files: &'a [File],
+    files: &'a [InputFile],
     dir: usize,
     kind: TreeKind,
 ) -> Vec<NamedChild<'a>> {
@@ -82,7 +82,11 @@ fn number_clashes(entries: &mut [NamedChild<'_>]) {
 }
 
 /// Refuses siblings that differ only in case: Windows, macOS and Joliet readers take them for one.
-pub(crate) fn check_siblings(tree: &PathTree, files: &[File], dir: usize) -> Result<(), PlanError> {
+pub(crate) fn check_siblings(
+    tree: &PathTree,
+    files: &[InputFile],
+    dir: usize,
+) -> Result<(), PlanError> {
     let mut names: Vec<_> = tree
         .children(dir)
         .into_iter()
@@ -107,8 +111,8 @@ pub(crate) fn check_siblings(tree: &PathTree, files: &[File], dir: usize) -> Res
 mod tests {
     use super::*;
 
-    fn tree(paths: &[&str]) -> (Vec<File>, PathTree) {
-        let file = |path: &&str| File {
+    fn tree(paths: &[&str]) -> (Vec<InputFile>, PathTree) {
+        let file = |path: &&str| InputFile {
             path: (*path).to_owned(),
             size: 0,
             content: None,

@@ -73,7 +73,7 @@ pub(crate) struct SectorRun {
 
 /// A directory record (ECMA-119 9.1).
 #[derive(Debug)]
-pub(crate) struct Record<'a> {
+pub(crate) struct DirectoryRecord<'a> {
     pub(crate) place: SectorRun,
     pub(crate) flags: u8,
     pub(crate) time: [u8; 7],
@@ -81,7 +81,7 @@ pub(crate) struct Record<'a> {
     pub(crate) system_use: &'a [u8],
 }
 
-impl Record<'_> {
+impl DirectoryRecord<'_> {
     /// Appends the record. Identifier and System Use area each end on an even byte (ECMA-119 9.1.12, 9.1.13).
     pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -250,7 +250,7 @@ pub(crate) fn terminator() -> [u8; SECTOR_LEN] {
 
 fn root_record(place: SectorRun, time: Timestamp) -> Vec<u8> {
     let mut out = Vec::with_capacity(34);
-    Record {
+    DirectoryRecord {
         place,
         flags: FLAG_DIRECTORY,
         time: time.short(),
@@ -292,7 +292,7 @@ mod tests {
             size: 0x0A0B,
         };
         let time = [80, 1, 2, 3, 4, 5, 0];
-        Record {
+        DirectoryRecord {
             place,
             flags: FLAG_MORE_SECTIONS,
             time,

@@ -3,7 +3,7 @@
 use crate::format::SectorRun;
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::PathTree;
-use crate::{ContentId, File, Layout, Volume};
+use crate::{ContentId, InputFile, Layout, Volume};
 
 /// Sector of the primary volume descriptor (ECMA-119 6.7.1.1).
 pub(crate) const DESCRIPTORS_LBA: u32 = 16;
@@ -55,7 +55,7 @@ pub struct Extent {
     pub size: u64,
     /// The identity of the content, if it was given one.
     pub content: Option<ContentId>,
-    /// The first file in data order with this content, as an index into [`Plan::files`].
+    /// The first file in data order with this content, as an index into [`ImagePlan::files`].
     pub file: usize,
 }
 
@@ -70,11 +70,11 @@ pub(crate) struct Inode {
 
 /// An image, laid out.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ImagePlan {
     pub(crate) layout: Layout,
     pub(crate) volume: Volume,
     /// Head, then body.
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<InputFile>,
     /// The inode of each file.
     pub(crate) inode_of: Vec<u32>,
     pub(crate) inodes: Vec<Inode>,
@@ -83,7 +83,7 @@ pub struct Plan {
     pub(crate) geometry: Geometry,
 }
 
-impl Plan {
+impl ImagePlan {
     /// The layout it follows.
     #[must_use]
     pub fn layout(&self) -> Layout {
@@ -104,7 +104,7 @@ impl Plan {
 
     /// All files as given: head, then body.
     #[must_use]
-    pub fn files(&self) -> &[File] {
+    pub fn files(&self) -> &[InputFile] {
         &self.files
     }
 
@@ -122,7 +122,7 @@ impl Plan {
 
     /// The file at a path.
     #[must_use]
-    pub fn file(&self, path: &str) -> Option<&File> {
+    pub fn file(&self, path: &str) -> Option<&InputFile> {
         self.tree
             .find(&self.files, path)
             .map(|index| &self.files[index])
@@ -134,7 +134,7 @@ impl Plan {
         self.extent_of_file(self.tree.find(&self.files, path)?)
     }
 
-    /// Returns where the content of a file lies, by its index in [`Plan::files`]; `None` when it is empty.
+    /// Returns where the content of a file lies, by its index in [`ImagePlan::files`]; `None` when it is empty.
     #[must_use]
     pub fn extent_of_file(&self, index: usize) -> Option<&Extent> {
         self.inode(index)

@@ -52,7 +52,7 @@ impl std::fmt::Debug for ContentId {
 
 /// A regular file to be placed in the image. Directories are implied by paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct InputFile {
     /// The path from the root, without a leading slash: `images/a/1/manifest.json`.
     pub path: String,
     /// The length in bytes.
@@ -78,9 +78,9 @@ pub struct Input {
     /// Names and time.
     pub volume: Volume,
     /// Files laid sector after sector from LBA 32, before the path tables, in this order.
-    pub head: Vec<File>,
+    pub head: Vec<InputFile>,
     /// All other files in data order: the first file with a content decides that content's place.
-    pub body: Vec<File>,
+    pub body: Vec<InputFile>,
 }
 
 #[cfg(test)]

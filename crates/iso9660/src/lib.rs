@@ -29,13 +29,13 @@ mod tree;
 mod visit;
 mod write;
 
-pub use compare::{Difference, compare};
+pub use compare::{MetadataDifference, compare};
 pub use error::PlanError;
 pub use format::SECTOR_SIZE;
-pub use geometry::{Extent, Plan};
-pub use input::{ContentId, File, Input, Layout, UnknownLayout, Volume};
+pub use geometry::{Extent, ImagePlan};
+pub use input::{ContentId, Input, InputFile, Layout, UnknownLayout, Volume};
 pub use io::{ReadAt, WriteAt};
 pub use plan::plan;
-pub use region::{ByteOrder, Part, Region, RegionBytes, TreeKind};
+pub use region::{ByteOrder, ImagePart, Region, RegionBytes, TreeKind};
 pub use time::{Timestamp, TimestampOutOfRange};
 pub use write::write_metadata;

@@ -25,7 +25,7 @@ pub(crate) fn is_d_characters(text: &str) -> bool {
 
 /// A file or a directory: their primary identifiers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum IdentifierKind {
     File,
     Directory,
 }
@@ -42,10 +42,10 @@ pub(crate) struct Stem {
 
 impl Stem {
     /// Upper case, every other character `_`, the extension of a file kept, cut to 30 letters.
-    pub(crate) fn of(name: &str, kind: Kind) -> Self {
+    pub(crate) fn of(name: &str, kind: IdentifierKind) -> Self {
         let (base, extension) = match kind {
-            Kind::Directory => (name, ""),
-            Kind::File => name.rsplit_once('.').unwrap_or((name, "")),
+            IdentifierKind::Directory => (name, ""),
+            IdentifierKind::File => name.rsplit_once('.').unwrap_or((name, "")),
         };
         let extension = &extension[..extension.len().min(MAX_EXTENSION)];
         let base = &base[..base.len().min(MAX_STEM - extension.len())];
@@ -75,9 +75,9 @@ impl Stem {
     }
 
     /// Appends the identifier as records have it: a directory's is the stem, a file's has a dot and version 1.
-    pub(crate) fn append_identifier(&self, out: &mut Vec<u8>, kind: Kind) {
+    pub(crate) fn append_identifier(&self, out: &mut Vec<u8>, kind: IdentifierKind) {
         out.extend_from_slice(self.as_bytes());
-        if kind == Kind::File {
+        if kind == IdentifierKind::File {
             if !self.as_bytes().contains(&b'.') {
                 out.push(b'.');
             }
@@ -119,7 +119,7 @@ pub(crate) fn append_ucs2(out: &mut Vec<u8>, name: &str) {
 mod tests {
     use super::*;
 
-    fn identifier(name: &str, kind: Kind) -> String {
+    fn identifier(name: &str, kind: IdentifierKind) -> String {
         let mut out = Vec::new();
         Stem::of(name, kind).append_identifier(&mut out, kind);
         String::from_utf8(out).unwrap()
@@ -172,22 +172,28 @@ mod tests {
             ),
             ("a.0123456789", "A.01234567;1"),
         ] {
-            assert_eq!(identifier(name, Kind::File), expected);
+            assert_eq!(identifier(name, IdentifierKind::File), expected);
         }
     }
 
     #[test]
     fn directories_have_no_dot() {
-        assert_eq!(identifier("1.0.0", Kind::Directory), "1_0_0");
-        assert_eq!(identifier("base-server", Kind::Directory), "BASE_SERVER");
-        assert_eq!(identifier(&"d".repeat(40), Kind::Directory), "D".repeat(30));
+        assert_eq!(identifier("1.0.0", IdentifierKind::Directory), "1_0_0");
+        assert_eq!(
+            identifier("base-server", IdentifierKind::Directory),
+            "BASE_SERVER"
+        );
+        assert_eq!(
+            identifier(&"d".repeat(40), IdentifierKind::Directory),
+            "D".repeat(30)
+        );
     }
 
     #[test]
     fn stems_sort_as_ecma_119_9_3_says() {
         // File names padded with spaces first, then extensions padded with spaces.
         let mut names = ["AB.X", "AB", "ABC", "A_B", "A.ZZZ", "AB.XA", "A0.A", "AB._"];
-        names.sort_by_key(|name| Stem::of(name, Kind::File));
+        names.sort_by_key(|name| Stem::of(name, IdentifierKind::File));
         assert_eq!(
             names,
             ["A.ZZZ", "A0.A", "AB", "AB.X", "AB.XA", "AB._", "ABC", "A_B"]
@@ -197,9 +203,12 @@ mod tests {
     #[test]
     fn numbered_stems_are_recognised() {
         assert!(Stem::numbered(0).looks_numbered());
-        assert!(Stem::of("x1234567", Kind::File).looks_numbered());
+        assert!(Stem::of("x1234567", IdentifierKind::File).looks_numbered());
         for other in ["x123456", "x12345678", "y1234567", "x123456a", "x1234567.a"] {
-            assert!(!Stem::of(other, Kind::File).looks_numbered(), "{other}");
+            assert!(
+                !Stem::of(other, IdentifierKind::File).looks_numbered(),
+                "{other}"
+            );
         }
     }
 }

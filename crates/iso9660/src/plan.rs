@@ -1,19 +1,19 @@
 //! The plan: a pure function from files, names and time to every byte of metadata and the place of every content.
 //!
 //! Equal inputs give equal plans on every machine. Memory is a few hundred bytes per file, since records are made when
-//! [`Plan::visit_metadata`] comes to them and never kept.
+//! [`ImagePlan::visit_metadata`] comes to them and never kept.
 
 use std::collections::VecDeque;
 
 use crate::entries::{check_siblings, entries};
 use crate::error::PlanError;
 use crate::format::{SECTION_SIZE, SECTOR_SIZE, SectorRun, byte_offset};
-use crate::geometry::{Extent, Geometry, HEAD_LBA, Inode, PATH_TABLES, Plan, number};
+use crate::geometry::{Extent, Geometry, HEAD_LBA, ImagePlan, Inode, PATH_TABLES, number};
 use crate::limits::{MAX_FILES, MAX_SECTIONS, MAX_SECTORS};
 use crate::names::is_d_characters;
 use crate::region::TreeKind;
 use crate::tree::{Child, PathTree};
-use crate::{File, Input, Layout, Volume};
+use crate::{Input, InputFile, Layout, Volume};
 
 /// Contents of at least this size start on a multiple of it, so that file systems can clone them.
 const ALIGNMENT: u64 = 4096;
@@ -23,7 +23,7 @@ const TAIL: u64 = 1 << 20;
 const GRANULE: u64 = 32 << 10;
 
 /// Lays out an image.
-pub fn plan(layout: Layout, input: Input) -> Result<Plan, PlanError> {
+pub fn plan(layout: Layout, input: Input) -> Result<ImagePlan, PlanError> {
     let Input { volume, head, body } = input;
     check_volume(&volume)?;
     let head_len = head.len();
@@ -33,7 +33,7 @@ pub fn plan(layout: Layout, input: Input) -> Result<Plan, PlanError> {
     let tree = PathTree::build(&files)?;
     (0..tree.dirs.len()).try_for_each(|dir| check_siblings(&tree, &files, dir))?;
     let first_with_content = group_by_content(&files)?;
-    let mut plan = Plan {
+    let mut plan = ImagePlan {
         layout,
         volume,
         files,
@@ -48,7 +48,7 @@ pub fn plan(layout: Layout, input: Input) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-impl Plan {
+impl ImagePlan {
     /// Turns `inode_of` from "the first file with this content" into inode numbers, in data order.
     fn number_inodes(&mut self) {
         for index in 0..self.files.len() {
@@ -65,7 +65,7 @@ impl Plan {
     }
 
     fn new_inode(&mut self, index: usize) -> Inode {
-        let File { size, content, .. } = self.files[index];
+        let InputFile { size, content, .. } = self.files[index];
         if size == 0 {
             return Inode {
                 links: 1,
@@ -197,7 +197,7 @@ fn check_volume(volume: &Volume) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn check_files(files: &[File]) -> Result<(), PlanError> {
+fn check_files(files: &[InputFile]) -> Result<(), PlanError> {
     if files.len() > MAX_FILES {
         return Err(PlanError::TooManyFiles { count: files.len() });
     }
@@ -215,7 +215,7 @@ fn check_files(files: &[File]) -> Result<(), PlanError> {
 
 /// For each file the index of the first file with the same content. Sorting instead of hashing keeps the memory small
 /// and the time independent of what the ids are.
-fn group_by_content(files: &[File]) -> Result<Vec<u32>, PlanError> {
+fn group_by_content(files: &[InputFile]) -> Result<Vec<u32>, PlanError> {
     let mut first: Vec<u32> = (0..).take(files.len()).collect();
     let mut order: Vec<u32> = first
         .iter()
@@ -246,8 +246,8 @@ mod tests {
     use super::*;
     use crate::{ContentId, Timestamp};
 
-    fn file(path: &str, size: u64, id: u8) -> File {
-        File {
+    fn file(path: &str, size: u64, id: u8) -> InputFile {
+        InputFile {
             path: path.to_owned(),
             size,
             content: Some(ContentId([id; 32])),
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    fn planned(head: Vec<File>, body: Vec<File>) -> Result<Plan, PlanError> {
+    fn planned(head: Vec<InputFile>, body: Vec<InputFile>) -> Result<ImagePlan, PlanError> {
         plan(
             Layout::V1,
             Input {
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn files_without_identity_share_nothing() {
-        let anonymous = |path: &str| File {
+        let anonymous = |path: &str| InputFile {
             content: None,
             ..file(path, 3, 0)
         };
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn the_same_input_gives_the_same_plan() {
         let body = vec![file("b/x", 3, 1), file("a/y", 3, 1), file("c", 5000, 2)];
-        let shown = |plan: &Plan| {
+        let shown = |plan: &ImagePlan| {
             let mut all = Vec::new();
             let walked = plan.visit_metadata(&mut |region| {
                 all.push(format!("{region:?}"));
@@ -431,7 +431,7 @@ mod tests {
             vec![body[1].clone(), body[0].clone(), body[2].clone()],
         )
         .unwrap();
-        let paths = |plan: &Plan| {
+        let paths = |plan: &ImagePlan| {
             plan.extents()
                 .iter()
                 .map(|extent| plan.path_of(extent).to_owned())

@@ -24,7 +24,7 @@ use crate::limits::Limits;
 
 /// The source of the names of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum NameSource {
     /// Rock Ridge's NM in the primary tree.
     RockRidge,
     /// The Joliet tree.
@@ -68,7 +68,7 @@ pub struct FileExtent {
 
 /// A file, directory or link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// The path from the root without a leading slash.
     pub path: String,
     /// The kind of the entry.
@@ -89,15 +89,15 @@ pub struct Tree {
     /// The volume's own words.
     pub volume: VolumeInfo,
     /// The source of the names.
-    pub names: Names,
+    pub names: NameSource,
     /// Sorted by the bytes of the path.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TreeEntry>,
 }
 
 /// The reason why an image cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
+pub enum ImageReadError {
     /// The medium could not be read.
     #[error("cannot read {what} at byte {offset}")]
     Io {
@@ -171,13 +171,13 @@ pub enum ReadError {
 }
 
 /// Reads the whole tree of an image of `size` bytes. File data is not read.
-pub fn read_tree(image: &impl ReadAt, size: u64, limits: &Limits) -> Result<Tree, ReadError> {
+pub fn read_tree(image: &impl ReadAt, size: u64, limits: &Limits) -> Result<Tree, ImageReadError> {
     let volumes = volume::read(image, limits)?;
-    let mut walk = walk::Walk::new(image, size, limits);
+    let mut walk = walk::TreeWalk::new(image, size, limits);
     let names = walk.choose_names(&volumes)?;
     let root = match names {
-        Names::RockRidge | Names::Primary => volumes.primary_root,
-        Names::Joliet => volumes.joliet_root.unwrap_or(volumes.primary_root),
+        NameSource::RockRidge | NameSource::Primary => volumes.primary_root,
+        NameSource::Joliet => volumes.joliet_root.unwrap_or(volumes.primary_root),
     };
     let entries = walk.run(root, names)?;
     Ok(Tree {

@@ -5,10 +5,10 @@
 use crate::entries::{NamedChild, entries};
 use crate::error::PlanError;
 use crate::format::{
-    self, FLAG_DIRECTORY, FLAG_MORE_SECTIONS, MODE_DIRECTORY, MODE_FILE, PARENT, Record,
+    self, DirectoryRecord, FLAG_DIRECTORY, FLAG_MORE_SECTIONS, MODE_DIRECTORY, MODE_FILE, PARENT,
     SECTION_SIZE, SECTOR_LEN, SECTOR_SIZE, SELF, SectorRun,
 };
-use crate::geometry::{Plan, number};
+use crate::geometry::{ImagePlan, number};
 use crate::limits::MAX_DIRECTORY_SIZE;
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::Child;
@@ -22,7 +22,7 @@ pub(crate) fn record_start(used: usize, len: usize) -> usize {
     }
 }
 
-impl Plan {
+impl ImagePlan {
     /// Bytes of a directory: whole sectors (ECMA-119 6.8.1.3). Measuring ends at the limit, however many records
     /// would still come.
     pub(crate) fn directory_size(&self, dir: usize, tree: TreeKind) -> Result<u32, PlanError> {
@@ -71,9 +71,9 @@ impl Plan {
         tree: TreeKind,
         identifier: &'a [u8],
         system_use: &'a [u8],
-    ) -> Record<'a> {
+    ) -> DirectoryRecord<'a> {
         let place = self.tree.dirs[dir].place(tree);
-        Record {
+        DirectoryRecord {
             place,
             flags: FLAG_DIRECTORY,
             time: self.volume.time.short(),
@@ -95,7 +95,7 @@ impl Plan {
             TreeKind::Primary => self.entry_use(entry),
             TreeKind::Joliet => Vec::new(),
         };
-        let mut put = |filled: &Record<'_>| {
+        let mut put = |filled: &DirectoryRecord<'_>| {
             record.clear();
             filled.append_to(record);
             emit(record)
@@ -106,7 +106,7 @@ impl Plan {
             }
             Child::File(index) => self.sections(index).try_for_each(|(place, flags)| {
                 let time = self.volume.time.short();
-                put(&Record {
+                put(&DirectoryRecord {
                     place,
                     flags,
                     time,

@@ -31,7 +31,7 @@ pub enum ByteOrder {
 /// The meaning of a region of metadata.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Part<'a> {
+pub enum ImagePart<'a> {
     /// Sectors 0 to 15.
     SystemArea,
     /// The primary (sector 16) or the Joliet (sector 17) volume descriptor.
@@ -67,31 +67,31 @@ pub enum Part<'a> {
     Tail,
 }
 
-impl Part<'_> {
+impl ImagePart<'_> {
     /// The same part, independent of the plan.
     #[must_use]
-    pub fn into_owned(self) -> Part<'static> {
+    pub fn into_owned(self) -> ImagePart<'static> {
         match self {
-            Self::SystemArea => Part::SystemArea,
-            Self::Descriptor(tree) => Part::Descriptor(tree),
-            Self::Terminator => Part::Terminator,
-            Self::Reserved => Part::Reserved,
-            Self::PathTable { tree, order } => Part::PathTable { tree, order },
-            Self::Directory { tree, path } => Part::Directory {
+            Self::SystemArea => ImagePart::SystemArea,
+            Self::Descriptor(tree) => ImagePart::Descriptor(tree),
+            Self::Terminator => ImagePart::Terminator,
+            Self::Reserved => ImagePart::Reserved,
+            Self::PathTable { tree, order } => ImagePart::PathTable { tree, order },
+            Self::Directory { tree, path } => ImagePart::Directory {
                 tree,
                 path: Cow::Owned(path.into_owned()),
             },
-            Self::ContinuationArea => Part::ContinuationArea,
-            Self::ZeroBlock => Part::ZeroBlock,
-            Self::Padding { after } => Part::Padding {
+            Self::ContinuationArea => ImagePart::ContinuationArea,
+            Self::ZeroBlock => ImagePart::ZeroBlock,
+            Self::Padding { after } => ImagePart::Padding {
                 after: Cow::Owned(after.into_owned()),
             },
-            Self::Tail => Part::Tail,
+            Self::Tail => ImagePart::Tail,
         }
     }
 }
 
-impl fmt::Display for Part<'_> {
+impl fmt::Display for ImagePart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SystemArea => f.write_str("system area"),
@@ -155,5 +155,5 @@ pub struct Region<'a> {
     /// The bytes that stand there.
     pub bytes: RegionBytes<'a>,
     /// The meaning of the region.
-    pub part: Part<'a>,
+    pub part: ImagePart<'a>,
 }

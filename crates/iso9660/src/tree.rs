@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::File;
+use crate::InputFile;
 use crate::error::PlanError;
 use crate::format::SectorRun;
 use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES};
@@ -66,7 +66,7 @@ pub(crate) struct PathTree {
 
 impl PathTree {
     /// Checks all paths and finds the directories. Sibling names are not compared here.
-    pub(crate) fn build(files: &[File]) -> Result<Self, PlanError> {
+    pub(crate) fn build(files: &[InputFile]) -> Result<Self, PlanError> {
         files.iter().try_for_each(|file| check_path(&file.path))?;
         let mut order: Vec<u32> = (0..).take(files.len()).collect();
         order.sort_unstable_by(|&a, &b| {
@@ -80,7 +80,7 @@ impl PathTree {
         Ok(tree)
     }
 
-    fn find_directories(&mut self, files: &[File]) -> Result<(), PlanError> {
+    fn find_directories(&mut self, files: &[InputFile]) -> Result<(), PlanError> {
         // The directories that hold the file before, outermost first.
         let mut open = vec![0];
         let mut before = "";
@@ -141,7 +141,7 @@ impl PathTree {
     }
 
     /// The name of a child in its directory.
-    pub(crate) fn name<'a>(&self, files: &'a [File], child: Child) -> &'a str {
+    pub(crate) fn name<'a>(&self, files: &'a [InputFile], child: Child) -> &'a str {
         match child {
             Child::File(index) => {
                 let path = files[index].path.as_str();
@@ -159,7 +159,7 @@ impl PathTree {
     }
 
     /// A directory's path; empty for the root.
-    pub(crate) fn directory_path<'a>(&self, files: &'a [File], dir: usize) -> &'a str {
+    pub(crate) fn directory_path<'a>(&self, files: &'a [InputFile], dir: usize) -> &'a str {
         let dir = &self.dirs[dir];
         if dir.name.is_empty() {
             ""
@@ -169,7 +169,7 @@ impl PathTree {
     }
 
     /// The index of the file with a path.
-    pub(crate) fn find(&self, files: &[File], path: &str) -> Option<usize> {
+    pub(crate) fn find(&self, files: &[InputFile], path: &str) -> Option<usize> {
         let compare = |&index: &u32| compare_paths(&files[index as usize].path, path);
         self.order
             .binary_search_by(compare)
@@ -177,7 +177,7 @@ impl PathTree {
             .map(|position| self.order[position] as usize)
     }
 
-    fn path<'a>(&self, files: &'a [File], position: usize) -> &'a str {
+    fn path<'a>(&self, files: &'a [InputFile], position: usize) -> &'a str {
         &files[self.order[position] as usize].path
     }
 }
@@ -245,10 +245,10 @@ fn common_directories(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn files(paths: &[&str]) -> Vec<File> {
+    fn files(paths: &[&str]) -> Vec<InputFile> {
         paths
             .iter()
-            .map(|path| File {
+            .map(|path| InputFile {
                 path: (*path).to_owned(),
                 size: 1,
                 content: None,
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn refuses_more_directories_than_a_path_table_can_number() {
         let files: Vec<_> = (0..MAX_DIRECTORIES)
-            .map(|n| File {
+            .map(|n| InputFile {
                 path: format!("{n}/f"),
                 size: 0,
                 content: None,

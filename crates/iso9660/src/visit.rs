@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 
 use crate::format::{self, DescriptorFields, SECTOR_LEN, SECTOR_SIZE, byte_offset};
-use crate::geometry::{DESCRIPTORS_LBA, Extent, HEAD_LBA, PATH_TABLES, Plan};
+use crate::geometry::{DESCRIPTORS_LBA, Extent, HEAD_LBA, ImagePlan, PATH_TABLES};
 use crate::records::record_start;
-use crate::region::{ByteOrder, Part, Region, RegionBytes, TreeKind};
+use crate::region::{ByteOrder, ImagePart, Region, RegionBytes, TreeKind};
 
 /// Records are handed over in pieces of about this size, so that a huge directory is never in memory as a whole.
 const CHUNK: usize = 32 * SECTOR_LEN;
 
 type Visitor<'v, E> = &'v mut dyn FnMut(Region<'_>) -> Result<(), E>;
 
-impl Plan {
+impl ImagePlan {
     /// Calls `visit` with every run of bytes that is not file data: ascending, without overlap, and together with
-    /// [`Plan::extents`] covering the whole image.
+    /// [`ImagePlan::extents`] covering the whole image.
     pub fn visit_metadata<E>(&self, visit: Visitor<'_, E>) -> Result<(), E> {
         self.visit_descriptors(visit)?;
         let head_end = self.geometry.path_tables[0].lba;
@@ -32,14 +32,19 @@ impl Plan {
         visit(Region {
             offset,
             bytes: RegionBytes::Bytes(&area),
-            part: Part::ContinuationArea,
+            part: ImagePart::ContinuationArea,
         })?;
         self.visit_directories(TreeKind::Joliet, visit)?;
         self.visit_data_area(&self.extents[head..], visit)
     }
 
     fn visit_descriptors<E>(&self, visit: Visitor<'_, E>) -> Result<(), E> {
-        zeros(0, byte_offset(DESCRIPTORS_LBA), Part::SystemArea, visit)?;
+        zeros(
+            0,
+            byte_offset(DESCRIPTORS_LBA),
+            ImagePart::SystemArea,
+            visit,
+        )?;
         let mut offset = byte_offset(DESCRIPTORS_LBA);
         let mut put = |sector: &[u8], part| {
             let region = Region {
@@ -53,11 +58,11 @@ impl Plan {
         for tree in [TreeKind::Primary, TreeKind::Joliet] {
             put(
                 &format::volume_descriptor(&self.descriptor_fields(tree), &self.volume),
-                Part::Descriptor(tree),
+                ImagePart::Descriptor(tree),
             )?;
         }
-        put(&format::terminator(), Part::Terminator)?;
-        zeros(offset, byte_offset(HEAD_LBA), Part::Reserved, visit)
+        put(&format::terminator(), ImagePart::Terminator)?;
+        zeros(offset, byte_offset(HEAD_LBA), ImagePart::Reserved, visit)
     }
 
     fn descriptor_fields(&self, tree: TreeKind) -> DescriptorFields {
@@ -80,9 +85,9 @@ impl Plan {
         visit: Visitor<'_, E>,
     ) -> Result<(), E> {
         let place = self.geometry.path_table(tree, order);
-        let mut chunks = Chunks::new(
+        let mut chunks = SectorChunks::new(
             byte_offset(place.lba),
-            Part::PathTable { tree, order },
+            ImagePart::PathTable { tree, order },
             visit,
         );
         self.path_table_records(tree, order, &mut |record| chunks.append(record))?;
@@ -93,7 +98,7 @@ impl Plan {
         for &dir in self.geometry.directories(tree) {
             let path = Cow::Borrowed(self.tree.directory_path(&self.files, dir as usize));
             let offset = byte_offset(self.tree.dirs[dir as usize].place(tree).lba);
-            let mut chunks = Chunks::new(offset, Part::Directory { tree, path }, visit);
+            let mut chunks = SectorChunks::new(offset, ImagePart::Directory { tree, path }, visit);
             self.directory_records(dir as usize, tree, &mut |record| {
                 chunks.start_record(record.len());
                 chunks.append(record)
@@ -109,12 +114,12 @@ impl Plan {
         let first = body
             .first()
             .map_or(start + SECTOR_SIZE, |extent| extent.offset);
-        zeros(start, first, Part::ZeroBlock, visit)?;
+        zeros(start, first, ImagePart::ZeroBlock, visit)?;
         let end = body.last().map_or(first, |extent| {
             (extent.offset + extent.size).next_multiple_of(SECTOR_SIZE)
         });
         self.visit_gaps(body, end, visit)?;
-        zeros(end, self.geometry.image_size, Part::Tail, visit)
+        zeros(end, self.geometry.image_size, ImagePart::Tail, visit)
     }
 
     /// Visits what lies behind each of these contents, up to the next one and at last up to `end`.
@@ -125,7 +130,7 @@ impl Plan {
             .map(|extent| extent.offset)
             .chain([end]);
         for (extent, next) in extents.iter().zip(next_offsets) {
-            let part = Part::Padding {
+            let part = ImagePart::Padding {
                 after: Cow::Borrowed(self.path_of(extent)),
             };
             zeros(extent.offset + extent.size, next, part, visit)?;
@@ -134,7 +139,7 @@ impl Plan {
     }
 }
 
-fn zeros<E>(start: u64, end: u64, part: Part<'_>, visit: Visitor<'_, E>) -> Result<(), E> {
+fn zeros<E>(start: u64, end: u64, part: ImagePart<'_>, visit: Visitor<'_, E>) -> Result<(), E> {
     if start == end {
         return Ok(());
     }
@@ -146,15 +151,15 @@ fn zeros<E>(start: u64, end: u64, part: Part<'_>, visit: Visitor<'_, E>) -> Resu
 }
 
 /// Collects records and hands them over in pieces that end on sectors.
-struct Chunks<'a, 'v, E> {
+struct SectorChunks<'a, 'v, E> {
     buffer: Vec<u8>,
     offset: u64,
-    part: Part<'a>,
+    part: ImagePart<'a>,
     visit: Visitor<'v, E>,
 }
 
-impl<'a, 'v, E> Chunks<'a, 'v, E> {
-    fn new(offset: u64, part: Part<'a>, visit: Visitor<'v, E>) -> Self {
+impl<'a, 'v, E> SectorChunks<'a, 'v, E> {
+    fn new(offset: u64, part: ImagePart<'a>, visit: Visitor<'v, E>) -> Self {
         Self {
             buffer: Vec::new(),
             offset,

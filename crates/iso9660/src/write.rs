@@ -1,12 +1,12 @@
-//! Writes the metadata of a plan. The data is the caller's business: it goes to [`Plan::extents`].
+//! Writes the metadata of a plan. The data is the caller's business: it goes to [`ImagePlan::extents`].
 
 use std::io;
 
-use crate::{Plan, RegionBytes, WriteAt};
+use crate::{ImagePlan, RegionBytes, WriteAt};
 
 /// Writes every region that is not all zeros. `out` must read as zeros where nothing was written, as a new file does
-/// after its length has been set to [`Plan::image_size`].
-pub fn write_metadata(plan: &Plan, out: &impl WriteAt) -> io::Result<()> {
+/// after its length has been set to [`ImagePlan::image_size`].
+pub fn write_metadata(plan: &ImagePlan, out: &impl WriteAt) -> io::Result<()> {
     plan.visit_metadata(&mut |region| match region.bytes {
         RegionBytes::Bytes(bytes) => out.write_all_at(bytes, region.offset),
         RegionBytes::Zeros(_) => Ok(()),

@@ -7,9 +7,9 @@ use std::cell::Cell;
 use std::io;
 
 use common::{Content, Sparse, assert_covered, body, head, image};
-use iso9660::{Plan, ReadAt, RegionBytes, compare};
+use iso9660::{ImagePlan, ReadAt, RegionBytes, compare};
 
-fn small() -> (Plan, Vec<u8>) {
+fn small() -> (ImagePlan, Vec<u8>) {
     let file = |path: &str, len: usize| -> Content { (path.to_owned(), vec![b'x'; len]) };
     let head = [file("statement", 3000), file("CONTENTS", 10)];
     let body = [
@@ -24,7 +24,7 @@ fn small() -> (Plan, Vec<u8>) {
 }
 
 /// Whether each byte of the image belongs to a file.
-fn data_map(plan: &Plan) -> Vec<bool> {
+fn data_map(plan: &ImagePlan) -> Vec<bool> {
     let index = |offset| usize::try_from(offset).unwrap();
     let mut map = vec![false; index(plan.image_size())];
     for extent in plan.extents() {

@@ -18,14 +18,14 @@ use hadris_iso::Namespace;
 use hadris_iso::sync::IsoFs;
 use hadris_storage::host::FileDevice;
 use iso9660::limits::Limits;
-use iso9660::reader::{EntryKind, Names, Tree, read_tree};
-use iso9660::{Plan, ReadAt};
+use iso9660::reader::{EntryKind, NameSource, Tree, read_tree};
+use iso9660::{ImagePlan, ReadAt};
 
 /// A temporary folder with our image and the files that are in it.
 struct Judged {
     folder: tempfile::TempDir,
     files: BTreeMap<String, Vec<u8>>,
-    plan: Plan,
+    plan: ImagePlan,
 }
 
 impl Judged {
@@ -308,7 +308,7 @@ fn source() -> tempfile::TempDir {
 }
 
 /// Reads an image by another program and compares the files with their source.
-fn assert_reads(image: &Path, source: &Path, names: Names) -> Tree {
+fn assert_reads(image: &Path, source: &Path, names: NameSource) -> Tree {
     let medium = fs::File::open(image).unwrap();
     let tree = read_tree(
         &medium,
@@ -370,7 +370,7 @@ fn we_read_images_by_genisoimage() {
         ],
     ];
     run("genisoimage", "genisoimage", &arguments.concat());
-    let tree = assert_reads(&image, source.path(), Names::RockRidge);
+    let tree = assert_reads(&image, source.path(), NameSource::RockRidge);
     assert_eq!(tree.volume.id, "Example 1.0.0");
     fs::remove_file(image).unwrap();
 }
@@ -403,7 +403,7 @@ fn we_read_images_by_xorriso_with_links() {
     for name in ["link", "other"] {
         fs::remove_file(source.path().join("images").join(name)).unwrap();
     }
-    let tree = assert_reads(&image, source.path(), Names::RockRidge);
+    let tree = assert_reads(&image, source.path(), NameSource::RockRidge);
     let target = |path: &str| {
         tree.entries
             .iter()
@@ -435,7 +435,7 @@ fn we_read_joliet_where_there_is_no_rock_ridge() {
         "genisoimage",
         &["-quiet", "-J", "-joliet-long", "-l", "-o", output, path],
     );
-    assert_reads(&image, source.path(), Names::Joliet);
+    assert_reads(&image, source.path(), NameSource::Joliet);
     fs::remove_file(image).unwrap();
 }
 

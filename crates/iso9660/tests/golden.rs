@@ -8,14 +8,14 @@ use common::dump::Dump;
 use common::{Content, body, digest, head, hex, image, volume};
 use iso9660::limits::Limits;
 use iso9660::reader::read_tree;
-use iso9660::{Input, Layout, Plan, RegionBytes, Timestamp, plan};
+use iso9660::{ImagePlan, Input, Layout, RegionBytes, Timestamp, plan};
 
 fn image_digest(head: &[Content], body: &[Content]) -> String {
     hex(&digest(&image(head, body).1.to_bytes()))
 }
 
 /// The digest of all metadata, in the order in which it is visited.
-fn metadata_digest(plan: &Plan) -> String {
+fn metadata_digest(plan: &ImagePlan) -> String {
     let mut all = Vec::new();
     plan.visit_metadata(&mut |region| {
         all.extend_from_slice(&region.offset.to_le_bytes());
@@ -50,7 +50,7 @@ fn an_image_with_every_kind_of_name_size_and_sharing() {
 #[test]
 fn a_file_in_two_sections() {
     // 0xFFFFF800 bytes and one more: metadata only.
-    let file = iso9660::File {
+    let file = iso9660::InputFile {
         path: "big".to_owned(),
         size: 0xFFFF_F801,
         content: None,

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use common::{Random, body, head, image, mutated, non_zero, put_both32};
 use iso9660::limits::Limits;
-use iso9660::reader::{ReadError, read_tree};
-use iso9660::{Part, Plan, ReadAt, TreeKind};
+use iso9660::reader::{ImageReadError, read_tree};
+use iso9660::{ImagePart, ImagePlan, ReadAt, TreeKind};
 
 /// A medium that fails the test when a reader asks for more than it may.
 struct Watched {
@@ -38,12 +38,12 @@ const LIMITS: Limits = Limits {
     sections: 100,
 };
 
-fn sample() -> (Plan, Vec<u8>) {
+fn sample() -> (ImagePlan, Vec<u8>) {
     let (plan, image) = image(&head(), &body());
     (plan, image.to_bytes())
 }
 
-fn read(bytes: Vec<u8>) -> Result<usize, ReadError> {
+fn read(bytes: Vec<u8>) -> Result<usize, ImageReadError> {
     let size = bytes.len() as u64;
     let medium = Watched {
         bytes,
@@ -53,10 +53,10 @@ fn read(bytes: Vec<u8>) -> Result<usize, ReadError> {
 }
 
 /// Where a directory's records are.
-fn directory(plan: &Plan, wanted: &str) -> usize {
+fn directory(plan: &ImagePlan, wanted: &str) -> usize {
     let mut found = None;
     plan.visit_metadata(&mut |region| {
-        if matches!(&region.part, Part::Directory { tree: TreeKind::Primary, path } if path == wanted) {
+        if matches!(&region.part, ImagePart::Directory { tree: TreeKind::Primary, path } if path == wanted) {
             found.get_or_insert(usize::try_from(region.offset).unwrap());
         }
         Ok::<_, std::convert::Infallible>(())
@@ -197,7 +197,7 @@ fn a_huge_directory_of_nothing_is_refused() {
     put_both32(&mut bytes, at + 10, 0xFFFF_FFFF);
     assert!(matches!(
         read(bytes).unwrap_err(),
-        ReadError::OutOfImage { .. }
+        ImageReadError::OutOfImage { .. }
     ));
 }
 

@@ -7,12 +7,13 @@ use common::{Sparse, described, volume};
 use iso9660::limits::Limits;
 use iso9660::reader::{FileExtent, read_tree};
 use iso9660::{
-    ContentId, File, Input, Layout, Plan, PlanError, WriteAt, compare, plan, write_metadata,
+    ContentId, ImagePlan, Input, InputFile, Layout, PlanError, WriteAt, compare, plan,
+    write_metadata,
 };
 
 const SECTION: u64 = 0xFFFF_F800;
 
-fn planned(body: Vec<File>) -> Result<Plan, PlanError> {
+fn planned(body: Vec<InputFile>) -> Result<ImagePlan, PlanError> {
     plan(
         Layout::V1,
         Input {
@@ -23,15 +24,15 @@ fn planned(body: Vec<File>) -> Result<Plan, PlanError> {
     )
 }
 
-fn file(path: &str, size: u64) -> File {
-    File {
+fn file(path: &str, size: u64) -> InputFile {
+    InputFile {
         path: path.to_owned(),
         size,
         content: None,
     }
 }
 
-fn written(plan: &Plan) -> Sparse {
+fn written(plan: &ImagePlan) -> Sparse {
     let image = Sparse::new(plan.image_size());
     write_metadata(plan, &image).unwrap();
     image
@@ -41,7 +42,7 @@ fn written(plan: &Plan) -> Sparse {
 fn files_beyond_4_gib_come_back_whole_and_shared() {
     for (size, sections) in [(SECTION, 1), (SECTION + 1, 2), (10 << 30, 3)] {
         let content = Some(ContentId([7; 32]));
-        let body = ["big", "d/same", "later"].map(|path| File {
+        let body = ["big", "d/same", "later"].map(|path| InputFile {
             content,
             ..file(path, size)
         });
@@ -153,8 +154,8 @@ fn sixty_five_thousand_directories() {
 }
 
 /// The longest records, and as many of them for each file as there may be.
-fn crowded(files: usize) -> Vec<File> {
-    let file = |index| File {
+fn crowded(files: usize) -> Vec<InputFile> {
+    let file = |index| InputFile {
         content: Some(ContentId([7; 32])),
         ..file(&format!("d/{index:0>103}"), 99 * SECTION)
     };

@@ -12,14 +12,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{body, described, head, hex, volume};
-use iso9660::{ContentId, File, Input, Layout, Timestamp, Volume, compare, plan};
+use iso9660::{ContentId, Input, InputFile, Layout, Timestamp, Volume, compare, plan};
 
 /// The input as the script reads it.
 fn lines(input: &Input) -> String {
     let Volume { id, set_id, time } = &input.volume;
     let mut text = format!("volume {id}\nset {set_id}\ntime {}\n", time.unix_seconds());
     for (word, files) in [("head", &input.head), ("body", &input.body)] {
-        for File {
+        for InputFile {
             path,
             size,
             content,
@@ -82,7 +82,7 @@ fn an_empty_image_with_the_longest_identifiers() {
 
 #[test]
 fn files_in_sections_and_numbered_names() {
-    let file = |path: &str, size, id: Option<u8>| File {
+    let file = |path: &str, size, id: Option<u8>| InputFile {
         path: path.to_owned(),
         size,
         content: id.map(|id| ContentId([id; 32])),

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Content, Random, Sparse, assert_covered, image};
 use iso9660::limits::Limits;
-use iso9660::reader::{EntryKind, Names, Tree, read_tree};
-use iso9660::{Plan, ReadAt, WriteAt, compare};
+use iso9660::reader::{EntryKind, NameSource, Tree, read_tree};
+use iso9660::{ImagePlan, ReadAt, WriteAt, compare};
 use proptest::prelude::*;
 
 /// Files with names that clash, nest and repeat contents; no path is a directory of another.
@@ -83,11 +83,11 @@ fn read(image: &Sparse) -> Tree {
 }
 
 /// The same image without its Rock Ridge announcement, so that readers turn to Joliet.
-fn without_rock_ridge(plan: &Plan, image: &Sparse) -> Sparse {
+fn without_rock_ridge(plan: &ImagePlan, image: &Sparse) -> Sparse {
     let copy = Sparse::new(image.size);
     copy.write_all_at(&image.to_bytes(), 0).unwrap();
     plan.visit_metadata(&mut |region| {
-        if region.part == iso9660::Part::ContinuationArea {
+        if region.part == iso9660::ImagePart::ContinuationArea {
             copy.write_all_at(&[0; 2048], region.offset)
         } else {
             Ok(())
@@ -98,7 +98,7 @@ fn without_rock_ridge(plan: &Plan, image: &Sparse) -> Sparse {
 }
 
 /// What the layout promises about places: alignment, sharing, ascending order, the tail.
-fn assert_layout(plan: &Plan, files: &[Content]) {
+fn assert_layout(plan: &ImagePlan, files: &[Content]) {
     let mut places = BTreeMap::new();
     for (path, bytes) in files {
         let extent = plan.extent_of(path);
@@ -143,11 +143,11 @@ proptest! {
         assert_covered(&plan);
         prop_assert_eq!(compare(&plan, &image, 1).unwrap(), []);
         let tree = read(&image);
-        prop_assert_eq!(tree.names, Names::RockRidge);
+        prop_assert_eq!(tree.names, NameSource::RockRidge);
         prop_assert_eq!(tree.volume.size, plan.image_size());
         prop_assert!(contents(&image, &tree) == sorted);
         let joliet = read(&without_rock_ridge(&plan, &image));
-        prop_assert_eq!(joliet.names, Names::Joliet);
+        prop_assert_eq!(joliet.names, NameSource::Joliet);
         prop_assert!(contents(&image, &joliet) == sorted);
         if split == 0 {
             assert_layout(&plan, &files);

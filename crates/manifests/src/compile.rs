@@ -12,7 +12,7 @@ use schemas::{ImageReference, Namespace, PodTemplatePath, printable_within};
 use serde_json::{Map, Value};
 
 use crate::image::{self, KnownImages};
-use crate::namespace::{self, Said, Unclear};
+use crate::namespace::{self, NamespaceHint, Unclear};
 use crate::reference::Hint;
 use crate::{limits, template};
 
@@ -33,12 +33,12 @@ pub struct Remark {
     /// The place in the object, as a JSON pointer (RFC 6901) that may be shown.
     pub path: String,
     /// The matter that is not settled.
-    pub what: Unsettled,
+    pub what: CompileQuestion,
 }
 
 /// A matter that compiling did not settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unsettled {
+pub enum CompileQuestion {
     /// A container's image that the Solution does not have.
     Missing(ImageReference),
     /// A text that names an image which the Solution does not have.
@@ -55,7 +55,7 @@ pub enum Unsettled {
 impl Compiler<'_> {
     /// Compiles an object.
     pub fn compile(&self, object: &mut Value) -> Vec<Remark> {
-        let mut walk = Walk {
+        let mut walk = TextWalk {
             compiler: self,
             images: template::images(object, self.templates)
                 .into_iter()
@@ -72,20 +72,20 @@ impl Compiler<'_> {
 
 /// The hints that the name beside a text gives about it.
 #[derive(Clone, Copy)]
-struct About {
+struct ContextHints {
     hint: Hint,
-    said: Said,
+    said: NamespaceHint,
     /// Whether it is in a selector of namespaces.
     selects: bool,
 }
 
-impl About {
+impl ContextHints {
     /// Returns the hints of a field's name. Names are compiled themselves, and the name of a placeholder says nothing.
     fn of(name: &str) -> Self {
         let name = if name.contains("$(") { "" } else { name };
         Self {
             hint: Hint::of(name),
-            said: Said::by_field(name),
+            said: NamespaceHint::by_field(name),
             selects: name == "namespaceSelector",
         }
     }
@@ -94,24 +94,24 @@ impl About {
     fn of_variable(name: &str) -> Self {
         let of_field = Self::of(name);
         let said = match of_field.said {
-            Said::Nothing => Said::by_variable(name),
+            NamespaceHint::Nothing => NamespaceHint::by_variable(name),
             said => said,
         };
         Self { said, ..of_field }
     }
 
     /// Returns what is said of the namespaces in a text.
-    fn said(self) -> Said {
+    fn said(self) -> NamespaceHint {
         match (self.said, self.hint) {
-            (Said::Nothing, Hint::Image | Hint::Named) => Said::Other,
-            (Said::Nothing, Hint::None) if self.selects => Said::Anything,
+            (NamespaceHint::Nothing, Hint::Image | Hint::Named) => NamespaceHint::Other,
+            (NamespaceHint::Nothing, Hint::None) if self.selects => NamespaceHint::Anything,
             (said, _) => said,
         }
     }
 }
 
 /// A walk through the texts of an object.
-struct Walk<'a> {
+struct TextWalk<'a> {
     compiler: &'a Compiler<'a>,
     /// The JSON pointers of containers' images.
     images: BTreeSet<String>,
@@ -120,7 +120,7 @@ struct Walk<'a> {
     remarks: Vec<Remark>,
 }
 
-impl Walk<'_> {
+impl TextWalk<'_> {
     /// All fields but those in which no placeholder has a meaning.
     fn object(&mut self, fields: &mut Map<String, Value>) {
         for (key, value) in fields {
@@ -129,10 +129,12 @@ impl Walk<'_> {
                 ("metadata", Value::Object(metadata)) => {
                     let others = metadata.iter_mut().filter(|(key, _)| *key != "name");
                     for (key, value) in others {
-                        self.at("metadata", |walk| walk.field(key, value, About::of(key)));
+                        self.at("metadata", |walk| {
+                            walk.field(key, value, ContextHints::of(key));
+                        });
                     }
                 }
-                (key, value) => self.field(key, value, About::of(key)),
+                (key, value) => self.field(key, value, ContextHints::of(key)),
             }
         }
     }
@@ -147,11 +149,11 @@ impl Walk<'_> {
         self.pointer.truncate(length);
     }
 
-    fn field(&mut self, key: &str, value: &mut Value, about: About) {
+    fn field(&mut self, key: &str, value: &mut Value, about: ContextHints) {
         self.at(key, |walk| walk.value(value, about));
     }
 
-    fn value(&mut self, value: &mut Value, about: About) {
+    fn value(&mut self, value: &mut Value, about: ContextHints) {
         match value {
             Value::String(text) => {
                 if let Some(changed) = self.text(text, about) {
@@ -163,11 +165,15 @@ impl Walk<'_> {
                 let mut of_flag = Hint::None;
                 for (index, item) in items.iter_mut().enumerate() {
                     // An argument may be the value of the flag before it.
-                    let said = if is_told { Said::Namespace } else { about.said };
+                    let said = if is_told {
+                        NamespaceHint::Namespace
+                    } else {
+                        about.said
+                    };
                     let hint = about.hint.or(of_flag);
                     is_told = item.as_str().is_some_and(is_flag_of_namespace);
                     of_flag = item.as_str().map_or(Hint::None, Hint::after);
-                    let about = About {
+                    let about = ContextHints {
                         hint,
                         said,
                         ..about
@@ -179,17 +185,17 @@ impl Walk<'_> {
                 let text = |key: &str| fields.get(key).and_then(Value::as_str);
                 // A variable is told by its own name, and what a selector expects by its label.
                 let [name, label] = [text("name"), text("key")];
-                let of_value = name.map(About::of_variable);
-                let of_values = label.map(About::of);
+                let of_value = name.map(ContextHints::of_variable);
+                let of_values = label.map(ContextHints::of);
                 for (key, value) in fields {
                     let by_other = match key.as_str() {
                         "value" => of_value,
                         "values" => of_values,
                         _ => None,
                     };
-                    let of_key = by_other.unwrap_or_else(|| About::of(key));
+                    let of_key = by_other.unwrap_or_else(|| ContextHints::of(key));
                     let selects = about.selects || of_key.selects;
-                    self.field(key, value, About { selects, ..of_key });
+                    self.field(key, value, ContextHints { selects, ..of_key });
                 }
             }
             _ => {}
@@ -197,11 +203,11 @@ impl Walk<'_> {
     }
 
     /// Returns the text that is to stand in a text's place, if it changes.
-    fn text(&mut self, text: &str, about: About) -> Option<String> {
+    fn text(&mut self, text: &str, about: ContextHints) -> Option<String> {
         let pieces = match placeholder::pieces(text) {
             Ok(pieces) => pieces,
             Err(error) => {
-                self.remark(Unsettled::Placeholder(error));
+                self.remark(CompileQuestion::Placeholder(error));
                 self.images(text, about.hint);
                 return None;
             }
@@ -220,7 +226,7 @@ impl Walk<'_> {
                 Piece::Text(_) => compiled.push_str(&self.images(written, hint)),
             }
         }
-        compiled = self.namespaces(compiled, About { hint, ..about }.said());
+        compiled = self.namespaces(compiled, ContextHints { hint, ..about }.said());
         (compiled != text).then_some(compiled)
     }
 
@@ -229,30 +235,30 @@ impl Walk<'_> {
         let rewritten = image::rewrite(text, hint, self.compiler.images);
         for reference in rewritten.unknown {
             self.remark(match hint {
-                Hint::Image => Unsettled::Missing(reference),
-                _ => Unsettled::Mentioned(reference),
+                Hint::Image => CompileQuestion::Missing(reference),
+                _ => CompileQuestion::Mentioned(reference),
             });
         }
         for repository in rewritten.repositories {
-            self.remark(Unsettled::Repository(repository));
+            self.remark(CompileQuestion::Repository(repository));
         }
         rewritten.text
     }
 
     /// A text with placeholders of its namespaces.
-    fn namespaces(&mut self, text: String, said: Said) -> String {
+    fn namespaces(&mut self, text: String, said: NamespaceHint) -> String {
         let Ok(pieces) = placeholder::pieces(&text) else {
             return text;
         };
         let apart = apart(&pieces);
         let rewritten = namespace::rewrite(&text, &apart, self.compiler.namespaces, said);
         for unclear in rewritten.unclear {
-            self.remark(Unsettled::Namespace(unclear));
+            self.remark(CompileQuestion::Namespace(unclear));
         }
         rewritten.text
     }
 
-    fn remark(&mut self, what: Unsettled) {
+    fn remark(&mut self, what: CompileQuestion) {
         if self.remarks.len() < limits::REMARKS {
             let path = printable_within(&self.pointer, limits::POINTER);
             self.remarks.push(Remark { path, what });
@@ -291,7 +297,7 @@ mod tests {
 
     use super::*;
 
-    fn compile(object: &mut Value) -> Vec<(String, Unsettled)> {
+    fn compile(object: &mut Value) -> Vec<(String, CompileQuestion)> {
         let images: Vec<(ImagePlace, ImageReference)> = [
             ("controller:1.0", "quay.io/org/controller:v1.0"),
             ("nginx:1.27", "docker.io/library/nginx:1.27"),
@@ -384,7 +390,7 @@ mod tests {
             },
         });
         // Another tag of an image that the Solution has.
-        let other = Unsettled::Mentioned(reference("docker.io/library/nginx:1.28"));
+        let other = CompileQuestion::Mentioned(reference("docker.io/library/nginx:1.28"));
         let nginx = "/data/short".to_owned();
         assert_eq!(compile(&mut map), [(nginx, other)]);
         assert_eq!(
@@ -479,7 +485,7 @@ mod tests {
         let meant = compile(&mut object)
             .into_iter()
             .map(|(path, what)| match what {
-                Unsettled::Namespace(unclear) => (path, unclear.meant),
+                CompileQuestion::Namespace(unclear) => (path, unclear.meant),
                 other => panic!("{other:?}"),
             });
         let expected = [
@@ -528,15 +534,15 @@ mod tests {
             [
                 (
                     of("args/0"),
-                    Unsettled::Mentioned(reference("quay.io/org/proxy:2"))
+                    CompileQuestion::Mentioned(reference("quay.io/org/proxy:2"))
                 ),
                 (
                     of("args/2"),
-                    Unsettled::Repository("$(image.repository:db:17)".to_owned())
+                    CompileQuestion::Repository("$(image.repository:db:17)".to_owned())
                 ),
                 (
                     of("args/3"),
-                    Unsettled::Namespace(Unclear {
+                    CompileQuestion::Namespace(Unclear {
                         namespace: "org-system".parse().unwrap(),
                         written: "web.org-system".to_owned(),
                         meant: "web.$(namespace:org-system)".to_owned(),
@@ -544,20 +550,20 @@ mod tests {
                 ),
                 (
                     of("args/4"),
-                    Unsettled::Repository("$(image.repository:controller)".to_owned())
+                    CompileQuestion::Repository("$(image.repository:controller)".to_owned())
                 ),
                 (
                     of("args/4"),
-                    Unsettled::Repository("$(image.repository:controller)".to_owned())
+                    CompileQuestion::Repository("$(image.repository:controller)".to_owned())
                 ),
                 (
                     of("args/5"),
-                    Unsettled::Mentioned(reference("quay.io/org/chart:1"))
+                    CompileQuestion::Mentioned(reference("quay.io/org/chart:1"))
                 ),
-                (of("env/0/value"), Unsettled::Placeholder(malformed)),
+                (of("env/0/value"), CompileQuestion::Placeholder(malformed)),
                 (
                     of("image"),
-                    Unsettled::Missing(reference("quay.io/org/other:1"))
+                    CompileQuestion::Missing(reference("quay.io/org/other:1"))
                 ),
             ]
         );

@@ -16,7 +16,7 @@ use crate::{ManifestFile, limits, shown};
 
 /// An object.
 #[derive(Clone, Debug)]
-pub struct Object<'a> {
+pub struct ManifestObject<'a> {
     /// The place where it stands.
     pub place: DocumentPlace,
     /// The text of the object, when it has one of its own.
@@ -25,7 +25,7 @@ pub struct Object<'a> {
     pub value: Value,
 }
 
-impl Object<'_> {
+impl ManifestObject<'_> {
     /// Returns its kind; empty where it has none.
     #[must_use]
     pub fn kind(&self) -> &str {
@@ -78,9 +78,9 @@ pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 
 /// The objects that the files hold.
 #[derive(Debug, Default)]
-pub struct Objects<'a> {
+pub struct ManifestObjects<'a> {
     /// The objects, in order; of several equal ones of one name the first.
-    pub all: Vec<Object<'a>>,
+    pub all: Vec<ManifestObject<'a>>,
     /// Documents without a kind, which are no objects.
     pub kindless: Vec<(DocumentPlace, Value)>,
     /// Objects that are left out since another is the same.
@@ -100,8 +100,8 @@ pub struct Repeated {
 }
 
 /// Reads the objects of all files, in order.
-pub fn parse(files: &[ManifestFile]) -> Result<Objects<'_>, ManifestsError> {
-    let mut objects = Objects::default();
+pub fn parse(files: &[ManifestFile]) -> Result<ManifestObjects<'_>, ManifestsError> {
+    let mut objects = ManifestObjects::default();
     for file in files {
         let name: Arc<str> = shown(&file.name).into();
         let parts = yaml::parts(&file.bytes).map_err(|source| ManifestsError::Stream {
@@ -121,7 +121,7 @@ pub fn parse(files: &[ManifestFile]) -> Result<Objects<'_>, ManifestsError> {
     Ok(objects)
 }
 
-impl<'a> Objects<'a> {
+impl<'a> ManifestObjects<'a> {
     fn read(&mut self, place: &DocumentPlace, part: Part<'a>) -> Result<(), ManifestsError> {
         let documents = part.documents().map_err(|source| ManifestsError::Yaml {
             place: place.clone(),
@@ -156,7 +156,7 @@ impl<'a> Objects<'a> {
     }
 
     fn push(&mut self, place: &DocumentPlace, text: Option<&'a str>, value: Value) {
-        let object = Object {
+        let object = ManifestObject {
             place: place.clone(),
             text,
             value,
@@ -171,7 +171,7 @@ impl<'a> Objects<'a> {
     /// Keeps one of several equal objects of one name, and refuses different ones.
     fn drop_repeated(&mut self) -> Result<(), ManifestsError> {
         let mut seen: BTreeMap<[String; 4], usize> = BTreeMap::new();
-        let mut kept: Vec<Object<'a>> = Vec::new();
+        let mut kept: Vec<ManifestObject<'a>> = Vec::new();
         for object in std::mem::take(&mut self.all) {
             if object.name().is_empty() {
                 kept.push(object);

@@ -60,7 +60,7 @@ pub struct Expansion {
 
 /// The reason why a placeholder stands for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpandError {
+pub enum ResolveError {
     /// The placeholder cannot be understood.
     #[error(transparent)]
     Grammar(#[from] PlaceholderError),
@@ -77,7 +77,7 @@ pub enum ExpandError {
 
 impl Expansion {
     /// Replaces every placeholder of an object.
-    pub fn expand(&self, object: &mut Value) -> Result<(), ExpandError> {
+    pub fn expand(&self, object: &mut Value) -> Result<(), ResolveError> {
         placeholder::change_texts(object, &mut |text| self.text(text).map(Some))
     }
 
@@ -85,7 +85,7 @@ impl Expansion {
     pub fn expand_values(
         &self,
         values: Map<String, Value>,
-    ) -> Result<Map<String, Value>, ExpandError> {
+    ) -> Result<Map<String, Value>, ResolveError> {
         // Values are no object: none of their fields is special.
         const AROUND: &str = "values";
         let mut around = Value::from_iter([(AROUND, Value::Object(values))]);
@@ -97,7 +97,7 @@ impl Expansion {
     }
 
     /// A text's value: that of its parameter, with its type, if it is one placeholder alone.
-    fn text(&self, text: &str) -> Result<Value, ExpandError> {
+    fn text(&self, text: &str) -> Result<Value, ResolveError> {
         let pieces = placeholder::split(text)?;
         if let [Piece::Placeholder(Placeholder::Parameter(name))] = pieces.as_slice() {
             return self.parameter(name).cloned();
@@ -112,13 +112,13 @@ impl Expansion {
         Ok(Value::String(expanded))
     }
 
-    fn meant(&self, placeholder: &Placeholder) -> Result<String, ExpandError> {
+    fn meant(&self, placeholder: &Placeholder) -> Result<String, ResolveError> {
         Ok(match placeholder {
             Placeholder::Image { part, image } => self.image(image)?.part(*part),
             Placeholder::Namespace(name) => {
                 let meant = self.namespaces.get(name);
                 meant
-                    .ok_or_else(|| ExpandError::Namespace(name.clone()))?
+                    .ok_or_else(|| ResolveError::Namespace(name.clone()))?
                     .to_string()
             }
             Placeholder::Solution(fact) => match fact {
@@ -133,8 +133,8 @@ impl Expansion {
         })
     }
 
-    fn image(&self, choice: &ImageChoice) -> Result<&Address, ExpandError> {
-        let unknown = || ExpandError::Image(choice.to_string());
+    fn image(&self, choice: &ImageChoice) -> Result<&Address, ResolveError> {
+        let unknown = || ResolveError::Image(choice.to_string());
         let place = |tag: Tag| ImagePlace {
             name: choice.name.clone(),
             tag,
@@ -159,9 +159,9 @@ impl Expansion {
         }
     }
 
-    fn parameter(&self, name: &ParameterName) -> Result<&Value, ExpandError> {
+    fn parameter(&self, name: &ParameterName) -> Result<&Value, ResolveError> {
         let value = self.parameters.get(name);
-        value.ok_or_else(|| ExpandError::Parameter(name.clone()))
+        value.ok_or_else(|| ResolveError::Parameter(name.clone()))
     }
 }
 
@@ -268,19 +268,19 @@ mod tests {
     #[test]
     fn what_stands_for_nothing_is_an_error() {
         for (text, error) in [
-            ("$(image:db)", ExpandError::Image("db".to_owned())),
-            ("$(image:none)", ExpandError::Image("none".to_owned())),
+            ("$(image:db)", ResolveError::Image("db".to_owned())),
+            ("$(image:none)", ResolveError::Image("none".to_owned())),
             (
                 "$(namespace:other)",
-                ExpandError::Namespace("other".parse().unwrap()),
+                ResolveError::Namespace("other".parse().unwrap()),
             ),
             (
                 "a $(param:none)",
-                ExpandError::Parameter("none".parse().unwrap()),
+                ResolveError::Parameter("none".parse().unwrap()),
             ),
             (
                 "$(param:none)",
-                ExpandError::Parameter("none".parse().unwrap()),
+                ResolveError::Parameter("none".parse().unwrap()),
             ),
         ] {
             let mut object = json!({"spec": [text]});

@@ -26,7 +26,7 @@ const DEFAULT: &str = "docker.io/";
 
 /// The image that a reference in a text names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum ReferencedImage {
     /// An image of the Solution: its placeholder.
     Known(String),
     /// An image that the Solution does not have.
@@ -78,11 +78,11 @@ impl KnownImages {
         }
     }
 
-    pub(crate) fn find(&self, written: &str) -> Option<Named> {
+    pub(crate) fn find(&self, written: &str) -> Option<ReferencedImage> {
         let reference = normal(written)?;
         Some(match self.of.get(reference.as_str()) {
-            Some(image) => Named::Known(image.clone()),
-            None => Named::Unknown(reference),
+            Some(image) => ReferencedImage::Known(image.clone()),
+            None => ReferencedImage::Unknown(reference),
         })
     }
 
@@ -102,7 +102,7 @@ impl KnownImages {
 
 /// A text with a placeholder for every reference of a known image, and what it names besides.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rewritten {
+pub(crate) struct ImageRewrite {
     pub(crate) text: String,
     /// References of images that the Solution does not have.
     pub(crate) unknown: Vec<ImageReference>,
@@ -111,10 +111,10 @@ pub(crate) struct Rewritten {
 }
 
 /// Rewrites what stands outside of placeholders.
-pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> Rewritten {
-    let mut rewritten = Rewritten {
+pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> ImageRewrite {
+    let mut rewritten = ImageRewrite {
         text: String::with_capacity(text.len()),
-        ..Rewritten::default()
+        ..ImageRewrite::default()
     };
     let mut end = 0;
     for (range, hint) in named_tokens(text, hint) {
@@ -125,13 +125,13 @@ pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> Rewritten
             continue;
         }
         match images.find(token) {
-            Some(Named::Known(image)) => {
+            Some(ReferencedImage::Known(image)) => {
                 rewritten.text.push_str(&text[end..range.start]);
                 rewritten.text.push_str(&image);
                 end = range.end;
             }
-            Some(Named::Unknown(reference)) if said => rewritten.unknown.push(reference),
-            Some(Named::Unknown(_)) | None => {}
+            Some(ReferencedImage::Unknown(reference)) if said => rewritten.unknown.push(reference),
+            Some(ReferencedImage::Unknown(_)) | None => {}
         }
     }
     let proposed = tokens(&text[end..]).filter_map(|range| images.repository(&text[end..][range]));

@@ -11,7 +11,7 @@ use crate::document::text;
 /// The kinds of some definitions, and Kubernetes' own. Of other kinds only a cluster can tell; they count as belonging to a
 /// namespace.
 #[derive(Clone, Debug, Default)]
-pub struct Kinds(
+pub struct ObjectKinds(
     /// The kinds by group and kind, so that an archive full of both is looked through once.
     BTreeMap<String, BTreeMap<String, Defined>>,
 );
@@ -22,7 +22,7 @@ struct Defined {
     of_cluster: bool,
 }
 
-impl Kinds {
+impl ObjectKinds {
     /// Returns the kinds with those that these definitions define.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut kinds = Self::default();
@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    fn kinds() -> Kinds {
-        Kinds::new(&[
+    fn kinds() -> ObjectKinds {
+        ObjectKinds::new(&[
             json!({
                 "spec": {
                     "group": "example.test", "scope": "Namespaced",
@@ -166,7 +166,7 @@ mod tests {
             json!({ "spec": { "group": "a.test", "scope": "Cluster", "names": { "kind": kind } } })
         };
         let definitions: Vec<Value> = (0..20_000).map(definition).collect();
-        let kinds = Kinds::new(&definitions);
+        let kinds = ObjectKinds::new(&definitions);
         let object = |number: usize| {
             let kind = format!("Kind{number}");
             json!({ "apiVersion": "a.test/v1", "kind": kind })

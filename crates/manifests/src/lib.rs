@@ -23,17 +23,17 @@ pub mod reference;
 mod rendered;
 mod template;
 
-pub use compile::{Compiler, Remark, Unsettled};
+pub use compile::{CompileQuestion, Compiler, Remark};
 pub use definition::{Definition, is_definition};
-pub use document::{Object, Objects, Repeated, list, parse, text};
+pub use document::{ManifestObject, ManifestObjects, Repeated, list, parse, text};
 pub use error::{DocumentPlace, ManifestsError};
-pub use expand::{Address, ExpandError, Expansion};
+pub use expand::{Address, Expansion, ResolveError};
 pub use image::KnownImages;
-pub use kinds::Kinds;
+pub use kinds::ObjectKinds;
 pub use named::{default_images, default_texts, named_images, pod_images};
 pub use namespace::Unclear;
 pub use patch::{PatchError, check_patch, is_target, no_target, patch, patch_one};
-pub use read::{Files, ManifestFile, PassedOver, read};
+pub use read::{ManifestFile, ManifestFiles, PassedOver, read};
 pub use rendered::{RenderedError, RenderedObject, differing, rendered};
 pub use template::pod_specs;
 

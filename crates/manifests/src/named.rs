@@ -3,7 +3,7 @@
 use schemas::ImageReference;
 use serde_json::Value;
 
-use crate::compile::{Compiler, Remark, Unsettled};
+use crate::compile::{CompileQuestion, Compiler, Remark};
 use crate::image::KnownImages;
 use crate::reference::{Hint, KnownNames, is_reference, named_tokens, normal};
 use crate::template;
@@ -21,7 +21,9 @@ pub fn named_images(object: &Value, names: &KnownImages) -> Vec<Remark> {
     remarks.retain(|remark| {
         matches!(
             remark.what,
-            Unsettled::Missing(_) | Unsettled::Mentioned(_) | Unsettled::Repository(_)
+            CompileQuestion::Missing(_)
+                | CompileQuestion::Mentioned(_)
+                | CompileQuestion::Repository(_)
         )
     });
     remarks
@@ -86,8 +88,10 @@ mod tests {
         }
         let remarks = named_images(object, &KnownImages::by_names(&known)).into_iter();
         let what = |it| match it {
-            Unsettled::Missing(image) | Unsettled::Mentioned(image) => image.to_string(),
-            Unsettled::Repository(repository) => format!("{repository} without a tag"),
+            CompileQuestion::Missing(image) | CompileQuestion::Mentioned(image) => {
+                image.to_string()
+            }
+            CompileQuestion::Repository(repository) => format!("{repository} without a tag"),
             other => panic!("{other:?}"),
         };
         remarks.map(|it| (what(it.what), it.path)).collect()

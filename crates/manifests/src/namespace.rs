@@ -10,7 +10,7 @@ use schemas::Namespace;
 
 /// A text with a placeholder for each clear mention of a namespace.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rewritten {
+pub(crate) struct NamespaceRewrite {
     pub(crate) text: String,
     pub(crate) unclear: Vec<Unclear>,
 }
@@ -28,7 +28,7 @@ pub struct Unclear {
 
 /// The statement of the name beside a text about the namespaces in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum NamespaceHint {
     /// The text is a namespace, or a list of them.
     Namespace,
     /// The text is an object, as `NAMESPACE/NAME`.
@@ -55,7 +55,7 @@ const OBJECTS: [&str; 6] = [
 /// The last word of a flag or variable whose value is no namespace, whatever it is.
 const OTHERS: [&str; 6] = ["class", "id", "label", "name", "selector", "user"];
 
-impl Said {
+impl NamespaceHint {
     /// Returns what the name of a field says.
     pub(crate) fn by_field(name: &str) -> Self {
         if is_named(name) {
@@ -96,24 +96,24 @@ pub(crate) fn rewrite(
     text: &str,
     apart: &[Range<usize>],
     namespaces: &[Namespace],
-    said: Said,
-) -> Rewritten {
+    said: NamespaceHint,
+) -> NamespaceRewrite {
     let is_there = |namespace: &Namespace| text.contains(namespace.as_str());
     if !namespaces.iter().any(is_there) {
-        return Rewritten {
+        return NamespaceRewrite {
             text: text.to_owned(),
             unclear: Vec::new(),
         };
     }
     let words = words(text, apart);
-    let mut scan = Scan {
+    let mut scan = WordScan {
         text,
         namespaces,
         said,
         governed: Governed::No,
         bracketed: false,
         done: 0,
-        rewritten: Rewritten::default(),
+        rewritten: NamespaceRewrite::default(),
     };
     for index in 0..words.len() {
         scan.word(&words, index);
@@ -175,20 +175,20 @@ enum Governed {
 }
 
 /// A walk through the words of a text.
-struct Scan<'a> {
+struct WordScan<'a> {
     text: &'a str,
     namespaces: &'a [Namespace],
-    said: Said,
+    said: NamespaceHint,
     governed: Governed,
     /// Whether it is in a list in brackets.
     bracketed: bool,
     /// The length of the text that is written.
     done: usize,
-    rewritten: Rewritten,
+    rewritten: NamespaceRewrite,
 }
 
 /// A word with what stands around it.
-struct Around<'a> {
+struct WordContext<'a> {
     first: bool,
     previous: &'a str,
     /// The word before is the label that Kubernetes gives to namespaces.
@@ -200,7 +200,7 @@ struct Around<'a> {
     beyond: &'a str,
 }
 
-impl<'a> Around<'a> {
+impl<'a> WordContext<'a> {
     fn of(text: &'a str, words: &'a [Word<'a>], index: usize) -> Self {
         let word = &words[index].range;
         let previous = index.checked_sub(1).map(|index| &words[index]);
@@ -243,10 +243,10 @@ impl<'a> Around<'a> {
     }
 }
 
-impl Scan<'_> {
+impl WordScan<'_> {
     fn word(&mut self, words: &[Word<'_>], index: usize) {
         let word = &words[index];
-        let around = Around::of(self.text, words, index);
+        let around = WordContext::of(self.text, words, index);
         self.govern(&around);
         if word.text.contains('.') {
             self.dns(word, &around);
@@ -264,7 +264,7 @@ impl Scan<'_> {
     }
 
     /// Finds out whether a word is a namespace by what stands before it.
-    fn govern(&mut self, around: &Around<'_>) {
+    fn govern(&mut self, around: &WordContext<'_>) {
         let when = |holds: bool| {
             if holds {
                 Governed::Within
@@ -278,7 +278,7 @@ impl Scan<'_> {
         self.governed = match before.as_str() {
             "" | "[" | "-" if around.first => {
                 self.bracketed = before == "[";
-                if self.said == Said::Namespace {
+                if self.said == NamespaceHint::Namespace {
                     Governed::ByName
                 } else {
                     Governed::No
@@ -297,7 +297,7 @@ impl Scan<'_> {
     }
 
     /// Whether a word can only be meant as the namespace that has this name.
-    fn is_clear(&self, around: &Around<'_>) -> bool {
+    fn is_clear(&self, around: &WordContext<'_>) -> bool {
         let is_key = core(around.after).starts_with(['=', ':']);
         let is_path = around.after.starts_with('/');
         let blanks = around.after.starts_with(' ') || around.before.ends_with(' ');
@@ -308,26 +308,27 @@ impl Scan<'_> {
         let of_account =
             around.before == ":" && matches!(around.previous, "serviceaccount" | "serviceaccounts");
         let of_api = around.before == "/" && around.previous == "namespaces";
-        let of_object = self.said == Said::Object && around.first && around.before.is_empty();
+        let of_object =
+            self.said == NamespaceHint::Object && around.first && around.before.is_empty();
         governed || of_account || of_api || (of_object && is_path)
     }
 
     /// Whether a word may be meant as the namespace that has this name: the end of what says so.
-    fn unclear(&self, word: &Word<'_>, around: &Around<'_>) -> Option<usize> {
-        if self.said == Said::Other {
+    fn unclear(&self, word: &Word<'_>, around: &WordContext<'_>) -> Option<usize> {
+        if self.said == NamespaceHint::Other {
             return None;
         }
         let before = core(around.before);
         let alone = around.first && before.is_empty() && core(around.after).is_empty();
         let by_flag = around.previous == "-n" && matches!(before.as_str(), "" | "=" | ",");
-        let by_itself = alone && self.said == Said::Anything;
+        let by_itself = alone && self.said == NamespaceHint::Anything;
         let is_one = self.governed != Governed::No || by_flag || around.is_listed() || by_itself;
         let of_object = around.as_object().map(|name| name.range.end);
         of_object.or(is_one.then_some(word.range.end))
     }
 
     /// The DNS names of Services and their pods: `NAME.NAMESPACE.svc`.
-    fn dns(&mut self, word: &Word<'_>, around: &Around<'_>) {
+    fn dns(&mut self, word: &Word<'_>, around: &WordContext<'_>) {
         let labels: Vec<&str> = word.text.split('.').collect();
         let namespaces = self.namespaces;
         let mut start = word.range.start;
@@ -397,7 +398,7 @@ mod tests {
     const PLACEHOLDER: &str = "$(namespace:app)";
 
     /// The text, with `@` for the placeholder of the namespace `app`, and what may be meant in it.
-    fn rewritten(text: &str, said: Said) -> (String, String) {
+    fn rewritten(text: &str, said: NamespaceHint) -> (String, String) {
         let found = rewrite(text, &[], &["app".parse().unwrap()], said);
         let meant = found.unclear.first().map(|it| it.meant.clone());
         let short = |text: &str| text.replace(PLACEHOLDER, "@");
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_clear(said: Said, cases: &[(&str, &str)]) {
+    fn assert_clear(said: NamespaceHint, cases: &[(&str, &str)]) {
         for (text, expected) in cases {
             let found = rewritten(text, said);
             assert_eq!(found, ((*expected).to_owned(), String::new()), "{text}");
@@ -415,7 +416,7 @@ mod tests {
     #[test]
     fn what_can_only_be_the_namespace_is_replaced() {
         assert_clear(
-            Said::Nothing,
+            NamespaceHint::Nothing,
             &[
                 ("--namespace=app", "--namespace=@"),
                 ("-namespace app", "-namespace @"),
@@ -471,20 +472,20 @@ mod tests {
             ],
         );
         assert_clear(
-            Said::Namespace,
+            NamespaceHint::Namespace,
             &[
                 ("app", "@"),
                 ("a,app", "a,@"),
                 ("[\"a\", \"app\"]", "[\"a\", \"@\"]"),
             ],
         );
-        assert_clear(Said::Object, &[("app/cert", "@/cert")]);
+        assert_clear(NamespaceHint::Object, &[("app/cert", "@/cert")]);
     }
 
     #[test]
     fn other_words_are_left() {
         assert_clear(
-            Said::Nothing,
+            NamespaceHint::Nothing,
             &[
                 "app",
                 "--name=app",
@@ -500,12 +501,12 @@ mod tests {
             .map(|text| (text, text)),
         );
         assert_clear(
-            Said::Other,
+            NamespaceHint::Other,
             &["app", "app/app", "--x=app/app"].map(|text| (text, text)),
         );
         let default = ["default".parse().unwrap()];
         for text in ["https://kubernetes.default.svc:443", "kubernetes.default"] {
-            let found = rewrite(text, &[], &default, Said::Nothing);
+            let found = rewrite(text, &[], &default, NamespaceHint::Nothing);
             assert_eq!((found.text.as_str(), found.unclear.len()), (text, 0));
         }
     }
@@ -513,22 +514,26 @@ mod tests {
     #[test]
     fn what_may_be_the_namespace_is_named_and_left() {
         for (said, text, meant) in [
-            (Said::Nothing, "http://web.app:80", "web.@"),
-            (Said::Nothing, "app.svc", "@.svc"),
-            (Said::Nothing, "-n=app", "@"),
-            (Said::Nothing, "kubectl get -n app pods", "@"),
-            (Said::Nothing, "app/cert", "@/cert"),
-            (Said::Nothing, "--default-certificate=app/cert", "@/cert"),
-            (Said::Nothing, "[Pod,app,web][*/*,app,*]", "@"),
+            (NamespaceHint::Nothing, "http://web.app:80", "web.@"),
+            (NamespaceHint::Nothing, "app.svc", "@.svc"),
+            (NamespaceHint::Nothing, "-n=app", "@"),
+            (NamespaceHint::Nothing, "kubectl get -n app pods", "@"),
+            (NamespaceHint::Nothing, "app/cert", "@/cert"),
             (
-                Said::Nothing,
+                NamespaceHint::Nothing,
+                "--default-certificate=app/cert",
+                "@/cert",
+            ),
+            (NamespaceHint::Nothing, "[Pod,app,web][*/*,app,*]", "@"),
+            (
+                NamespaceHint::Nothing,
                 r#"{"key":"kubernetes.io/metadata.name","values":["app"]}"#,
                 "@",
             ),
-            (Said::Anything, "app", "@"),
-            (Said::Nothing, "namespaces:\n  app:\n    a: b", "@"),
-            (Said::Namespace, "where the app is", "@"),
-            (Said::Namespace, "app/cert", "@/cert"),
+            (NamespaceHint::Anything, "app", "@"),
+            (NamespaceHint::Nothing, "namespaces:\n  app:\n    a: b", "@"),
+            (NamespaceHint::Namespace, "where the app is", "@"),
+            (NamespaceHint::Namespace, "app/cert", "@/cert"),
         ] {
             let found = rewritten(text, said);
             assert_eq!(found, (text.to_owned(), meant.to_owned()), "{text}");
@@ -549,11 +554,17 @@ mod tests {
             assert_eq!(is_named(name), named, "{name}");
         }
         assert_eq!(
-            Said::by_field("cert-manager.io/inject-ca-from"),
-            Said::Object
+            NamespaceHint::by_field("cert-manager.io/inject-ca-from"),
+            NamespaceHint::Object
         );
-        assert_eq!(Said::by_variable("SERVICE_NAME"), Said::Other);
-        assert_eq!(Said::by_variable("TARGET"), Said::Anything);
+        assert_eq!(
+            NamespaceHint::by_variable("SERVICE_NAME"),
+            NamespaceHint::Other
+        );
+        assert_eq!(
+            NamespaceHint::by_variable("TARGET"),
+            NamespaceHint::Anything
+        );
     }
 
     /// Texts of all words and marks that mean something, each with every other.
@@ -586,7 +597,7 @@ mod tests {
             for second in pairs() {
                 for third in pairs() {
                     let text = format!("{first}{second}{third}");
-                    for said in [Said::Nothing, Said::Namespace] {
+                    for said in [NamespaceHint::Nothing, NamespaceHint::Namespace] {
                         let once = again(&text, said);
                         assert_eq!(again(&once, said), once, "{text}");
                     }

@@ -8,7 +8,7 @@ use json_patch::{Patch as Operations, PatchOperation};
 use schemas::{DocumentCost, Patch, PatchTarget};
 use serde_json::Value;
 
-use crate::document::{Object, text};
+use crate::document::{ManifestObject, text};
 use crate::{limits, shown};
 
 /// The reason why a patch cannot be applied.
@@ -52,8 +52,8 @@ pub enum PatchError {
 }
 
 /// Applies a patch to every object that is its target.
-pub fn patch(objects: &mut [Object<'_>], patch: &Patch) -> Result<(), PatchError> {
-    let change = Change::of(patch)?;
+pub fn patch(objects: &mut [ManifestObject<'_>], patch: &Patch) -> Result<(), PatchError> {
+    let change = PatchMethod::of(patch)?;
     let mut any = false;
     for object in objects {
         if is_target(&object.value, &patch.target) {
@@ -73,14 +73,14 @@ pub fn patch(objects: &mut [Object<'_>], patch: &Patch) -> Result<(), PatchError
 pub fn patch_one(object: &mut Value, patch: &Patch) -> Result<bool, PatchError> {
     let is_target = is_target(object, &patch.target);
     if is_target {
-        Change::of(patch)?.apply(object)?;
+        PatchMethod::of(patch)?.apply(object)?;
     }
     Ok(is_target)
 }
 
 /// Whether a patch can be applied to anything.
 pub fn check_patch(patch: &Patch) -> Result<(), PatchError> {
-    Change::of(patch).map(drop)
+    PatchMethod::of(patch).map(drop)
 }
 
 /// Returns the error that no object is the target of a patch.
@@ -118,12 +118,12 @@ fn described(target: &PatchTarget) -> String {
 }
 
 /// The change that a patch makes to an object.
-enum Change<'a> {
+enum PatchMethod<'a> {
     Merge(&'a Value),
     Operations(Vec<PatchOperation>),
 }
 
-impl<'a> Change<'a> {
+impl<'a> PatchMethod<'a> {
     fn of(patch: &'a Patch) -> Result<Self, PatchError> {
         match (&patch.merge, &patch.json) {
             (Some(merge), None) => Ok(Self::Merge(merge)),

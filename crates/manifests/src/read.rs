@@ -19,7 +19,7 @@ pub struct ManifestFile {
 
 /// The files that were read, and those that were passed over.
 #[derive(Debug)]
-pub struct Files {
+pub struct ManifestFiles {
     /// The name for people: the file's or directory's.
     pub name: String,
     /// The files, in the order of their paths.
@@ -38,14 +38,14 @@ pub struct PassedOver {
 }
 
 /// Reads a file, or the `.yaml`, `.yml` and `.json` files below a directory.
-pub fn read(path: &Path) -> Result<Files, ManifestsError> {
+pub fn read(path: &Path) -> Result<ManifestFiles, ManifestsError> {
     let root = fs::canonicalize(path).map_err(|source| files::failed(path, source))?;
     let name = root
         .file_name()
         .unwrap_or(root.as_os_str())
         .to_string_lossy()
         .into_owned();
-    let mut read = Files {
+    let mut read = ManifestFiles {
         name,
         files: Vec::new(),
         passed_over: Vec::new(),
@@ -178,7 +178,7 @@ mod tests {
         fs::write(path, "kind: X\n").unwrap();
     }
 
-    fn names(read: &Files) -> Vec<&str> {
+    fn names(read: &ManifestFiles) -> Vec<&str> {
         read.files.iter().map(|file| file.name.as_str()).collect()
     }
 

@@ -11,18 +11,18 @@ use crate::pace::{Deadline, Late, Pace, Transfer};
 
 /// The time when something last moved. The connection alone makes a streamed request late, never its source.
 #[derive(Clone, Debug)]
-pub(crate) struct Activity(Arc<Shared>);
+pub(crate) struct Activity(Arc<SharedActivity>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedActivity {
     pace: Arc<Pace>,
-    state: Mutex<State>,
+    state: Mutex<ActivityState>,
     /// The signal that another moment begins: its deadline can be earlier.
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct ActivityState {
     moment: Moment,
     since: Instant,
     /// Bytes that the source has given, from the blob's beginning.
@@ -45,13 +45,13 @@ pub(crate) enum Moment {
 
 impl Activity {
     pub(crate) fn new(pace: &Arc<Pace>) -> Self {
-        let state = State {
+        let state = ActivityState {
             moment: Moment::Asking,
             since: Instant::now(),
             ready: 0,
             transfer: None,
         };
-        Self(Arc::new(Shared {
+        Self(Arc::new(SharedActivity {
             pace: Arc::clone(pace),
             state: Mutex::new(state),
             changed: Notify::new(),
@@ -108,7 +108,7 @@ impl Activity {
         }
     }
 
-    fn enter(&self, state: &mut State, moment: Moment) {
+    fn enter(&self, state: &mut ActivityState, moment: Moment) {
         if moment != state.moment {
             state.transfer = (moment == Moment::Moving).then(|| self.0.pace.transfer());
             self.0.changed.notify_one();
@@ -117,7 +117,7 @@ impl Activity {
         state.since = Instant::now();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ActivityState> {
         self.0.state.lock().expect("no panic while held")
     }
 

@@ -43,7 +43,7 @@ pub enum AddressError {
 #[serde(try_from = "String", into = "String")]
 pub struct RegistryAddress {
     host: String,
-    prefix: Option<Repository>,
+    prefix: Option<RepositoryPath>,
 }
 
 impl RegistryAddress {
@@ -55,12 +55,12 @@ impl RegistryAddress {
 
     /// Returns the prefix that stands before every repository.
     #[must_use]
-    pub fn prefix(&self) -> Option<&Repository> {
+    pub fn prefix(&self) -> Option<&RepositoryPath> {
         self.prefix.as_ref()
     }
 
     /// The repository with this path below the prefix.
-    pub fn repository(&self, path: &str) -> Result<Repository, AddressError> {
+    pub fn repository(&self, path: &str) -> Result<RepositoryPath, AddressError> {
         match &self.prefix {
             Some(prefix) => format!("{prefix}/{path}").parse(),
             None => path.parse(),
@@ -173,9 +173,9 @@ impl fmt::Display for RegistryAddress {
 /// The full path of a repository below the host, prefix included.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[schemars(inline)]
-pub struct Repository(String);
+pub struct RepositoryPath(String);
 
-impl Repository {
+impl RepositoryPath {
     /// The text form.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -183,7 +183,7 @@ impl Repository {
     }
 }
 
-impl FromStr for Repository {
+impl FromStr for RepositoryPath {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -202,7 +202,7 @@ impl FromStr for Repository {
     }
 }
 
-impl fmt::Display for Repository {
+impl fmt::Display for RepositoryPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -215,7 +215,7 @@ pub const DOCKER_HUB: &str = "docker.io";
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageLocation {
     registry: RegistryAddress,
-    repository: Repository,
+    repository: RepositoryPath,
     reference: Reference,
 }
 
@@ -273,7 +273,7 @@ impl ImageLocation {
 
     /// The repository.
     #[must_use]
-    pub fn repository(&self) -> &Repository {
+    pub fn repository(&self) -> &RepositoryPath {
         &self.repository
     }
 

@@ -14,12 +14,12 @@ use crate::{limits, origin};
 
 /// The head of an answer, and its body on request.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RegistryAnswer {
     response: Response,
     activity: Activity,
 }
 
-impl Answer {
+impl RegistryAnswer {
     pub(crate) fn new(response: Response, activity: Activity) -> Self {
         Self { response, activity }
     }
@@ -107,7 +107,7 @@ impl Answer {
         self.header("docker-content-digest")?.parse().ok()
     }
 
-    /// Returns the answer as [`Answer::success`] does; none if there is no such thing.
+    /// Returns the answer as [`RegistryAnswer::success`] does; none if there is no such thing.
     pub(crate) async fn found(self, operation: &Operation) -> Result<Option<Self>, Error> {
         if self.status() == StatusCode::NOT_FOUND {
             self.pass_over(operation).await;
@@ -213,11 +213,11 @@ pub(crate) fn bad(operation: &Operation, reason: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Verb;
+    use crate::error::RegistryVerb;
 
     fn resolved(registry: &str, location: &str, purpose: Purpose) -> Result<String, Error> {
         let operation = Operation {
-            verb: Verb::Ping,
+            verb: RegistryVerb::Ping,
             host: "r.example".to_owned(),
             repository: None,
         };

@@ -16,16 +16,16 @@ use reqwest::{Method, Request, Url};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use crate::address::Repository;
+use crate::address::RepositoryPath;
 use crate::challenge::Challenge;
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation};
-use crate::wire::Wire;
+use crate::wire::ClientWire;
 use crate::{limits, origin};
 
 /// The rights that a token is requested for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum TokenAccess {
     Pull,
     PullPush,
     PullDelete,
@@ -33,14 +33,14 @@ pub(crate) enum Access {
 
 /// The repositories that a request touches, and how; the first is its target.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scope(Vec<String>);
+pub(crate) struct TokenScope(Vec<String>);
 
-impl Scope {
+impl TokenScope {
     pub(crate) fn none() -> Self {
         Self::default()
     }
 
-    pub(crate) fn of(repository: &Repository, access: Access) -> Self {
+    pub(crate) fn of(repository: &RepositoryPath, access: TokenAccess) -> Self {
         Self::default().and(repository, access)
     }
 
@@ -49,11 +49,11 @@ impl Scope {
         Self(vec!["registry:catalog:*".to_owned()])
     }
 
-    pub(crate) fn and(mut self, repository: &Repository, access: Access) -> Self {
+    pub(crate) fn and(mut self, repository: &RepositoryPath, access: TokenAccess) -> Self {
         let actions = match access {
-            Access::Pull => "pull",
-            Access::PullPush => "pull,push",
-            Access::PullDelete => "pull,delete",
+            TokenAccess::Pull => "pull",
+            TokenAccess::PullPush => "pull,push",
+            TokenAccess::PullDelete => "pull,delete",
         };
         self.0.push(format!("repository:{repository}:{actions}"));
         self
@@ -71,17 +71,17 @@ pub(crate) struct Auth {
     tokens: bool,
     /// The token server that gets the login: the first that the registry named.
     token_server: OnceLock<Url>,
-    state: Mutex<State>,
+    state: Mutex<AuthState>,
 }
 
 #[derive(Default)]
-struct State {
+struct AuthState {
     wanted: Option<Scheme>,
-    tokens: HashMap<String, Slot>,
+    tokens: HashMap<String, TokenSlot>,
 }
 
 /// The token of one scope. Held while it is fetched: requests of the same scope fetch one token, and others do not wait.
-type Slot = Arc<Mutex<Option<Token>>>;
+type TokenSlot = Arc<Mutex<Option<Token>>>;
 
 #[derive(Clone)]
 enum Scheme {
@@ -144,9 +144,9 @@ impl Auth {
     /// The header for a request of this scope; `None` while the registry has asked for nothing.
     pub(crate) async fn header(
         &self,
-        wire: &Wire,
+        wire: &ClientWire,
         operation: &Operation,
-        scope: &Scope,
+        scope: &TokenScope,
     ) -> Result<Option<HeaderValue>, Error> {
         let mut state = self.state.lock().await;
         match state.wanted.clone() {
@@ -180,7 +180,7 @@ impl Auth {
         operation: &Operation,
         challenge: Option<Challenge>,
         sent: Option<&HeaderValue>,
-        scope: &Scope,
+        scope: &TokenScope,
         registry: &Url,
     ) -> Result<Learned, Error> {
         let mut state = self.state.lock().await;
@@ -255,11 +255,11 @@ impl Auth {
 
     async fn fetch(
         &self,
-        wire: &Wire,
+        wire: &ClientWire,
         operation: &Operation,
         realm: &Url,
         service: Option<&str>,
-        scope: &Scope,
+        scope: &TokenScope,
     ) -> Result<Token, Error> {
         let request = self.token_request(operation, realm, service, scope)?;
         let answer = wire.send(operation, request).await?;
@@ -283,7 +283,7 @@ impl Auth {
         operation: &Operation,
         realm: &Url,
         service: Option<&str>,
-        scope: &Scope,
+        scope: &TokenScope,
     ) -> Result<Request, Error> {
         let mut url = realm.clone();
         if let Credentials::IdentityToken(token) = &self.credentials {

@@ -4,11 +4,11 @@ use reqwest::header::{ACCEPT_ENCODING, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
 
-use crate::address::Repository;
-use crate::answer::{self, Answer, Purpose};
-use crate::auth::{Access, Scope};
+use crate::address::RepositoryPath;
+use crate::answer::{self, Purpose, RegistryAnswer};
+use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
-use crate::error::{Error, Operation, Verb};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::limits;
 use crate::open_upload::OpenUpload;
 use crate::transport::Ask;
@@ -37,20 +37,20 @@ impl Client {
     /// content, as distribution's does after garbage collection.
     pub(crate) async fn find_blob(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         digest: &Digest,
         size: u64,
-        access: Access,
+        access: TokenAccess,
     ) -> Result<Presence, Error> {
         // An empty blob has no byte that could prove it, and sending it costs no more than asking.
         let Some(last) = size.checked_sub(1) else {
             return Ok(Presence::Absent);
         };
-        let operation = self.operation(Verb::FindBlob(*digest), Some(repository));
+        let operation = self.operation(RegistryVerb::FindBlob(*digest), Some(repository));
         let path = format!("{repository}/blobs/{digest}");
         let url = self.url(&operation, &path).await?;
         for range in [Some(format!("bytes={last}-{last}")), None] {
-            let scope = Scope::of(repository, access);
+            let scope = TokenScope::of(repository, access);
             let mut ask = Ask::new(Method::GET, url.clone(), scope);
             let identity = HeaderValue::from_static("identity");
             ask.headers.insert(ACCEPT_ENCODING, identity);
@@ -75,14 +75,14 @@ impl Client {
     /// Asks to have a blob of another repository here, too ("Mounting a blob from another repository").
     pub(crate) async fn mount_blob(
         &self,
-        repository: &Repository,
-        from: &Repository,
+        repository: &RepositoryPath,
+        from: &RepositoryPath,
         digest: &Digest,
     ) -> Result<Mount, Error> {
-        let operation = self.operation(Verb::MountBlob(*digest), Some(repository));
+        let operation = self.operation(RegistryVerb::MountBlob(*digest), Some(repository));
         let path = format!("{repository}/blobs/uploads/?mount={digest}&from={from}");
         let url = self.url(&operation, &path).await?;
-        let scope = Scope::of(repository, Access::PullPush).and(from, Access::Pull);
+        let scope = TokenScope::of(repository, TokenAccess::PullPush).and(from, TokenAccess::Pull);
         let answer = self
             .send(&operation, Ask::new(Method::POST, url.clone(), scope))
             .await?;
@@ -97,12 +97,12 @@ impl Client {
     pub(crate) async fn open_upload(
         &self,
         operation: &Operation,
-        repository: &Repository,
+        repository: &RepositoryPath,
     ) -> Result<OpenUpload, Error> {
         let url = self
             .url(operation, &format!("{repository}/blobs/uploads/"))
             .await?;
-        let scope = Scope::of(repository, Access::PullPush);
+        let scope = TokenScope::of(repository, TokenAccess::PullPush);
         let answer = self
             .send(operation, Ask::new(Method::POST, url.clone(), scope))
             .await?;
@@ -114,7 +114,7 @@ impl Client {
         &self,
         operation: &Operation,
         url: &Url,
-        answer: &Answer,
+        answer: &RegistryAnswer,
     ) -> Result<OpenUpload, Error> {
         let registry = self.base(operation).await?;
         let smallest = answer
@@ -127,16 +127,16 @@ impl Client {
     }
 
     /// Gives an upload back. Whether it works changes nothing for anybody: registries purge abandoned uploads.
-    pub(crate) async fn cancel_upload(&self, repository: &Repository, location: Url) {
-        let operation = self.operation(Verb::CheckPush, Some(repository));
-        let scope = Scope::of(repository, Access::PullPush);
+    pub(crate) async fn cancel_upload(&self, repository: &RepositoryPath, location: Url) {
+        let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
+        let scope = TokenScope::of(repository, TokenAccess::PullPush);
         let ask = Ask::new(Method::DELETE, location, scope);
         let _ = self.send(&operation, ask).await;
     }
 }
 
 /// Whether an answer is the last byte of a blob of this size, or all of it.
-fn is_end(answer: &Answer, last: u64, size: u64) -> bool {
+fn is_end(answer: &RegistryAnswer, last: u64, size: u64) -> bool {
     if answer.status() != StatusCode::PARTIAL_CONTENT {
         return answer.length().is_none_or(|length| length == size);
     }
@@ -145,7 +145,7 @@ fn is_end(answer: &Answer, last: u64, size: u64) -> bool {
 }
 
 /// Whether anything comes. The connection is closed with what does not interest of it.
-async fn begins(mut answer: Answer, operation: &Operation) -> Result<Presence, Error> {
+async fn begins(mut answer: RegistryAnswer, operation: &Operation) -> Result<Presence, Error> {
     loop {
         match answer.piece(operation).await {
             Ok(Some(piece)) if piece.is_empty() => {}

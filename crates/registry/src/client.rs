@@ -11,21 +11,21 @@ use schemas::Digest;
 use tokio::sync::OnceCell;
 use watch::{Cancel, Listener, Tell};
 
-use crate::address::{DOCKER_HUB, RegistryAddress, Repository};
-use crate::answer::Answer;
-use crate::auth::{Auth, Scope};
+use crate::address::{DOCKER_HUB, RegistryAddress, RepositoryPath};
+use crate::answer::RegistryAnswer;
+use crate::auth::{Auth, TokenScope};
 use crate::credentials::Credentials;
-use crate::error::{Error, Operation, Verb};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::failure;
 use crate::identity::ClientIdentity;
-use crate::journal::{Journal, Subject};
+use crate::journal::{UploadJournal, UploadSubject};
 use crate::limits;
 use crate::pace::{LeastRate, Pace};
 use crate::retry::{self, RetryPolicy};
 use crate::tls::{self, SystemRoots};
 use crate::transport::{Ask, Transport};
-use crate::wire::Wire;
+use crate::wire::ClientWire;
 
 /// The registries that HTTP without TLS is spoken with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Proxies {
 
 /// The ways in which a registry is reached.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ClientOptions {
     /// Additional certificate authorities: the bytes of PEM files with one or more certificates each.
     pub ca: Vec<Vec<u8>>,
     /// Whether the system's authorities count.
@@ -107,23 +107,23 @@ pub struct Options {
     /// The listener that is told of each request.
     pub listener: Listener,
     /// The sizes of blobs that are sent in parts.
-    pub parts: Parts,
+    pub parts: PartSizes,
     /// The journal that remembers uploads, so that another process can go on with them.
-    pub journal: Option<Arc<Journal>>,
+    pub journal: Option<Arc<UploadJournal>>,
     /// Whether a push is to stop: what is under way is finished, and nothing more begun.
     pub stop: Cancel<'static>,
 }
 
 /// Large blobs are sent in parts: most registries keep what complete requests brought, and nothing of a broken one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct PartSizes {
     /// Blobs of more bytes than this.
     pub above: u64,
     /// Bytes of one part.
     pub bytes: NonZeroU64,
 }
 
-impl Default for Parts {
+impl Default for PartSizes {
     fn default() -> Self {
         Self {
             above: limits::PARTS_ABOVE,
@@ -132,7 +132,7 @@ impl Default for Parts {
     }
 }
 
-impl Default for Options {
+impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             ca: Vec::new(),
@@ -146,16 +146,16 @@ impl Default for Options {
             retry: RetryPolicy::default(),
             least_rate: LeastRate::default(),
             listener: Listener::default(),
-            parts: Parts::default(),
+            parts: PartSizes::default(),
             journal: None,
             stop: Cancel::never(),
         }
     }
 }
 
-impl Wire {
+impl ClientWire {
     /// Connects as these options say.
-    pub(crate) fn of(options: &Options) -> Result<Self, Error> {
+    pub(crate) fn of(options: &ClientOptions) -> Result<Self, Error> {
         let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
@@ -187,10 +187,10 @@ pub(crate) enum Show {
 /// The client of one registry. Clones share connections, login and what was learned about the registry.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientState>,
 }
 
-struct Inner {
+struct ClientState {
     transport: Transport,
     address: RegistryAddress,
     plain_http: PlainHttp,
@@ -200,10 +200,10 @@ struct Inner {
     base: OnceCell<Url>,
     // Bytes per PATCH once the registry has refused a whole blob; 0 before.
     chunk: AtomicU64,
-    parts: Parts,
+    parts: PartSizes,
     // The registry refuses parts.
     whole: AtomicBool,
-    journal: Option<Arc<Journal>>,
+    journal: Option<Arc<UploadJournal>>,
     stop: Cancel<'static>,
 }
 
@@ -217,11 +217,11 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// A client for the registry at this address. Nothing is sent yet.
-    pub fn new(address: &RegistryAddress, options: Options) -> Result<Self, Error> {
-        let wire = Wire::of(&options)?;
+    pub fn new(address: &RegistryAddress, options: ClientOptions) -> Result<Self, Error> {
+        let wire = ClientWire::of(&options)?;
         let auth = Auth::new(options.credentials);
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ClientState {
                 transport: Transport { wire, auth },
                 address: address.clone(),
                 plain_http: options.plain_http,
@@ -258,10 +258,10 @@ impl Client {
 
     /// Whether the registry can be reached, is one, and takes the credentials. Tried once: the user is waiting.
     pub async fn ping(&self) -> Result<(), Error> {
-        let operation = self.operation(Verb::Ping, None);
+        let operation = self.operation(RegistryVerb::Ping, None);
         let url = self.url(&operation, "").await?;
         let answer = self
-            .send(&operation, Ask::new(Method::GET, url, Scope::none()))
+            .send(&operation, Ask::new(Method::GET, url, TokenScope::none()))
             .await?;
         let status = answer.status();
         if status.as_u16() == 429 || status.is_server_error() {
@@ -340,7 +340,7 @@ impl Client {
 
     /// Bytes of one part, of a blob that is sent in parts though nobody refused it as a whole.
     pub(crate) fn part(&self, size: u64) -> Option<u64> {
-        let Parts { above, bytes } = self.inner.parts;
+        let PartSizes { above, bytes } = self.inner.parts;
         let in_parts = size > above && !self.inner.whole.load(Ordering::Relaxed);
         in_parts.then_some(bytes.get())
     }
@@ -362,18 +362,18 @@ impl Client {
         }
     }
 
-    pub(crate) fn journal(&self) -> Option<&Journal> {
+    pub(crate) fn journal(&self) -> Option<&UploadJournal> {
         self.inner.journal.as_deref()
     }
 
     /// Forgets what is remembered of an upload: its blob is in place.
-    pub(crate) fn forget_upload(&self, repository: &Repository, digest: Digest, size: u64) {
+    pub(crate) fn forget_upload(&self, repository: &RepositoryPath, digest: Digest, size: u64) {
         let registry = self.inner.base.get();
         let Some((journal, registry)) = self.journal().zip(registry) else {
             return;
         };
         if size > self.inner.parts.above {
-            journal.forget(&Subject {
+            journal.forget(&UploadSubject {
                 registry,
                 repository,
                 digest,
@@ -389,7 +389,7 @@ impl Client {
         operation: &Operation,
         path: &str,
         login: Show,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         let base = self.base(operation).await?;
         let url = base.join(path).expect("a path of checked names");
         let mut request = reqwest::Request::new(Method::GET, url);
@@ -410,7 +410,11 @@ impl Client {
         Some(self.inner.base.get()?.scheme() == "https")
     }
 
-    pub(crate) fn operation(&self, verb: Verb, repository: Option<&Repository>) -> Operation {
+    pub(crate) fn operation(
+        &self,
+        verb: RegistryVerb,
+        repository: Option<&RepositoryPath>,
+    ) -> Operation {
         Operation {
             verb,
             host: self.inner.address.host().to_owned(),
@@ -418,7 +422,11 @@ impl Client {
         }
     }
 
-    pub(crate) async fn send(&self, operation: &Operation, ask: Ask) -> Result<Answer, Error> {
+    pub(crate) async fn send(
+        &self,
+        operation: &Operation,
+        ask: Ask,
+    ) -> Result<RegistryAnswer, Error> {
         let base = self.base(operation).await?;
         self.inner.transport.send(operation, base, ask).await
     }

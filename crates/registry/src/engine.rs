@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 use watch::{Progress, Tell};
 
-use crate::writer::Writer;
+use crate::writer::SinkWriter;
 use crate::{limits, tls};
 
 /// The reason why an engine does not give an image.
@@ -93,14 +93,14 @@ pub struct Engine {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Inspected {
+struct InspectedImage {
     id: String,
     #[serde(default)]
     size: u64,
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct EngineRefusal {
     message: String,
 }
 
@@ -130,7 +130,7 @@ impl Engine {
             status: 200,
             message: "an answer that is not a description of an image".to_owned(),
         };
-        let inspected: Inspected = serde_json::from_slice(&body).map_err(|_| unusable())?;
+        let inspected: InspectedImage = serde_json::from_slice(&body).map_err(|_| unusable())?;
         let hex = inspected.id.strip_prefix("sha256:");
         let id = Digest::from_hex(hex.unwrap_or(&inspected.id)).map_err(|_| unusable())?;
         let size = inspected.size;
@@ -148,7 +148,7 @@ impl Engine {
     ) -> Result<S, EngineError> {
         let id = image.id;
         let mut answer = self.get(&format!("{id}/get"), &id).await?;
-        let mut writer = Writer::start(sink, |sink: &mut S, bytes| sink.write_all(bytes));
+        let mut writer = SinkWriter::start(sink, |sink: &mut S, bytes| sink.write_all(bytes));
         let mut position = 0;
         while let Some(piece) = self.piece(&mut answer).await? {
             position += piece.len() as u64;
@@ -192,7 +192,7 @@ impl Engine {
                 let body = self.body(answer).await.unwrap_or_default();
                 let message = serde_json::from_slice(&body).map_or_else(
                     |_| String::from_utf8_lossy(&body).into_owned(),
-                    |refusal: Refusal| refusal.message,
+                    |refusal: EngineRefusal| refusal.message,
                 );
                 Err(EngineError::Refused {
                     socket: self.socket.clone(),

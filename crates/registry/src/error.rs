@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use schemas::Digest;
 
-use crate::address::{Reference, Repository};
+use crate::address::{Reference, RepositoryPath};
 use crate::identity::IdentityError;
 use crate::pace::LeastRate;
 
@@ -18,14 +18,14 @@ pub(crate) const NO_SPACE: &str = "no space left on device";
 /// An operation and its object. Reads as `upload sha256:… to registry.example/app`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    pub(crate) verb: Verb,
+    pub(crate) verb: RegistryVerb,
     pub(crate) host: String,
-    pub(crate) repository: Option<Repository>,
+    pub(crate) repository: Option<RepositoryPath>,
 }
 
 /// The closed set of things done to a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum RegistryVerb {
     Ping,
     CheckPush,
     FindBlob(Digest),
@@ -50,19 +50,19 @@ impl Operation {
     pub fn is_pull(&self) -> bool {
         matches!(
             self.verb,
-            Verb::ReadBlob(_)
-                | Verb::ReadManifest(_)
-                | Verb::ListTags
-                | Verb::ListRepositories
-                | Verb::ListReferrers(_)
-                | Verb::ReadFile(_)
+            RegistryVerb::ReadBlob(_)
+                | RegistryVerb::ReadManifest(_)
+                | RegistryVerb::ListTags
+                | RegistryVerb::ListRepositories
+                | RegistryVerb::ListReferrers(_)
+                | RegistryVerb::ReadFile(_)
         )
     }
 
     /// Whether it was asked of a web site, not of a registry.
     #[must_use]
     pub fn is_site(&self) -> bool {
-        matches!(self.verb, Verb::ReadFile(_))
+        matches!(self.verb, RegistryVerb::ReadFile(_))
     }
 
     /// The registry's host, with its port where it is not the usual one.
@@ -73,7 +73,7 @@ impl Operation {
 
     /// The repository that it was about, if it was about one.
     #[must_use]
-    pub fn repository(&self) -> Option<&Repository> {
+    pub fn repository(&self) -> Option<&RepositoryPath> {
         self.repository.as_ref()
     }
 
@@ -89,11 +89,11 @@ impl Operation {
     /// Whether something was to go from the registry.
     #[must_use]
     pub fn is_deletion(&self) -> bool {
-        matches!(self.verb, Verb::DeleteManifest(_))
+        matches!(self.verb, RegistryVerb::DeleteManifest(_))
     }
 }
 
-impl Verb {
+impl RegistryVerb {
     /// Whether it was to begin something in a repository that may not be there.
     pub(crate) fn is_beginning(&self) -> bool {
         matches!(self, Self::CheckPush | Self::MountBlob(_))
@@ -116,21 +116,23 @@ impl Verb {
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.verb {
-            Verb::Ping => write!(f, "reach ")?,
-            Verb::CheckPush => write!(f, "open an upload in ")?,
-            Verb::FindBlob(digest) => write!(f, "look for blob {digest} in ")?,
-            Verb::MountBlob(digest) => write!(f, "mount blob {digest} in ")?,
-            Verb::UploadBlob(digest) => write!(f, "upload blob {digest} to ")?,
-            Verb::ReadBlob(digest) => write!(f, "download blob {digest} from ")?,
-            Verb::FindManifest(reference) => write!(f, "look for manifest {reference} in ")?,
-            Verb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
-            Verb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
-            Verb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
-            Verb::ListTags => write!(f, "list the tags of ")?,
-            Verb::ListRepositories => write!(f, "list the repositories of ")?,
-            Verb::ListReferrers(digest) => write!(f, "list what refers to {digest} in ")?,
-            Verb::AskSpace => write!(f, "ask for the free space of ")?,
-            Verb::ReadFile(file) => write!(f, "download `{file}` from ")?,
+            RegistryVerb::Ping => write!(f, "reach ")?,
+            RegistryVerb::CheckPush => write!(f, "open an upload in ")?,
+            RegistryVerb::FindBlob(digest) => write!(f, "look for blob {digest} in ")?,
+            RegistryVerb::MountBlob(digest) => write!(f, "mount blob {digest} in ")?,
+            RegistryVerb::UploadBlob(digest) => write!(f, "upload blob {digest} to ")?,
+            RegistryVerb::ReadBlob(digest) => write!(f, "download blob {digest} from ")?,
+            RegistryVerb::FindManifest(reference) => {
+                write!(f, "look for manifest {reference} in ")?;
+            }
+            RegistryVerb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
+            RegistryVerb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
+            RegistryVerb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
+            RegistryVerb::ListTags => write!(f, "list the tags of ")?,
+            RegistryVerb::ListRepositories => write!(f, "list the repositories of ")?,
+            RegistryVerb::ListReferrers(digest) => write!(f, "list what refers to {digest} in ")?,
+            RegistryVerb::AskSpace => write!(f, "ask for the free space of ")?,
+            RegistryVerb::ReadFile(file) => write!(f, "download `{file}` from ")?,
         }
         f.write_str(&self.host)?;
         match &self.repository {
@@ -162,7 +164,7 @@ pub enum Error {
     /// A certificate given as an additional authority is not PEM, or holds no certificate.
     #[error("additional certificate authority {index} has no usable PEM certificate")]
     CertificateAuthority {
-        /// Position in [`crate::Options::ca`], from 0.
+        /// Position in [`crate::ClientOptions::ca`], from 0.
         index: usize,
     },
     /// The client certificate or its key cannot be used.
@@ -198,7 +200,7 @@ pub enum Error {
         /// The time that was waited.
         limit: Duration,
     },
-    /// Bytes came or went, but fewer than [`crate::Options::least_rate`] over all connections.
+    /// Bytes came or went, but fewer than [`crate::ClientOptions::least_rate`] over all connections.
     #[error(
         "could not {operation}: fewer than {} bytes were transferred in {} seconds",
         rate.bytes,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use schemas::Digest;
 use serde::{Serialize, Serializer};
 
-use crate::address::{Reference, Repository};
+use crate::address::{Reference, RepositoryPath};
 
 /// How a blob came to be in a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -55,13 +55,13 @@ pub enum Event {
         /// The blob.
         digest: Digest,
         /// Where it goes.
-        repository: Repository,
+        repository: RepositoryPath,
         /// Bytes from the blob's beginning.
         from: u64,
         /// Its size in bytes.
         size: u64,
     },
-    /// Something of the [`Journal`](crate::Journal) is not used.
+    /// Something of the [`UploadJournal`](crate::UploadJournal) is not used.
     #[schemars(skip)]
     JournalIgnored {
         /// What, and why.
@@ -72,7 +72,7 @@ pub enum Event {
         /// The blob.
         digest: Digest,
         /// Where it is.
-        repository: Repository,
+        repository: RepositoryPath,
         /// Its size in bytes.
         size: u64,
         /// How it came there.
@@ -87,7 +87,7 @@ pub enum Event {
         #[serde(rename = "what")]
         digest: Digest,
         /// Where it is missing.
-        repository: Repository,
+        repository: RepositoryPath,
         /// Why.
         #[serde(rename = "why")]
         reason: String,
@@ -95,7 +95,7 @@ pub enum Event {
     /// A manifest is in a repository under this reference.
     ManifestInPlace {
         /// Where it is.
-        repository: Repository,
+        repository: RepositoryPath,
         /// What names it.
         reference: Reference,
         /// How it came there.
@@ -108,7 +108,7 @@ pub enum Event {
         #[serde(rename = "what")]
         reference: Reference,
         /// Where it is missing.
-        repository: Repository,
+        repository: RepositoryPath,
         /// Why.
         #[serde(rename = "why")]
         reason: String,

@@ -292,12 +292,12 @@ fn registry_words(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Verb;
+    use crate::error::RegistryVerb;
     use schemas::Digest;
 
     fn operation() -> Operation {
         Operation {
-            verb: Verb::UploadBlob(Digest::new([0; 32])),
+            verb: RegistryVerb::UploadBlob(Digest::new([0; 32])),
             host: "registry.example".to_owned(),
             repository: Some("app".parse().unwrap()),
         }
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_named_and_known_from_a_busy_registry() {
-        let shown = |verb: Verb, status: u16, body: &str| {
+        let shown = |verb: RegistryVerb, status: u16, body: &str| {
             let operation = Operation {
                 verb,
                 ..operation()
@@ -339,7 +339,10 @@ mod tests {
             r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":"write /var/lib/registry/docker/registry/v2/repositories/app/_uploads/912b386d/data: no space left on device"}]}"#,
             r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/var/lib/registry/startedat","Err":28}}}]}"#,
         ] {
-            for (verb, status) in [(Verb::UploadBlob(digest), 500), (Verb::CheckPush, 503)] {
+            for (verb, status) in [
+                (RegistryVerb::UploadBlob(digest), 500),
+                (RegistryVerb::CheckPush, 503),
+            ] {
                 let (message, is_storing) = shown(verb, status, body);
                 let words = "no space left on device (UNKNOWN unknown error)";
                 assert!(message.ends_with(words), "{message}");
@@ -347,11 +350,11 @@ mod tests {
             }
         }
         for (verb, status, expected) in [
-            (Verb::UploadBlob(digest), 500, true),
-            (Verb::UploadBlob(digest), 507, true),
-            (Verb::UploadBlob(digest), 503, false),
-            (Verb::FindBlob(digest), 500, false),
-            (Verb::ReadBlob(digest), 500, false),
+            (RegistryVerb::UploadBlob(digest), 500, true),
+            (RegistryVerb::UploadBlob(digest), 507, true),
+            (RegistryVerb::UploadBlob(digest), 503, false),
+            (RegistryVerb::FindBlob(digest), 500, false),
+            (RegistryVerb::ReadBlob(digest), 500, false),
         ] {
             let (_, is_storing) = shown(verb.clone(), status, "");
             assert_eq!(is_storing, expected, "{verb:?} {status}");

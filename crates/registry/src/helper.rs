@@ -25,14 +25,14 @@ pub(crate) struct Helper {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Found {
+struct HelperLogin {
     username: String,
     secret: String,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Kept<'a> {
+struct KeptLogin<'a> {
     #[serde(rename = "ServerURL")]
     key: &'a str,
     username: &'a str,
@@ -73,7 +73,7 @@ impl Helper {
                 Err(unusable())
             };
         }
-        let found: Found = serde_json::from_slice(&output.stdout).map_err(|_| unusable())?;
+        let found: HelperLogin = serde_json::from_slice(&output.stdout).map_err(|_| unusable())?;
         let secret = Secret::new(found.secret);
         Ok(Some(match found.username.as_str() {
             "<token>" => Credentials::IdentityToken(secret),
@@ -91,7 +91,7 @@ impl Helper {
         username: &Username,
         password: &Secret,
     ) -> Result<(), CredentialsError> {
-        let login = Kept {
+        let login = KeptLogin {
             key,
             username: username.as_str(),
             secret: password.reveal(),

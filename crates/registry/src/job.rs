@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schemas::Digest;
 
-use crate::address::{Reference, Repository};
+use crate::address::{Reference, RepositoryPath};
 use crate::error::Error;
-use crate::known::Known;
+use crate::known::KnownContent;
 use crate::source::BlobContent;
 use crate::turns::ReadConcurrency;
 
@@ -20,7 +20,7 @@ pub struct BlobPush {
     /// Bytes.
     pub size: u64,
     /// Every repository with an image that names the blob.
-    pub repositories: Vec<Repository>,
+    pub repositories: Vec<RepositoryPath>,
     /// The bytes; read at most once if nothing goes wrong and the registry mounts.
     pub content: Arc<dyn BlobContent>,
 }
@@ -40,7 +40,7 @@ impl fmt::Debug for BlobPush {
 #[derive(Clone, Debug)]
 pub struct ManifestPush {
     /// The repository that it goes to.
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     /// The digest of the manifest, or a tag.
     pub reference: Reference,
     /// The `Content-Type`: the `mediaType` of the descriptor that names it.
@@ -62,7 +62,7 @@ pub struct PushJob {
     pub manifests: Vec<ManifestPush>,
     /// The facts that are known of the registry. Whatever is not known is asked; what another repository is known to
     /// hold is mounted.
-    pub known: Known,
+    pub known: KnownContent,
     /// The number of blobs that the source lets be read at a time.
     pub reads: ReadConcurrency,
 }
@@ -89,7 +89,7 @@ pub struct FailedBlob {
     /// The blob.
     pub digest: Digest,
     /// The repository that it is missing from.
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     /// The cause, shared by everything that failed for the same reason.
     pub error: Arc<Error>,
 }

@@ -9,7 +9,7 @@
 //! only the user and root can change, locked as long as somebody uses the upload: another process that pushes the same
 //! blob opens an upload of its own. Records are appended and the last complete one counts, so that a kill at any moment
 //! costs one record. Known attacks and where each is stopped: a file of somebody else, or a link in its place (`open`),
-//! one that names another registry or blob, or a location elsewhere (`Record::about`), files
+//! one that names another registry or blob, or a location elsewhere (`UploadExtent::about`), files
 //! without end or number ([`limits::JOURNAL_FILE`], [`limits::JOURNAL_FILES`], [`limits::JOURNAL_AGE`]).
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
-use files::ownership::{self, PathError, Target};
+use files::ownership::{self, OwnershipError, ResolvedPath};
 use reqwest::Url;
 use schemas::Digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::address::Repository;
+use crate::address::RepositoryPath;
 #[cfg(doc)]
 use crate::events::Event;
 use crate::open_upload::OpenUpload;
@@ -33,7 +33,7 @@ use crate::{limits, origin};
 
 /// The directory in which uploads are remembered. Nothing is read or made before the first blob that is sent in parts.
 #[derive(Debug)]
-pub struct Journal {
+pub struct UploadJournal {
     directory: PathBuf,
     user: u32,
     now: SystemTime,
@@ -43,9 +43,9 @@ pub struct Journal {
 
 /// The reason why nothing is remembered, or why something that is there is not used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Ignored {
+pub(crate) enum JournalProblem {
     #[error("uploads are not remembered: {0}")]
-    Directory(PathError),
+    Directory(OwnershipError),
     #[error("cannot use `{}`: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("`{}` is not a file that only its user can read and write", .0.display())]
@@ -56,7 +56,7 @@ pub(crate) enum Ignored {
     Busy(PathBuf),
 }
 
-impl Ignored {
+impl JournalProblem {
     fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::Io { path, source }
@@ -65,14 +65,14 @@ impl Ignored {
 
 /// The blob, and where it goes.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct UploadSubject<'a> {
     pub(crate) registry: &'a Url,
-    pub(crate) repository: &'a Repository,
+    pub(crate) repository: &'a RepositoryPath,
     pub(crate) digest: Digest,
     pub(crate) size: u64,
 }
 
-impl Subject<'_> {
+impl UploadSubject<'_> {
     fn origin(&self) -> String {
         self.registry.origin().ascii_serialization()
     }
@@ -89,7 +89,7 @@ impl Subject<'_> {
 /// The extent to which an upload is known to have come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Record {
+struct UploadExtent {
     version: u32,
     registry: String,
     repository: String,
@@ -114,8 +114,8 @@ pub(crate) struct Remembered {
     pub(crate) handed: u64,
 }
 
-impl Record {
-    fn of(subject: &Subject<'_>, known: &Remembered) -> Self {
+impl UploadExtent {
+    fn of(subject: &UploadSubject<'_>, known: &Remembered) -> Self {
         Self {
             version: VERSION,
             registry: subject.origin(),
@@ -130,7 +130,7 @@ impl Record {
     }
 
     /// The upload, if it is of this subject and at the registry itself.
-    fn about(&self, subject: &Subject<'_>) -> Option<Remembered> {
+    fn about(&self, subject: &UploadSubject<'_>) -> Option<Remembered> {
         let location = Some(&self.location).filter(|text| text.len() <= limits::LOCATION)?;
         let location = Url::parse(location).ok()?;
         let smallest_chunk = self.smallest_chunk.min(limits::CHUNK_LARGEST);
@@ -150,7 +150,7 @@ impl Record {
     }
 }
 
-impl Journal {
+impl UploadJournal {
     /// Remembers uploads in this directory, which is made when it is needed. It and everything above it must be the
     /// user's of this number, or root's. `now` decides what is too old.
     #[must_use]
@@ -167,9 +167,9 @@ impl Journal {
     /// `ignored` is told why, and what is not used though it is there.
     pub(crate) fn entry(
         &self,
-        subject: &Subject<'_>,
-        ignored: &dyn Fn(Ignored),
-    ) -> Option<(Entry, Option<Remembered>)> {
+        subject: &UploadSubject<'_>,
+        ignored: &dyn Fn(JournalProblem),
+    ) -> Option<(JournalEntry, Option<Remembered>)> {
         let mut first = None;
         let prepared = self.prepared.get_or_init(|| match self.prepare() {
             Ok(()) => true,
@@ -192,11 +192,11 @@ impl Journal {
         };
         let remembered = last_record(&text).and_then(|record| record.about(subject));
         if remembered.is_none() && !text.is_empty() {
-            ignored(Ignored::Damaged(path.clone()));
+            ignored(JournalProblem::Damaged(path.clone()));
         }
         // What a kill left of a line is written over, or it would spoil the next one.
         let length = remembered.as_ref().map_or(0, |_| complete(&text).len());
-        let entry = Entry(Arc::new(Inner {
+        let entry = JournalEntry(Arc::new(EntryFile {
             file,
             path,
             length: Mutex::new(length as u64),
@@ -205,23 +205,23 @@ impl Journal {
     }
 
     /// The blob is in place: whoever was sending it has nothing left to resume.
-    pub(crate) fn forget(&self, subject: &Subject<'_>) {
+    pub(crate) fn forget(&self, subject: &UploadSubject<'_>) {
         // That it is not there is the usual case.
         let _ = fs::remove_file(self.path(subject));
     }
 
-    fn path(&self, subject: &Subject<'_>) -> PathBuf {
+    fn path(&self, subject: &UploadSubject<'_>) -> PathBuf {
         self.directory.join(subject.file_name())
     }
 
     /// Makes the directory, and removes what is too old or too much in it.
-    fn prepare(&self) -> Result<(), Ignored> {
-        let io = |source| Ignored::io(&self.directory, source);
+    fn prepare(&self) -> Result<(), JournalProblem> {
+        let io = |source| JournalProblem::io(&self.directory, source);
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&self.directory).map_err(io)?;
         let target = ownership::directory(&self.directory, self.user);
-        let Target::There(_) = target.map_err(Ignored::Directory)? else {
+        let ResolvedPath::There(_) = target.map_err(JournalProblem::Directory)? else {
             return Err(io(io::ErrorKind::NotFound.into()));
         };
         let mut there = Vec::new();
@@ -248,8 +248,8 @@ impl Journal {
     }
 
     /// Opens or makes a file that is this user's alone, and locks it.
-    fn open(&self, path: &Path) -> Result<(File, Vec<u8>), Ignored> {
-        let io = |source| Ignored::io(path, source);
+    fn open(&self, path: &Path) -> Result<(File, Vec<u8>), JournalProblem> {
+        let io = |source| JournalProblem::io(path, source);
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
@@ -258,15 +258,15 @@ impl Journal {
         let metadata = file.metadata().map_err(io)?;
         let alone = metadata.mode() & OTHERS == 0 && metadata.uid() == self.user;
         if !metadata.is_file() || !alone {
-            return Err(Ignored::Foreign(path.to_owned()));
+            return Err(JournalProblem::Foreign(path.to_owned()));
         }
         file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => Ignored::Busy(path.to_owned()),
+            TryLockError::WouldBlock => JournalProblem::Busy(path.to_owned()),
             TryLockError::Error(error) => io(error),
         })?;
         // Whoever had it locked may have been done with it, and have removed it.
         if file.metadata().map_err(io)?.nlink() != 1 {
-            return Err(Ignored::Busy(path.to_owned()));
+            return Err(JournalProblem::Busy(path.to_owned()));
         }
         let mut text = Vec::new();
         let read = (&file).take(limits::JOURNAL_FILE).read_to_end(&mut text);
@@ -282,26 +282,26 @@ fn complete(text: &[u8]) -> &[u8] {
 }
 
 /// The last record that was written to its end. What a kill or a full disk left of a later one does not count.
-fn last_record(text: &[u8]) -> Option<Record> {
+fn last_record(text: &[u8]) -> Option<UploadExtent> {
     let mut lines = complete(text).split(|byte| *byte == b'\n').rev();
     lines.find_map(|line| serde_json::from_slice(line).ok())
 }
 
 /// The record of one upload. Locked until it is dropped.
 #[derive(Clone)]
-pub(crate) struct Entry(Arc<Inner>);
+pub(crate) struct JournalEntry(Arc<EntryFile>);
 
-struct Inner {
+struct EntryFile {
     file: File,
     path: PathBuf,
     length: Mutex<u64>,
 }
 
-impl Entry {
+impl JournalEntry {
     /// Remembers that a part which ends at `handed` is about to be sent. The upload goes on if this fails: all that is
     /// lost is the way back to it.
-    pub(crate) async fn remember(&self, subject: &Subject<'_>, known: &Remembered) {
-        let record = Record::of(subject, known);
+    pub(crate) async fn remember(&self, subject: &UploadSubject<'_>, known: &Remembered) {
+        let record = UploadExtent::of(subject, known);
         let mut line = serde_json::to_vec(&record).expect("texts and numbers");
         line.push(b'\n');
         let inner = Arc::clone(&self.0);
@@ -315,14 +315,14 @@ impl Entry {
     }
 }
 
-impl Drop for Inner {
+impl Drop for EntryFile {
     fn drop(&mut self) {
         // A program that is being started at this moment has the file open until it runs, and with it the lock.
         let _ = self.file.unlock();
     }
 }
 
-impl Inner {
+impl EntryFile {
     fn append(&self, line: &[u8]) -> io::Result<()> {
         let mut length = self.length.lock().expect("no panic while held");
         let mut at = *length;
@@ -361,10 +361,10 @@ mod tests {
         let user = rustix::process::geteuid().as_raw();
         let journal = || {
             let now = SystemTime::UNIX_EPOCH;
-            Journal::new(directory.path().join("uploads"), user, now)
+            UploadJournal::new(directory.path().join("uploads"), user, now)
         };
         let registry = "http://127.0.0.1:5000".parse().unwrap();
-        let subject = Subject {
+        let subject = UploadSubject {
             registry: &registry,
             repository: &"app".parse().unwrap(),
             digest: Digest::new([1; 32]),
@@ -376,7 +376,7 @@ mod tests {
         entry.remember(&subject, &known(1)).await;
         drop(entry);
         // A whole record but for its end.
-        let record = serde_json::to_vec(&Record::of(&subject, &known(2))).unwrap();
+        let record = serde_json::to_vec(&UploadExtent::of(&subject, &known(2))).unwrap();
         let path = journal().path(&subject);
         let file = OpenOptions::new().append(true).open(path);
         file.unwrap().write_all(&record).unwrap();

@@ -15,16 +15,16 @@ pub(crate) enum Json {
     Number(Number),
     Text(String),
     List(Vec<Json>),
-    Object(Object),
+    Object(JsonObject),
 }
 
 /// An object's keys and values, in their order.
 #[derive(Default)]
-pub(crate) struct Object(pub(crate) Vec<(String, Json)>);
+pub(crate) struct JsonObject(pub(crate) Vec<(String, Json)>);
 
-impl Object {
+impl JsonObject {
     /// The object under this key, which is made at the end if there is none.
-    pub(crate) fn object(&mut self, key: &str) -> Option<&mut Object> {
+    pub(crate) fn object(&mut self, key: &str) -> Option<&mut JsonObject> {
         let at = self.0.iter().position(|(name, _)| name == key);
         let at = at.unwrap_or_else(|| {
             self.0.push((key.to_owned(), Json::Object(Self::default())));
@@ -37,7 +37,7 @@ impl Object {
     }
 }
 
-impl Serialize for Object {
+impl Serialize for JsonObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-impl<'de> Deserialize<'de> for Object {
+impl<'de> Deserialize<'de> for JsonObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Json::deserialize(deserializer)? {
             Json::Object(object) => Ok(object),
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Any {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
-        let (mut object, mut seen) = (Object::default(), HashSet::new());
+        let (mut object, mut seen) = (JsonObject::default(), HashSet::new());
         while let Some(key) = entries.next_key::<String>()? {
             if !seen.insert(key.clone()) {
                 return Err(A::Error::custom("a key stands twice"));

@@ -6,39 +6,39 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use schemas::Digest;
 
-use crate::address::{Reference, Repository};
+use crate::address::{Reference, RepositoryPath};
 use crate::blobs::Presence;
 use crate::open_upload::OpenUpload;
 
 /// The digest of what a repository gives under a reference, if anything.
-pub(crate) type FoundManifests = HashMap<Repository, HashMap<Reference, Option<Digest>>>;
+pub(crate) type FoundManifests = HashMap<RepositoryPath, HashMap<Reference, Option<Digest>>>;
 
 /// The content that a registry was found to have, and the uploads that were opened to see whether it takes the rest.
 /// Clones share the uploads: each can be used once.
 #[derive(Clone, Default)]
-pub struct Known {
-    pub(crate) blobs: HashMap<Digest, BTreeMap<Repository, Presence>>,
+pub struct KnownContent {
+    pub(crate) blobs: HashMap<Digest, BTreeMap<RepositoryPath, Presence>>,
     pub(crate) manifests: FoundManifests,
-    uploads: Arc<Mutex<BTreeMap<Repository, OpenUpload>>>,
+    uploads: Arc<Mutex<BTreeMap<RepositoryPath, OpenUpload>>>,
 }
 
-impl Known {
+impl KnownContent {
     /// Whether a repository was found to hold a blob, and gave its last byte. Never true of an empty blob: it has
     /// nothing that could prove it.
     #[must_use]
-    pub fn has_blob(&self, repository: &Repository, digest: &Digest) -> bool {
+    pub fn has_blob(&self, repository: &RepositoryPath, digest: &Digest) -> bool {
         self.blob(repository, digest) == Some(Presence::Present)
     }
 
     /// The digest of the manifest that a repository was found to give under a reference.
     #[must_use]
-    pub fn manifest(&self, repository: &Repository, reference: &Reference) -> Option<Digest> {
+    pub fn manifest(&self, repository: &RepositoryPath, reference: &Reference) -> Option<Digest> {
         *self.manifests.get(repository)?.get(reference)?
     }
 
     /// A repository that was found to hold a blob.
     #[must_use]
-    pub fn holder(&self, digest: &Digest) -> Option<&Repository> {
+    pub fn holder(&self, digest: &Digest) -> Option<&RepositoryPath> {
         let mut found = self.blobs.get(digest)?.iter();
         let (repository, _) = found.find(|(_, presence)| **presence == Presence::Present)?;
         Some(repository)
@@ -46,7 +46,7 @@ impl Known {
 
     /// A blob, and two repositories that were found to hold it: the second has nothing to gain from a mount of it.
     #[must_use]
-    pub fn twice(&self) -> Option<(Digest, &Repository, &Repository)> {
+    pub fn twice(&self) -> Option<(Digest, &RepositoryPath, &RepositoryPath)> {
         self.blobs.iter().find_map(|(digest, at)| {
             let present = at.iter().filter(|(_, it)| **it == Presence::Present);
             let mut holders = present.map(|(repository, _)| repository);
@@ -54,14 +54,14 @@ impl Known {
         })
     }
 
-    pub(crate) fn blob(&self, repository: &Repository, digest: &Digest) -> Option<Presence> {
+    pub(crate) fn blob(&self, repository: &RepositoryPath, digest: &Digest) -> Option<Presence> {
         self.blobs.get(digest)?.get(repository).copied()
     }
 
     /// Whether a repository gives this manifest under a reference, if that was asked.
     pub(crate) fn gives(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         reference: &Reference,
         digest: Digest,
     ) -> Option<bool> {
@@ -70,17 +70,17 @@ impl Known {
     }
 
     /// The upload that is open in a repository, for one who uses it.
-    pub(crate) fn take_upload(&self, repository: &Repository) -> Option<OpenUpload> {
+    pub(crate) fn take_upload(&self, repository: &RepositoryPath) -> Option<OpenUpload> {
         self.uploads().remove(repository)
     }
 
-    pub(crate) fn uploads(&self) -> MutexGuard<'_, BTreeMap<Repository, OpenUpload>> {
+    pub(crate) fn uploads(&self) -> MutexGuard<'_, BTreeMap<RepositoryPath, OpenUpload>> {
         self.uploads.lock().expect("no panic while held")
     }
 }
 
 /// Shows no uploads, whose locations are permissions to write.
-impl fmt::Debug for Known {
+impl fmt::Debug for KnownContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Known")
             .field("blobs", &self.blobs)

@@ -61,26 +61,26 @@ mod wire;
 mod writer;
 
 pub use address::{
-    AddressError, DOCKER_HUB, ImageLocation, Reference, RegistryAddress, Repository,
+    AddressError, DOCKER_HUB, ImageLocation, Reference, RegistryAddress, RepositoryPath,
 };
-pub use client::{Client, Options, Parts, PlainHttp, Proxies};
+pub use client::{Client, ClientOptions, PartSizes, PlainHttp, Proxies};
 pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameError};
 pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation, Refusal};
 pub use events::{Arrival, Event, ManifestArrival};
 pub use identity::{ClientIdentity, IdentityError};
 pub use job::{BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, Tally};
-pub use journal::Journal;
-pub use known::Known;
-pub use login_document::{Keeper, LoginDocument};
+pub use journal::UploadJournal;
+pub use known::KnownContent;
+pub use login_document::{LoginDocument, LoginKeeper};
 pub use logins::Logins;
-pub use manifests::{Deletion, Manifest};
+pub use manifests::{ManifestDeletion, RegistryManifest};
 pub use pace::LeastRate;
-pub use probe::{Abilities, Ability, BodyLimit, Chunks, Probe, Space};
-pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, Unfit, pull};
+pub use probe::{Abilities, Ability, BodyLimit, Chunks, PushProbe, Space};
+pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, SinkRefusal, pull};
 pub use push::push;
 pub use retry::{Attempts, RetryPolicy};
-pub use site::{Site, SiteAddress};
+pub use site::{SiteAddress, WebSite};
 pub use source::BlobContent;
 pub use tls::SystemRoots;
 pub use turns::ReadConcurrency;

@@ -12,17 +12,17 @@ use reqwest::header::LINK;
 use schemas::Tag;
 use serde::Deserialize;
 
-use crate::address::Repository;
+use crate::address::RepositoryPath;
 use crate::answer::bad;
-use crate::auth::{Access, Scope};
+use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
-use crate::error::{Error, Operation, Verb};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::limits;
 use crate::transport::Ask;
 
 /// One page of names; the other kind of names is missing.
 #[derive(Deserialize)]
-struct Page {
+struct NamePage {
     tags: Option<Vec<String>>,
     repositories: Option<Vec<String>>,
 }
@@ -38,10 +38,10 @@ enum End {
 
 impl Client {
     /// The tags of a repository ("Listing Tags"), sorted; none if there is no such repository.
-    pub async fn tags(&self, repository: &Repository) -> Result<Vec<Tag>, Error> {
-        let operation = self.operation(Verb::ListTags, Some(repository));
+    pub async fn tags(&self, repository: &RepositoryPath) -> Result<Vec<Tag>, Error> {
+        let operation = self.operation(RegistryVerb::ListTags, Some(repository));
         let path = format!("{repository}/tags/list");
-        let scope = Scope::of(repository, Access::Pull);
+        let scope = TokenScope::of(repository, TokenAccess::Pull);
         let listed = self.pages(&operation, &path, &scope).await?;
         let names = listed.map(|(names, _)| names).unwrap_or_default();
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
@@ -49,13 +49,15 @@ impl Client {
 
     /// The repositories of the whole registry (distribution, "Catalog"; the specification has no such list), sorted, as far
     /// as the login may see them. [`Error::NoCatalog`] where the registry does not say.
-    pub async fn repositories(&self) -> Result<Vec<Repository>, Error> {
-        let operation = self.operation(Verb::ListRepositories, None);
+    pub async fn repositories(&self) -> Result<Vec<RepositoryPath>, Error> {
+        let operation = self.operation(RegistryVerb::ListRepositories, None);
         let no_catalog = |source: Option<Error>| Error::NoCatalog {
             operation: Box::new(operation.clone()),
             source: source.map(Box::new),
         };
-        let listed = self.pages(&operation, "_catalog", &Scope::catalog()).await;
+        let listed = self
+            .pages(&operation, "_catalog", &TokenScope::catalog())
+            .await;
         let listed = listed.map_err(|error| match error {
             Error::Denied { .. } | Error::LoginRefused { .. } | Error::Refused { .. } => {
                 no_catalog(Some(error))
@@ -74,7 +76,7 @@ impl Client {
         &self,
         operation: &Operation,
         path: &str,
-        scope: &Scope,
+        scope: &TokenScope,
     ) -> Result<Option<(BTreeSet<String>, End)>, Error> {
         let mut all = BTreeSet::new();
         let mut last: Option<String> = None;
@@ -103,7 +105,7 @@ impl Client {
         &self,
         operation: &Operation,
         path: &str,
-        scope: &Scope,
+        scope: &TokenScope,
         last: Option<&str>,
     ) -> Result<Option<(Vec<String>, bool)>, Error> {
         let mut url = self.url(operation, path).await?;
@@ -120,7 +122,7 @@ impl Client {
         };
         let more = answer.header(LINK.as_str()).is_some();
         let body = answer.body(operation, limits::PAGE_BODY).await?;
-        let page: Page = serde_json::from_slice(&body)
+        let page: NamePage = serde_json::from_slice(&body)
             .map_err(|_| bad(operation, "its answer is not a list of names"))?;
         // A repository that lost its last tag has `null`.
         let names = page.tags.or(page.repositories).unwrap_or_default();

@@ -15,7 +15,7 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use crate::address::RegistryAddress;
 use crate::credentials::{CredentialsError, Secret, Username};
 use crate::helper::Helper;
-use crate::json::{Json, Object};
+use crate::json::{Json, JsonObject};
 use crate::logins::{self, Logins, file_key, is_for};
 
 /// The field with the logins that stand in the file.
@@ -23,7 +23,7 @@ const AUTHS: &str = "auths";
 
 /// The keeper of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Keeper {
+pub enum LoginKeeper {
     /// The file itself.
     File,
     /// The credential helper of this name.
@@ -32,7 +32,7 @@ pub enum Keeper {
 
 /// The contents of a login file.
 pub struct LoginDocument {
-    fields: Object,
+    fields: JsonObject,
     /// The logins as they were read, which tell the helpers.
     read: Logins,
 }
@@ -64,16 +64,16 @@ impl LoginDocument {
         address: &RegistryAddress,
         username: &Username,
         password: &Secret,
-    ) -> Result<Keeper, CredentialsError> {
+    ) -> Result<LoginKeeper, CredentialsError> {
         if let Some((helper, key)) = self.read.helper(address)? {
             helper.store(key, username, password)?;
-            let keeper = Keeper::Helper(helper.program().to_owned());
+            let keeper = LoginKeeper::Helper(helper.program().to_owned());
             // Otherwise the password would stay there, and could count instead.
             self.remove(address);
             return Ok(keeper);
         }
         self.put(address, username, password);
-        Ok(Keeper::File)
+        Ok(LoginKeeper::File)
     }
 
     /// Forgets the login of this registry, and says who kept it, if there was one. May run a credential helper and wait
@@ -81,15 +81,15 @@ impl LoginDocument {
     pub fn forget(
         &mut self,
         address: &RegistryAddress,
-    ) -> Result<Option<Keeper>, CredentialsError> {
+    ) -> Result<Option<LoginKeeper>, CredentialsError> {
         let mut keeper = None;
         if let Some((helper, key)) = self.read.helper(address)?
             && helper.erase(key)?
         {
-            keeper = Some(Keeper::Helper(helper.program().to_owned()));
+            keeper = Some(LoginKeeper::Helper(helper.program().to_owned()));
         }
         if self.remove(address) {
-            keeper.get_or_insert(Keeper::File);
+            keeper.get_or_insert(LoginKeeper::File);
         }
         Ok(keeper)
     }
@@ -134,7 +134,7 @@ impl LoginDocument {
     fn put(&mut self, address: &RegistryAddress, username: &Username, password: &Secret) {
         let pair = format!("{}:{}", username.as_str(), password.reveal());
         let auth = Json::Text(STANDARD.encode(pair));
-        let entry = Json::Object(Object(vec![("auth".to_owned(), auth)]));
+        let entry = Json::Object(JsonObject(vec![("auth".to_owned(), auth)]));
         let auths = &mut self.auths().0;
         let before = auths.iter().position(|(key, _)| is_for(key, address));
         auths.retain(|(key, _)| !is_for(key, address));
@@ -158,7 +158,7 @@ impl LoginDocument {
         entries.into_iter().flatten().map(|(key, _)| key.as_str())
     }
 
-    fn auths(&mut self) -> &mut Object {
+    fn auths(&mut self) -> &mut JsonObject {
         let auths = self.fields.object(AUTHS);
         auths.expect("it was read as an object")
     }
@@ -176,7 +176,7 @@ mod tests {
     fn keep(document: &mut LoginDocument, host: &str, password: &str) {
         let password = Secret::new(password.to_owned());
         let kept = document.keep(&address(host), &"me".parse().unwrap(), &password);
-        assert_eq!(kept.unwrap(), Keeper::File);
+        assert_eq!(kept.unwrap(), LoginKeeper::File);
     }
 
     fn text(document: &LoginDocument) -> String {
@@ -216,7 +216,7 @@ mod tests {
         let expected = FILE.replace(before, &format!("{before}{added}"));
         assert_eq!(text(&document), expected);
         let gone = document.forget(&address("b.example")).unwrap();
-        assert_eq!(gone, Some(Keeper::File));
+        assert_eq!(gone, Some(LoginKeeper::File));
         assert_eq!(text(&document), FILE);
         assert_eq!(document.forget(&address("b.example")).unwrap(), None);
         assert_eq!(text(&document), FILE);
@@ -236,7 +236,7 @@ mod tests {
         assert!(document.holds(&address("r.example/team")));
         keep(&mut document, "r.example/team", "x");
         let gone = document.forget(&address("r.example")).unwrap();
-        assert_eq!(gone, Some(Keeper::File));
+        assert_eq!(gone, Some(LoginKeeper::File));
         let compact = text(&document).replace(['\n', '\t', ' '], "");
         let team = r#""r.example/team":{"auth":"bWU6eA=="}"#;
         assert_eq!(compact, format!(r#"{{"auths":{{"a":{{}},{team}}}}}"#));
@@ -252,7 +252,7 @@ mod tests {
             r#"{"auths":{"https://index.docker.io/v1/":{"auth":"bWU6eA=="}}}"#
         );
         let gone = document.forget(&address("docker.io")).unwrap();
-        assert_eq!(gone, Some(Keeper::File));
+        assert_eq!(gone, Some(LoginKeeper::File));
     }
 
     #[test]

@@ -6,16 +6,16 @@ use reqwest::{Method, StatusCode};
 use schemas::{Digest, MediaType};
 use sha2::{Digest as _, Sha256};
 
-use crate::address::{Reference, Repository};
-use crate::auth::{Access, Scope};
+use crate::address::{Reference, RepositoryPath};
+use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
-use crate::error::{Error, Verb};
+use crate::error::{Error, RegistryVerb};
 use crate::limits;
-use crate::transport::{Ask, Body};
+use crate::transport::{Ask, RequestBody};
 
 /// A manifest or index as a registry holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manifest {
+pub struct RegistryManifest {
     /// The exact bytes.
     pub bytes: Bytes,
     /// The `Content-Type` as answered; empty if missing.
@@ -26,7 +26,7 @@ pub struct Manifest {
 
 /// The outcome for a manifest that was to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deletion {
+pub enum ManifestDeletion {
     /// The manifest is gone, with every tag that pointed to it.
     Done,
     /// The manifest was not there.
@@ -41,11 +41,11 @@ impl Client {
     /// The digest of a manifest. It is read: what a registry says of it without giving it proves nothing.
     pub(crate) async fn find_manifest(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         reference: &Reference,
-        access: Access,
+        access: TokenAccess,
     ) -> Result<Option<Digest>, Error> {
-        let verb = Verb::FindManifest(reference.clone());
+        let verb = RegistryVerb::FindManifest(reference.clone());
         let found = self
             .get_manifest(verb, repository, reference, access)
             .await?;
@@ -54,25 +54,25 @@ impl Client {
 
     pub(crate) async fn read_manifest(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         reference: &Reference,
-        access: Access,
-    ) -> Result<Option<Manifest>, Error> {
-        let verb = Verb::ReadManifest(reference.clone());
+        access: TokenAccess,
+    ) -> Result<Option<RegistryManifest>, Error> {
+        let verb = RegistryVerb::ReadManifest(reference.clone());
         self.get_manifest(verb, repository, reference, access).await
     }
 
     async fn get_manifest(
         &self,
-        verb: Verb,
-        repository: &Repository,
+        verb: RegistryVerb,
+        repository: &RepositoryPath,
         reference: &Reference,
-        access: Access,
-    ) -> Result<Option<Manifest>, Error> {
+        access: TokenAccess,
+    ) -> Result<Option<RegistryManifest>, Error> {
         let operation = self.operation(verb, Some(repository));
         let path = format!("{repository}/manifests/{reference}");
         let url = self.url(&operation, &path).await?;
-        let mut ask = Ask::new(Method::GET, url, Scope::of(repository, access));
+        let mut ask = Ask::new(Method::GET, url, TokenScope::of(repository, access));
         // Without the list, old registries answer with a converted schema 1 manifest, which has another digest.
         let accepted = MediaType::ALL.map(MediaType::as_str).join(", ");
         let accepted = HeaderValue::from_str(&accepted).expect("media types are plain text");
@@ -94,7 +94,7 @@ impl Client {
             Some(expected) if expected != digest => {
                 Err(Error::other_digest(operation, expected, digest))
             }
-            _ => Ok(Some(Manifest {
+            _ => Ok(Some(RegistryManifest {
                 bytes,
                 media_type,
                 digest,
@@ -105,18 +105,25 @@ impl Client {
     /// Pushes exactly these bytes and compares the digest that the registry answers ("Pushing Manifests").
     pub(crate) async fn put_manifest(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         reference: &Reference,
         media_type: &HeaderValue,
         bytes: &Bytes,
         digest: Digest,
     ) -> Result<(), Error> {
-        let operation = self.operation(Verb::PushManifest(reference.clone()), Some(repository));
+        let operation = self.operation(
+            RegistryVerb::PushManifest(reference.clone()),
+            Some(repository),
+        );
         let path = format!("{repository}/manifests/{reference}");
         let url = self.url(&operation, &path).await?;
-        let mut ask = Ask::new(Method::PUT, url, Scope::of(repository, Access::PullPush));
+        let mut ask = Ask::new(
+            Method::PUT,
+            url,
+            TokenScope::of(repository, TokenAccess::PullPush),
+        );
         ask.headers.insert(CONTENT_TYPE, media_type.clone());
-        ask.body = Body::Bytes(bytes.clone());
+        ask.body = RequestBody::Bytes(bytes.clone());
         let answer = self.send(&operation, ask).await?;
         let answer = answer.success(&operation).await?;
         match answer.stated_digest() {
@@ -129,20 +136,20 @@ impl Client {
     /// Deletes a manifest or index and every tag that points to it ("Deleting Manifests").
     pub(crate) async fn remove_manifest(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         digest: Digest,
-    ) -> Result<Deletion, Error> {
-        let operation = self.operation(Verb::DeleteManifest(digest), Some(repository));
+    ) -> Result<ManifestDeletion, Error> {
+        let operation = self.operation(RegistryVerb::DeleteManifest(digest), Some(repository));
         let path = format!("{repository}/manifests/{digest}");
         let url = self.url(&operation, &path).await?;
-        let scope = Scope::of(repository, Access::PullDelete);
+        let scope = TokenScope::of(repository, TokenAccess::PullDelete);
         let answer = self
             .send(&operation, Ask::new(Method::DELETE, url, scope))
             .await?;
         match answer.status() {
             StatusCode::NOT_FOUND => {
                 answer.pass_over(&operation).await;
-                Ok(Deletion::WasAbsent)
+                Ok(ManifestDeletion::WasAbsent)
             }
             // The specification's word for it; 501 from registries that have no such operation.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
@@ -153,7 +160,7 @@ impl Client {
             _ => {
                 let answer = answer.success(&operation).await?;
                 answer.pass_over(&operation).await;
-                Ok(Deletion::Done)
+                Ok(ManifestDeletion::Done)
             }
         }
     }

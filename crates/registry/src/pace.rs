@@ -34,12 +34,12 @@ impl Default for LeastRate {
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: LeastRate,
-    window: Mutex<Window>,
+    window: Mutex<PaceWindow>,
 }
 
 /// The time since the last [`LeastRate::bytes`] were complete.
 #[derive(Debug)]
-struct Window {
+struct PaceWindow {
     bytes: u64,
     /// Time in which at least one transfer was under way, up to `settled`.
     waited: Duration,
@@ -47,7 +47,7 @@ struct Window {
     transfers: usize,
 }
 
-impl Window {
+impl PaceWindow {
     fn settle(&mut self) {
         let now = Instant::now();
         if self.transfers > 0 {
@@ -59,7 +59,7 @@ impl Window {
 
 impl Pace {
     pub(crate) fn new(rate: LeastRate) -> Arc<Self> {
-        let window = Window {
+        let window = PaceWindow {
             bytes: 0,
             waited: Duration::ZERO,
             settled: Instant::now(),
@@ -87,7 +87,7 @@ impl Pace {
         }
     }
 
-    fn settled(&self) -> MutexGuard<'_, Window> {
+    fn settled(&self) -> MutexGuard<'_, PaceWindow> {
         let mut window = self.window.lock().expect("no panic while held");
         window.settle();
         window

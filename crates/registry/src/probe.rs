@@ -14,25 +14,25 @@ use schemas::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::Activity;
-use crate::address::Repository;
+use crate::address::RepositoryPath;
 use crate::answer::{self, Purpose};
-use crate::auth::{Access, Scope};
+use crate::auth::{TokenAccess, TokenScope};
 use crate::blobs::Mount;
 use crate::client::{Client, Show};
-use crate::error::{Error, Verb};
+use crate::error::{Error, RegistryVerb};
 use crate::limits;
-use crate::manifests::Deletion;
+use crate::manifests::ManifestDeletion;
 use crate::open_upload::OpenUpload;
 use crate::session::range_end;
-use crate::transport::{Ask, Body};
+use crate::transport::{Ask, RequestBody};
 
 /// The repositories and blobs that are tried.
 #[derive(Clone, Copy, Debug)]
-pub struct Probe<'a> {
+pub struct PushProbe<'a> {
     /// A repository that takes what is pushed.
-    pub repository: &'a Repository,
+    pub repository: &'a RepositoryPath,
     /// A blob, and two repositories that hold it, if that is known of any.
-    pub mountable: Option<(Digest, &'a Repository, &'a Repository)>,
+    pub mountable: Option<(Digest, &'a RepositoryPath, &'a RepositoryPath)>,
     /// Bytes of the largest blob that is to be pushed, if that is known.
     pub largest: Option<u64>,
 }
@@ -127,7 +127,7 @@ pub struct Abilities {
 
 impl Client {
     /// Finds out what the registry can do. Fails where it cannot be asked; what it refuses is an answer.
-    pub async fn probe(&self, probe: &Probe<'_>) -> Result<Abilities, Error> {
+    pub async fn probe(&self, probe: &PushProbe<'_>) -> Result<Abilities, Error> {
         let chunks = self.probe_upload(probe.repository).await?;
         Ok(Abilities {
             mount: self.probe_mount(probe.mountable).await?,
@@ -137,8 +137,8 @@ impl Client {
         })
     }
 
-    async fn probe_upload(&self, repository: &Repository) -> Result<Chunks, Error> {
-        let operation = self.operation(Verb::CheckPush, Some(repository));
+    async fn probe_upload(&self, repository: &RepositoryPath) -> Result<Chunks, Error> {
+        let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
         let mut upload = self
             .retrying(|| self.open_upload(&operation, repository))
             .await?;
@@ -159,17 +159,17 @@ impl Client {
     /// Sends two bytes, and asks whether they came.
     async fn probe_chunk(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         upload: &mut OpenUpload,
     ) -> Result<(Ability, Ability), Error> {
-        let operation = self.operation(Verb::CheckPush, Some(repository));
-        let scope = || Scope::of(repository, Access::PullPush);
+        let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
+        let scope = || TokenScope::of(repository, TokenAccess::PullPush);
         let mut ask = Ask::new(Method::PATCH, upload.location.clone(), scope());
         let kind = HeaderValue::from_static("application/octet-stream");
         ask.headers.insert(CONTENT_TYPE, kind);
         let range = HeaderValue::from_static("0-1");
         ask.headers.insert(CONTENT_RANGE, range);
-        ask.body = Body::Bytes(Bytes::from_static(b"{}"));
+        ask.body = RequestBody::Bytes(Bytes::from_static(b"{}"));
         let untried = || Ability::Unknown(UNTRIED.to_owned());
         let answer = match self.send(&operation, ask).await?.success(&operation).await {
             Ok(answer) => answer,
@@ -192,11 +192,11 @@ impl Client {
 
     async fn probe_cancelling(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         location: Url,
     ) -> Result<Ability, Error> {
-        let operation = self.operation(Verb::CheckPush, Some(repository));
-        let scope = Scope::of(repository, Access::PullPush);
+        let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
+        let scope = TokenScope::of(repository, TokenAccess::PullPush);
         let ask = Ask::new(Method::DELETE, location, scope);
         match self.send(&operation, ask).await?.success(&operation).await {
             Ok(_) => Ok(Ability::Yes),
@@ -206,7 +206,7 @@ impl Client {
 
     async fn probe_mount(
         &self,
-        mountable: Option<(Digest, &Repository, &Repository)>,
+        mountable: Option<(Digest, &RepositoryPath, &RepositoryPath)>,
     ) -> Result<Ability, Error> {
         let Some((digest, from, to)) = mountable else {
             let why =
@@ -229,7 +229,7 @@ impl Client {
     /// way not a byte is sent.
     async fn probe_body(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         largest: Option<u64>,
     ) -> Result<BodyLimit, Error> {
         let sizes = limits::BODIES.into_iter();
@@ -262,20 +262,20 @@ impl Client {
         })
     }
 
-    async fn takes_body(&self, repository: &Repository, size: u64) -> Result<bool, Error> {
-        let operation = self.operation(Verb::CheckPush, Some(repository));
+    async fn takes_body(&self, repository: &RepositoryPath, size: u64) -> Result<bool, Error> {
+        let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
         let mut upload = [0; 16];
         // A name that nobody has given: without chance, another one that nobody has either.
         let _ = getrandom::fill(&mut upload);
         let upload = u128::from_be_bytes(upload);
         let path = format!("{repository}/blobs/uploads/{upload:032x}");
         let url = self.url(&operation, &path).await?;
-        let scope = Scope::of(repository, Access::PullPush);
+        let scope = TokenScope::of(repository, TokenAccess::PullPush);
         let mut ask = Ask::new(Method::PATCH, url, scope);
         let kind = HeaderValue::from_static("application/octet-stream");
         ask.headers.insert(CONTENT_TYPE, kind);
         let nothing = stream::pending::<std::io::Result<Bytes>>();
-        ask.body = Body::Stream {
+        ask.body = RequestBody::Stream {
             body: reqwest::Body::wrap_stream(nothing),
             size,
             activity: Activity::new(self.pace()),
@@ -288,7 +288,7 @@ impl Client {
     }
 
     /// Tries to delete a manifest that does not exist: nobody has bytes of a digest that nobody computed.
-    async fn probe_delete(&self, repository: &Repository) -> Result<Ability, Error> {
+    async fn probe_delete(&self, repository: &RepositoryPath) -> Result<Ability, Error> {
         let mut digest = [0; 32];
         if getrandom::fill(&mut digest).is_err() {
             return Ok(Ability::Unknown(UNTRIED.to_owned()));
@@ -298,15 +298,15 @@ impl Client {
             .retrying(|| self.remove_manifest(repository, digest))
             .await
         {
-            Ok(Deletion::WasAbsent | Deletion::Done) => Ok(Ability::Yes),
+            Ok(ManifestDeletion::WasAbsent | ManifestDeletion::Done) => Ok(Ability::Yes),
             Err(error @ Error::KeepsAll { .. }) => Ok(Ability::No(error.to_string())),
             Err(error) => refused(error),
         }
     }
 
     /// Returns how much more a repository may hold: known of Harbor, which tells its projects' quotas to their members.
-    pub async fn space(&self, repository: &Repository) -> Result<Space, Error> {
-        let operation = self.operation(Verb::AskSpace, None);
+    pub async fn space(&self, repository: &RepositoryPath) -> Result<Space, Error> {
+        let operation = self.operation(RegistryVerb::AskSpace, None);
         let unknown = |why: &str| {
             let reason = why.to_owned();
             Ok(Space::Unknown { reason })

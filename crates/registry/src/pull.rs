@@ -16,17 +16,17 @@ use reqwest::{Method, StatusCode};
 use schemas::Digest;
 use watch::Tell;
 
-use crate::address::Repository;
-use crate::answer::{Answer, bad};
-use crate::auth::{Access, Scope};
+use crate::address::RepositoryPath;
+use crate::answer::{RegistryAnswer, bad};
+use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
-use crate::error::{Error, Operation, Verb};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
 use crate::retry::{Failed, pause};
 use crate::several::Several;
 use crate::transport::Ask;
-use crate::writer::{Writer, blocking};
+use crate::writer::{SinkWriter, blocking};
 
 /// A sink for the bytes of one blob. Called on threads that may wait.
 pub trait BlobSink: Send + 'static {
@@ -40,12 +40,12 @@ pub trait BlobSink: Send + 'static {
     fn restart(&mut self) -> io::Result<()>;
 
     /// All bytes are there. Keeps the blob if its digest is right; if not, forgets it.
-    fn finish(&mut self) -> Result<(), Unfit>;
+    fn finish(&mut self) -> Result<(), SinkRefusal>;
 }
 
 /// The reason why a sink does not keep a blob.
 #[derive(Debug)]
-pub enum Unfit {
+pub enum SinkRefusal {
     /// The bytes have this digest instead of the right one.
     Digest(Digest),
     /// The bytes could not be stored.
@@ -59,7 +59,7 @@ pub type OpenSink = Box<dyn FnOnce() -> io::Result<Option<Box<dyn BlobSink>>> + 
 /// A blob to be fetched.
 pub struct BlobPull {
     /// The repository that it is in.
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     /// The digest that its bytes must have.
     pub digest: Digest,
     /// Bytes.
@@ -127,21 +127,21 @@ pub(crate) async fn fetch(
 
 struct Download<'a> {
     client: &'a Client,
-    repository: Repository,
+    repository: RepositoryPath,
     digest: Digest,
     size: u64,
     tell: Tell<'a, Event>,
 }
 
 /// The reason why one attempt did not bring the blob.
-enum Trouble {
+enum PullTrouble {
     /// The attempt failed as the error says.
     Failed(Error),
     /// The bytes are not those of the blob: only all of them anew can help.
     Wrong(Error),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for PullTrouble {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
@@ -167,15 +167,15 @@ impl Download<'_> {
                 }
                 // The first time, the bytes may have come by several answers that do not fit each other. These were
                 // asked for from the beginning.
-                Err(Trouble::Wrong(error)) if anew => return Err(error),
-                Err(Trouble::Wrong(error)) => {
+                Err(PullTrouble::Wrong(error)) if anew => return Err(error),
+                Err(PullTrouble::Wrong(error)) => {
                     anew = true;
                     counted = 0;
                     sink = self.restarted(sink).await?;
                     (error, Duration::ZERO)
                 }
-                Err(Trouble::Failed(error)) if !error.is_retried() => return Err(error),
-                Err(Trouble::Failed(error)) => {
+                Err(PullTrouble::Failed(error)) if !error.is_retried() => return Err(error),
+                Err(PullTrouble::Failed(error)) => {
                     if sink.position() >= counted.saturating_add(limits::PROGRESS) {
                         counted = sink.position();
                         failed = Failed::default();
@@ -196,21 +196,24 @@ impl Download<'_> {
     }
 
     /// Makes one request at most, and judges the bytes that are there then.
-    async fn attempt(&self, sink: Box<dyn BlobSink>) -> (Box<dyn BlobSink>, Result<(), Trouble>) {
+    async fn attempt(
+        &self,
+        sink: Box<dyn BlobSink>,
+    ) -> (Box<dyn BlobSink>, Result<(), PullTrouble>) {
         let from = sink.position();
         if from > self.size {
             let error = self.other_size(from);
-            return (sink, Err(Trouble::Wrong(error)));
+            return (sink, Err(PullTrouble::Wrong(error)));
         }
         // An earlier program may have been ended between the last byte and the judgement.
         let (mut sink, received) = if from == self.size {
             (sink, Ok(()))
         } else {
-            let mut writer = Writer::start(sink, |sink, bytes| sink.write(bytes));
+            let mut writer = SinkWriter::start(sink, |sink, bytes| sink.write(bytes));
             let received = self.receive(from, &mut writer).await;
             let (sink, written) = writer.end().await;
-            let written =
-                written.map_err(|source| Trouble::Failed(self.not_kept(sink.position(), source)));
+            let written = written
+                .map_err(|source| PullTrouble::Failed(self.not_kept(sink.position(), source)));
             // A disk that is full also ends the download: its error is the cause.
             (sink, written.and(received))
         };
@@ -224,9 +227,9 @@ impl Download<'_> {
         })
         .await;
         let judged = judged.map_err(|unfit| match unfit {
-            Unfit::Io(source) => Trouble::Failed(self.not_kept(sink.position(), source)),
-            Unfit::Digest(actual) => {
-                Trouble::Wrong(Error::other_digest(self.operation(), self.digest, actual))
+            SinkRefusal::Io(source) => PullTrouble::Failed(self.not_kept(sink.position(), source)),
+            SinkRefusal::Digest(actual) => {
+                PullTrouble::Wrong(Error::other_digest(self.operation(), self.digest, actual))
             }
         });
         (sink, judged)
@@ -236,8 +239,8 @@ impl Download<'_> {
     async fn receive(
         &self,
         from: u64,
-        writer: &mut Writer<Box<dyn BlobSink>>,
-    ) -> Result<(), Trouble> {
+        writer: &mut SinkWriter<Box<dyn BlobSink>>,
+    ) -> Result<(), PullTrouble> {
         let operation = self.operation();
         let mut answer = self.ask(&operation, from).await?;
         let mut skip = self.skipped(&operation, from, &answer)?;
@@ -246,7 +249,7 @@ impl Download<'_> {
             let mut piece = piece;
             position = position.saturating_add(piece.len() as u64);
             if position > self.size {
-                return Err(Trouble::Wrong(self.other_size(position)));
+                return Err(PullTrouble::Wrong(self.other_size(position)));
             }
             let dropped = skip.min(piece.len() as u64);
             skip -= dropped;
@@ -261,16 +264,16 @@ impl Download<'_> {
         if position == self.size {
             return Ok(());
         }
-        Err(Trouble::Failed(Error::CutShort {
+        Err(PullTrouble::Failed(Error::CutShort {
             operation: Box::new(operation),
             position,
         }))
     }
 
-    async fn ask(&self, operation: &Operation, from: u64) -> Result<Answer, Trouble> {
+    async fn ask(&self, operation: &Operation, from: u64) -> Result<RegistryAnswer, PullTrouble> {
         let path = format!("{}/blobs/{}", self.repository, self.digest);
         let url = self.client.url(operation, &path).await?;
-        let scope = Scope::of(&self.repository, Access::Pull);
+        let scope = TokenScope::of(&self.repository, TokenAccess::Pull);
         let mut ask = Ask::new(Method::GET, url, scope);
         // Storage that compresses on the way would send other bytes than those of the digest.
         let identity = HeaderValue::from_static("identity");
@@ -282,20 +285,25 @@ impl Download<'_> {
         }
         let answer = self.client.send(operation, ask).await?;
         match answer.status() {
-            StatusCode::NOT_FOUND => Err(Trouble::Failed(Error::Missing {
+            StatusCode::NOT_FOUND => Err(PullTrouble::Failed(Error::Missing {
                 operation: Box::new(operation.clone()),
             })),
             // It has fewer bytes than are here, or no ranges at all and says it so.
             StatusCode::RANGE_NOT_SATISFIABLE if from > 0 => {
-                Err(Trouble::Wrong(answer.into_error(operation).await.0))
+                Err(PullTrouble::Wrong(answer.into_error(operation).await.0))
             }
             _ => Ok(answer.success(operation).await?),
         }
     }
 
     /// Returns how many bytes of the answer are here already, after comparing what it says of its own extent.
-    fn skipped(&self, operation: &Operation, from: u64, answer: &Answer) -> Result<u64, Trouble> {
-        let wrong = |reason| Trouble::Wrong(bad(operation, reason));
+    fn skipped(
+        &self,
+        operation: &Operation,
+        from: u64,
+        answer: &RegistryAnswer,
+    ) -> Result<u64, PullTrouble> {
+        let wrong = |reason| PullTrouble::Wrong(bad(operation, reason));
         let skip = match answer.status() {
             // A server may ignore the range and send all of it (RFC 9110, clause 14.2).
             StatusCode::OK => from,
@@ -309,11 +317,11 @@ impl Download<'_> {
                 if let Some(total) = total
                     && total != self.size
                 {
-                    return Err(Trouble::Wrong(self.other_size(total)));
+                    return Err(PullTrouble::Wrong(self.other_size(total)));
                 }
                 0
             }
-            _ => return Err(Trouble::Failed(bad(operation, "it sends no content"))),
+            _ => return Err(PullTrouble::Failed(bad(operation, "it sends no content"))),
         };
         let end = answer
             .length()
@@ -321,7 +329,7 @@ impl Download<'_> {
         match (end, answer.status()) {
             // Part of the rest is allowed, and the next request asks for what is missing then.
             (Some(end), StatusCode::PARTIAL_CONTENT) if end <= self.size => Ok(skip),
-            (Some(end), _) if end != self.size => Err(Trouble::Wrong(self.other_size(end))),
+            (Some(end), _) if end != self.size => Err(PullTrouble::Wrong(self.other_size(end))),
             _ => Ok(skip),
         }
     }
@@ -357,7 +365,7 @@ impl Download<'_> {
     }
 
     fn operation(&self) -> Operation {
-        let verb = Verb::ReadBlob(self.digest);
+        let verb = RegistryVerb::ReadBlob(self.digest);
         self.client.operation(verb, Some(&self.repository))
     }
 }
@@ -371,7 +379,7 @@ mod tests {
     #[test]
     fn a_pull_can_run_on_any_thread() {
         let address = "registry.example".parse().unwrap();
-        let client = Client::new(&address, crate::Options::default()).unwrap();
+        let client = Client::new(&address, crate::ClientOptions::default()).unwrap();
         is_send(&pull(&client, Vec::new(), &|_| ()));
     }
 }

@@ -9,30 +9,30 @@ use std::sync::{Arc, OnceLock};
 use schemas::Digest;
 use watch::Tell;
 
-use crate::address::Repository;
-use crate::auth::Access;
+use crate::address::RepositoryPath;
+use crate::auth::TokenAccess;
 use crate::blobs::{Mount, Presence};
 use crate::client::Client;
-use crate::error::{Error, Verb};
+use crate::error::{Error, RegistryVerb};
 use crate::events::{Arrival, Event};
 use crate::job::{BlobPush, FailedBlob, PushJob, PushReport};
-use crate::known::Known;
+use crate::known::KnownContent;
 use crate::limits;
 use crate::several::Several;
 use crate::source::BlobSource;
-use crate::turns::Turns;
+use crate::turns::ReadTurns;
 use crate::upload::Upload;
 
 /// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
 /// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push at once; uploads
-/// that were under way are purged by the registry in its own time. [`Options::stop`](crate::Options::stop) stops it in
-/// order: requests under way are finished, the journal has what they brought, and all else has failed with
+/// that were under way are purged by the registry in its own time. [`ClientOptions::stop`](crate::ClientOptions::stop)
+/// stops it in order: requests under way are finished, the journal has what they brought, and all else has failed with
 /// [`Error::Stopped`].
 pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushReport {
-    let run = Run {
+    let run = PushRun {
         client,
         known: &job.known,
-        turns: Turns::new(job.reads),
+        turns: ReadTurns::new(job.reads),
         tell,
         stopped: OnceLock::new(),
     };
@@ -44,12 +44,12 @@ pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushR
     placed.report
 }
 
-pub(crate) type InPlace<'a> = HashSet<(&'a Repository, Digest)>;
+pub(crate) type PlacedBlobs<'a> = HashSet<(&'a RepositoryPath, Digest)>;
 
-pub(crate) struct Run<'a> {
+pub(crate) struct PushRun<'a> {
     pub(crate) client: &'a Client,
-    pub(crate) known: &'a Known,
-    turns: Arc<Turns>,
+    pub(crate) known: &'a KnownContent,
+    turns: Arc<ReadTurns>,
     pub(crate) tell: Tell<'a, Event>,
     /// The error after which nothing more is tried: a registry that is gone or refuses the login would fail every blob
     /// in turn, each after all its attempts.
@@ -60,25 +60,25 @@ pub(crate) struct Run<'a> {
 #[derive(Clone, Copy)]
 struct Need<'a> {
     blob: &'a BlobPush,
-    repository: &'a Repository,
+    repository: &'a RepositoryPath,
 }
 
 /// The outcome for the blobs so far.
 #[derive(Default)]
-struct Placed<'a> {
+struct PushTally<'a> {
     report: PushReport,
-    in_place: InPlace<'a>,
+    in_place: PlacedBlobs<'a>,
     /// The repositories that blobs can be mounted from.
-    holders: HashMap<Digest, &'a Repository>,
+    holders: HashMap<Digest, &'a RepositoryPath>,
     /// The errors for which blobs can be sent nowhere.
     unusable: HashMap<Digest, Arc<Error>>,
 }
 
-impl Run<'_> {
+impl PushRun<'_> {
     /// Looks for every blob in all its repositories, and brings it where it is missing: to one of them first, and from
     /// there to the others.
-    async fn push_blobs<'a>(&self, blobs: &'a [BlobPush]) -> Placed<'a> {
-        let mut placed = Placed::default();
+    async fn push_blobs<'a>(&self, blobs: &'a [BlobPush]) -> PushTally<'a> {
+        let mut placed = PushTally::default();
         let mut missing = self.find_all(blobs, &mut placed).await;
         missing.sort_by_key(|(need, _)| {
             let Need { blob, repository } = *need;
@@ -99,7 +99,7 @@ impl Run<'_> {
     async fn find_all<'a>(
         &self,
         blobs: &'a [BlobPush],
-        placed: &mut Placed<'a>,
+        placed: &mut PushTally<'a>,
     ) -> Vec<(Need<'a>, Presence)> {
         let mut needs = Vec::new();
         for blob in blobs {
@@ -118,7 +118,7 @@ impl Run<'_> {
         missing
     }
 
-    async fn bring_all<'a>(&self, missing: Vec<(Need<'a>, Presence)>, placed: &mut Placed<'a>) {
+    async fn bring_all<'a>(&self, missing: Vec<(Need<'a>, Presence)>, placed: &mut PushTally<'a>) {
         let mut list = Vec::new();
         for (need, presence) in missing {
             let digest = need.blob.digest;
@@ -141,7 +141,7 @@ impl Run<'_> {
         &self,
         need: Need<'a>,
         result: Result<Arrival, Arc<Error>>,
-        placed: &mut Placed<'a>,
+        placed: &mut PushTally<'a>,
     ) {
         let Need { blob, repository } = need;
         let (digest, size) = (blob.digest, blob.size);
@@ -195,7 +195,7 @@ impl Run<'_> {
         if let Err(error) = self.check_stopped() {
             return (need, Err(error));
         }
-        let (digest, access) = (&blob.digest, Access::PullPush);
+        let (digest, access) = (&blob.digest, TokenAccess::PullPush);
         let look = self
             .client
             .look_for_blob(repository, digest, blob.size, access, self.tell);
@@ -207,7 +207,7 @@ impl Run<'_> {
         &self,
         need: Need<'a>,
         presence: Presence,
-        holder: Option<&Repository>,
+        holder: Option<&RepositoryPath>,
     ) -> (Need<'a>, Result<Arrival, Arc<Error>>) {
         let result = self.mount_or_send(need, holder).await;
         let result = match (result, presence) {
@@ -222,7 +222,7 @@ impl Run<'_> {
     async fn mount_or_send(
         &self,
         need: Need<'_>,
-        holder: Option<&Repository>,
+        holder: Option<&RepositoryPath>,
     ) -> Result<Arrival, Arc<Error>> {
         self.check_stopped()?;
         let Need { blob, repository } = need;
@@ -261,13 +261,13 @@ impl Run<'_> {
         let gives = || async {
             let find = self
                 .client
-                .find_blob(at, &blob.digest, blob.size, Access::PullPush);
+                .find_blob(at, &blob.digest, blob.size, TokenAccess::PullPush);
             Ok(find.await? == Presence::Present)
         };
         match self.client.appears(gives).await {
             Ok(true) => Ok(()),
             Ok(false) => {
-                let verb = Verb::UploadBlob(blob.digest);
+                let verb = RegistryVerb::UploadBlob(blob.digest);
                 let operation = Box::new(self.client.operation(verb, Some(at)));
                 Err(self.failed(Error::NotKept { operation }))
             }
@@ -295,7 +295,7 @@ impl Run<'_> {
     }
 }
 
-fn unique(repositories: &[Repository]) -> Vec<&Repository> {
+fn unique(repositories: &[RepositoryPath]) -> Vec<&RepositoryPath> {
     let mut seen = HashSet::new();
     repositories
         .iter()
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn a_push_can_run_on_any_thread() {
         let address = "registry.example".parse().unwrap();
-        let client = Client::new(&address, crate::Options::default()).unwrap();
+        let client = Client::new(&address, crate::ClientOptions::default()).unwrap();
         is_send(&push(&client, PushJob::default(), &|_| ()));
     }
 }

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use reqwest::header::HeaderValue;
 use schemas::Digest;
 
-use crate::address::{Reference, Repository};
+use crate::address::{Reference, RepositoryPath};
 use crate::answer;
-use crate::auth::Access;
-use crate::error::{Error, Verb};
+use crate::auth::TokenAccess;
+use crate::error::{Error, RegistryVerb};
 use crate::events::{Event, ManifestArrival};
 use crate::job::{ManifestOutcome, ManifestPush};
 use crate::limits;
 use crate::manifests::digest_of;
-use crate::push::{InPlace, Run};
+use crate::push::{PlacedBlobs, PushRun};
 use crate::several::Several;
 
-impl Run<'_> {
+impl PushRun<'_> {
     pub(crate) async fn push_manifests<'a>(
         &self,
         manifests: &'a [ManifestPush],
-        in_place: &mut InPlace<'a>,
+        in_place: &mut PlacedBlobs<'a>,
     ) -> Vec<ManifestOutcome> {
         let mut outcomes: Vec<Option<ManifestOutcome>> = vec![None; manifests.len()];
         let by_digest = |m: &ManifestPush| matches!(m.reference, Reference::Digest(_));
-        let with_digest: HashSet<(&Repository, Digest)> = manifests
+        let with_digest: HashSet<(&RepositoryPath, Digest)> = manifests
             .iter()
             .filter(|manifest| by_digest(manifest))
             .map(|manifest| (&manifest.repository, manifest.digest))
@@ -118,7 +118,7 @@ impl Run<'_> {
         let (bytes, digest) = (&manifest.bytes, manifest.digest);
         let find = self
             .client
-            .find_manifest(repository, reference, Access::PullPush);
+            .find_manifest(repository, reference, TokenAccess::PullPush);
         let there = match self.known.gives(repository, reference, digest) {
             Some(there) => there,
             None => match find.await {
@@ -141,10 +141,10 @@ impl Run<'_> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
         let read = self
             .client
-            .read_manifest(repository, reference, Access::PullPush);
+            .read_manifest(repository, reference, TokenAccess::PullPush);
         match read.await? {
             Some(read) if read.digest != manifest.digest => {
-                let verb = Verb::ReadManifest(reference.clone());
+                let verb = RegistryVerb::ReadManifest(reference.clone());
                 let operation = self.client.operation(verb, Some(repository));
                 Err(Error::other_digest(operation, manifest.digest, read.digest))
             }
@@ -158,7 +158,7 @@ impl Run<'_> {
         if self.client.appears(|| self.gives(manifest)).await? {
             return Ok(());
         }
-        let verb = Verb::PushManifest(manifest.reference.clone());
+        let verb = RegistryVerb::PushManifest(manifest.reference.clone());
         let operation = self.client.operation(verb, Some(&manifest.repository));
         Err(Error::NotKept {
             operation: Box::new(operation),
@@ -181,7 +181,7 @@ impl Run<'_> {
             return Err(Error::ManifestDamaged { digest, actual });
         }
         HeaderValue::from_str(&manifest.media_type).map_err(|_| {
-            let verb = Verb::PushManifest(manifest.reference.clone());
+            let verb = RegistryVerb::PushManifest(manifest.reference.clone());
             let operation = self.client.operation(verb, Some(&manifest.repository));
             answer::bad(&operation, "its media type cannot be sent")
         })
@@ -191,8 +191,8 @@ impl Run<'_> {
 /// The needs of a manifest that are not in place; for a tag also the manifest itself, if it is pushed by digest, too.
 fn unmet(
     manifest: &ManifestPush,
-    with_digest: &HashSet<(&Repository, Digest)>,
-    in_place: &InPlace<'_>,
+    with_digest: &HashSet<(&RepositoryPath, Digest)>,
+    in_place: &PlacedBlobs<'_>,
 ) -> Vec<Digest> {
     let repository = &manifest.repository;
     let itself = match manifest.reference {

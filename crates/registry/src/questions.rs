@@ -3,32 +3,32 @@
 use schemas::Digest;
 use watch::Tell;
 
-use crate::address::{Reference, Repository};
-use crate::auth::Access;
+use crate::address::{Reference, RepositoryPath};
+use crate::auth::TokenAccess;
 use crate::blobs::Presence;
 use crate::client::Client;
-use crate::error::{Error, Verb};
+use crate::error::{Error, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
-use crate::manifests::{Deletion, Manifest};
+use crate::manifests::{ManifestDeletion, RegistryManifest};
 use crate::several::Several;
 
 impl Client {
     /// A manifest or index, at most [`crate::limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
     pub async fn manifest(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         reference: &Reference,
-    ) -> Result<Option<Manifest>, Error> {
-        self.retrying(|| self.read_manifest(repository, reference, Access::Pull))
+    ) -> Result<Option<RegistryManifest>, Error> {
+        self.retrying(|| self.read_manifest(repository, reference, TokenAccess::Pull))
             .await
     }
 
     /// Reads several manifests and indexes by digest, each as [`Client::manifest`], in no order.
     pub async fn manifests(
         &self,
-        wanted: Vec<(Repository, Digest)>,
-    ) -> Result<Vec<(Repository, Option<Manifest>)>, Error> {
+        wanted: Vec<(RepositoryPath, Digest)>,
+    ) -> Result<Vec<(RepositoryPath, Option<RegistryManifest>)>, Error> {
         let mut reading = Several::new(limits::REQUESTS, wanted.into_iter());
         let mut found = Vec::new();
         while let Some(read) = reading
@@ -48,10 +48,10 @@ impl Client {
     /// sends the blob again.
     pub(crate) async fn look_for_blob(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         digest: &Digest,
         size: u64,
-        access: Access,
+        access: TokenAccess,
         tell: Tell<'_, Event>,
     ) -> Result<Presence, Error> {
         let find = || self.find_blob(repository, digest, size, access);
@@ -65,9 +65,9 @@ impl Client {
     /// collector finds that nothing names them. [`Error::KeepsAll`] if the registry allows no deleting.
     pub async fn delete_manifest(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         digest: Digest,
-    ) -> Result<Deletion, Error> {
+    ) -> Result<ManifestDeletion, Error> {
         self.retrying(|| self.remove_manifest(repository, digest))
             .await
     }
@@ -75,11 +75,11 @@ impl Client {
     /// Reads a manifest as [`Client::manifest`] does, but fails where there is none.
     pub async fn existing_manifest(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         reference: &Reference,
         tell: Tell<'_, Event>,
-    ) -> Result<Manifest, Error> {
-        let read = || self.read_manifest(repository, reference, Access::Pull);
+    ) -> Result<RegistryManifest, Error> {
+        let read = || self.read_manifest(repository, reference, TokenAccess::Pull);
         let found = match read().await {
             // Nothing was ever heard from there: the name is wrong more often than the registry is away for moments.
             Err(error @ Error::Unreachable { .. }) if !self.has_answered() => {
@@ -89,7 +89,7 @@ impl Client {
             found => found?,
         };
         found.ok_or_else(|| {
-            let verb = Verb::ReadManifest(reference.clone());
+            let verb = RegistryVerb::ReadManifest(reference.clone());
             let operation = Box::new(self.operation(verb, Some(repository)));
             Error::Missing { operation }
         })

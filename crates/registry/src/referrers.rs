@@ -15,22 +15,22 @@ use schemas::{Digest, MediaType};
 use serde::Deserialize;
 use watch::Tell;
 
-use crate::address::Repository;
+use crate::address::RepositoryPath;
 use crate::answer::bad;
-use crate::auth::{Access, Scope};
+use crate::auth::{TokenAccess, TokenScope};
 use crate::client::Client;
-use crate::error::{Error, Operation, Verb};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
 use crate::transport::Ask;
 
 #[derive(Deserialize)]
-struct Page {
-    manifests: Option<Vec<Listed>>,
+struct ReferrerPage {
+    manifests: Option<Vec<ReferrerDescriptor>>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ReferrerDescriptor {
     digest: String,
 }
 
@@ -39,14 +39,14 @@ impl Client {
     /// algorithms than archives have are refused.
     pub async fn referrers(
         &self,
-        repository: &Repository,
+        repository: &RepositoryPath,
         subject: Digest,
         tell: Tell<'_, Event>,
     ) -> Result<Option<BTreeSet<Digest>>, Error> {
-        let operation = self.operation(Verb::ListReferrers(subject), Some(repository));
+        let operation = self.operation(RegistryVerb::ListReferrers(subject), Some(repository));
         let path = format!("{repository}/referrers/{subject}");
         let first = self.url(&operation, &path).await?;
-        let scope = Scope::of(repository, Access::Pull);
+        let scope = TokenScope::of(repository, TokenAccess::Pull);
         let mut all = BTreeSet::new();
         let mut url = first.clone();
         loop {
@@ -54,7 +54,7 @@ impl Client {
             let Some((body, next)) = self.retrying_aloud(page, tell).await? else {
                 return Ok((!all.is_empty()).then_some(all));
             };
-            let page: Page = serde_json::from_slice(&body)
+            let page: ReferrerPage = serde_json::from_slice(&body)
                 .map_err(|_| bad(&operation, "its answer is not a list of referrers"))?;
             let known = all.len();
             for listed in page.manifests.unwrap_or_default() {
@@ -80,7 +80,7 @@ impl Client {
         &self,
         operation: &Operation,
         url: Url,
-        scope: &Scope,
+        scope: &TokenScope,
     ) -> Result<Option<(Bytes, Option<String>)>, Error> {
         let here = url.clone();
         let mut ask = Ask::new(Method::GET, url, scope.clone());

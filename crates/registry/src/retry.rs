@@ -141,7 +141,7 @@ pub(crate) async fn pause(tell: Tell<'_, Event>, error: &Error, wait: Duration) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{Operation, Verb};
+    use crate::error::{Operation, RegistryVerb};
 
     const POLICY: RetryPolicy = RetryPolicy {
         attempts: Attempts {
@@ -156,7 +156,7 @@ mod tests {
 
     fn operation() -> Operation {
         Operation {
-            verb: Verb::Ping,
+            verb: RegistryVerb::Ping,
             host: "registry.example".to_owned(),
             repository: None,
         }

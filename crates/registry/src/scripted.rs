@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::mpsc;
 
-use crate::{Client, Options, PlainHttp};
+use crate::{Client, ClientOptions, PlainHttp};
 
 /// Answers one request after the other with these statuses (and headers) and bodies, the last again and again. What came of
 /// it, and the paths that were asked for.
@@ -32,9 +32,9 @@ pub(crate) async fn asked<T>(
             let _ = write!(connection, "HTTP/1.1 {head}\r\n{common}\r\n\r\n{body}");
         }
     });
-    let options = Options {
+    let options = ClientOptions {
         plain_http: PlainHttp::Always,
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let client = Client::new(&address.parse().unwrap(), options).unwrap();
     (ask(client).await, paths.try_iter().collect())

@@ -10,7 +10,7 @@ use crate::limits;
 use crate::open_upload::OpenUpload;
 
 /// An upload and how far it got.
-pub(crate) struct Session {
+pub(crate) struct UploadSession {
     pub(crate) upload: OpenUpload,
     /// Bytes that the registry has acknowledged.
     pub(crate) acknowledged: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Session {
     pub(crate) resumed: Option<u64>,
 }
 
-impl Session {
+impl UploadSession {
     pub(crate) fn new(upload: OpenUpload) -> Self {
         Self {
             upload,
@@ -78,7 +78,7 @@ impl Session {
 }
 
 /// The reason why one attempt did not finish the upload.
-pub(crate) enum Trouble {
+pub(crate) enum UploadTrouble {
     /// The attempt failed as the error says.
     Failed(Error),
     /// The registry no longer knows the upload, or holds other bytes: only a new one helps.
@@ -99,13 +99,13 @@ pub(crate) enum Smaller {
     WholeEverywhere,
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for UploadTrouble {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-pub(crate) fn position(session: Option<&Session>) -> u64 {
+pub(crate) fn position(session: Option<&UploadSession>) -> u64 {
     session.map_or(0, |session| session.acknowledged)
 }
 
@@ -119,10 +119,10 @@ pub(crate) fn smaller(size: u64) -> Option<u64> {
 }
 
 /// Returns what an answer to a part of an upload means: the registry has forgotten it, or has other bytes than ours.
-pub(crate) fn refused(status: StatusCode, error: Error) -> Trouble {
+pub(crate) fn refused(status: StatusCode, error: Error) -> UploadTrouble {
     match status.as_u16() {
-        400 | 404 | 409 | 416 => Trouble::Lost(error),
-        _ => Trouble::Failed(error),
+        400 | 404 | 409 | 416 => UploadTrouble::Lost(error),
+        _ => UploadTrouble::Failed(error),
     }
 }
 

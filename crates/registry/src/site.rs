@@ -1,7 +1,7 @@
 //! Files of web sites, such as repositories of charts have: read within a limit, with the login of the site and no other.
 //!
 //! Known attacks and where each is stopped: a file named at an address without TLS, or by another scheme
-//! ([`Site::resolve`]); redirects, answers without end and peers that stop talking, as everywhere (`transport`); a login
+//! ([`WebSite::resolve`]); redirects, answers without end and peers that stop talking, as everywhere (`transport`); a login
 //! that is asked for by another host (`transport`) or for another one, by a token server's name (`Auth::basic_only`).
 
 use std::str::FromStr;
@@ -13,13 +13,13 @@ use watch::Tell;
 
 use crate::address::{AddressError, RegistryAddress};
 use crate::answer::bad;
-use crate::auth::{Auth, Scope};
-use crate::client::{Options, PlainHttp};
-use crate::error::{Error, Operation, Verb};
+use crate::auth::{Auth, TokenScope};
+use crate::client::{ClientOptions, PlainHttp};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::retry::{RetryPolicy, retrying};
 use crate::transport::{Ask, Transport};
-use crate::wire::Wire;
+use crate::wire::ClientWire;
 use crate::{limits, origin};
 
 /// The address of a web site, `https://HOST[:PORT][/PATH]`, or `http://…` where that is allowed.
@@ -69,13 +69,13 @@ fn host(url: &Url) -> String {
 }
 
 /// A web site, and its login.
-pub struct Site {
+pub struct WebSite {
     transport: Transport,
     base: Url,
     retry: RetryPolicy,
 }
 
-impl std::fmt::Debug for Site {
+impl std::fmt::Debug for WebSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Site")
             .field("base", &self.base.as_str())
@@ -83,9 +83,9 @@ impl std::fmt::Debug for Site {
     }
 }
 
-impl Site {
+impl WebSite {
     /// The site at this address. Nothing is sent yet.
-    pub fn new(address: &SiteAddress, options: Options) -> Result<Self, Error> {
+    pub fn new(address: &SiteAddress, options: ClientOptions) -> Result<Self, Error> {
         let allowed = match options.plain_http {
             PlainHttp::Never => false,
             PlainHttp::Loopback => address.login.is_loopback(),
@@ -98,7 +98,7 @@ impl Site {
         }
         Ok(Self {
             transport: Transport {
-                wire: Wire::of(&options)?,
+                wire: ClientWire::of(&options)?,
                 auth: Auth::basic_only(options.credentials),
             },
             base: address.url.clone(),
@@ -144,7 +144,7 @@ impl Site {
     }
 
     async fn ask(&self, operation: &Operation, url: &Url, limit: usize) -> Result<Bytes, Error> {
-        let mut ask = Ask::new(Method::GET, url.clone(), Scope::none());
+        let mut ask = Ask::new(Method::GET, url.clone(), TokenScope::none());
         // Compressed on the way, they would be other bytes than those of the digest.
         let identity = HeaderValue::from_static("identity");
         ask.headers.insert(ACCEPT_ENCODING, identity);
@@ -164,7 +164,7 @@ impl Site {
 
 fn operation(file: &str, host: String) -> Operation {
     Operation {
-        verb: Verb::ReadFile(file.chars().take(limits::MESSAGE).collect()),
+        verb: RegistryVerb::ReadFile(file.chars().take(limits::MESSAGE).collect()),
         host,
         repository: None,
     }
@@ -174,12 +174,12 @@ fn operation(file: &str, host: String) -> Operation {
 mod tests {
     use super::*;
 
-    fn site(address: &str, plain_http: PlainHttp) -> Result<Site, Error> {
-        let options = Options {
+    fn site(address: &str, plain_http: PlainHttp) -> Result<WebSite, Error> {
+        let options = ClientOptions {
             plain_http,
-            ..Options::default()
+            ..ClientOptions::default()
         };
-        Site::new(&address.parse().unwrap(), options)
+        WebSite::new(&address.parse().unwrap(), options)
     }
 
     #[test]

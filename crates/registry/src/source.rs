@@ -19,7 +19,7 @@ use crate::activity::{Activity, Moment};
 use crate::error::Error;
 use crate::limits;
 use crate::pace::Pace;
-use crate::turns::Turn;
+use crate::turns::ReadTurn;
 
 /// A source of the bytes of a blob. Called on threads that may wait.
 pub trait BlobContent: Send + Sync + 'static {
@@ -74,9 +74,9 @@ impl BlobSource {
         self: &Arc<Self>,
         from: u64,
         to: u64,
-        turn: &Arc<Turn>,
+        turn: &Arc<ReadTurn>,
         pace: &Arc<Pace>,
-    ) -> Result<Pieces, Error> {
+    ) -> Result<RangePieces, Error> {
         let (sender, mut receiver) = mpsc::channel(limits::BUFFERS_AHEAD);
         let activity = Activity::new(pace);
         let reader = SourceReader {
@@ -91,7 +91,7 @@ impl BlobSource {
             }
         });
         let first = receiver.recv().await.transpose()?;
-        Ok(Pieces {
+        Ok(RangePieces {
             first,
             rest: receiver,
             activity,
@@ -130,7 +130,7 @@ impl BlobSource {
 /// The thread that reads a source.
 struct SourceReader {
     source: Arc<BlobSource>,
-    turn: Arc<Turn>,
+    turn: Arc<ReadTurn>,
     pieces: mpsc::Sender<Result<Bytes, Error>>,
     activity: Activity,
 }
@@ -193,7 +193,7 @@ impl SourceReader {
 }
 
 /// The bytes of a range, in order.
-pub(crate) struct Pieces {
+pub(crate) struct RangePieces {
     /// The bytes that come before the rest.
     first: Option<Bytes>,
     rest: mpsc::Receiver<Result<Bytes, Error>>,
@@ -203,21 +203,21 @@ pub(crate) struct Pieces {
 }
 
 /// The reason why a stream ended early, for the caller: the HTTP client only knows that it did.
-pub(crate) type Fault = Arc<Mutex<Option<Error>>>;
+pub(crate) type StreamFault = Arc<Mutex<Option<Error>>>;
 
 /// A function that is called with the offset up to which bytes have been handed to the connection.
 pub(crate) type OnSent = Box<dyn FnMut(u64) + Send + Sync>;
 
-impl Pieces {
+impl RangePieces {
     /// Returns where the range begins and ends, before anything of it was taken.
     pub(crate) fn range(&self) -> (u64, u64) {
         (self.position, self.end)
     }
 
     /// The body of a request, what tells its idleness, and where the source's error will be.
-    pub(crate) fn into_body(self, on_sent: OnSent) -> (reqwest::Body, Activity, Fault) {
+    pub(crate) fn into_body(self, on_sent: OnSent) -> (reqwest::Body, Activity, StreamFault) {
         let activity = self.activity.clone();
-        let fault = Fault::default();
+        let fault = StreamFault::default();
         let stream = PieceStream {
             pieces: self,
             fault: Arc::clone(&fault),
@@ -228,12 +228,12 @@ impl Pieces {
 }
 
 struct PieceStream {
-    pieces: Pieces,
-    fault: Fault,
+    pieces: RangePieces,
+    fault: StreamFault,
     on_sent: OnSent,
 }
 
-/// The error that breaks off a request. The real error is in the [`Fault`].
+/// The error that breaks off a request. The real error is in the [`StreamFault`].
 #[derive(Debug, thiserror::Error)]
 #[error("the source of the upload failed")]
 struct SourceFailed;
@@ -282,10 +282,10 @@ mod tests {
     use super::*;
     use crate::manifests::digest_of;
     use crate::pace::LeastRate;
-    use crate::turns::{ReadConcurrency, Turns};
+    use crate::turns::{ReadConcurrency, ReadTurns};
 
     async fn collect(source: &Arc<BlobSource>, from: u64, to: u64) -> (u64, Option<Error>) {
-        let turn = Arc::new(Turns::new(ReadConcurrency::One).queue());
+        let turn = Arc::new(ReadTurns::new(ReadConcurrency::One).queue());
         let mut pieces = match source
             .read(from, to, &turn, &Pace::new(LeastRate::default()))
             .await

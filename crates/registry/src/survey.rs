@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemas::{Digest, ImageDocument};
 
-use crate::address::{Reference, Repository};
-use crate::auth::Access;
+use crate::address::{Reference, RepositoryPath};
+use crate::auth::TokenAccess;
 use crate::client::Client;
-use crate::error::{Error, Verb};
+use crate::error::{Error, RegistryVerb};
 use crate::job::PushJob;
-use crate::known::{FoundManifests, Known};
+use crate::known::{FoundManifests, KnownContent};
 use crate::limits;
 use crate::several::Several;
 
 impl Client {
     /// Asks for everything that a job has to put in place: one request for each manifest, and one for each blob in each
     /// repository.
-    pub async fn survey(&self, job: &PushJob) -> Result<Known, Error> {
+    pub async fn survey(&self, job: &PushJob) -> Result<KnownContent, Error> {
         let manifests = self.survey_manifests(job).await?;
         let mut known = self.survey_blobs(job).await?;
         known.manifests = manifests;
@@ -31,7 +31,7 @@ impl Client {
         while let Some((manifest, found)) = finding
             .next(|manifest| async move {
                 let (repository, reference) = (&manifest.repository, &manifest.reference);
-                let find = || self.find_manifest(repository, reference, Access::Pull);
+                let find = || self.find_manifest(repository, reference, TokenAccess::Pull);
                 let found = match self.retrying(find).await {
                     // As of a blob (`Client::look_for_blob`). Not of a tag: one that cannot be read may be another image's.
                     Err(Error::Busy { status: 500, .. })
@@ -53,8 +53,8 @@ impl Client {
     }
 
     /// Finds what the repositories of each blob have of it.
-    pub(crate) async fn survey_blobs(&self, job: &PushJob) -> Result<Known, Error> {
-        let mut known = Known::default();
+    pub(crate) async fn survey_blobs(&self, job: &PushJob) -> Result<KnownContent, Error> {
+        let mut known = KnownContent::default();
         let mut blobs = Vec::new();
         for blob in &job.blobs {
             let at = blob.repositories.iter();
@@ -67,13 +67,14 @@ impl Client {
     /// Asks for blobs of so many bytes, one request for each, and adds the answers to what is known.
     pub async fn find_blobs(
         &self,
-        known: &mut Known,
-        blobs: &[(&Repository, Digest, u64)],
+        known: &mut KnownContent,
+        blobs: &[(&RepositoryPath, Digest, u64)],
     ) -> Result<(), Error> {
         let mut finding = Several::new(limits::REQUESTS, blobs.iter());
         while let Some((repository, digest, found)) = finding
             .next(|(repository, digest, size)| async move {
-                let look = self.look_for_blob(repository, digest, *size, Access::Pull, &|_| ());
+                let look =
+                    self.look_for_blob(repository, digest, *size, TokenAccess::Pull, &|_| ());
                 (*repository, *digest, look.await)
             })
             .await
@@ -89,7 +90,7 @@ impl Client {
     pub async fn find_in_images(
         &self,
         job: &mut PushJob,
-        images: &[(Repository, Digest)],
+        images: &[(RepositoryPath, Digest)],
     ) -> Result<(), Error> {
         let blobs = job.blobs.iter();
         let blobs = blobs.filter(|blob| job.known.holder(&blob.digest).is_none());
@@ -117,7 +118,7 @@ impl Client {
     }
 
     /// The blobs that an image names, as far as it can be read.
-    async fn named(&self, repository: &Repository, root: Digest) -> Vec<Digest> {
+    async fn named(&self, repository: &RepositoryPath, root: Digest) -> Vec<Digest> {
         let mut waiting = vec![root];
         let mut named = Vec::new();
         for _ in 0..limits::SHARING_DOCUMENTS {
@@ -146,14 +147,14 @@ impl Client {
     /// not push gives them back with [`Client::cancel_uploads`]. Returns the refusals.
     pub async fn open_uploads(
         &self,
-        known: &Known,
-        repositories: BTreeSet<&Repository>,
+        known: &KnownContent,
+        repositories: BTreeSet<&RepositoryPath>,
     ) -> Result<Vec<Error>, Error> {
         let mut opening = Several::new(limits::REQUESTS, repositories.into_iter());
         let mut refused = BTreeMap::new();
         while let Some((repository, opened)) = opening
             .next(|repository| async move {
-                let operation = self.operation(Verb::CheckPush, Some(repository));
+                let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
                 let open = || self.open_upload(&operation, repository);
                 (repository, self.retrying(open).await)
             })
@@ -174,7 +175,7 @@ impl Client {
     }
 
     /// Gives back the uploads that nobody has used.
-    pub async fn cancel_uploads(&self, known: &Known) {
+    pub async fn cancel_uploads(&self, known: &KnownContent) {
         let uploads = std::mem::take(&mut *known.uploads());
         let mut cancelling = Several::new(limits::REQUESTS, uploads.into_iter());
         while let Some(()) = cancelling

@@ -11,16 +11,16 @@ use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderValue, WWW
 use reqwest::{Method, Request, StatusCode, Url};
 
 use crate::activity::Activity;
-use crate::answer::{Answer, Purpose, bad, resolve};
-use crate::auth::{Auth, Learned, Scope};
+use crate::answer::{Purpose, RegistryAnswer, bad, resolve};
+use crate::auth::{Auth, Learned, TokenScope};
 use crate::challenge;
 use crate::error::{Error, Operation};
 use crate::failure::from_status;
-use crate::wire::Wire;
+use crate::wire::ClientWire;
 use crate::{limits, origin};
 
 /// The body of a request.
-pub(crate) enum Body {
+pub(crate) enum RequestBody {
     Empty,
     Bytes(Bytes),
     /// A stream and the number of its bytes. Cannot be sent twice.
@@ -36,25 +36,25 @@ pub(crate) struct Ask {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    pub(crate) scope: Scope,
-    pub(crate) body: Body,
+    pub(crate) scope: TokenScope,
+    pub(crate) body: RequestBody,
 }
 
 impl Ask {
-    pub(crate) fn new(method: Method, url: Url, scope: Scope) -> Self {
+    pub(crate) fn new(method: Method, url: Url, scope: TokenScope) -> Self {
         Self {
             method,
             url,
             headers: HeaderMap::new(),
             scope,
-            body: Body::Empty,
+            body: RequestBody::Empty,
         }
     }
 }
 
 /// The connections to a registry, and its login.
 pub(crate) struct Transport {
-    pub(crate) wire: Wire,
+    pub(crate) wire: ClientWire,
     pub(crate) auth: Auth,
 }
 
@@ -66,7 +66,7 @@ impl Transport {
         operation: &Operation,
         registry: &Url,
         ask: Ask,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         let mut ask = ask;
         // The first request may be the one that learns from its 401 what the registry wants.
         for attempt in 0..2 {
@@ -100,7 +100,7 @@ impl Transport {
         operation: &Operation,
         registry: &Url,
         url: &Url,
-        scope: &Scope,
+        scope: &TokenScope,
     ) -> Result<Option<HeaderValue>, Error> {
         if !origin::is_same(url, registry) {
             return Ok(None);
@@ -119,20 +119,20 @@ impl Transport {
             let headers = request.headers_mut();
             headers.insert(CONTENT_LENGTH, size.into());
         };
-        match std::mem::replace(&mut ask.body, Body::Empty) {
-            Body::Empty => {
+        match std::mem::replace(&mut ask.body, RequestBody::Empty) {
+            RequestBody::Empty => {
                 // RFC 9110, clause 8.6: where the method expects a content, its length is said even if it is zero.
                 if !matches!(ask.method, Method::GET | Method::HEAD | Method::DELETE) {
                     length(&mut request, 0);
                 }
                 ((request, self.wire.activity()), true)
             }
-            Body::Bytes(bytes) => {
+            RequestBody::Bytes(bytes) => {
                 *request.body_mut() = Some(bytes.clone().into());
-                ask.body = Body::Bytes(bytes);
+                ask.body = RequestBody::Bytes(bytes);
                 ((request, self.wire.activity()), true)
             }
-            Body::Stream {
+            RequestBody::Stream {
                 body,
                 size,
                 activity,
@@ -149,8 +149,8 @@ impl Transport {
         operation: &Operation,
         registry: &Url,
         ask: Ask,
-        answer: Answer,
-    ) -> Result<Answer, Error> {
+        answer: RegistryAnswer,
+    ) -> Result<RegistryAnswer, Error> {
         let mut answer = answer;
         let mut url = ask.url;
         for _ in 0..limits::REDIRECTS {
@@ -172,7 +172,12 @@ impl Transport {
         Err(bad(operation, "it redirects endlessly"))
     }
 
-    async fn unauthorized(&self, operation: &Operation, sent: bool, answer: Answer) -> Error {
+    async fn unauthorized(
+        &self,
+        operation: &Operation,
+        sent: bool,
+        answer: RegistryAnswer,
+    ) -> Error {
         let boxed = || Box::new(operation.clone());
         if self.auth.is_anonymous() {
             return Error::LoginRequired { operation: boxed() };

@@ -26,8 +26,8 @@ pub enum ReadConcurrency {
 }
 
 /// The turns of readers, and the buffers that they read into.
-pub(crate) struct Turns {
-    state: Mutex<State>,
+pub(crate) struct ReadTurns {
+    state: Mutex<TurnsState>,
     /// The signal for threads in the middle of a blob.
     changed: Condvar,
     /// The signal for readers that have not begun.
@@ -35,20 +35,20 @@ pub(crate) struct Turns {
     buffers: Arc<Buffers>,
 }
 
-struct State {
+struct TurnsState {
     /// The tickets of those who read, or wait to; the earliest first.
     tickets: BTreeSet<u64>,
     next: u64,
     climb: Climb,
 }
 
-impl Turns {
+impl ReadTurns {
     pub(crate) fn new(reads: ReadConcurrency) -> Arc<Self> {
         let most = match reads {
             ReadConcurrency::One => 1,
             ReadConcurrency::Adapted => limits::REQUESTS,
         };
-        let state = State {
+        let state = TurnsState {
             tickets: BTreeSet::new(),
             next: 0,
             climb: Climb::new(most, Instant::now()),
@@ -62,12 +62,12 @@ impl Turns {
     }
 
     /// A place behind all the others.
-    pub(crate) fn queue(self: &Arc<Self>) -> Turn {
+    pub(crate) fn queue(self: &Arc<Self>) -> ReadTurn {
         let mut state = self.state();
         let ticket = state.next;
         state.next += 1;
         state.tickets.insert(ticket);
-        Turn {
+        ReadTurn {
             turns: Arc::clone(self),
             ticket,
         }
@@ -93,18 +93,18 @@ impl Turns {
         self.comes.notify_waiters();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TurnsState> {
         self.state.lock().expect("no panic while held")
     }
 }
 
 /// A place in the queue of those who read, until it is dropped.
-pub(crate) struct Turn {
-    turns: Arc<Turns>,
+pub(crate) struct ReadTurn {
+    turns: Arc<ReadTurns>,
     ticket: u64,
 }
 
-impl Turn {
+impl ReadTurn {
     /// Waits until it comes.
     pub(crate) async fn comes(&self) {
         loop {
@@ -119,7 +119,7 @@ impl Turn {
     /// Waits on this thread until it may read the next buffer. Whoever has begun reads a little nevertheless now and
     /// then: the connection that waits for it would be closed.
     pub(crate) fn wait(&self) {
-        let waits = |state: &mut State| !state.may_read(self.ticket);
+        let waits = |state: &mut TurnsState| !state.may_read(self.ticket);
         let changed = &self.turns.changed;
         let waited = changed.wait_timeout_while(self.turns.state(), limits::PAUSE, waits);
         drop(waited.expect("no panic while held"));
@@ -147,14 +147,14 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ReadTurn {
     fn drop(&mut self) {
         self.turns.state().tickets.remove(&self.ticket);
         self.turns.wake();
     }
 }
 
-impl State {
+impl TurnsState {
     fn may_read(&self, ticket: u64) -> bool {
         self.tickets
             .range(..ticket)
@@ -170,14 +170,14 @@ struct Climb {
     most: usize,
     /// Whether the registry has asked for fewer requests.
     careful: bool,
-    step: Step,
+    purpose: WindowPurpose,
     /// Trials that brought nothing.
     failed: u32,
-    window: Window,
+    window: SpeedWindow,
 }
 
 /// A time in which the speed is measured.
-struct Window {
+struct SpeedWindow {
     since: Instant,
     bytes: u64,
     /// The time that readers together waited for the medium.
@@ -186,7 +186,7 @@ struct Window {
 
 /// The purpose of the window that runs now.
 #[derive(Clone, Copy)]
-enum Step {
+enum WindowPurpose {
     /// The speed with as many as there are is measured, after this many windows.
     Measure(u32),
     /// The trial of more readers than the number `before`, which had this speed.
@@ -198,7 +198,7 @@ enum Step {
     },
 }
 
-impl Window {
+impl SpeedWindow {
     fn new(now: Instant) -> Self {
         Self {
             since: now,
@@ -214,9 +214,9 @@ impl Climb {
             allowed: 1,
             most,
             careful: false,
-            step: Step::Measure(0),
+            purpose: WindowPurpose::Measure(0),
             failed: 0,
-            window: Window::new(now),
+            window: SpeedWindow::new(now),
         }
     }
 
@@ -228,10 +228,10 @@ impl Climb {
         let took = now.saturating_duration_since(window.since);
         let seen = window.bytes >= limits::WINDOW_BYTES && took >= limits::WINDOW_SHORTEST;
         let jumps = window.reading > took / 2;
-        let over = match self.step {
+        let over = match self.purpose {
             _ if !is_cheap => took >= 2 * limits::WINDOW,
             // The beginning of a blob, where every medium jumps, says nothing of the rest.
-            Step::Measure(_) if jumps => seen,
+            WindowPurpose::Measure(_) if jumps => seen,
             _ => seen || took >= limits::WINDOW,
         };
         if !over {
@@ -239,7 +239,7 @@ impl Climb {
         }
         #[expect(clippy::cast_precision_loss, reason = "a window has megabytes")]
         let rate = window.bytes as f64 / took.as_secs_f64();
-        self.window = Window::new(now);
+        self.window = SpeedWindow::new(now);
         let allowed = self.allowed;
         self.judge(rate, jumps, queued);
         self.allowed != allowed
@@ -247,17 +247,17 @@ impl Climb {
 
     /// Whether it is only asked if the medium jumps: what many connections are worth is a finer question.
     fn is_cheap(&self) -> bool {
-        match self.step {
-            Step::Measure(_) => self.allowed < limits::HARMLESS,
-            Step::Trial { .. } => self.allowed <= limits::HARMLESS,
+        match self.purpose {
+            WindowPurpose::Measure(_) => self.allowed < limits::HARMLESS,
+            WindowPurpose::Trial { .. } => self.allowed <= limits::HARMLESS,
         }
     }
 
     fn judge(&mut self, rate: f64, jumps: bool, queued: usize) {
-        match self.step {
-            Step::Measure(0) => self.try_more(rate, queued),
-            Step::Measure(rest) => self.step = Step::Measure(rest - 1),
-            Step::Trial {
+        match self.purpose {
+            WindowPurpose::Measure(0) => self.try_more(rate, queued),
+            WindowPurpose::Measure(rest) => self.purpose = WindowPurpose::Measure(rest - 1),
+            WindowPurpose::Trial {
                 before, rate: was, ..
             } if self.is_cheap() => {
                 // What readers wait for then is the medium. On a line, speeds vary.
@@ -265,23 +265,23 @@ impl Climb {
                     self.failed = limits::TRIALS;
                     self.go_back(before);
                 } else if self.allowed == limits::HARMLESS {
-                    self.step = Step::Measure(1);
+                    self.purpose = WindowPurpose::Measure(1);
                 } else {
                     self.try_more(rate, queued);
                 }
             }
-            Step::Trial {
+            WindowPurpose::Trial {
                 before,
                 rate,
                 begun: false,
             } => {
-                self.step = Step::Trial {
+                self.purpose = WindowPurpose::Trial {
                     before,
                     rate,
                     begun: true,
                 }
             }
-            Step::Trial {
+            WindowPurpose::Trial {
                 before, rate: was, ..
             } => {
                 if rate < was * limits::TRIAL_GAIN {
@@ -297,10 +297,10 @@ impl Climb {
     /// Lets more read, if there are more.
     fn try_more(&mut self, rate: f64, queued: usize) {
         let before = self.allowed;
-        self.step = Step::Measure(0);
+        self.purpose = WindowPurpose::Measure(0);
         if self.failed < limits::TRIALS && before < self.most && queued > before {
             self.allowed = more(before).min(self.most);
-            self.step = Step::Trial {
+            self.purpose = WindowPurpose::Trial {
                 before,
                 rate,
                 begun: false,
@@ -310,13 +310,13 @@ impl Climb {
 
     fn go_back(&mut self, before: usize) {
         self.allowed = before;
-        self.step = Step::Measure(limits::TRIAL_REST);
+        self.purpose = WindowPurpose::Measure(limits::TRIAL_REST);
     }
 
     fn refused(&mut self, now: Instant) {
         self.careful = true;
         self.go_back((self.allowed / 2).max(1));
-        self.window = Window::new(now);
+        self.window = SpeedWindow::new(now);
     }
 }
 
@@ -386,9 +386,9 @@ mod tests {
 
     #[test]
     fn who_came_first_reads_first() {
-        let turns = Turns::new(ReadConcurrency::One);
+        let turns = ReadTurns::new(ReadConcurrency::One);
         let (first, second) = (turns.queue(), turns.queue());
-        let may_read = |turn: &Turn| turns.state().may_read(turn.ticket);
+        let may_read = |turn: &ReadTurn| turns.state().may_read(turn.ticket);
         assert_eq!((may_read(&first), may_read(&second)), (true, false));
         first.has_read();
         assert!(may_read(&second));

@@ -7,25 +7,25 @@ use std::sync::Arc;
 
 use watch::Tell;
 
-use crate::address::Repository;
+use crate::address::RepositoryPath;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::{Arrival, Event};
-use crate::journal::{Entry, Ignored, Remembered, Subject};
+use crate::journal::{JournalEntry, JournalProblem, Remembered, UploadSubject};
 use crate::limits;
 use crate::open_upload::OpenUpload;
 use crate::retry::{Failed, pause};
-use crate::session::{Session, Smaller, Trouble, position};
-use crate::source::{BlobSource, Pieces};
-use crate::turns::{Turn, Turns};
+use crate::session::{Smaller, UploadSession, UploadTrouble, position};
+use crate::source::{BlobSource, RangePieces};
+use crate::turns::{ReadTurn, ReadTurns};
 
 /// The upload of one blob into one repository.
 pub(crate) struct Upload<'a> {
     pub(crate) client: &'a Client,
-    pub(crate) repository: &'a Repository,
+    pub(crate) repository: &'a RepositoryPath,
     pub(crate) source: &'a Arc<BlobSource>,
     pub(crate) tell: Tell<'a, Event>,
-    pub(crate) turns: &'a Arc<Turns>,
+    pub(crate) turns: &'a Arc<ReadTurns>,
 }
 
 /// The failures since the last progress.
@@ -44,13 +44,13 @@ struct Failures {
 }
 
 /// The state of an upload.
-struct State<'a> {
-    session: Option<Session>,
+struct UploadState<'a> {
+    session: Option<UploadSession>,
     /// An upload that is open and not used yet.
     spare: Option<OpenUpload>,
     failures: Failures,
     /// The entry where another process will find it.
-    entry: Option<(Entry, Subject<'a>)>,
+    entry: Option<(JournalEntry, UploadSubject<'a>)>,
 }
 
 impl Upload<'_> {
@@ -58,7 +58,7 @@ impl Upload<'_> {
     pub(crate) async fn run(
         &self,
         opened: Option<OpenUpload>,
-        turn: Turn,
+        turn: ReadTurn,
     ) -> Result<Arrival, Error> {
         let mut state = self.begin(opened).await;
         let mut turn = Arc::new(turn);
@@ -85,9 +85,9 @@ impl Upload<'_> {
     }
 
     /// Looks for an upload of the blob that an earlier process has left.
-    async fn begin(&self, opened: Option<OpenUpload>) -> State<'_> {
-        let mut state = State {
-            session: opened.map(Session::new),
+    async fn begin(&self, opened: Option<OpenUpload>) -> UploadState<'_> {
+        let mut state = UploadState {
+            session: opened.map(UploadSession::new),
             spare: None,
             failures: Failures::default(),
             entry: None,
@@ -101,20 +101,20 @@ impl Upload<'_> {
         let Ok(registry) = self.client.base(&self.operation()).await else {
             return state;
         };
-        let subject = Subject {
+        let subject = UploadSubject {
             registry,
             repository: self.repository,
             digest,
             size,
         };
-        let ignored = |why: Ignored| {
+        let ignored = |why: JournalProblem| {
             let reason = why.to_string();
             (self.tell)(Event::JournalIgnored { reason });
         };
         if let Some((entry, remembered)) = journal.entry(&subject, &ignored) {
             if let Some(remembered) = remembered {
                 // The registry may have forgotten the earlier upload: then the open one is needed after all.
-                let opened = state.session.replace(Session::remembered(remembered));
+                let opened = state.session.replace(UploadSession::remembered(remembered));
                 state.spare = opened.map(|session| session.upload);
             }
             state.entry = Some((entry, subject));
@@ -122,20 +122,21 @@ impl Upload<'_> {
         state
     }
 
-    async fn end_well(&self, state: State<'_>) -> Arrival {
+    async fn end_well(&self, state: UploadState<'_>) -> Arrival {
         if let Some((entry, _)) = state.entry {
             entry.forget();
         }
-        self.give_back(state.spare.map(Session::new)).await;
+        self.give_back(state.spare.map(UploadSession::new)).await;
         let resumed = state.session.and_then(|session| session.resumed);
         resumed.map_or(Arrival::Uploaded, |from| Arrival::Resumed { from })
     }
 
     /// Leaves what another run can go on with, and gives back the rest.
-    async fn end_badly(&self, state: State<'_>, error: &Error) {
-        self.give_back(state.spare.map(Session::new)).await;
+    async fn end_badly(&self, state: UploadState<'_>, error: &Error) {
+        self.give_back(state.spare.map(UploadSession::new)).await;
         // An upload that nothing came to leaves nothing to go on with.
-        let untouched = |session: &Session| session.acknowledged == 0 && !session.is_remembered();
+        let untouched =
+            |session: &UploadSession| session.acknowledged == 0 && !session.is_remembered();
         // A full disk is not helped by what stays on it.
         let later = error.is_retried() && !error.is_storing();
         // These end the run and say nothing against the upload.
@@ -152,12 +153,16 @@ impl Upload<'_> {
     }
 
     /// Decides how to go on, and waits.
-    async fn recover(&self, trouble: Trouble, state: &mut State<'_>) -> ControlFlow<Error> {
-        let State {
+    async fn recover(
+        &self,
+        trouble: UploadTrouble,
+        state: &mut UploadState<'_>,
+    ) -> ControlFlow<Error> {
+        let UploadState {
             session, failures, ..
         } = state;
         let error = match trouble {
-            Trouble::Refused(smaller) => {
+            UploadTrouble::Refused(smaller) => {
                 match smaller {
                     Smaller::Chunks(chunk) => self.client.set_chunk(chunk),
                     Smaller::OnlyHere => failures.chunk = Some(limits::CHUNK),
@@ -167,12 +172,14 @@ impl Upload<'_> {
                 self.give_back(session.take()).await;
                 return ControlFlow::Continue(());
             }
-            Trouble::Lost(error) => {
+            UploadTrouble::Lost(error) => {
                 self.give_back(session.take()).await;
                 error
             }
-            Trouble::Failed(error) if !error.is_retried() => return ControlFlow::Break(error),
-            Trouble::Failed(error) => error,
+            UploadTrouble::Failed(error) if !error.is_retried() => {
+                return ControlFlow::Break(error);
+            }
+            UploadTrouble::Failed(error) => error,
         };
         // Too many requests (RFC 6585, clause 4), or too much load (RFC 9110, clause 15.6.4).
         let asks_for_fewer = |status: u16| matches!(status, 429 | 503);
@@ -182,7 +189,7 @@ impl Upload<'_> {
         let policy = self.client.retry();
         let Some(wait) = policy.after(&mut failures.failed, &error) else {
             // An upload of an earlier process that takes nothing more goes first, the blob only after a new one.
-            if !session.as_ref().is_some_and(Session::is_stuck) {
+            if !session.as_ref().is_some_and(UploadSession::is_stuck) {
                 return ControlFlow::Break(error);
             }
             self.give_back(session.take()).await;
@@ -205,15 +212,19 @@ impl Upload<'_> {
         }
     }
 
-    pub(crate) async fn give_back(&self, session: Option<Session>) {
+    pub(crate) async fn give_back(&self, session: Option<UploadSession>) {
         if let Some(session) = session {
             let location = session.upload.location;
             self.client.cancel_upload(self.repository, location).await;
         }
     }
 
-    async fn attempt(&self, state: &mut State<'_>, turn: &Arc<Turn>) -> Result<(), Trouble> {
-        let State {
+    async fn attempt(
+        &self,
+        state: &mut UploadState<'_>,
+        turn: &Arc<ReadTurn>,
+    ) -> Result<(), UploadTrouble> {
+        let UploadState {
             session,
             spare,
             failures,
@@ -233,7 +244,7 @@ impl Upload<'_> {
         let smallest = session.as_ref().map_or(0, |s| s.upload.smallest_chunk);
         let mut pieces = self.read(from, chunk, smallest, turn).await?;
         if session.is_none() {
-            *session = Some(Session::new(self.open(spare.take()).await?));
+            *session = Some(UploadSession::new(self.open(spare.take()).await?));
         }
         let open = session.as_mut().expect("opened above");
         if whole {
@@ -298,7 +309,12 @@ impl Upload<'_> {
     }
 
     /// Writes down what another process needs to go on, while the bytes up to `end` are on their way.
-    async fn remember(&self, entry: Option<&(Entry, Subject<'_>)>, open: &Session, end: u64) {
+    async fn remember(
+        &self,
+        entry: Option<&(JournalEntry, UploadSubject<'_>)>,
+        open: &UploadSession,
+        end: u64,
+    ) {
         if let Some((entry, subject)) = entry {
             let known = Remembered {
                 upload: open.upload.clone(),
@@ -321,8 +337,8 @@ impl Upload<'_> {
         from: u64,
         chunk: Option<u64>,
         smallest: u64,
-        turn: &Arc<Turn>,
-    ) -> Result<Pieces, Error> {
+        turn: &Arc<ReadTurn>,
+    ) -> Result<RangePieces, Error> {
         let end = self.end(from, chunk, smallest);
         self.source.read(from, end, turn, self.client.pace()).await
     }

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, Url};
 
-use crate::answer::{self, Answer, Purpose};
-use crate::auth::{Access, Scope};
-use crate::error::{Error, Operation, Verb};
+use crate::answer::{self, Purpose, RegistryAnswer};
+use crate::auth::{TokenAccess, TokenScope};
+use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::limits;
-use crate::session::{Session, Smaller, Trouble, range_end, refused, smaller};
-use crate::source::{OnSent, Pieces};
-use crate::transport::{Ask, Body};
+use crate::session::{Smaller, UploadSession, UploadTrouble, range_end, refused, smaller};
+use crate::source::{OnSent, RangePieces};
+use crate::transport::{Ask, RequestBody};
 use crate::upload::Upload;
 
 impl Upload<'_> {
     /// Sends a whole blob ("Pushing a blob monolithically", `POST` then `PUT`).
     pub(crate) async fn put_whole(
         &self,
-        open: &mut Session,
-        pieces: Pieces,
-    ) -> Result<(), Trouble> {
+        open: &mut UploadSession,
+        pieces: RangePieces,
+    ) -> Result<(), UploadTrouble> {
         let size = self.source.size();
         let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
         let answer = self.send(ask, open, pieces).await?;
@@ -41,7 +41,7 @@ impl Upload<'_> {
             _ => None,
         };
         Err(match smaller {
-            Some(smaller) => Trouble::Refused(smaller),
+            Some(smaller) => UploadTrouble::Refused(smaller),
             None => refused(status, error),
         })
     }
@@ -49,10 +49,10 @@ impl Upload<'_> {
     /// Sends a chunk ("Pushing a blob in chunks", `PATCH`).
     pub(crate) async fn patch(
         &self,
-        open: &mut Session,
-        pieces: Pieces,
+        open: &mut UploadSession,
+        pieces: RangePieces,
         by_choice: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UploadTrouble> {
         let (from, to) = pieces.range();
         let operation = self.operation();
         let mut ask = self.ask(Method::PATCH, open.upload.location.clone());
@@ -67,12 +67,12 @@ impl Upload<'_> {
             let (error, _) = answer.into_error(&operation).await;
             let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
             return Err(match (smaller, status.as_u16()) {
-                (Some(smaller), 413) => Trouble::Refused(Smaller::Chunks(smaller)),
+                (Some(smaller), 413) => UploadTrouble::Refused(Smaller::Chunks(smaller)),
                 // As for a whole blob; where parts were not chosen freely, there is nothing else to try.
                 (_, 405 | 411 | 415 | 501) if by_choice => {
-                    Trouble::Refused(Smaller::WholeEverywhere)
+                    UploadTrouble::Refused(Smaller::WholeEverywhere)
                 }
-                (_, 400 | 404 | 416) if by_choice => Trouble::Refused(Smaller::Whole),
+                (_, 400 | 404 | 416) if by_choice => UploadTrouble::Refused(Smaller::Whole),
                 _ => refused(status, error),
             });
         }
@@ -82,13 +82,13 @@ impl Upload<'_> {
         let end = end.filter(|end| *end > 1).unwrap_or(to);
         if end <= from || end > to {
             let reason = "it acknowledges bytes that were not sent";
-            return Err(Trouble::Lost(answer::bad(&operation, reason)));
+            return Err(UploadTrouble::Lost(answer::bad(&operation, reason)));
         }
         open.acknowledged = end;
         Ok(())
     }
 
-    pub(crate) async fn finish(&self, open: &Session) -> Result<(), Trouble> {
+    pub(crate) async fn finish(&self, open: &UploadSession) -> Result<(), UploadTrouble> {
         let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
         let operation = self.operation();
         let answer = self.client.send(&operation, ask).await?;
@@ -100,7 +100,7 @@ impl Upload<'_> {
         Err(refused(status, error))
     }
 
-    fn committed(&self, answer: &Answer) -> Result<(), Trouble> {
+    fn committed(&self, answer: &RegistryAnswer) -> Result<(), UploadTrouble> {
         match answer.stated_digest() {
             Some(actual) if actual != self.source.digest() => {
                 let expected = self.source.digest();
@@ -111,13 +111,18 @@ impl Upload<'_> {
     }
 
     /// Streams a range. The source's own error comes first: a broken connection is only its consequence.
-    async fn send(&self, ask: Ask, open: &Session, pieces: Pieces) -> Result<Answer, Error> {
+    async fn send(
+        &self,
+        ask: Ask,
+        open: &UploadSession,
+        pieces: RangePieces,
+    ) -> Result<RegistryAnswer, Error> {
         let (from, to) = pieces.range();
         // The connection owns the body and may outlive this call, so the body cannot hold `tell`: how far it got
         // comes through a channel.
         let (body, activity, fault) = pieces.into_body(self.on_sent(open));
         let mut ask = ask;
-        ask.body = Body::Stream {
+        ask.body = RequestBody::Stream {
             body,
             size: to - from,
             activity,
@@ -139,7 +144,7 @@ impl Upload<'_> {
         }
     }
 
-    fn on_sent(&self, open: &Session) -> OnSent {
+    fn on_sent(&self, open: &UploadSession) -> OnSent {
         let (sent, pace) = (open.sent.clone(), Arc::clone(self.client.pace()));
         let turns = Arc::clone(self.turns);
         Box::new(move |position| {
@@ -153,7 +158,10 @@ impl Upload<'_> {
     }
 
     /// Asks how far a broken upload got (`GET` on its location). No answer that makes sense means that it is lost.
-    pub(crate) async fn find_position(&self, session: &mut Option<Session>) -> Result<(), Error> {
+    pub(crate) async fn find_position(
+        &self,
+        session: &mut Option<UploadSession>,
+    ) -> Result<(), Error> {
         let Some(mut open) = session.take() else {
             return Ok(());
         };
@@ -189,7 +197,7 @@ impl Upload<'_> {
     }
 
     /// The registry has these bytes of an earlier process.
-    fn resume(&self, open: &mut Session, from: u64) {
+    fn resume(&self, open: &mut UploadSession, from: u64) {
         open.resumed = Some(from);
         open.sent.send_replace(from);
         (self.tell)(Event::BlobResumed {
@@ -200,7 +208,11 @@ impl Upload<'_> {
         });
     }
 
-    async fn take_location(&self, open: &mut Session, answer: &Answer) -> Result<(), Error> {
+    async fn take_location(
+        &self,
+        open: &mut UploadSession,
+        answer: &RegistryAnswer,
+    ) -> Result<(), Error> {
         // Each answer names the place for the next request. Distribution 2.8 signs the offset into it: an older one
         // is refused.
         if let Some(location) = answer.location() {
@@ -215,7 +227,7 @@ impl Upload<'_> {
     }
 
     fn ask(&self, method: Method, url: Url) -> Ask {
-        let scope = Scope::of(self.repository, Access::PullPush);
+        let scope = TokenScope::of(self.repository, TokenAccess::PullPush);
         let mut ask = Ask::new(method, url, scope);
         let kind = HeaderValue::from_static("application/octet-stream");
         ask.headers.insert(CONTENT_TYPE, kind);
@@ -223,7 +235,7 @@ impl Upload<'_> {
     }
 
     pub(crate) fn operation(&self) -> Operation {
-        let verb = Verb::UploadBlob(self.source.digest());
+        let verb = RegistryVerb::UploadBlob(self.source.digest());
         self.client.operation(verb, Some(self.repository))
     }
 }

@@ -13,14 +13,14 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use watch::{Progress, Tell};
 
-use crate::address::{Reference, Repository};
+use crate::address::{Reference, RepositoryPath};
 use crate::blobs::Presence;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::Event;
 use crate::job::PushJob;
-use crate::known::Known;
-use crate::pull::{BlobPull, BlobSink, FailedPull, Unfit, fetch};
+use crate::known::KnownContent;
+use crate::pull::{BlobPull, BlobSink, FailedPull, SinkRefusal, fetch};
 use crate::several::Several;
 
 /// The state of a job's content at a registry.
@@ -33,14 +33,14 @@ pub struct Verified {
     /// The number of blobs looked at; one counts once for each repository.
     pub blobs: usize,
     /// The blobs and manifests found, as a push can use them: what is damaged is not there.
-    pub known: Known,
+    pub known: KnownContent,
 }
 
 /// A blob or a manifest that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Faulty {
     /// The repository that it is in.
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     /// The tag or digest that it is asked for by.
     pub reference: Reference,
     /// The kind of fault.
@@ -82,7 +82,7 @@ pub async fn verify(
         }
     }
     reading.sort_by_key(|(repository, digest, size)| (Reverse(*size), *digest, *repository));
-    let read = Read::new(reading.iter().map(|(_, _, size)| size).sum(), tell);
+    let read = ReadProgress::new(reading.iter().map(|(_, _, size)| size).sum(), tell);
     let mut fetching = Several::new(client.connections(), reading.into_iter());
     while let Some((repository, digest, size, result)) = fetching
         .next(|(repository, digest, size)| {
@@ -115,7 +115,7 @@ pub async fn verify(
 }
 
 impl Verified {
-    fn note(&mut self, repository: &Repository, reference: Reference, fault: Fault) {
+    fn note(&mut self, repository: &RepositoryPath, reference: Reference, fault: Fault) {
         self.faults.push(Faulty {
             repository: repository.clone(),
             reference,
@@ -140,13 +140,13 @@ impl Verified {
 }
 
 /// The amount that was read back.
-struct Read<'a> {
+struct ReadProgress<'a> {
     total: u64,
-    done: Mutex<HashMap<(Repository, Digest), u64>>,
+    done: Mutex<HashMap<(RepositoryPath, Digest), u64>>,
     tell: Tell<'a, Progress>,
 }
 
-impl<'a> Read<'a> {
+impl<'a> ReadProgress<'a> {
     fn new(total: u64, tell: Tell<'a, Progress>) -> Self {
         Self {
             total,
@@ -159,11 +159,11 @@ impl<'a> Read<'a> {
     async fn back(
         &self,
         client: &Client,
-        repository: &Repository,
+        repository: &RepositoryPath,
         digest: Digest,
         size: u64,
     ) -> Result<Option<Fault>, Error> {
-        let hashing = Hashing {
+        let hashing = HashSink {
             digest,
             position: 0,
             hash: Sha256::new(),
@@ -189,7 +189,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    fn reached(&self, repository: &Repository, digest: Digest, position: u64) {
+    fn reached(&self, repository: &RepositoryPath, digest: Digest, position: u64) {
         let done = self.done.lock();
         let mut done = done.unwrap_or_else(PoisonError::into_inner);
         let known = done.entry((repository.clone(), digest)).or_default();
@@ -200,13 +200,13 @@ impl<'a> Read<'a> {
 }
 
 /// A sink that keeps nothing of a blob but its hash.
-struct Hashing {
+struct HashSink {
     digest: Digest,
     position: u64,
     hash: Sha256,
 }
 
-impl BlobSink for Hashing {
+impl BlobSink for HashSink {
     fn position(&self) -> u64 {
         self.position
     }
@@ -223,12 +223,12 @@ impl BlobSink for Hashing {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Unfit> {
+    fn finish(&mut self) -> Result<(), SinkRefusal> {
         let found = Digest::new(self.hash.clone().finalize().into());
         if found == self.digest {
             return Ok(());
         }
-        self.restart().map_err(Unfit::Io)?;
-        Err(Unfit::Digest(found))
+        self.restart().map_err(SinkRefusal::Io)?;
+        Err(SinkRefusal::Digest(found))
     }
 }

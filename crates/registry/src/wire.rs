@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use watch::{Exchange, Listener};
 
 use crate::activity::{Activity, Moment};
-use crate::answer::Answer;
+use crate::answer::RegistryAnswer;
 use crate::error::{Error, Operation};
 use crate::failure::{from_reqwest, is_unsent};
 use crate::limits;
 use crate::pace::Pace;
 
 /// The HTTP client, and how fast all its connections together are.
-pub(crate) struct Wire {
+pub(crate) struct ClientWire {
     http: reqwest::Client,
     pace: Arc<Pace>,
     /// Whether anybody has ever answered.
@@ -25,7 +25,7 @@ pub(crate) struct Wire {
     identified: bool,
 }
 
-impl Wire {
+impl ClientWire {
     pub(crate) fn new(http: reqwest::Client, pace: Arc<Pace>, listener: Listener) -> Self {
         Self {
             http,
@@ -47,7 +47,7 @@ impl Wire {
         &self,
         operation: &Operation,
         request: Request,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         for _ in 1..limits::UNSENT {
             let Some(same) = request.try_clone() else {
                 break;
@@ -66,7 +66,7 @@ impl Wire {
         operation: &Operation,
         request: Request,
         activity: Activity,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         activity.mark(Moment::Asking);
         let (method, url) = (request.method().clone(), request.url().clone());
         let asked = Instant::now();
@@ -80,7 +80,7 @@ impl Wire {
         let answer = answer.map_err(|late| late.error(operation))?;
         self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
         match answer {
-            Ok(response) => Ok(Answer::new(response, self.activity())),
+            Ok(response) => Ok(RegistryAnswer::new(response, self.activity())),
             Err(error) => Err(match from_reqwest(operation, error) {
                 // Many servers have no word of their own for none at all.
                 Error::CertificateRefused { operation, .. } if !self.identified => {

@@ -9,12 +9,12 @@ use tokio::task::JoinHandle;
 use crate::limits;
 
 /// Writes pieces into a sink, which it gives back at the end.
-pub(crate) struct Writer<S> {
+pub(crate) struct SinkWriter<S> {
     pieces: mpsc::Sender<Bytes>,
     thread: JoinHandle<(S, io::Result<()>)>,
 }
 
-impl<S: Send + 'static> Writer<S> {
+impl<S: Send + 'static> SinkWriter<S> {
     pub(crate) fn start(sink: S, write: fn(&mut S, &[u8]) -> io::Result<()>) -> Self {
         let (pieces, mut waiting) = mpsc::channel::<Bytes>(limits::PIECES_AHEAD);
         let thread = tokio::task::spawn_blocking(move || {
@@ -29,7 +29,7 @@ impl<S: Send + 'static> Writer<S> {
         Self { pieces, thread }
     }
 
-    /// Whether the writer still takes something. If not, [`Writer::end`] has the reason.
+    /// Whether the writer still takes something. If not, [`SinkWriter::end`] has the reason.
     pub(crate) async fn take(&mut self, piece: Bytes) -> bool {
         self.pieces.send(piece).await.is_ok()
     }

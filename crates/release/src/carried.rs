@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use manifests::{Files, ManifestFile, ManifestsError, Object, Objects};
+use manifests::{ManifestFile, ManifestFiles, ManifestObject, ManifestObjects, ManifestsError};
 use schemas::{
     Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet, Strategy, Version,
 };
 
-use crate::contents::Contents;
+use crate::contents::ReleaseObjects;
 use crate::images::DraftImages;
 use crate::paths::{self, MANIFESTS, NOTES, SOURCE};
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) struct Carried {
 }
 
 /// Makes a source tree that carries a release as it is, with a copy of it that the next release is merged by.
-pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
+pub fn carry(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let mut tree = Carried::of(release, wishes)?.tree(&release.name)?;
     let copies = tree.files.iter();
     let copies: Vec<_> = copies
@@ -42,12 +42,12 @@ pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
 }
 
 impl Carried {
-    pub(crate) fn of(release: &Files, wishes: &Wishes) -> Result<Self, ReleaseError> {
+    pub(crate) fn of(release: &ManifestFiles, wishes: &Wishes) -> Result<Self, ReleaseError> {
         let mut objects = manifests::parse(&release.files)?;
         refuse_bundle(&objects)?;
         let mut notes = undecided::of_files(release, &objects);
         let files = files(release, !objects.kindless.is_empty())?;
-        let contents = Contents::of(std::mem::take(&mut objects.all));
+        let contents = ReleaseObjects::of(std::mem::take(&mut objects.all));
         let main = namespaces::own(&contents, None);
         let main = main.first().map_or("", |namespace| namespace.name.as_str());
         let candidates = identity::of_release(&contents, main);
@@ -104,8 +104,8 @@ impl Carried {
 }
 
 /// Refuses what only OLM understands.
-pub(crate) fn refuse_bundle(objects: &Objects<'_>) -> Result<(), ReleaseError> {
-    let is_bundle = |object: &&Object<'_>| {
+pub(crate) fn refuse_bundle(objects: &ManifestObjects<'_>) -> Result<(), ReleaseError> {
+    let is_bundle = |object: &&ManifestObject<'_>| {
         object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
     };
     let bundle = objects.all.iter().find(is_bundle);
@@ -120,7 +120,10 @@ fn set_name(name: &str) -> SetName {
 
 /// The release's files by their path in the tree; where there are documents that are no objects, without the files that
 /// hold nothing else.
-fn files(release: &Files, kindless: bool) -> Result<BTreeMap<String, Vec<u8>>, ManifestsError> {
+fn files(
+    release: &ManifestFiles,
+    kindless: bool,
+) -> Result<BTreeMap<String, Vec<u8>>, ManifestsError> {
     let mut files = BTreeMap::new();
     for file in &release.files {
         let idle = kindless && {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manifests::{Object, Objects, shown};
+use manifests::{ManifestObject, ManifestObjects, shown};
 use schemars::JsonSchema;
 use schemas::{ImageReference, SourceImage};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct Changes {
 }
 
 /// The objects that are different.
-pub(crate) fn of(before: &Objects<'_>, after: &Objects<'_>) -> Changes {
+pub(crate) fn of(before: &ManifestObjects<'_>, after: &ManifestObjects<'_>) -> Changes {
     let (before, after) = (by_identity(before), by_identity(after));
     let changed = after.iter().filter(|(key, object)| {
         let last = before.get(*key);
@@ -66,10 +66,10 @@ fn without<'a>(images: &'a [SourceImage], others: &[SourceImage]) -> Vec<&'a Sou
 }
 
 /// Objects by kind, group, namespace and name.
-type ByIdentity<'a> = BTreeMap<[&'a str; 4], &'a Object<'a>>;
+type ByIdentity<'a> = BTreeMap<[&'a str; 4], &'a ManifestObject<'a>>;
 
-fn by_identity<'a>(objects: &'a Objects<'_>) -> ByIdentity<'a> {
-    let key = |it: &'a Object<'_>| [it.kind(), it.group(), it.namespace(), it.name()];
+fn by_identity<'a>(objects: &'a ManifestObjects<'_>) -> ByIdentity<'a> {
+    let key = |it: &'a ManifestObject<'_>| [it.kind(), it.group(), it.namespace(), it.name()];
     objects.all.iter().map(|it| (key(it), it)).collect()
 }
 
@@ -79,7 +79,7 @@ fn only(one: &ByIdentity<'_>, other: &ByIdentity<'_>) -> Vec<String> {
     only.map(|(_, object)| title(object)).collect()
 }
 
-fn title(object: &Object<'_>) -> String {
+fn title(object: &ManifestObject<'_>) -> String {
     let name = [object.namespace(), object.name()].map(shown);
     let name = match &name[..] {
         [namespace, name] if !namespace.is_empty() => format!("{namespace}/{name}"),

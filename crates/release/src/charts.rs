@@ -6,12 +6,12 @@ use manifests::shown;
 use schemas::{SolutionSource, SourceChart};
 
 use crate::ReleaseError;
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 use crate::write::{self, push, quoted};
 
 /// Returns notes on what is left to do, whatever the charts are.
 pub(crate) fn notes() -> Vec<Note> {
-    let note = |about, text| Note::new(Weight::Decide, about, text);
+    let note = |about, text| Note::new(NoteWeight::Decide, about, text);
     vec![
         note(
             "images",

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use manifests::reference::Hint;
 use manifests::{
-    Compiler, Kinds, KnownImages, ManifestsError, Object, Remark, Unsettled, list, text,
+    CompileQuestion, Compiler, KnownImages, ManifestObject, ManifestsError, ObjectKinds, Remark,
+    list, text,
 };
 use schemas::{Namespace, SourceNamespace};
 use serde_json::Value;
@@ -16,22 +17,22 @@ use crate::roles;
 
 /// A release's objects.
 #[derive(Debug)]
-pub(crate) struct Contents<'a> {
+pub(crate) struct ReleaseObjects<'a> {
     /// The objects of the set, in order.
-    pub(crate) objects: Vec<Object<'a>>,
+    pub(crate) objects: Vec<ManifestObject<'a>>,
     /// Definitions of custom resources that belong to no environment.
     pub(crate) definitions: Vec<Value>,
 }
 
 /// A remark on an object that compiling left unsettled.
 pub(crate) struct Unsure<'a> {
-    pub(crate) object: &'a Object<'a>,
+    pub(crate) object: &'a ManifestObject<'a>,
     pub(crate) remark: Remark,
 }
 
-impl<'a> Contents<'a> {
-    pub(crate) fn of(all: Vec<Object<'a>>) -> Self {
-        let is_the_clusters = |object: &Object<'_>| {
+impl<'a> ReleaseObjects<'a> {
+    pub(crate) fn of(all: Vec<ManifestObject<'a>>) -> Self {
+        let is_the_clusters = |object: &ManifestObject<'_>| {
             rules::is_definition(&object.value) && !rules::converts_by_webhook(&object.value)
         };
         let (definitions, objects): (Vec<_>, Vec<_>) = all.into_iter().partition(is_the_clusters);
@@ -43,8 +44,8 @@ impl<'a> Contents<'a> {
     }
 
     /// Returns the kinds that the definitions bring.
-    pub(crate) fn kinds(&self) -> Kinds {
-        Kinds::new(&self.definitions)
+    pub(crate) fn kinds(&self) -> ObjectKinds {
+        ObjectKinds::new(&self.definitions)
     }
 
     /// Every image that the release names where it is known to be one.
@@ -53,7 +54,7 @@ impl<'a> Contents<'a> {
         for object in &self.objects {
             let title = object.title();
             for remark in compiled(object, &KnownImages::default(), &[]) {
-                if let Unsettled::Missing(reference) = remark.what {
+                if let CompileQuestion::Missing(reference) = remark.what {
                     images.scan(reference.as_str(), Hint::Image, &title);
                 }
             }
@@ -106,7 +107,7 @@ impl<'a> Contents<'a> {
 }
 
 /// Looks for images in an object; in what is said about it only where a name says that it is one.
-fn scan(images: &mut FoundImages, object: &Object<'_>, title: &str) {
+fn scan(images: &mut FoundImages, object: &ManifestObject<'_>, title: &str) {
     for (field, value) in object.value.as_object().into_iter().flatten() {
         let searched = match field.as_str() {
             "metadata" => Searched::Fields,
@@ -168,7 +169,11 @@ pub(crate) fn title(definition: &Value) -> String {
     format!("CustomResourceDefinition `{name}`")
 }
 
-fn compiled(object: &Object<'_>, images: &KnownImages, namespaces: &[Namespace]) -> Vec<Remark> {
+fn compiled(
+    object: &ManifestObject<'_>,
+    images: &KnownImages,
+    namespaces: &[Namespace],
+) -> Vec<Remark> {
     let compiler = Compiler {
         images,
         namespaces,

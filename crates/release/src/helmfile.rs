@@ -17,7 +17,7 @@ use schemas::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 
 /// The beginning of each document of what is printed, with the path of its file.
 const SOURCE: &str = "---\n#  Source: ";
@@ -63,7 +63,7 @@ const OF_IMPORTS: [&str; 9] = [
 
 /// The releases of a helmfile.
 #[derive(Clone, Debug, Default)]
-pub struct Helmfile {
+pub struct HelmfileReleases {
     /// The files that list releases.
     pub(crate) files: Vec<PathBuf>,
     /// The releases that are to be carried, in order.
@@ -105,11 +105,11 @@ pub(crate) enum ListedValues {
 /// A file, as it is printed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct State {
+struct HelmfileState {
     #[serde(default)]
-    releases: Vec<Release>,
+    releases: Vec<HelmfileRelease>,
     #[serde(default)]
-    repositories: Vec<Repository>,
+    repositories: Vec<HelmfileRepository>,
     #[serde(default)]
     helm_defaults: How,
     #[serde(default)]
@@ -122,7 +122,7 @@ struct State {
 }
 
 #[derive(Deserialize)]
-struct Repository {
+struct HelmfileRepository {
     name: String,
     url: String,
     #[serde(default)]
@@ -143,7 +143,7 @@ struct How {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Release {
+struct HelmfileRelease {
     name: String,
     chart: String,
     #[serde(default)]
@@ -165,7 +165,7 @@ struct Release {
     how: How,
 }
 
-impl Helmfile {
+impl HelmfileReleases {
     /// Whether a file of this name may be one.
     #[must_use]
     pub fn is_named(name: &str) -> bool {
@@ -194,7 +194,7 @@ impl Helmfile {
             let unreadable = |problem| HelmfileError::new(place(), problem);
             let state: Value = yaml::from_slice(state.as_bytes())
                 .map_err(|source| unreadable(HelmfileProblem::Yaml(source)))?;
-            let state: State = serde_json::from_value(state)
+            let state: HelmfileState = serde_json::from_value(state)
                 .map_err(|source| unreadable(HelmfileProblem::Form(source)))?;
             state.check(environment).map_err(unreadable)?;
             for release in &state.releases {
@@ -203,7 +203,7 @@ impl Helmfile {
                     HelmfileError::new(format!("{}, release `{name}`", place()), problem)
                 };
                 if let Some(why) = release.why_not(&state).map_err(failed)? {
-                    let note = Note::new(Weight::Lost, shown(&release.name), why);
+                    let note = Note::new(NoteWeight::Lost, shown(&release.name), why);
                     helmfile.notes.push(note);
                     left_out.insert(release.name.clone());
                     continue;
@@ -251,7 +251,7 @@ impl Helmfile {
                     let text =
                         format!("needs `{needed}`, which is left out: it must be there before");
                     self.notes
-                        .push(Note::new(Weight::Decide, release.name.as_str(), text));
+                        .push(Note::new(NoteWeight::Decide, release.name.as_str(), text));
                 }
             }
             release.needs.retain(|it| listed.contains(it.as_str()));
@@ -275,10 +275,10 @@ pub(crate) fn asks_store(template: &str) -> bool {
     functions.iter().any(|function| template.contains(function))
 }
 
-type Read<T> = Result<T, HelmfileProblem>;
+type HelmfileResult<T> = Result<T, HelmfileProblem>;
 
 /// Refuses what nobody reads, but for what says nothing.
-fn check_others(others: &Map<String, Value>) -> Read<()> {
+fn check_others(others: &Map<String, Value>) -> HelmfileResult<()> {
     let says = |value: &Value| match value {
         Value::Null => false,
         Value::Bool(is_on) => *is_on,
@@ -298,8 +298,8 @@ fn check_others(others: &Map<String, Value>) -> Read<()> {
     Err(HelmfileProblem::Fields(unread))
 }
 
-impl State {
-    fn check(&self, environment: &str) -> Read<()> {
+impl HelmfileState {
+    fn check(&self, environment: &str) -> HelmfileResult<()> {
         check_others(&self.others)?;
         check_others(&self.helm_defaults.others)?;
         let secrets = self
@@ -313,9 +313,9 @@ impl State {
     }
 }
 
-impl Release {
+impl HelmfileRelease {
     /// Returns why it is not installed.
-    fn why_not(&self, state: &State) -> Read<Option<String>> {
+    fn why_not(&self, state: &HelmfileState) -> HelmfileResult<Option<String>> {
         if self.installed == Some(false) {
             return Ok(Some("`installed: false`".to_owned()));
         }
@@ -332,7 +332,7 @@ impl Release {
         }
     }
 
-    fn read(&self, state: &State, file: &Path) -> Read<ListedRelease> {
+    fn read(&self, state: &HelmfileState, file: &Path) -> HelmfileResult<ListedRelease> {
         check_others(&self.how.others)?;
         if !self.secrets.is_empty() {
             return Err(HelmfileProblem::Secret);
@@ -353,14 +353,14 @@ impl Release {
         Ok(ListedRelease {
             name: name_of("name", &self.name)?,
             chart: self.chart(&state.repositories, beside)?,
-            values: values.collect::<Read<_>>()?,
+            values: values.collect::<HelmfileResult<_>>()?,
             namespace: namespace.map(|it| name_of("namespace", it)).transpose()?,
             needs,
             timeout: timeout.map(|it| name_of("timeout", &it)).transpose()?,
         })
     }
 
-    fn value(&self, value: &Value, beside: &Path) -> Read<ListedValues> {
+    fn value(&self, value: &Value, beside: &Path) -> HelmfileResult<ListedValues> {
         match value {
             Value::Object(_) if has_reference(&value.to_string()) => Err(HelmfileProblem::Secret),
             Value::Object(values) => Ok(ListedValues::Inline(values.clone())),
@@ -374,7 +374,11 @@ impl Release {
     }
 
     /// Returns where it takes its chart from.
-    fn chart(&self, repositories: &[Repository], beside: &Path) -> Read<ListedChart> {
+    fn chart(
+        &self,
+        repositories: &[HelmfileRepository],
+        beside: &Path,
+    ) -> HelmfileResult<ListedChart> {
         let chart = self.chart.as_str();
         let elsewhere = || HelmfileProblem::Chart(shown(chart));
         let begins = ["./", "../", "/"].iter().any(|it| chart.starts_with(it));
@@ -389,7 +393,7 @@ impl Release {
         } else {
             let (repository, name) = chart.split_once('/').ok_or_else(elsewhere)?;
             let found = repositories.iter().find(|it| it.name == repository);
-            let Repository { url, oci, .. } = found.ok_or_else(elsewhere)?;
+            let HelmfileRepository { url, oci, .. } = found.ok_or_else(elsewhere)?;
             if url.contains('@') {
                 return Err(HelmfileProblem::Login);
             }
@@ -408,11 +412,11 @@ impl Release {
     }
 
     /// Returns notes on what of it is otherwise where a Solution is deployed.
-    fn notes(&self, state: &State) -> Vec<Note> {
+    fn notes(&self, state: &HelmfileState) -> Vec<Note> {
         let defaults = &state.helm_defaults;
         let mut notes = Vec::new();
         let mut lost = |text: String| {
-            notes.push(Note::new(Weight::Lost, shown(&self.name), text));
+            notes.push(Note::new(NoteWeight::Lost, shown(&self.name), text));
         };
         if self.how.create_namespace.or(defaults.create_namespace) == Some(false) {
             lost("`createNamespace: false`: its namespace is made if it is not there".to_owned());
@@ -439,7 +443,7 @@ impl Release {
 }
 
 /// The name that a text of this field is.
-fn name_of<T: FromStr<Err = NameError>>(field: &'static str, text: &str) -> Read<T> {
+fn name_of<T: FromStr<Err = NameError>>(field: &'static str, text: &str) -> HelmfileResult<T> {
     text.parse()
         .map_err(|wrong| HelmfileProblem::Name(field, wrong))
 }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use manifests::reference::{normal, path};
 use schemas::{ChartName, ChartVersion, SolutionId, SolutionName, Version};
 
-use crate::contents::{Contents, main_container, pod};
+use crate::contents::{ReleaseObjects, main_container, pod};
 use crate::notes;
 use crate::{ReleaseError, Wishes};
-use manifests::{Object, text};
+use manifests::{ManifestObject, text};
 use serde_json::Value;
 
 /// The names and versions that a release may have, the likeliest first.
@@ -48,7 +48,10 @@ const CALLED: usize = 100;
 
 /// Returns what a release of any kind may be called: as most of its objects say; else as the workload is called that
 /// all others are named after, or the namespace.
-pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> Candidates<'a> {
+pub(crate) fn of_release<'a>(
+    contents: &'a ReleaseObjects<'_>,
+    namespace: &'a str,
+) -> Candidates<'a> {
     let objects = &contents.objects;
     let values = || {
         let own = objects.iter().map(|object| &object.value);
@@ -59,7 +62,7 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
         commonest(values().map(|value| text(value, &pointer)))
     };
     let workloads = objects.iter().filter(|it| pod(&it.value).is_some());
-    let workloads: Vec<&str> = workloads.map(Object::name).collect();
+    let workloads: Vec<&str> = workloads.map(ManifestObject::name).collect();
     // A release of several programs is called like the one that the others are named after.
     let mut called = label("name");
     called.truncate(CALLED);
@@ -87,17 +90,17 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
 }
 
 /// The program that a workload runs.
-struct Program<'a> {
+struct WorkloadProgram<'a> {
     workload: &'a str,
     /// The image of its container, without those beside it.
     image: &'a str,
 }
 
-fn programs<'a>(objects: &'a [Object<'_>]) -> Vec<Program<'a>> {
-    let program = |object: &'a Object<'_>| {
+fn programs<'a>(objects: &'a [ManifestObject<'_>]) -> Vec<WorkloadProgram<'a>> {
+    let program = |object: &'a ManifestObject<'_>| {
         let pod = pod(&object.value)?;
         let container = main_container(&object.value, pod)?;
-        Some(Program {
+        Some(WorkloadProgram {
             workload: object.name(),
             image: text(container, "/image"),
         })
@@ -111,7 +114,7 @@ fn programs<'a>(objects: &'a [Object<'_>]) -> Vec<Program<'a>> {
 fn own_versions<'a>(
     name: &str,
     objects: &(impl Iterator<Item = &'a Value> + Clone),
-    programs: &[Program<'a>],
+    programs: &[WorkloadProgram<'a>],
 ) -> Vec<&'a str> {
     let version = |objects: &mut dyn Iterator<Item = &'a Value>| {
         only(
@@ -127,7 +130,7 @@ fn own_versions<'a>(
     let is_workload =
         |it: &&Value| pod(it).is_some() && is_called(text(it, "/metadata/name"), name);
     let is_of_nothing = |it: &&Value| text(it, NAME).is_empty() && text(it, PART_OF).is_empty();
-    let tags = |is_own: &dyn Fn(&&Program<'_>) -> bool| {
+    let tags = |is_own: &dyn Fn(&&WorkloadProgram<'_>) -> bool| {
         only(programs.iter().filter(is_own).map(|it| tag(it.image)))
     };
     let found = [

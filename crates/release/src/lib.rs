@@ -44,9 +44,9 @@ pub use carried::carry;
 pub use changes::Changes;
 pub use chart::{PublishedChart, chart};
 pub use error::ReleaseError;
-pub use helmfile::{Helmfile, HelmfileError, HelmfileProblem};
-pub use listed::{ChartRead, Copied, Reads, carry_helmfile};
-pub use notes::{Note, Weight};
+pub use helmfile::{HelmfileError, HelmfileProblem, HelmfileReleases};
+pub use listed::{ChartRead, Copied, HelmfileReader, carry_helmfile};
+pub use notes::{Note, NoteWeight};
 pub use operator::draft;
 pub use update::{Renewed, update};
 

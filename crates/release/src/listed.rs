@@ -10,23 +10,23 @@ use schemas::{
 };
 
 use crate::helmfile::{
-    Helmfile, HelmfileError, HelmfileProblem, ListedChart, ListedRelease, ListedValues, asks_store,
-    has_reference,
+    HelmfileError, HelmfileProblem, HelmfileReleases, ListedChart, ListedRelease, ListedValues,
+    asks_store, has_reference,
 };
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 use crate::paths::{NOTES, SOURCE};
 use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
 
 /// Reads a helmfile, and what it names.
-pub trait Reads {
+pub trait HelmfileReader {
     /// The reason why something cannot be read.
     type Error: From<ReleaseError>;
 
     /// The releases, with files of values by their names.
-    fn named(&mut self) -> Result<Helmfile, Self::Error>;
+    fn named(&mut self) -> Result<HelmfileReleases, Self::Error>;
 
     /// The releases, with what is in those files, and in the stores of secrets that they refer to.
-    fn embedded(&mut self) -> Result<Helmfile, Self::Error>;
+    fn embedded(&mut self) -> Result<HelmfileReleases, Self::Error>;
 
     /// Reads a chart of this disk, a directory or packed: its copy is packed.
     fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), Self::Error>;
@@ -60,16 +60,16 @@ pub struct Copied {
 const VERSION: &str = "0.1.0";
 
 /// Makes a source tree that carries the releases of a helmfile of this name, in a directory of that one.
-pub fn carry_helmfile<R: Reads>(
+pub fn carry_helmfile<R: HelmfileReader>(
     called: &str,
     directory: &str,
     wishes: &Wishes,
     reads: &mut R,
 ) -> Result<SourceTree, R::Error> {
     let id = identity::of_helmfile(directory, VERSION).choose(wishes)?;
-    let mut tree = Listed {
+    let mut tree = TreeParts {
         notes: charts::notes(),
-        ..Listed::default()
+        ..TreeParts::default()
     };
     tree.decide("secrets", "Helmfile filled in what templates take from its environment, from files and from commands; look through values/ before you hand the archive over");
     if wishes.version.is_none() {
@@ -96,7 +96,7 @@ pub fn carry_helmfile<R: Reads>(
 
 /// The parts that a tree will be made of.
 #[derive(Default)]
-struct Listed {
+struct TreeParts {
     charts: Vec<SourceChart>,
     /// The releases of the same charts, as an archive will have them.
     releases: Vec<ChartRelease>,
@@ -104,14 +104,14 @@ struct Listed {
     notes: Vec<Note>,
 }
 
-impl Listed {
+impl TreeParts {
     fn decide(&mut self, about: &str, text: impl Into<String>) {
-        self.notes.push(Note::new(Weight::Decide, about, text));
+        self.notes.push(Note::new(NoteWeight::Decide, about, text));
     }
 
     /// Refuses files that take from stores of secrets, before Helmfile does. What is elsewhere is told: whoever wrote the
     /// helmfile may not know what is there.
-    fn check_secrets<R: Reads>(&mut self, reads: &mut R) -> Result<(), R::Error> {
+    fn check_secrets<R: HelmfileReader>(&mut self, reads: &mut R) -> Result<(), R::Error> {
         let named = reads.named()?;
         let secret = |path: &Path| {
             let place = format!("`{}`", shown(&path.to_string_lossy()));
@@ -212,7 +212,7 @@ impl Listed {
             let said = shown(said);
             let text = format!("`version: {said}` counts for nothing: the chart is {is}");
             let name = release.name.as_str();
-            self.notes.push(Note::new(Weight::Chosen, name, text));
+            self.notes.push(Note::new(NoteWeight::Chosen, name, text));
         }
     }
 

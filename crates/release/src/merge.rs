@@ -14,7 +14,7 @@ use crate::ReleaseError;
 use crate::paths::{NOTES, SOURCE, draft, is_manifest};
 
 /// Files, by path in the tree.
-pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+pub(crate) type TreeFiles = BTreeMap<String, Vec<u8>>;
 
 /// The directory where the new draft and the merged files are until all are there.
 const STAGE: &str = ".solution-init.new";
@@ -26,9 +26,9 @@ const SIDES: [&str; 3] = ["edited", "last draft", "new draft"];
 pub(crate) struct Merge<'a> {
     pub(crate) directory: &'a Path,
     /// The draft of before.
-    pub(crate) last: &'a Files,
+    pub(crate) last: &'a TreeFiles,
     /// The new draft.
-    pub(crate) next: &'a Files,
+    pub(crate) next: &'a TreeFiles,
     /// The program, if there is one.
     pub(crate) git: Option<&'a Path>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Merge<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     /// The files that change, as they are then.
-    pub(crate) written: Files,
+    pub(crate) written: TreeFiles,
     pub(crate) removed: Vec<String>,
     /// The files that somebody has to look at.
     pub(crate) conflicts: Vec<String>,
@@ -53,7 +53,7 @@ pub(crate) fn read(directory: &Path, path: &str) -> Result<Option<Vec<u8>>, Rele
 }
 
 /// Refuses a tree in which conflicts of a merge of before are not resolved.
-pub(crate) fn check_resolved(directory: &Path, last: &Files) -> Result<(), ReleaseError> {
+pub(crate) fn check_resolved(directory: &Path, last: &TreeFiles) -> Result<(), ReleaseError> {
     let begin = format!("<<<<<<< {}", SIDES[0]);
     let mut unresolved = Vec::new();
     for path in last.keys() {

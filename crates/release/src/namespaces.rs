@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use schemas::{Namespace, SolutionName, SourceNamespace};
 use serde_json::Value;
 
-use crate::contents::{Contents, pod};
-use manifests::{Object, list, text};
+use crate::contents::{ReleaseObjects, pod};
+use manifests::{ManifestObject, list, text};
 
 /// The namespace that kubectl takes when nobody says which.
 const UNSAID: &str = "default";
 
 /// A namespace that a release names.
-struct Named<'a> {
+struct NamespaceMention<'a> {
     name: &'a str,
     workloads: usize,
     objects: usize,
@@ -23,7 +23,7 @@ struct Named<'a> {
 /// A release whose objects name no namespace works in any, and so does one that was rendered for kubectl's `default`:
 /// its namespace is not fixed, whatever else the release has.
 pub(crate) fn own(
-    contents: &Contents<'_>,
+    contents: &ReleaseObjects<'_>,
     solution: Option<&SolutionName>,
 ) -> Vec<SourceNamespace> {
     let own = named(&contents.objects).sorted();
@@ -34,7 +34,7 @@ pub(crate) fn own(
     let mut own: Vec<SourceNamespace> = own.collect();
     let kinds = contents.kinds();
     let nameless =
-        |it: &Object<'_>| it.namespace().is_empty() && !kinds.is_cluster_scoped(&it.value);
+        |it: &ManifestObject<'_>| it.namespace().is_empty() && !kinds.is_cluster_scoped(&it.value);
     if own.is_empty() && contents.objects.iter().any(nameless) {
         let meant = meant(&contents.objects).or_else(|| solution?.as_str().parse().ok());
         own.extend(meant.map(|name| SourceNamespace {
@@ -46,8 +46,8 @@ pub(crate) fn own(
 }
 
 /// The namespace that most references mean, of a release whose objects name none.
-fn meant(objects: &[Object<'_>]) -> Option<Namespace> {
-    let mut named = Counted::default();
+fn meant(objects: &[ManifestObject<'_>]) -> Option<Namespace> {
+    let mut named = NamespaceCounts::default();
     for name in objects.iter().flat_map(|object| referred(&object.value)) {
         named.add(name, false);
     }
@@ -61,15 +61,15 @@ fn is_own(name: &str) -> bool {
 
 /// The number of times that namespaces are named, in the order in which they are first.
 #[derive(Default)]
-struct Counted<'a> {
-    all: Vec<Named<'a>>,
+struct NamespaceCounts<'a> {
+    all: Vec<NamespaceMention<'a>>,
     index: BTreeMap<&'a str, usize>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> NamespaceCounts<'a> {
     fn add(&mut self, name: &'a str, workload: bool) {
         let index = *self.index.entry(name).or_insert_with(|| {
-            self.all.push(Named {
+            self.all.push(NamespaceMention {
                 name,
                 workloads: 0,
                 objects: 0,
@@ -89,8 +89,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-fn named<'a>(objects: &'a [Object<'a>]) -> Counted<'a> {
-    let mut named = Counted::default();
+fn named<'a>(objects: &'a [ManifestObject<'a>]) -> NamespaceCounts<'a> {
+    let mut named = NamespaceCounts::default();
     for object in objects {
         let is_namespace = object.kind() == "Namespace" && object.group().is_empty();
         let name = if is_namespace {
@@ -126,7 +126,7 @@ mod tests {
         }];
         let objects = manifests::parse(&files).unwrap();
         let solution = "shop".parse().unwrap();
-        let own = own(&Contents::of(objects.all), Some(&solution));
+        let own = own(&ReleaseObjects::of(objects.all), Some(&solution));
         own.into_iter()
             .map(|it| (it.name.to_string(), it.fixed))
             .collect()

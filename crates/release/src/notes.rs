@@ -6,7 +6,8 @@ use serde::Serialize;
 /// How much a note matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Weight {
+#[schemars(rename = "Weight")]
+pub enum NoteWeight {
     /// What was chosen, and why.
     Chosen,
     /// Without a decision the operator will probably not work.
@@ -19,7 +20,7 @@ pub enum Weight {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
     /// How much it matters.
-    pub weight: Weight,
+    pub weight: NoteWeight,
     /// What it is about.
     pub about: String,
     /// What is the case, why, and what to do.
@@ -27,7 +28,11 @@ pub struct Note {
 }
 
 impl Note {
-    pub(crate) fn new(weight: Weight, about: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        weight: NoteWeight,
+        about: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
         Self {
             weight,
             about: about.into(),

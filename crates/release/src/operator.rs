@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use manifests::{Compiler, Files, Object, list, shown, text};
+use manifests::{Compiler, ManifestFiles, ManifestObject, list, shown, text};
 use schemas::{
     EnvVar, KubernetesName, Operator, OperatorImage, OperatorScope, OperatorTemplate,
     TemplateMetadata,
@@ -12,11 +12,11 @@ use schemas::{
 use serde_json::{Map, Value};
 
 use crate::carried;
-use crate::contents::{self, Contents};
+use crate::contents::{self, ReleaseObjects};
 use crate::images::DraftImages;
-use crate::notes::{Note, Weight, names};
+use crate::notes::{Note, NoteWeight, names};
 use crate::paths::{NOTES, SOURCE};
-use crate::roles::Roles;
+use crate::roles::OperatorRoles;
 use crate::{ReleaseError, SourceTree, Wishes, empty_source, identity, undecided, write};
 
 /// The variable by which an operator is told where to work.
@@ -32,15 +32,15 @@ const OF_DEPLOYMENT: [&str; 5] = [
 ];
 
 /// Makes a source tree of an operator's release, whose operator an import runs.
-pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
+pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let objects = manifests::parse(&release.files)?;
     carried::refuse_bundle(&objects)?;
     let mut notes = undecided::of_files(release, &objects);
-    let program = Program::of(&objects.all, wishes.deployment.as_deref())?;
-    let roles = Roles::of(&objects.all, program.workload)?;
-    let contents = Contents::of(objects.all.clone());
+    let program = OperatorContainer::of(&objects.all, wishes.deployment.as_deref())?;
+    let roles = OperatorRoles::of(&objects.all, program.workload)?;
+    let contents = ReleaseObjects::of(objects.all.clone());
     let images = contents.images()?;
-    let own = Contents::of(vec![program.workload.clone()]);
+    let own = ReleaseObjects::of(vec![program.workload.clone()]);
     let id = identity::of_release(&own, "").choose(wishes)?;
     let scope = program.scope(&roles);
     let mut source = empty_source(&id);
@@ -69,16 +69,16 @@ pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
 }
 
 /// The operator's container, in its workload.
-struct Program<'a> {
-    workload: &'a Object<'a>,
+struct OperatorContainer<'a> {
+    workload: &'a ManifestObject<'a>,
     pod: &'a Value,
     container: &'a Value,
 }
 
-impl<'a> Program<'a> {
+impl<'a> OperatorContainer<'a> {
     /// The Deployment that takes `--config`; of several, the one of this name.
-    fn of(objects: &'a [Object<'a>], wished: Option<&str>) -> Result<Self, ReleaseError> {
-        let program = |workload: &'a Object<'a>| {
+    fn of(objects: &'a [ManifestObject<'a>], wished: Option<&str>) -> Result<Self, ReleaseError> {
+        let program = |workload: &'a ManifestObject<'a>| {
             let pod = workload.value.pointer("/spec/template/spec")?;
             let container = contents::main_container(&workload.value, pod)?;
             let is_deployment = workload.group() == "apps" && workload.kind() == "Deployment";
@@ -111,7 +111,7 @@ impl<'a> Program<'a> {
     }
 
     /// Returns where it works: in the whole cluster if a role holds there, unless it is told to watch one namespace.
-    fn scope(&self, roles: &Roles<'_>) -> OperatorScope {
+    fn scope(&self, roles: &OperatorRoles<'_>) -> OperatorScope {
         let is_told =
             |watch: &Value| watch.get("valueFrom").is_some() || !text(watch, "/value").is_empty();
         if roles.are_everywhere && !self.watch().is_some_and(is_told) {
@@ -186,7 +186,7 @@ impl<'a> Program<'a> {
         let others: BTreeSet<&str> = others.map(|(field, _)| field.as_str()).collect();
         let note = |names_of: BTreeSet<&str>, before: &str, behind: &str| {
             let text = format!("{before} {}{behind}", names(names_of.iter().copied()));
-            (!names_of.is_empty()).then(|| Note::new(Weight::Decide, about.clone(), text))
+            (!names_of.is_empty()).then(|| Note::new(NoteWeight::Decide, about.clone(), text))
         };
         let needs = note(
             needed,
@@ -356,18 +356,22 @@ fn scope_note(scope: OperatorScope) -> Note {
             "Namespace: it is told to watch one namespace, or none of its roles is bound in the whole cluster"
         }
     };
-    Note::new(Weight::Chosen, "scope", text)
+    Note::new(NoteWeight::Chosen, "scope", text)
 }
 
 /// The objects that neither are taken nor made by an import.
-fn left_out(objects: &[Object<'_>], program: &Program<'_>, roles: &Roles<'_>) -> Option<Note> {
+fn left_out(
+    objects: &[ManifestObject<'_>],
+    program: &OperatorContainer<'_>,
+    roles: &OperatorRoles<'_>,
+) -> Option<Note> {
     const MADE: [&str; 4] = [
         "ClusterRoleBinding",
         "Namespace",
         "RoleBinding",
         "ServiceAccount",
     ];
-    let is_left = |object: &&Object<'_>| {
+    let is_left = |object: &&ManifestObject<'_>| {
         !std::ptr::eq(*object, program.workload)
             && !rules::is_definition(&object.value)
             && !roles
@@ -376,18 +380,22 @@ fn left_out(objects: &[Object<'_>], program: &Program<'_>, roles: &Roles<'_>) ->
                 .any(|role| std::ptr::eq(*role, *object))
             && !MADE.contains(&object.kind())
     };
-    let left: Vec<String> = objects.iter().filter(is_left).map(Object::title).collect();
+    let left: Vec<String> = objects
+        .iter()
+        .filter(is_left)
+        .map(ManifestObject::title)
+        .collect();
     (!left.is_empty()).then(|| {
         let text = format!(
             "{}: carry what the operator needs by a set of spec.manifests, or the release as it is",
             left.join(", ")
         );
-        Note::new(Weight::Lost, "objects", text)
+        Note::new(NoteWeight::Lost, "objects", text)
     })
 }
 
 /// The definitions, each in a file of its own, as it stands.
-fn definitions(objects: &[Object<'_>]) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
+fn definitions(objects: &[ManifestObject<'_>]) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
     let mut files = BTreeMap::new();
     for object in objects.iter().filter(|it| rules::is_definition(&it.value)) {
         files.insert(path(object)?, write::object(object).into_bytes());
@@ -400,7 +408,7 @@ fn definitions(objects: &[Object<'_>]) -> Result<BTreeMap<String, Vec<u8>>, Rele
 }
 
 /// The file of a definition, named after it. The name is checked first, since it becomes a path.
-fn path(object: &Object<'_>) -> Result<String, ReleaseError> {
+fn path(object: &ManifestObject<'_>) -> Result<String, ReleaseError> {
     let refuse = || ReleaseError::Name {
         place: object.place.clone(),
         what: object.title(),

@@ -1,26 +1,26 @@
 //! The roles that a release binds to its operator's account.
 
-use manifests::{Object, list, shown, text};
+use manifests::{ManifestObject, list, shown, text};
 
-use crate::notes::{Note, Weight, names};
+use crate::notes::{Note, NoteWeight, names};
 use crate::{ReleaseError, write};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Whether an object is a Role or `ClusterRole`.
-pub(crate) fn is_role(object: &Object<'_>) -> bool {
+pub(crate) fn is_role(object: &ManifestObject<'_>) -> bool {
     object.group() == RBAC && matches!(object.kind(), "Role" | "ClusterRole")
 }
 
 /// Whether an object is a binding.
-pub(crate) fn is_binding(object: &Object<'_>) -> bool {
+pub(crate) fn is_binding(object: &ManifestObject<'_>) -> bool {
     object.group() == RBAC && matches!(object.kind(), "RoleBinding" | "ClusterRoleBinding")
 }
 
 /// The roles of an operator.
 #[derive(Default)]
-pub(crate) struct Roles<'a> {
-    pub(crate) granted: Vec<&'a Object<'a>>,
+pub(crate) struct OperatorRoles<'a> {
+    pub(crate) granted: Vec<&'a ManifestObject<'a>>,
     /// Whether one of them holds in the whole cluster.
     pub(crate) are_everywhere: bool,
     /// Roles that are bound and not in the release, by kind and name.
@@ -29,15 +29,16 @@ pub(crate) struct Roles<'a> {
     are_unbound: bool,
 }
 
-impl<'a> Roles<'a> {
+impl<'a> OperatorRoles<'a> {
     /// The roles of the account that a workload runs as; all roles of a release that binds none. An import makes them in
     /// the operator's namespace, so that those which hold in another one are refused.
     pub(crate) fn of(
-        objects: &'a [Object<'a>],
-        workload: &Object<'_>,
+        objects: &'a [ManifestObject<'a>],
+        workload: &ManifestObject<'_>,
     ) -> Result<Self, ReleaseError> {
         let mut roles = Self::default();
-        let bindings: Vec<&Object<'_>> = objects.iter().filter(|it| is_binding(it)).collect();
+        let bindings: Vec<&ManifestObject<'_>> =
+            objects.iter().filter(|it| is_binding(it)).collect();
         if bindings.is_empty() {
             roles.granted = objects.iter().filter(|it| is_role(it)).collect();
             roles.are_unbound = true;
@@ -49,7 +50,7 @@ impl<'a> Roles<'a> {
                 ["kind", "name"].map(|it| text(&binding.value, &format!("/roleRef/{it}")));
             let is_wide = binding.kind() == "ClusterRoleBinding";
             roles.are_everywhere |= is_wide;
-            let is_meant = |role: &&Object<'_>| {
+            let is_meant = |role: &&ManifestObject<'_>| {
                 is_role(role)
                     && [role.kind(), role.name()] == [kind, name]
                     && (kind == "ClusterRole" || is_same(role.namespace(), binding.namespace()))
@@ -104,11 +105,11 @@ impl<'a> Roles<'a> {
         } else {
             return None;
         };
-        Some(Note::new(Weight::Decide, "roles", text))
+        Some(Note::new(NoteWeight::Decide, "roles", text))
     }
 }
 
-fn refused(role: &Object<'_>, why: &str) -> ReleaseError {
+fn refused(role: &ManifestObject<'_>, why: &str) -> ReleaseError {
     ReleaseError::Workload {
         place: role.place.clone(),
         what: format!("{} {why}", role.title()),
@@ -121,7 +122,7 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Whether a binding is of the account that a workload runs as.
-fn is_bound(workload: &Object<'_>, binding: &Object<'_>) -> bool {
+fn is_bound(workload: &ManifestObject<'_>, binding: &ManifestObject<'_>) -> bool {
     let of_pod = |field: &str| text(&workload.value, &format!("/spec/template/spec/{field}"));
     let mut accounts = ["serviceAccountName", "serviceAccount"]
         .map(of_pod)

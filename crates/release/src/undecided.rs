@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use manifests::{Files, Object, Objects, Unclear, Unsettled, list, shown, text};
+use manifests::{
+    CompileQuestion, ManifestFiles, ManifestObject, ManifestObjects, Unclear, list, shown, text,
+};
 use schemas::{ImageReference, SourceNamespace};
 use serde_json::Value;
 
-use crate::contents::{self, Contents, Unsure};
+use crate::contents::{self, ReleaseObjects, Unsure};
 use crate::images::{DraftImages, FoundImages};
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 
 fn decide(about: impl Into<String>, text: impl Into<String>) -> Note {
-    Note::new(Weight::Decide, about, text)
+    Note::new(NoteWeight::Decide, about, text)
 }
 
 /// Returns notes on which of the release's files are not carried, or not as an object.
-pub(crate) fn of_files(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
+pub(crate) fn of_files(release: &ManifestFiles, objects: &ManifestObjects<'_>) -> Vec<Note> {
     let is_manifest = |file: &str| {
         let extension = Path::new(file).extension();
         extension.is_some_and(|it| it == "yaml" || it == "yml" || it == "json")
@@ -39,7 +41,7 @@ pub(crate) fn of_files(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
 
 /// Returns notes on what of the release's objects is not decided.
 pub(crate) fn of_objects(
-    contents: &Contents<'_>,
+    contents: &ReleaseObjects<'_>,
     images: &DraftImages,
     own: &[SourceNamespace],
 ) -> Vec<Note> {
@@ -48,14 +50,14 @@ pub(crate) fn of_objects(
     for unsure in contents.unsure(images, own) {
         let place = unsure.place();
         match unsure.remark.what.clone() {
-            Unsettled::Missing(image) | Unsettled::Mentioned(image) => {
+            CompileQuestion::Missing(image) | CompileQuestion::Mentioned(image) => {
                 let one = mentioned.entry(image.to_string());
                 let one = one.or_insert_with(|| Mentioned { image, places: Vec::new() });
                 one.places.push(place);
             }
-            Unsettled::Repository(placeholder) => notes.push(decide(place, format!("names the repository of an image without its tag; if the program adds the tag, a patch can write `{placeholder}`"))),
-            Unsettled::Namespace(what) => notes.push(decide(place, unsure.namespace(&what))),
-            Unsettled::Placeholder(error) => notes.push(decide(place, format!("begins like a placeholder and is none: {error}; a patch can write one more `$` before it, if the text is meant as it stands"))),
+            CompileQuestion::Repository(placeholder) => notes.push(decide(place, format!("names the repository of an image without its tag; if the program adds the tag, a patch can write `{placeholder}`"))),
+            CompileQuestion::Namespace(what) => notes.push(decide(place, unsure.namespace(&what))),
+            CompileQuestion::Placeholder(error) => notes.push(decide(place, format!("begins like a placeholder and is none: {error}; a patch can write one more `$` before it, if the text is meant as it stands"))),
         }
     }
     let mentioned = mentioned.into_values().map(|it| it.note());
@@ -138,7 +140,7 @@ impl Mentioned {
     }
 }
 
-fn of_object(object: &Object<'_>) -> Option<Note> {
+fn of_object(object: &ManifestObject<'_>) -> Option<Note> {
     let value = &object.value;
     if let Some(problem) = rules::forbidden(value).next() {
         let problem = shown(&problem);

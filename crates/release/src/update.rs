@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use manifests::{Files, Objects};
+use manifests::{ManifestFiles, ManifestObjects};
 use schemas::{SolutionId, SolutionSource, Version};
 
 use crate::carried::Carried;
 use crate::changes::{self, Changes};
 use crate::merge::{self, Merge};
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 use crate::paths::{DRAFT, MANIFESTS, NOTES, SOURCE};
 use crate::{ReleaseError, Wishes};
 
@@ -39,7 +39,7 @@ pub struct Renewed {
 /// Renews a tree for another release. `git` is the program that merges the files that were edited, if there is one.
 pub fn update(
     directory: &Path,
-    release: &Files,
+    release: &ManifestFiles,
     version: Option<Version>,
     git: Option<&Path>,
 ) -> Result<Renewed, ReleaseError> {
@@ -73,7 +73,7 @@ pub fn update(
         let (last, next) = (&last.version, &next.version);
         let text =
             format!("is your own, `{from}`, and was kept; the release went from {last} to {next}");
-        notes.push(Note::new(Weight::Decide, "version", text));
+        notes.push(Note::new(NoteWeight::Decide, "version", text));
     }
     let source = parsed(merged.written.get(SOURCE).unwrap_or(&own)).ok();
     if let Some(source) = &source {
@@ -105,11 +105,11 @@ fn parsed(source: &[u8]) -> Result<SolutionSource, ReleaseError> {
 /// The draft that a tree was made of, or last merged with.
 struct Last {
     source: SolutionSource,
-    release: Files,
+    release: ManifestFiles,
     /// The version that the release gives itself.
     version: Version,
     /// The whole tree, by path.
-    files: merge::Files,
+    files: merge::TreeFiles,
 }
 
 impl Last {
@@ -126,7 +126,7 @@ impl Last {
         };
         let version = Carried::of(&release, &wishes)?.version;
         let manifests = release.files.iter();
-        let mut files: merge::Files = manifests
+        let mut files: merge::TreeFiles = manifests
             .map(|file| (format!("{MANIFESTS}/{}", file.name), file.bytes.clone()))
             .collect();
         files.extend(merge::read(&draft, NOTES)?.map(|notes| (NOTES.to_owned(), notes)));
@@ -141,7 +141,7 @@ impl Last {
 }
 
 /// The patches that do not fit the next release.
-fn patches(source: &SolutionSource, objects: &mut Objects<'_>) -> Vec<Note> {
+fn patches(source: &SolutionSource, objects: &mut ManifestObjects<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     // With several sets, only `pack` knows which objects are in which.
     let [set] = &source.spec.manifests[..] else {
@@ -151,7 +151,7 @@ fn patches(source: &SolutionSource, objects: &mut Objects<'_>) -> Vec<Note> {
         if let Err(error) = manifests::patch(&mut objects.all, patch) {
             let about = format!("patch {number} of the set `{}`", set.name);
             let text = format!("does not fit this release: {error}");
-            notes.push(Note::new(Weight::Decide, about, text));
+            notes.push(Note::new(NoteWeight::Decide, about, text));
         }
     }
     notes

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use manifests::{Object, shown};
+use manifests::{ManifestObject, shown};
 use schemas::{SolutionId, SolutionSource, yaml};
 
 use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
-use crate::notes::{Note, Weight};
+use crate::notes::{Note, NoteWeight};
 
 /// The text that stands beside the copy of a tree, for who looks into it.
 pub(crate) const DRAFT: &str = "These are the files beside this directory as `solution init --from` wrote them, before anybody edited them.
@@ -156,7 +156,7 @@ fn sets(source: &SolutionSource, text: &mut String) {
 }
 
 /// An object as it stood in the release, or written anew when it stood in another one.
-pub(crate) fn object(object: &Object<'_>) -> String {
+pub(crate) fn object(object: &ManifestObject<'_>) -> String {
     match object.text {
         Some(text) if text.ends_with('\n') => text.to_owned(),
         Some(text) => format!("{text}\n"),
@@ -194,9 +194,9 @@ pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
         shown(release)
     );
     for (weight, title, mark) in [
-        (Weight::Decide, "To decide before packing", "- [ ] "),
-        (Weight::Chosen, "Chosen", "- "),
-        (Weight::Lost, "Left out", "- "),
+        (NoteWeight::Decide, "To decide before packing", "- [ ] "),
+        (NoteWeight::Chosen, "Chosen", "- "),
+        (NoteWeight::Lost, "Left out", "- "),
     ] {
         let mut of_weight = notes.iter().filter(|note| note.weight == weight).peekable();
         if of_weight.peek().is_some() {

@@ -1,6 +1,6 @@
 //! Checks of objects by compiling them again: whether each was compiled, and what is left that a site may not have.
 
-use manifests::{Compiler, Remark, Unsettled};
+use manifests::{CompileQuestion, Compiler, Remark};
 use serde_json::Value;
 
 use super::Problem;
@@ -19,11 +19,11 @@ pub fn compiled(compiler: &Compiler<'_>, document: &Value) -> Vec<Problem> {
 
 fn problem(Remark { path, what }: Remark) -> Option<Problem> {
     Some(match what {
-        Unsettled::Missing(reference) => Problem::MissingImage(path, reference),
-        Unsettled::Mentioned(reference) => Problem::MentionedImage(path, reference),
-        Unsettled::Repository(placeholder) => Problem::MentionedRepository(path, placeholder),
-        Unsettled::Namespace(unclear) => Problem::MentionedNamespace(path, Box::new(unclear)),
+        CompileQuestion::Missing(reference) => Problem::MissingImage(path, reference),
+        CompileQuestion::Mentioned(reference) => Problem::MentionedImage(path, reference),
+        CompileQuestion::Repository(placeholder) => Problem::MentionedRepository(path, placeholder),
+        CompileQuestion::Namespace(unclear) => Problem::MentionedNamespace(path, Box::new(unclear)),
         // Found with all others that mean nothing.
-        Unsettled::Placeholder(_) => return None,
+        CompileQuestion::Placeholder(_) => return None,
     })
 }

@@ -5,7 +5,7 @@
 //! See "Role Based Access Control Good Practices" in the documentation of Kubernetes.
 
 use super::groups::{ADMISSION, RBAC};
-use super::part::{ALL, Part, Resource, Thing};
+use super::part::{ALL, Resource, RightPart, Thing};
 use super::right::{Right, Things};
 
 /// The danger that lies in having a right.
@@ -17,7 +17,7 @@ pub struct Danger {
     pub words: &'static str,
     /// Whether it is one at all times.
     pub when: When,
-    named: Named,
+    named: NameDanger,
     by: &'static [AnyOf],
 }
 
@@ -32,7 +32,7 @@ pub enum When {
 
 /// Whether a right for objects of some names is as dangerous as one for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum NameDanger {
     Dangerous,
     Harmless,
 }
@@ -62,14 +62,14 @@ const fn danger(id: &'static str, words: &'static str, by: &'static [AnyOf]) -> 
         id,
         words,
         when: When::Always,
-        named: Named::Dangerous,
+        named: NameDanger::Dangerous,
         by,
     }
 }
 
 impl Danger {
     const fn harmless_when_named(mut self) -> Self {
-        self.named = Named::Harmless;
+        self.named = NameDanger::Harmless;
         self
     }
 
@@ -287,7 +287,7 @@ impl Danger {
         else {
             return false;
         };
-        if self.named == Named::Harmless && !names.is_empty() {
+        if self.named == NameDanger::Harmless && !names.is_empty() {
             return false;
         }
         let resource = Resource::new(resource);
@@ -327,7 +327,7 @@ impl Right {
             resource,
             name: None,
         };
-        let part = Part {
+        let part = RightPart {
             reach: &self.reach,
             thing,
             verb,

@@ -23,7 +23,8 @@ const ACCOUNT: &str = "system:serviceaccount:";
 /// Who gets rights.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Subject {
+#[schemars(rename = "Subject")]
+pub enum RightsSubject {
     /// A ServiceAccount.
     Account {
         /// Its namespace.
@@ -39,7 +40,7 @@ pub enum Subject {
     Holders(String),
 }
 
-impl Subject {
+impl RightsSubject {
     /// Whether it is people and programs that nobody has chosen.
     #[must_use]
     pub fn is_anybody(&self) -> bool {
@@ -76,7 +77,7 @@ impl Subject {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for RightsSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |name: &str| printable_within(name, POINTER);
         match self {
@@ -159,7 +160,7 @@ impl fmt::Display for RoleName {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Borrowed {
     /// The subject that gets it.
-    pub subject: Subject,
+    pub subject: RightsSubject,
     /// The role.
     pub role: RoleName,
     /// The reach in which it holds for them.
@@ -172,7 +173,7 @@ pub struct Borrowed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
     /// The rights of each subject, as [`merge`] makes them.
-    pub rights: BTreeMap<Subject, Vec<Right>>,
+    pub rights: BTreeMap<RightsSubject, Vec<Right>>,
     /// The roles that are the cluster's.
     pub borrowed: BTreeSet<Borrowed>,
 }
@@ -182,7 +183,7 @@ impl Granted {
     #[must_use]
     pub fn bound(&self) -> Vec<Right> {
         let all = self.rights.iter();
-        let bound = all.filter(|(subject, _)| !matches!(subject, Subject::Holders(_)));
+        let bound = all.filter(|(subject, _)| !matches!(subject, RightsSubject::Holders(_)));
         let rights: Vec<Right> = bound.flat_map(|(_, rights)| rights).cloned().collect();
         merge(&rights)
     }
@@ -201,7 +202,7 @@ pub struct UnreadableRole {
 /// looked up behind the objects' own. A role that no object binds has its rights for whoever is bound to it, now or later.
 pub fn grants<'a>(objects: &[&'a Value], known: &[&'a Value]) -> Result<Granted, UnreadableRole> {
     let mut roles = Roles::of(objects, known);
-    let mut all: BTreeMap<Subject, Vec<Right>> = BTreeMap::new();
+    let mut all: BTreeMap<RightsSubject, Vec<Right>> = BTreeMap::new();
     let mut granted = Granted::default();
     let mut bound = BTreeSet::new();
     for binding in objects {
@@ -226,7 +227,7 @@ pub fn grants<'a>(objects: &[&'a Value], known: &[&'a Value]) -> Result<Granted,
     for (name, role) in roles.own.clone() {
         for holder in holders(&name, role, &bound) {
             let rights = roles.rights(&name, &name.reach())?;
-            let held = all.entry(Subject::Holders(holder)).or_default();
+            let held = all.entry(RightsSubject::Holders(holder)).or_default();
             held.extend(rights.into_iter().flatten());
         }
     }
@@ -236,9 +237,9 @@ pub fn grants<'a>(objects: &[&'a Value], known: &[&'a Value]) -> Result<Granted,
 }
 
 /// Returns who is bound by a binding.
-pub fn subjects(binding: &Value) -> impl Iterator<Item = Subject> {
+pub fn subjects(binding: &Value) -> impl Iterator<Item = RightsSubject> {
     let entries = manifests::list(binding, "/subjects").iter();
-    entries.map(|entry| Subject::of(entry, binding))
+    entries.map(|entry| RightsSubject::of(entry, binding))
 }
 
 /// Returns who has a role without any binding that is told: those who hold the roles that it is added to, else whoever is
@@ -513,7 +514,7 @@ mod tests {
             (group("devs"), "the group `devs`", false),
         ] {
             let binding = json!({ "metadata": { "namespace": "here" } });
-            let found = Subject::of(&subject, &binding);
+            let found = RightsSubject::of(&subject, &binding);
             assert_eq!(
                 (found.to_string().as_str(), found.is_anybody()),
                 (words, anybody)

@@ -18,12 +18,12 @@ pub struct Hazard {
     /// The act, as a whole sentence with the object's name.
     pub words: String,
     /// The weight that it has for whoever lets it in.
-    pub weight: Weight,
+    pub weight: HazardWeight,
 }
 
 /// The weight of a hazard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
+pub enum HazardWeight {
     /// The hazard has to be accepted by somebody.
     Consent,
     /// The hazard is shown.
@@ -37,14 +37,14 @@ type Find = fn(&Value) -> Vec<String>;
 struct Row {
     group: &'static str,
     kinds: &'static [&'static str],
-    weight: Weight,
+    weight: HazardWeight,
     find: Find,
 }
 
 const fn row(
     group: &'static str,
     kinds: &'static [&'static str],
-    weight: Weight,
+    weight: HazardWeight,
     find: Find,
 ) -> Row {
     Row {
@@ -56,35 +56,40 @@ const fn row(
 }
 
 static OBJECTS: &[Row] = &[
-    row("", &["Namespace"], Weight::Consent, lowered),
-    row("", &["Namespace"], Weight::Notice, unguarded),
-    row("", &["PersistentVolume"], Weight::Consent, of_node),
-    row("", &["Secret"], Weight::Consent, token),
-    row("", &["Service"], Weight::Consent, external_addresses),
-    row("", &["Service"], Weight::Notice, opened),
-    row("", &["Endpoints"], Weight::Notice, endpoints),
+    row("", &["Namespace"], HazardWeight::Consent, lowered),
+    row("", &["Namespace"], HazardWeight::Notice, unguarded),
+    row("", &["PersistentVolume"], HazardWeight::Consent, of_node),
+    row("", &["Secret"], HazardWeight::Consent, token),
+    row("", &["Service"], HazardWeight::Consent, external_addresses),
+    row("", &["Service"], HazardWeight::Notice, opened),
+    row("", &["Endpoints"], HazardWeight::Notice, endpoints),
     row(
         "discovery.k8s.io",
         &["EndpointSlice"],
-        Weight::Notice,
+        HazardWeight::Notice,
         slices,
     ),
-    row("networking.k8s.io", &["Ingress"], Weight::Consent, snippets),
-    row("extensions", &["Ingress"], Weight::Consent, snippets),
+    row(
+        "networking.k8s.io",
+        &["Ingress"],
+        HazardWeight::Consent,
+        snippets,
+    ),
+    row("extensions", &["Ingress"], HazardWeight::Consent, snippets),
     row(
         "scheduling.k8s.io",
         &["PriorityClass"],
-        Weight::Consent,
+        HazardWeight::Consent,
         priority,
     ),
-    row(RBAC, &["ClusterRole"], Weight::Consent, gathering),
+    row(RBAC, &["ClusterRole"], HazardWeight::Consent, gathering),
 ];
 
 /// The hazards of pods, to be read behind "the pods of" an object.
-static PODS: &[(Weight, Find)] = &[
-    (Weight::Consent, beyond_namespace),
-    (Weight::Consent, system_priority),
-    (Weight::Notice, placed),
+static PODS: &[(HazardWeight, Find)] = &[
+    (HazardWeight::Consent, beyond_namespace),
+    (HazardWeight::Consent, system_priority),
+    (HazardWeight::Notice, placed),
 ];
 
 /// The classes of pods that others have to make room for.
@@ -126,7 +131,7 @@ pub fn hazards(object: &Value) -> Vec<Hazard> {
     own.chain(of_pods).collect()
 }
 
-fn hazard(weight: Weight, words: String) -> Hazard {
+fn hazard(weight: HazardWeight, words: String) -> Hazard {
     Hazard { words, weight }
 }
 
@@ -570,7 +575,7 @@ mod tests {
                 "the pods of Deployment x take the place of all others (system-node-critical)",
             ),
         ] {
-            let expected = hazard(Weight::Consent, words.to_owned());
+            let expected = hazard(HazardWeight::Consent, words.to_owned());
             assert_eq!(hazards(&object), [expected], "{object}");
         }
     }
@@ -622,7 +627,7 @@ mod tests {
                 "Namespace x has a guard switched off: `pod-security.kubernetes.io/warn=privileged`",
             ),
         ] {
-            let expected = hazard(Weight::Notice, words.to_owned());
+            let expected = hazard(HazardWeight::Notice, words.to_owned());
             assert_eq!(hazards(&object), [expected], "{object}");
         }
     }

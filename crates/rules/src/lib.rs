@@ -50,8 +50,10 @@ pub use danger::{Danger, When};
 pub use definition::{
     DefinitionNames, converts_by_webhook, identify_definition, is_definition, only_document,
 };
-pub use grant::{Borrowed, Granted, RoleName, Subject, UnreadableRole, covers, grants, subjects};
-pub use hazard::{Hazard, Weight, accounts, acts, hazards};
+pub use grant::{
+    Borrowed, Granted, RightsSubject, RoleName, UnreadableRole, covers, grants, subjects,
+};
+pub use hazard::{Hazard, HazardWeight, accounts, acts, hazards};
 pub use images::ImagesByName;
 pub use metadata::{SortedMetadata, Withheld, metadata};
 pub use object::{forbidden, object, rendered_object};
@@ -64,7 +66,7 @@ pub use reach::Reach;
 pub use right::Right;
 pub use role::identify_roles;
 pub use rule::RuleProblem;
-pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
+pub use set::{AGGREGATE_TO, RightsDifference, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
 pub use template::{OF_PODS, is_set_label};
 

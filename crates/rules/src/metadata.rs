@@ -30,31 +30,31 @@ const PASSING: [&str; 10] = [
 ];
 
 /// Keys by which tools know what they manage, and may therefore change or delete.
-const OWNERS: &[(Key, &str)] = &[
+const OWNERS: &[(MetadataKey, &str)] = &[
     // The label by which it tracks unless told otherwise, and that of charts.
-    (Key::Whole("app.kubernetes.io/instance"), "Argo CD"),
-    (Key::Below("argocd.argoproj.io"), "Argo CD"),
+    (MetadataKey::Whole("app.kubernetes.io/instance"), "Argo CD"),
+    (MetadataKey::Below("argocd.argoproj.io"), "Argo CD"),
     (
-        Key::Whole("app.kubernetes.io/managed-by"),
+        MetadataKey::Whole("app.kubernetes.io/managed-by"),
         "the tool it names",
     ),
-    (Key::Below("fluxcd.io"), "Flux"),
-    (Key::Below("fluxcd.controlplane.io"), "Flux"),
-    (Key::Below("helm.sh"), "Helm"),
-    (Key::Start("olm."), "OLM"),
-    (Key::Below("operatorframework.io"), "OLM"),
-    (Key::Below("operators.coreos.com"), "OLM"),
-    (Key::Below("kubectl.kubernetes.io"), "kubectl"),
-    (Key::Below("applyset.kubernetes.io"), "kubectl"),
-    (Key::Below("kapp.k14s.io"), "kapp"),
-    (Key::Below("cattle.io"), "Rancher"),
-    (Key::Below("configmanagement.gke.io"), "Config Sync"),
-    (Key::Below("configsync.gke.io"), "Config Sync"),
+    (MetadataKey::Below("fluxcd.io"), "Flux"),
+    (MetadataKey::Below("fluxcd.controlplane.io"), "Flux"),
+    (MetadataKey::Below("helm.sh"), "Helm"),
+    (MetadataKey::Start("olm."), "OLM"),
+    (MetadataKey::Below("operatorframework.io"), "OLM"),
+    (MetadataKey::Below("operators.coreos.com"), "OLM"),
+    (MetadataKey::Below("kubectl.kubernetes.io"), "kubectl"),
+    (MetadataKey::Below("applyset.kubernetes.io"), "kubectl"),
+    (MetadataKey::Below("kapp.k14s.io"), "kapp"),
+    (MetadataKey::Below("cattle.io"), "Rancher"),
+    (MetadataKey::Below("configmanagement.gke.io"), "Config Sync"),
+    (MetadataKey::Below("configsync.gke.io"), "Config Sync"),
 ];
 
 /// The keys that a row is about.
 #[derive(Debug)]
-enum Key {
+enum MetadataKey {
     /// This one key.
     Whole(&'static str),
     /// The keys of this domain and of those below it.
@@ -77,12 +77,12 @@ pub struct SortedMetadata<'a> {
 /// A part of metadata that is not applied. [`fmt::Display`] names it and says why.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Withheld<'a> {
-    place: Place<'a>,
+    place: MetadataPlace<'a>,
     why: Why,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place<'a> {
+enum MetadataPlace<'a> {
     Field(&'a str),
     Label(&'a str),
     Annotation(&'a str),
@@ -105,9 +105,9 @@ enum Why {
 impl fmt::Display for Withheld<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            Place::Field(name) => write!(f, "`{name}`")?,
-            Place::Label(key) => write!(f, "label `{key}`")?,
-            Place::Annotation(key) => write!(f, "annotation `{key}`")?,
+            MetadataPlace::Field(name) => write!(f, "`{name}`")?,
+            MetadataPlace::Label(key) => write!(f, "label `{key}`")?,
+            MetadataPlace::Annotation(key) => write!(f, "annotation `{key}`")?,
         }
         match self.why {
             Why::Field => Ok(()),
@@ -128,17 +128,22 @@ pub fn metadata(document: &Value) -> SortedMetadata<'_> {
         match field.as_str() {
             "name" => {}
             "labels" => {
-                let sorted = sort(value, field, Place::Label, &mut metadata.withheld);
+                let sorted = sort(value, field, MetadataPlace::Label, &mut metadata.withheld);
                 metadata.labels = sorted;
             }
             "annotations" => {
-                let sorted = sort(value, field, Place::Annotation, &mut metadata.withheld);
+                let sorted = sort(
+                    value,
+                    field,
+                    MetadataPlace::Annotation,
+                    &mut metadata.withheld,
+                );
                 metadata.annotations = sorted;
             }
             // Generators write `creationTimestamp: null`.
             _ if value.is_null() => {}
             _ => metadata.withheld.push(Withheld {
-                place: Place::Field(field),
+                place: MetadataPlace::Field(field),
                 why: Why::Field,
             }),
         }
@@ -150,7 +155,7 @@ pub fn metadata(document: &Value) -> SortedMetadata<'_> {
 fn sort<'a>(
     map: &'a Value,
     field: &'a str,
-    place: fn(&'a str) -> Place<'a>,
+    place: fn(&'a str) -> MetadataPlace<'a>,
     withheld: &mut Vec<Withheld<'a>>,
 ) -> BTreeMap<&'a str, &'a str> {
     let mut passing = BTreeMap::new();
@@ -158,7 +163,7 @@ fn sort<'a>(
         Value::Null => return passing,
         Value::Object(texts) => texts,
         _ => {
-            let (place, why) = (Place::Field(field), Why::Shape);
+            let (place, why) = (MetadataPlace::Field(field), Why::Shape);
             withheld.push(Withheld { place, why });
             return passing;
         }
@@ -195,7 +200,7 @@ fn why(key: &str) -> Option<Why> {
     }
 }
 
-impl Key {
+impl MetadataKey {
     fn is(&self, key: &str, domain: &str) -> bool {
         match self {
             Self::Whole(whole) => key == *whole,

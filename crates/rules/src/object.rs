@@ -1,7 +1,7 @@
 //! An object that is carried as it is: one of Kubernetes, with metadata that an import applies, and nothing that an archive
 //! has no business to bring.
 
-use manifests::Kinds;
+use manifests::ObjectKinds;
 use schemas::{KubernetesName, Namespace};
 use serde_json::{Map, Value};
 
@@ -69,7 +69,7 @@ pub fn rendered_object(document: &Value) -> Vec<Problem> {
 
 /// Finds the namespace that an object of the whole cluster names. API servers pass over it, and so does an import.
 #[must_use]
-pub fn namespace_of_cluster(document: &Value, kinds: &Kinds) -> Option<Problem> {
+pub fn namespace_of_cluster(document: &Value, kinds: &ObjectKinds) -> Option<Problem> {
     let namespace = text(document, "/metadata/namespace")?;
     let (_, kind) = kind_of(document);
     let problem = || Problem::NamespaceOfCluster(kind.to_owned(), namespace.to_owned());

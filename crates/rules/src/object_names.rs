@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manifests::Kinds;
+use manifests::ObjectKinds;
 use schemas::ObjectSet;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{Problem, group_of, kind_of, text};
 
 /// The place of an object of a set at a site.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Home {
+enum ObjectHome {
     /// No namespace.
     Cluster,
     /// The namespace with this name.
@@ -20,11 +20,11 @@ enum Home {
 }
 
 /// The API group, kind, namespace and name of an object.
-type Identity = (String, String, Home, String);
+type ObjectAddress = (String, String, ObjectHome, String);
 
 /// The objects of an archive, each with its file, to find those that are there twice.
 #[derive(Debug, Default)]
-pub struct ObjectNames(BTreeMap<Identity, String>);
+pub struct ObjectNames(BTreeMap<ObjectAddress, String>);
 
 impl ObjectNames {
     /// Adds an object of a set, and says whether another file has it too. `kinds` knows those of the whole cluster.
@@ -32,11 +32,11 @@ impl ObjectNames {
         &mut self,
         document: &Value,
         set: &ObjectSet,
-        kinds: &Kinds,
+        kinds: &ObjectKinds,
         file: &str,
     ) -> Option<Problem> {
         let home = match text(document, "/metadata/namespace") {
-            _ if kinds.is_cluster_scoped(document) => Home::Cluster,
+            _ if kinds.is_cluster_scoped(document) => ObjectHome::Cluster,
             written => home(written, set),
         };
         self.insert(document, home, file)
@@ -44,10 +44,10 @@ impl ObjectNames {
 
     /// Adds a definition of custom resources.
     pub fn add_definition(&mut self, document: &Value, file: &str) -> Option<Problem> {
-        self.insert(document, Home::Cluster, file)
+        self.insert(document, ObjectHome::Cluster, file)
     }
 
-    fn insert(&mut self, document: &Value, home: Home, file: &str) -> Option<Problem> {
+    fn insert(&mut self, document: &Value, home: ObjectHome, file: &str) -> Option<Problem> {
         let (group, kind) = (group_of(document), kind_of(document).1);
         let name = text(document, "/metadata/name").unwrap_or_default();
         let identity = (group.to_owned(), kind.to_owned(), home, name.to_owned());
@@ -61,17 +61,17 @@ impl ObjectNames {
 }
 
 /// The namespace that an object names, or the set's first for those that name none.
-fn home(written: Option<&str>, set: &ObjectSet) -> Home {
+fn home(written: Option<&str>, set: &ObjectSet) -> ObjectHome {
     let first = set.namespaces.first().map(|it| it.name.as_str());
     let Some(written) = written.or(first) else {
-        return Home::Chosen;
+        return ObjectHome::Chosen;
     };
     let own = written.strip_prefix("$(namespace:");
     let named = own.and_then(|it| it.strip_suffix(')')).unwrap_or(written);
     let own = set.namespaces.iter().find(|it| it.name.as_str() == named);
     match own {
-        Some(own) if !own.fixed => Home::Chosen,
-        _ => Home::Namespace(named.to_owned()),
+        Some(own) if !own.fixed => ObjectHome::Chosen,
+        _ => ObjectHome::Namespace(named.to_owned()),
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
         .unwrap();
         let twice = |one: &str, other: &str| {
             let mut names = ObjectNames::default();
-            let kinds = Kinds::default();
+            let kinds = ObjectKinds::default();
             let object = |text: &str| {
                 yaml::from_slice::<Value>(format!("{{apiVersion: v1, {text}}}").as_bytes()).unwrap()
             };

@@ -19,8 +19,8 @@ pub fn object_sets<'a>(
 ) -> impl Iterator<Item = Problem> + 'a {
     let too_many = (charts.len() > CHARTS).then_some(Problem::Charts(charts.len()));
     let all = move || {
-        let charts = charts.iter().take(CHARTS).map(Named::Chart);
-        sets.iter().map(Named::Set).chain(charts)
+        let charts = charts.iter().take(CHARTS).map(SetOrChart::Chart);
+        sets.iter().map(SetOrChart::Set).chain(charts)
     };
     let phases: BTreeMap<&str, Phase> = all().map(|it| (it.name(), it.phase())).collect();
     let needs =
@@ -29,10 +29,10 @@ pub fn object_sets<'a>(
         .iter()
         .filter_map(|set| Some((set, condition(set, parameters)?)));
     let of_sets = namespaces(sets).chain(conditions);
-    let of_sets = of_sets.map(|(set, words)| (Named::Set(set), words));
+    let of_sets = of_sets.map(|(set, words)| (SetOrChart::Set(set), words));
     let of_charts = charts
         .iter()
-        .filter_map(|it| Some((Named::Chart(it), reserved(it)?)));
+        .filter_map(|it| Some((SetOrChart::Chart(it), reserved(it)?)));
     let apart = twice(all()).chain(circle(all().collect()));
     let found = apart.chain(of_sets).chain(of_charts).chain(needs);
     too_many
@@ -42,12 +42,12 @@ pub fn object_sets<'a>(
 
 /// A set or a chart: both share one space of names.
 #[derive(Clone, Copy)]
-enum Named<'a> {
+enum SetOrChart<'a> {
     Set(&'a ObjectSet),
     Chart(&'a ChartRelease),
 }
 
-impl<'a> Named<'a> {
+impl<'a> SetOrChart<'a> {
     fn name(self) -> &'a str {
         match self {
             Self::Set(set) => set.name.as_str(),
@@ -84,15 +84,17 @@ fn reserved(chart: &ChartRelease) -> Option<String> {
 }
 
 /// A set, and what is wrong with it.
-type Found<'a> = (&'a ObjectSet, String);
+type SetFault<'a> = (&'a ObjectSet, String);
 
-fn twice<'a>(all: impl Iterator<Item = Named<'a>>) -> impl Iterator<Item = (Named<'a>, String)> {
+fn twice<'a>(
+    all: impl Iterator<Item = SetOrChart<'a>>,
+) -> impl Iterator<Item = (SetOrChart<'a>, String)> {
     let mut first = BTreeSet::new();
     let again = all.filter(move |it| !first.insert(it.name()));
     again.map(|it| (it, "occurs twice".to_owned()))
 }
 
-fn namespaces(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
+fn namespaces(sets: &[ObjectSet]) -> impl Iterator<Item = SetFault<'_>> {
     let mut fixed: BTreeMap<&Namespace, bool> = BTreeMap::new();
     sets.iter().flat_map(move |set| {
         let mut found = Vec::new();
@@ -122,7 +124,7 @@ fn namespaces(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
-fn needs(of: Named<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
+fn needs(of: SetOrChart<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
     let mut found = Vec::new();
     for needed in of.needs() {
         match phases.get(needed.as_str()) {
@@ -139,7 +141,7 @@ fn needs(of: Named<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
 }
 
 /// Returns the parts that need one another: those left once all that need none of the rest are taken away, repeatedly.
-fn circle(all: Vec<Named<'_>>) -> impl Iterator<Item = (Named<'_>, String)> {
+fn circle(all: Vec<SetOrChart<'_>>) -> impl Iterator<Item = (SetOrChart<'_>, String)> {
     let mut waiting: BTreeMap<&str, usize> = all.iter().map(|it| (it.name(), 0)).collect();
     let mut needed_by: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for it in &all {

@@ -16,7 +16,7 @@ const NAMESPACE_VERBS: [&str; 4] = ["get", "update", "patch", "delete"];
 
 /// One verb on one resource or path, within a reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Part<'a> {
+pub(super) struct RightPart<'a> {
     pub(super) reach: &'a Reach,
     pub(super) thing: Thing<'a>,
     pub(super) verb: &'a str,
@@ -78,7 +78,7 @@ pub(crate) fn is_in_namespace(group: &str, plural: &str, verb: &str) -> bool {
     !is_cluster_scoped(group, plural)
 }
 
-impl Part<'_> {
+impl RightPart<'_> {
     /// Whether a binding with its reach gives it at all.
     pub(super) fn is_granted(&self) -> bool {
         match (self.reach, self.thing) {
@@ -95,17 +95,17 @@ impl Part<'_> {
 }
 
 /// Parts to look up others in.
-pub(super) struct Held<'a> {
-    parts: HashSet<Part<'a>>,
+pub(super) struct HeldParts<'a> {
+    parts: HashSet<RightPart<'a>>,
     /// The forms in which these have wildcards: nothing wide in other places need be looked up.
     forms: HashSet<Form>,
     /// The beginnings of paths, by verb: none begins with another of the same verb.
     beginnings: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
-impl<'a> Held<'a> {
-    pub(super) fn new(parts: impl IntoIterator<Item = Part<'a>>) -> Self {
-        let parts: HashSet<Part<'a>> = parts.into_iter().collect();
+impl<'a> HeldParts<'a> {
+    pub(super) fn new(parts: impl IntoIterator<Item = RightPart<'a>>) -> Self {
+        let parts: HashSet<RightPart<'a>> = parts.into_iter().collect();
         let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for part in &parts {
             if let Thing::Url(url) = part.thing
@@ -126,12 +126,12 @@ impl<'a> Held<'a> {
     }
 
     /// Whether one of them is this part or a wider one.
-    pub(super) fn covers(&self, part: &Part<'a>) -> bool {
+    pub(super) fn covers(&self, part: &RightPart<'a>) -> bool {
         self.parts.contains(part) || self.covers_by_wider(part)
     }
 
     /// Whether another one of them is wider than this part.
-    pub(super) fn covers_by_wider(&self, part: &Part<'a>) -> bool {
+    pub(super) fn covers_by_wider(&self, part: &RightPart<'a>) -> bool {
         match part.thing {
             Thing::Url(url) => self.covers_url(url, part),
             Thing::Resource { .. } => self
@@ -142,8 +142,8 @@ impl<'a> Held<'a> {
         }
     }
 
-    fn covers_url(&self, url: &str, part: &Part<'a>) -> bool {
-        let every_verb = Part { verb: ALL, ..*part };
+    fn covers_url(&self, url: &str, part: &RightPart<'a>) -> bool {
+        let every_verb = RightPart { verb: ALL, ..*part };
         (part.verb != ALL && self.parts.contains(&every_verb))
             || self.has_beginning_of(url, part.verb, part.verb)
             || self.has_beginning_of(url, ALL, part.verb)
@@ -179,11 +179,11 @@ fn shortest(sorted: BTreeSet<&str>) -> BTreeSet<&str> {
 }
 
 /// A part of a resource without its texts: its wildcards, and whether it has a subresource and a name.
-type Form = Part<'static>;
+type Form = RightPart<'static>;
 
 static SOMEWHERE: Reach = Reach::Namespace(String::new());
 
-fn form(part: &Part<'_>) -> Option<Form> {
+fn form(part: &RightPart<'_>) -> Option<Form> {
     let Thing::Resource {
         group,
         resource,
@@ -193,7 +193,7 @@ fn form(part: &Part<'_>) -> Option<Form> {
         return None;
     };
     let wildcard = |text: &str| if text == ALL { ALL } else { "" };
-    Some(Part {
+    Some(RightPart {
         reach: match part.reach {
             Reach::Cluster => &Reach::Cluster,
             Reach::Namespace(_) => &SOMEWHERE,
@@ -211,7 +211,7 @@ fn form(part: &Part<'_>) -> Option<Form> {
 }
 
 /// Returns the one part of this form that covers `part`, if there can be one.
-fn widen<'a>(part: &Part<'a>, form: &Form) -> Option<Part<'a>> {
+fn widen<'a>(part: &RightPart<'a>, form: &Form) -> Option<RightPart<'a>> {
     let (
         Thing::Resource {
             group,
@@ -233,7 +233,7 @@ fn widen<'a>(part: &Part<'a>, form: &Form) -> Option<Part<'a>> {
     if sub != resource.sub && resource_form.plural != ALL {
         return None;
     }
-    Some(Part {
+    Some(RightPart {
         reach: match form.reach {
             Reach::Cluster => &Reach::Cluster,
             Reach::Namespace(_) => part.reach,
@@ -254,13 +254,13 @@ fn widen<'a>(part: &Part<'a>, form: &Form) -> Option<Part<'a>> {
 mod tests {
     use super::*;
 
-    fn part<'a>(reach: &'a Reach, resource: &'a str, verb: &'a str) -> Part<'a> {
+    fn part<'a>(reach: &'a Reach, resource: &'a str, verb: &'a str) -> RightPart<'a> {
         let thing = Thing::Resource {
             group: "",
             resource: Resource::new(resource),
             name: None,
         };
-        Part { reach, thing, verb }
+        RightPart { reach, thing, verb }
     }
 
     /// However many parts are held, one lookup for each form of theirs decides.
@@ -271,14 +271,14 @@ mod tests {
         let plain = resources
             .iter()
             .map(|resource| part(&here, resource, "get"));
-        let held = Held::new(plain.clone());
+        let held = HeldParts::new(plain.clone());
         assert_eq!((held.parts.len(), held.forms.len()), (1000, 1));
         let wide = [
             part(&here, "*", "get"),
             part(&here, "*/log", "*"),
             part(&Reach::Cluster, "pods", "get"),
         ];
-        let held = Held::new(plain.chain(wide));
+        let held = HeldParts::new(plain.chain(wide));
         assert_eq!((held.parts.len(), held.forms.len()), (1003, 4));
         for (resource, verb, covered) in [
             ("r1", "get", true),
@@ -296,12 +296,12 @@ mod tests {
     #[test]
     fn of_paths_only_the_shortest_beginnings_are_kept() {
         let paths = ["/a/b/*", "/a/*", "/a/c*", "/b*", "/ab"];
-        let parts = paths.map(|path| Part {
+        let parts = paths.map(|path| RightPart {
             reach: &Reach::Cluster,
             thing: Thing::Url(path),
             verb: "get",
         });
-        let held = Held::new(parts);
+        let held = HeldParts::new(parts);
         assert_eq!(held.beginnings["get"], BTreeSet::from(["/a/", "/b"]));
         let covered = parts.map(|part| held.covers_by_wider(&part));
         assert_eq!(covered, [true, false, true, false, false]);

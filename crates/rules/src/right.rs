@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::part::{Part, Resource, Thing};
+use super::part::{Resource, RightPart, Thing};
 use super::reach::Reach;
 
 /// Verbs on one resource of one group, or on one path, for all objects or for those of some names, within a reach.
@@ -46,7 +46,7 @@ impl Right {
     }
 
     /// Returns the parts of the right, each a verb on one resource or path.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = RightPart<'_>> {
         let things: Vec<Thing<'_>> = match &self.object {
             Things::Url(url) => vec![Thing::Url(url)],
             Things::Resource {
@@ -67,7 +67,7 @@ impl Right {
             }
         };
         things.into_iter().flat_map(move |thing| {
-            self.verbs.iter().map(move |verb| Part {
+            self.verbs.iter().map(move |verb| RightPart {
                 reach: &self.reach,
                 thing,
                 verb,

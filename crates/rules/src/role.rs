@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::definition::cluster_scoped;
 use super::part::is_in_namespace;
-use super::rule::{Cost, Rule, rules};
+use super::rule::{Cost, RoleRule, rules};
 use super::{Danger, Problem, Reach, When, kind_of, rights, text};
 
 /// Whether a document is a role that clusters take.
@@ -124,7 +124,7 @@ impl RoleCheck<'_> {
 
     fn check_rule(
         &self,
-        rule: &Rule<'_>,
+        rule: &RoleRule<'_>,
         reach: &Reach,
         place: &Arc<str>,
         number: usize,
@@ -154,7 +154,7 @@ impl RoleCheck<'_> {
     }
 
     /// Whether the rule names this resource in groups that have it for the whole cluster only.
-    fn grants_nothing(&self, rule: &Rule<'_>, resource: &str) -> bool {
+    fn grants_nothing(&self, rule: &RoleRule<'_>, resource: &str) -> bool {
         let plural = resource.split('/').next().unwrap_or_default();
         let is_lost = |group: &str, verb: &str| {
             !is_in_namespace(group, plural, verb) || self.own.contains(&(group, plural))

@@ -38,7 +38,7 @@ pub enum RuleProblem {
 }
 
 /// One rule of a role.
-pub(crate) struct Rule<'a> {
+pub(crate) struct RoleRule<'a> {
     pub(crate) groups: Vec<&'a str>,
     pub(crate) resources: Vec<&'a str>,
     pub(crate) verbs: Vec<&'a str>,
@@ -50,7 +50,7 @@ pub(crate) struct Rule<'a> {
 /// The rules of a role, each for itself; a role without any grants nothing.
 pub(crate) fn rules(
     role: &Value,
-) -> Result<impl Iterator<Item = Result<Rule<'_>, RuleProblem>>, RuleProblem> {
+) -> Result<impl Iterator<Item = Result<RoleRule<'_>, RuleProblem>>, RuleProblem> {
     let list: &[Value] = match role.get("rules") {
         None | Some(Value::Null) => &[],
         Some(Value::Array(rules)) => rules,
@@ -58,7 +58,7 @@ pub(crate) fn rules(
     };
     let in_namespace = role.get("kind").and_then(Value::as_str) == Some("Role");
     let rules = list.iter().enumerate().map(move |(index, rule)| {
-        Rule::parse(rule, in_namespace).map_err(|problem| RuleProblem::Rule {
+        RoleRule::parse(rule, in_namespace).map_err(|problem| RuleProblem::Rule {
             number: index + 1,
             problem,
         })
@@ -66,7 +66,7 @@ pub(crate) fn rules(
     Ok(rules)
 }
 
-impl<'a> Rule<'a> {
+impl<'a> RoleRule<'a> {
     fn parse(rule: &'a Value, in_namespace: bool) -> Result<Self, String> {
         let fields = rule.as_object().ok_or("is not a mapping")?;
         if let Some(field) = fields.keys().find(|key| !FIELDS.contains(&key.as_str())) {
@@ -118,7 +118,7 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// The cost of rules.
-    pub(crate) fn of<'a>(rules: impl IntoIterator<Item = impl Borrow<Rule<'a>>>) -> Self {
+    pub(crate) fn of<'a>(rules: impl IntoIterator<Item = impl Borrow<RoleRule<'a>>>) -> Self {
         let mut cost = Self::default();
         for rule in rules {
             cost.add(rule.borrow());
@@ -126,7 +126,7 @@ impl Cost {
         cost
     }
 
-    fn add(&mut self, rule: &Rule<'_>) {
+    fn add(&mut self, rule: &RoleRule<'_>) {
         let all = [""];
         let names = if rule.names.is_empty() {
             &all[..]
@@ -166,7 +166,7 @@ mod tests {
 
     fn cost(rule: &Value) -> Cost {
         let mut cost = Cost::default();
-        cost.add(&Rule::parse(rule, false).unwrap());
+        cost.add(&RoleRule::parse(rule, false).unwrap());
         cost
     }
 

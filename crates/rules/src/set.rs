@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::part::{Held, Part, Resource, Thing};
+use super::part::{HeldParts, Resource, RightPart, Thing};
 use super::reach::Reach;
 use super::right::{Right, Things};
-use super::rule::{Cost, Rule, RuleProblem, rules};
+use super::rule::{Cost, RoleRule, RuleProblem, rules};
 
 /// The prefix of the labels of a `ClusterRole` whose rights go to everybody who has another one.
 pub const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
@@ -16,12 +16,12 @@ pub const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
 /// namespace by a RoleBinding and the whole cluster by a ClusterRoleBinding. What gives nothing with this reach
 /// (resources of the whole cluster and paths, in a namespace) is left out. The list is as [`merge`] makes it.
 pub fn rights(role: &Value, reach: &Reach) -> Result<Vec<Right>, RuleProblem> {
-    let rules: Vec<Rule<'_>> = rules(role)?.collect::<Result<_, _>>()?;
+    let rules: Vec<RoleRule<'_>> = rules(role)?.collect::<Result<_, _>>()?;
     Cost::of(&rules).check()?;
-    let parts: BTreeSet<Part<'_>> = rules
+    let parts: BTreeSet<RightPart<'_>> = rules
         .iter()
         .flat_map(|rule| parts(rule, reach))
-        .filter(Part::is_granted)
+        .filter(RightPart::is_granted)
         .collect();
     Ok(without_covered(parts))
 }
@@ -34,7 +34,7 @@ pub fn merge(rights: &[Right]) -> Vec<Right> {
 
 /// The difference of two lists of rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct RightsDifference {
     /// The rights that only the second gives.
     pub gained: Vec<Right>,
     /// The rights that only the first gave.
@@ -43,8 +43,8 @@ pub struct Compared {
 
 /// Compares two lists of rights. What a wider right of the other list covers is neither gained nor lost.
 #[must_use]
-pub fn compare(before: &[Right], after: &[Right]) -> Compared {
-    Compared {
+pub fn compare(before: &[Right], after: &[Right]) -> RightsDifference {
+    RightsDifference {
         gained: beyond(after, before),
         lost: beyond(before, after),
     }
@@ -64,13 +64,13 @@ pub fn aggregates_to(role: &Value) -> Vec<&str> {
 
 /// Returns the rights that the first gives and the second does not.
 fn beyond(rights: &[Right], others: &[Right]) -> Vec<Right> {
-    let held = Held::new(others.iter().flat_map(Right::parts));
+    let held = HeldParts::new(others.iter().flat_map(Right::parts));
     let parts = rights.iter().flat_map(Right::parts);
     without_covered(parts.filter(|part| !held.covers(part)).collect())
 }
 
 /// Every verb of a rule with each of its things.
-fn parts<'a>(rule: &'a Rule<'_>, reach: &'a Reach) -> impl Iterator<Item = Part<'a>> {
+fn parts<'a>(rule: &'a RoleRule<'_>, reach: &'a Reach) -> impl Iterator<Item = RightPart<'a>> {
     let names = match rule.names.as_slice() {
         [] => vec![None],
         names => names.iter().map(|name| Some(*name)).collect(),
@@ -91,18 +91,18 @@ fn parts<'a>(rule: &'a Rule<'_>, reach: &'a Reach) -> impl Iterator<Item = Part<
     things.flat_map(move |thing| {
         rule.verbs
             .iter()
-            .map(move |verb| Part { reach, thing, verb })
+            .map(move |verb| RightPart { reach, thing, verb })
     })
 }
 
-fn without_covered(parts: BTreeSet<Part<'_>>) -> Vec<Right> {
-    let held = Held::new(parts.iter().copied());
+fn without_covered(parts: BTreeSet<RightPart<'_>>) -> Vec<Right> {
+    let held = HeldParts::new(parts.iter().copied());
     let kept = parts.into_iter().filter(|part| !held.covers_by_wider(part));
     by_object(kept)
 }
 
 /// Joins parts into one right for all verbs of a thing, and one for all names with the same verbs.
-fn by_object<'a>(parts: impl Iterator<Item = Part<'a>>) -> Vec<Right> {
+fn by_object<'a>(parts: impl Iterator<Item = RightPart<'a>>) -> Vec<Right> {
     let mut verbs: BTreeMap<(&Reach, Thing<'_>), BTreeSet<&str>> = BTreeMap::new();
     for part in parts {
         let thing = (part.reach, part.thing);
@@ -228,7 +228,7 @@ mod tests {
         let all = of(&named(&[]), &prod());
         assert_eq!(
             compare(&all, &two),
-            Compared {
+            RightsDifference {
                 gained: vec![],
                 lost: all.clone()
             }
@@ -269,7 +269,7 @@ mod tests {
         let (here, everywhere) = (of(&pods, &prod()), of(&pods, &Reach::Cluster));
         assert_eq!(
             compare(&here, &everywhere),
-            Compared {
+            RightsDifference {
                 gained: everywhere.clone(),
                 lost: vec![]
             }
@@ -294,7 +294,7 @@ mod tests {
         let all = urls(&["*"], &["*"]);
         assert_eq!(
             compare(&many, &all),
-            Compared {
+            RightsDifference {
                 gained: all,
                 lost: vec![]
             }

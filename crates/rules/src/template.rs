@@ -41,7 +41,7 @@ const REPLICAS: u32 = i32::MAX.unsigned_abs();
 pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
     let template = operator.template.iter();
     template.flat_map(|template| {
-        let mut judge = Judge(Vec::new());
+        let mut judge = TemplateJudge(Vec::new());
         judge.replicas(template);
         judge.marks(template);
         judge.pod(template, operator);
@@ -67,9 +67,9 @@ pub fn is_set_label(name: &str) -> bool {
     is_ours(name) || own.contains(&name)
 }
 
-struct Judge(Vec<Problem>);
+struct TemplateJudge(Vec<Problem>);
 
-impl Judge {
+impl TemplateJudge {
     fn add(&mut self, place: &str, what: &str) {
         self.0
             .push(Problem::Template(place.to_owned(), what.to_owned()));
@@ -256,7 +256,7 @@ impl Judge {
 /// Sets that the operator waits for in vain.
 #[must_use]
 pub fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
-    let mut judge = Judge(Vec::new());
+    let mut judge = TemplateJudge(Vec::new());
     let by_name: BTreeMap<&SetName, &ObjectSet> = sets.iter().map(|set| (&set.name, set)).collect();
     let template = operator.template.iter();
     for needed in template.flat_map(|template| &template.needs) {

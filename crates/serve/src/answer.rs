@@ -7,20 +7,20 @@ use bytes::Bytes;
 use schemas::Document;
 use serde::Serialize;
 
-use crate::content::Blob;
-use crate::head::{Method, Then};
+use crate::content::ServedBlob;
+use crate::head::{ConnectionFate, Method};
 
 /// An answer to a request.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: Status,
+pub(crate) struct HttpAnswer {
+    pub(crate) status: AnswerStatus,
     pub(crate) fields: Vec<(&'static str, String)>,
-    pub(crate) body: Body,
+    pub(crate) body: AnswerBody,
 }
 
 /// The body that follows a head.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum AnswerBody {
     /// No body, and no word of how long it would be.
     None,
     /// Bytes that are there.
@@ -28,10 +28,14 @@ pub(crate) enum Body {
     /// A manifest.
     Document(Arc<Document>),
     /// The bytes `from..to` of a blob.
-    Blob { blob: Arc<Blob>, from: u64, to: u64 },
+    Blob {
+        blob: Arc<ServedBlob>,
+        from: u64,
+        to: u64,
+    },
 }
 
-impl Body {
+impl AnswerBody {
     /// Returns the length of the body.
     pub(crate) fn length(&self) -> u64 {
         match self {
@@ -45,7 +49,7 @@ impl Body {
 
 /// The statuses that are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum AnswerStatus {
     Ok,
     PartialContent,
     NotModified,
@@ -60,7 +64,7 @@ pub(crate) enum Status {
     VersionNotSupported,
 }
 
-impl Status {
+impl AnswerStatus {
     /// Returns the number of the status.
     pub(crate) fn code(self) -> u16 {
         match self {
@@ -115,16 +119,16 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    fn status(self) -> Status {
+    fn status(self) -> AnswerStatus {
         match self {
-            Self::BlobUnknown | Self::ManifestUnknown | Self::NameUnknown => Status::NotFound,
+            Self::BlobUnknown | Self::ManifestUnknown | Self::NameUnknown => AnswerStatus::NotFound,
             Self::DigestInvalid | Self::NameInvalid | Self::PaginationNumberInvalid => {
-                Status::BadRequest
+                AnswerStatus::BadRequest
             }
-            Self::SizeInvalid => Status::RangeNotSatisfiable,
-            Self::Unauthorized => Status::Unauthorized,
-            Self::Unknown => Status::Internal,
-            Self::Unsupported => Status::MethodNotAllowed,
+            Self::SizeInvalid => AnswerStatus::RangeNotSatisfiable,
+            Self::Unauthorized => AnswerStatus::Unauthorized,
+            Self::Unknown => AnswerStatus::Internal,
+            Self::Unsupported => AnswerStatus::MethodNotAllowed,
         }
     }
 }
@@ -140,13 +144,13 @@ struct Error<'a> {
     message: &'a str,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// Bytes of a kind.
     pub(crate) fn bytes(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         Self {
-            status: Status::Ok,
+            status: AnswerStatus::Ok,
             fields: vec![("Content-Type", content_type.to_owned())],
-            body: Body::Bytes(bytes.into()),
+            body: AnswerBody::Bytes(bytes.into()),
         }
     }
 
@@ -164,7 +168,7 @@ impl Answer {
     }
 
     /// Returns an error in the specification's words, with another status than goes with its code.
-    pub(crate) fn error_as(status: Status, code: Code, message: &str) -> Self {
+    pub(crate) fn error_as(status: AnswerStatus, code: Code, message: &str) -> Self {
         let errors = [Error { code, message }];
         Self {
             status,
@@ -179,7 +183,7 @@ impl Answer {
     }
 
     /// The head as it is written. What it holds of others has a checked grammar without line ends.
-    pub(crate) fn head(&self, then: Then) -> String {
+    pub(crate) fn head(&self, then: ConnectionFate) -> String {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nDocker-Distribution-Api-Version: registry/2.0\r\nX-Content-Type-Options: nosniff\r\n",
             self.status.code(),
@@ -189,10 +193,10 @@ impl Answer {
             debug_assert!(!value.contains(['\r', '\n']), "{value}");
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        if self.status != Status::NotModified {
+        if self.status != AnswerStatus::NotModified {
             let _ = write!(head, "Content-Length: {}\r\n", self.body.length());
         }
-        if then == Then::Close {
+        if then == ConnectionFate::Close {
             head.push_str("Connection: close\r\n");
         }
         head.push_str("\r\n");

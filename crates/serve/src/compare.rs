@@ -13,27 +13,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
-use crate::content::Blob;
+use crate::content::ServedBlob;
 use crate::limits;
 
 /// The metadata of a file that stays the same as long as nobody changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     inode: (u64, u64),
     size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
-    kind: Kind,
+    kind: StampKind,
 }
 
 /// Whether a stamp tells of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StampKind {
     File,
     Device,
 }
 
-impl Stamp {
+impl FileStamp {
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(Self {
@@ -42,9 +42,9 @@ impl Stamp {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
             kind: if metadata.file_type().is_block_device() {
-                Kind::Device
+                StampKind::Device
             } else {
-                Kind::File
+                StampKind::File
             },
         })
     }
@@ -52,7 +52,7 @@ impl Stamp {
 
 /// The reason why a blob is not served.
 #[derive(Debug, thiserror::Error)]
-pub enum Unfit {
+pub enum BlobFault {
     /// The blob cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[source] io::Error),
@@ -62,39 +62,39 @@ pub enum Unfit {
 }
 
 /// A place, and the stamp of the file when what lies there was compared.
-type Place = (u64, u64, u64, Digest);
-type Slot = Arc<tokio::sync::Mutex<Option<Stamp>>>;
+type ComparedPlace = (u64, u64, u64, Digest);
+type ComparisonSlot = Arc<tokio::sync::Mutex<Option<FileStamp>>>;
 
 /// The blobs that were compared.
 #[derive(Debug, Default)]
-pub(crate) struct Compared {
-    slots: Mutex<HashMap<Place, Slot>>,
+pub(crate) struct BlobComparisons {
+    slots: Mutex<HashMap<ComparedPlace, ComparisonSlot>>,
 }
 
-impl Compared {
+impl BlobComparisons {
     /// Compares a blob unless that was done since its file was changed: the stamp of the file, which must still be the same
     /// when a byte is sent. Several who ask for one blob wait for one comparison.
-    pub(crate) async fn stamp(&self, blob: &Arc<Blob>) -> Result<Stamp, Unfit> {
-        let now = Stamp::of(&blob.file).map_err(Unfit::Unreadable)?;
+    pub(crate) async fn stamp(&self, blob: &Arc<ServedBlob>) -> Result<FileStamp, BlobFault> {
+        let now = FileStamp::of(&blob.file).map_err(BlobFault::Unreadable)?;
         let slot = self.slot((now.inode.0, now.inode.1, blob.offset, blob.digest));
         let mut held = slot.lock().await;
-        let now = Stamp::of(&blob.file).map_err(Unfit::Unreadable)?;
-        if *held == Some(now) && now.kind == Kind::File {
+        let now = FileStamp::of(&blob.file).map_err(BlobFault::Unreadable)?;
+        if *held == Some(now) && now.kind == StampKind::File {
             return Ok(now);
         }
         *held = None;
         let hashed = Arc::clone(blob);
         let found = tokio::task::spawn_blocking(move || hash(&hashed)).await;
         let found = found.map_err(io::Error::other).and_then(|found| found);
-        let found = found.map_err(Unfit::Unreadable)?;
+        let found = found.map_err(BlobFault::Unreadable)?;
         if found != blob.digest {
-            return Err(Unfit::Damaged(found));
+            return Err(BlobFault::Damaged(found));
         }
         *held = Some(now);
         Ok(now)
     }
 
-    fn slot(&self, place: Place) -> Slot {
+    fn slot(&self, place: ComparedPlace) -> ComparisonSlot {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if slots.len() >= limits::REMEMBERED && !slots.contains_key(&place) {
             slots.clear();
@@ -103,7 +103,7 @@ impl Compared {
     }
 }
 
-fn hash(blob: &Blob) -> io::Result<Digest> {
+fn hash(blob: &ServedBlob) -> io::Result<Digest> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; limits::HASHED];
     let mut position = 0;
@@ -123,8 +123,8 @@ mod tests {
 
     use super::*;
 
-    fn blob(file: &File, content: &[u8]) -> Arc<Blob> {
-        Arc::new(Blob {
+    fn blob(file: &File, content: &[u8]) -> Arc<ServedBlob> {
+        Arc::new(ServedBlob {
             digest: Digest::new(Sha256::digest(content).into()),
             file: Arc::new(file.try_clone().unwrap()),
             offset: 3,
@@ -137,7 +137,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"...content...").unwrap();
         let blob = blob(file.as_file(), b"content");
-        let compared = Compared::default();
+        let compared = BlobComparisons::default();
         let first = compared.stamp(&blob).await.unwrap();
         assert_eq!(compared.stamp(&blob).await.unwrap(), first);
         // A change that leaves the time of the last write as it was.
@@ -145,16 +145,16 @@ mod tests {
         loop {
             file.as_file().write_all_at(b"C", 3).unwrap();
             file.as_file().set_modified(written).unwrap();
-            if Stamp::of(file.as_file()).unwrap() != first {
+            if FileStamp::of(file.as_file()).unwrap() != first {
                 break;
             }
         }
         let found = compared.stamp(&blob).await.unwrap_err();
-        assert!(matches!(found, Unfit::Damaged(_)), "{found:?}");
+        assert!(matches!(found, BlobFault::Damaged(_)), "{found:?}");
         file.as_file().write_all_at(b"c", 3).unwrap();
         compared.stamp(&blob).await.unwrap();
         file.as_file().set_len(5).unwrap();
         let found = compared.stamp(&blob).await.unwrap_err();
-        assert!(matches!(found, Unfit::Unreadable(_)), "{found:?}");
+        assert!(matches!(found, BlobFault::Unreadable(_)), "{found:?}");
     }
 }

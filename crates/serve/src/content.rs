@@ -17,7 +17,7 @@ pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// The place of the bytes of a blob.
 #[derive(Clone, Debug)]
-pub struct Blob {
+pub struct ServedBlob {
     /// The SHA-256 that was signed.
     pub digest: Digest,
     /// The file that they are read from; it stays open as long as anybody reads.
@@ -30,7 +30,7 @@ pub struct Blob {
 
 /// An image under one of its names.
 #[derive(Clone, Debug)]
-pub struct Image {
+pub struct ServedImage {
     /// The whole name of the repository.
     pub repository: String,
     /// The tag; none for one that is named by its digest.
@@ -40,16 +40,16 @@ pub struct Image {
     /// Every other manifest and index.
     pub children: Vec<Arc<Document>>,
     /// Every configuration and layer.
-    pub blobs: Vec<Arc<Blob>>,
+    pub blobs: Vec<Arc<ServedBlob>>,
 }
 
 /// The content that one archive brings.
 #[derive(Clone, Debug, Default)]
-pub struct Brought {
+pub struct ServedArchive {
     /// The name that messages have for it.
     pub name: String,
     /// The images, each as often as it has names.
-    pub images: Vec<Image>,
+    pub images: Vec<ServedImage>,
     /// The registries whose names images have here, each with what stands before these names.
     pub mirrors: BTreeMap<String, String>,
 }
@@ -73,22 +73,22 @@ pub struct Conflict {
 /// The content that is served at one time.
 #[derive(Debug, Default)]
 pub struct Content {
-    repositories: BTreeMap<String, Repository>,
+    repositories: BTreeMap<String, ServedRepository>,
     mirrors: BTreeMap<String, String>,
     archives: usize,
 }
 
 /// A repository.
 #[derive(Debug, Default)]
-pub(crate) struct Repository {
-    tags: BTreeMap<String, Tagged>,
+pub(crate) struct ServedRepository {
+    tags: BTreeMap<String, TagTarget>,
     manifests: HashMap<Digest, Arc<Document>>,
-    blobs: HashMap<Digest, Arc<Blob>>,
+    blobs: HashMap<Digest, Arc<ServedBlob>>,
     referrers: HashMap<Digest, BTreeMap<Digest, Referrer>>,
 }
 
 #[derive(Debug)]
-struct Tagged {
+struct TagTarget {
     digest: Digest,
     holder: String,
 }
@@ -110,8 +110,8 @@ pub(crate) struct Referrer {
 /// The fields of a manifest that say what it is, and what it refers to.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Referring {
-    subject: Option<Subject>,
+struct ReferringManifest {
+    subject: Option<SubjectDescriptor>,
     artifact_type: Option<String>,
     config: Option<Config>,
     #[serde(default)]
@@ -119,7 +119,7 @@ struct Referring {
 }
 
 #[derive(Deserialize)]
-struct Subject {
+struct SubjectDescriptor {
     digest: Digest,
 }
 
@@ -139,31 +139,31 @@ struct Index<'a> {
 
 impl Content {
     /// Adds what an archive brings, all of it or nothing.
-    pub fn add(&mut self, brought: &Brought) -> Result<(), Box<Conflict>> {
-        for image in &brought.images {
+    pub fn add(&mut self, archive: &ServedArchive) -> Result<(), Box<Conflict>> {
+        for image in &archive.images {
             self.check(image)?;
         }
         let mut own = BTreeMap::new();
-        for image in &brought.images {
+        for image in &archive.images {
             let Some(tag) = &image.tag else { continue };
             let digest = image.root.digest;
             let held = *own.entry((&image.repository, tag)).or_insert(digest);
             if held != digest && !is_of_referrer(tag) {
-                return Err(conflict(image, tag, held, &brought.name));
+                return Err(conflict(image, tag, held, &archive.name));
             }
         }
-        for image in &brought.images {
+        for image in &archive.images {
             let repository = self.repositories.entry(image.repository.clone());
-            repository.or_default().add(image, &brought.name);
+            repository.or_default().add(image, &archive.name);
         }
-        let mirrors = brought.mirrors.iter();
+        let mirrors = archive.mirrors.iter();
         self.mirrors
             .extend(mirrors.map(|(host, path)| (host.clone(), path.clone())));
         self.archives += 1;
         Ok(())
     }
 
-    fn check(&self, image: &Image) -> Result<(), Box<Conflict>> {
+    fn check(&self, image: &ServedImage) -> Result<(), Box<Conflict>> {
         let Some(tag) = &image.tag else { return Ok(()) };
         let repository = self.repositories.get(&image.repository);
         match repository.and_then(|repository| repository.tags.get(tag)) {
@@ -192,7 +192,7 @@ impl Content {
 
     /// The repository of a name that a client asks for, as a mirror of another registry if it says so. What is asked for as
     /// that registry's is not another repository that happens to have the same name here.
-    pub(crate) fn repository(&self, name: &str, of: Option<&str>) -> Option<&Repository> {
+    pub(crate) fn repository(&self, name: &str, of: Option<&str>) -> Option<&ServedRepository> {
         let mirror = of.and_then(|host| self.mirrors.get(host));
         let Some(mirror) = mirror else {
             return self.repositories.get(name);
@@ -215,7 +215,7 @@ fn is_of_referrer(tag: &str) -> bool {
     tag.is_ok_and(|tag| tag.subject().is_some())
 }
 
-fn conflict(image: &Image, tag: &str, held: Digest, holder: &str) -> Box<Conflict> {
+fn conflict(image: &ServedImage, tag: &str, held: Digest, holder: &str) -> Box<Conflict> {
     Box::new(Conflict {
         repository: image.repository.clone(),
         tag: tag.to_owned(),
@@ -236,8 +236,8 @@ fn after<'a, T>(map: &'a BTreeMap<String, T>, last: &str) -> impl Iterator<Item 
         .map(|(name, _)| name.as_str())
 }
 
-impl Repository {
-    fn add(&mut self, image: &Image, holder: &str) {
+impl ServedRepository {
+    fn add(&mut self, image: &ServedImage, holder: &str) {
         for document in image.children.iter().chain([&image.root]) {
             if let Some((subject, referrer)) = Referrer::of(document) {
                 let all = self.referrers.entry(subject).or_default();
@@ -251,7 +251,7 @@ impl Repository {
             known.or_insert_with(|| Arc::clone(blob));
         }
         if let Some(tag) = &image.tag {
-            let tagged = Tagged {
+            let tagged = TagTarget {
                 digest: image.root.digest,
                 holder: holder.to_owned(),
             };
@@ -271,7 +271,7 @@ impl Repository {
         self.manifests.get(digest)
     }
 
-    pub(crate) fn blob(&self, digest: &Digest) -> Option<&Arc<Blob>> {
+    pub(crate) fn blob(&self, digest: &Digest) -> Option<&Arc<ServedBlob>> {
         self.blobs.get(digest)
     }
 
@@ -293,7 +293,7 @@ impl Repository {
 impl Referrer {
     /// A document as a referrer, and what it refers to; none if it refers to nothing.
     fn of(document: &Document) -> Option<(Digest, Self)> {
-        let said: Referring = serde_json::from_slice(&document.bytes).ok()?;
+        let said: ReferringManifest = serde_json::from_slice(&document.bytes).ok()?;
         let text = |(key, value): (String, Value)| Some((key, value.as_str()?.to_owned()));
         let artifact_type = said.artifact_type.filter(|it| !it.is_empty());
         let referrer = Self {
@@ -322,8 +322,8 @@ mod tests {
         Arc::new(Document::read(digest, text.into_bytes()).unwrap().0)
     }
 
-    fn image(repository: &str, tag: &str, root: Arc<Document>) -> Image {
-        Image {
+    fn image(repository: &str, tag: &str, root: Arc<Document>) -> ServedImage {
+        ServedImage {
             repository: repository.to_owned(),
             tag: Some(tag.to_owned()),
             root,
@@ -332,8 +332,8 @@ mod tests {
         }
     }
 
-    fn brought(name: &str, images: Vec<Image>) -> Brought {
-        Brought {
+    fn brought(name: &str, images: Vec<ServedImage>) -> ServedArchive {
+        ServedArchive {
             name: name.to_owned(),
             images,
             mirrors: BTreeMap::from([("docker.io".to_owned(), "mirror/docker.io".to_owned())]),

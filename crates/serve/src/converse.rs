@@ -11,27 +11,27 @@ use std::ops::Range;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use crate::answer::{Answer, Body, Code, Status};
-use crate::compare::Stamp;
-use crate::content::Blob;
+use crate::answer::{AnswerBody, AnswerStatus, Code, HttpAnswer};
+use crate::compare::FileStamp;
+use crate::content::ServedBlob;
 use crate::guests::Guest;
-use crate::head::{self, Bad, Head, Method, Then};
+use crate::head::{self, Bad, ConnectionFate, Method, RequestHead};
 use crate::limits;
 use crate::respond::respond;
-use crate::shared::{Access, Event, Shared};
-use crate::wire::{Wire, read_file, send_file};
+use crate::shared::{AccessRecord, Event, SharedState};
+use crate::wire::{ServerWire, read_file, send_file};
 
 /// The next head, or the answer to one that does not end in time or is none, or the end.
-enum Next {
-    Head(Head),
-    Refused(Answer),
+enum NextHead {
+    Head(RequestHead),
+    Refused(HttpAnswer),
     End,
 }
 
 /// A connection.
 struct Conversation<'a> {
-    shared: &'a Shared,
-    wire: Wire,
+    shared: &'a SharedState,
+    wire: ServerWire,
     guest: Guest,
     ending: watch::Receiver<bool>,
     /// The bytes that came and were not read yet.
@@ -42,8 +42,8 @@ struct Conversation<'a> {
 
 /// Answers requests until either side ends.
 pub(crate) async fn converse(
-    shared: &Shared,
-    wire: Wire,
+    shared: &SharedState,
+    wire: ServerWire,
     guest: Guest,
     ending: watch::Receiver<bool>,
 ) {
@@ -57,84 +57,89 @@ pub(crate) async fn converse(
     };
     loop {
         let (head, answer) = match conversation.next().await {
-            Next::End => return,
-            Next::Head(head) => (head, None),
-            Next::Refused(answer) => {
-                let head = Head {
-                    then: Then::Close,
-                    ..Head::default()
+            NextHead::End => return,
+            NextHead::Head(head) => (head, None),
+            NextHead::Refused(answer) => {
+                let head = RequestHead {
+                    then: ConnectionFate::Close,
+                    ..RequestHead::default()
                 };
                 (head, Some(answer))
             }
         };
         match conversation.answer(&head, answer).await {
             Err(_) => return,
-            Ok(Then::Keep) => {}
-            Ok(Then::Close) => return conversation.part().await,
+            Ok(ConnectionFate::Keep) => {}
+            Ok(ConnectionFate::Close) => return conversation.part().await,
         }
     }
 }
 
 impl Conversation<'_> {
     /// The head of the next request.
-    async fn next(&mut self) -> Next {
+    async fn next(&mut self) -> NextHead {
         if self.came.is_empty() {
             let read = self.wire.read(&mut self.came, limits::HEAD);
             let read = tokio::select! {
                 read = timeout(limits::IDLE, read) => read,
-                _ = self.ending.wait_for(|ending| *ending) => return Next::End,
+                _ = self.ending.wait_for(|ending| *ending) => return NextHead::End,
             };
             match read {
                 Ok(Ok(1..)) => {}
-                Ok(Ok(0) | Err(_)) | Err(_) => return Next::End,
+                Ok(Ok(0) | Err(_)) | Err(_) => return NextHead::End,
             }
         }
         match timeout(limits::HEAD_WITHIN, self.head()).await {
             Ok(next) => next,
-            Err(_) => Next::Refused(Answer::error_as(
-                Status::RequestTimeout,
+            Err(_) => NextHead::Refused(HttpAnswer::error_as(
+                AnswerStatus::RequestTimeout,
                 Code::Unsupported,
                 "the request did not come in time",
             )),
         }
     }
 
-    async fn head(&mut self) -> Next {
-        let refused =
-            |status, message| Next::Refused(Answer::error_as(status, Code::Unsupported, message));
+    async fn head(&mut self) -> NextHead {
+        let refused = |status, message| {
+            NextHead::Refused(HttpAnswer::error_as(status, Code::Unsupported, message))
+        };
         loop {
             match head::read(&self.came) {
                 Ok(Some((head, length))) => {
                     self.came.drain(..length);
-                    return Next::Head(head);
+                    return NextHead::Head(head);
                 }
                 Ok(None) => {}
-                Err(Bad::Grammar) => return refused(Status::BadRequest, "this is no HTTP"),
+                Err(Bad::Grammar) => return refused(AnswerStatus::BadRequest, "this is no HTTP"),
                 Err(Bad::Version) => {
-                    return refused(Status::VersionNotSupported, "HTTP/1.1 is spoken here");
+                    return refused(AnswerStatus::VersionNotSupported, "HTTP/1.1 is spoken here");
                 }
-                Err(Bad::TooMany) => return refused(Status::HeadTooLarge, "too many fields"),
+                Err(Bad::TooMany) => return refused(AnswerStatus::HeadTooLarge, "too many fields"),
             }
             let room = limits::HEAD.saturating_sub(self.came.len());
             if room == 0 {
-                return refused(Status::HeadTooLarge, "the head is too large");
+                return refused(AnswerStatus::HeadTooLarge, "the head is too large");
             }
             match self.wire.read(&mut self.came, room).await {
                 Ok(1..) => {}
-                Ok(0) | Err(_) => return Next::End,
+                Ok(0) | Err(_) => return NextHead::End,
             }
         }
     }
 
     /// Answers a request, and says so to whoever listens.
-    async fn answer(&mut self, head: &Head, answer: Option<Answer>) -> io::Result<Then> {
+    async fn answer(
+        &mut self,
+        head: &RequestHead,
+        answer: Option<HttpAnswer>,
+    ) -> io::Result<ConnectionFate> {
         let started = Instant::now();
         let (answer, stamp) = match answer {
             Some(answer) => (answer, None),
             None => self.find(head).await,
         };
         let then = if *self.ending.borrow() {
-            Then::Close
+            ConnectionFate::Close
         } else {
             head.then
         };
@@ -145,7 +150,7 @@ impl Conversation<'_> {
         if result.is_err() {
             self.shared.metrics.broke();
         }
-        (self.shared.tell)(Event::Access(Access {
+        (self.shared.tell)(Event::Access(AccessRecord {
             peer: self.guest.peer(),
             method: head.method.as_str(),
             target: shown(&head.target),
@@ -158,18 +163,18 @@ impl Conversation<'_> {
     }
 
     /// The answer to a request, and the stamp that the file of its blob must keep.
-    async fn find(&mut self, head: &Head) -> (Answer, Option<Stamp>) {
+    async fn find(&mut self, head: &RequestHead) -> (HttpAnswer, Option<FileStamp>) {
         let shared = self.shared;
         let authorization = head.fields.authorization.as_deref();
         if let Some(login) = &shared.login
             && !self.guest.logs_in(login, authorization).await
         {
-            let refusal = Answer::error(Code::Unauthorized, "this registry wants a login");
+            let refusal = HttpAnswer::error(Code::Unauthorized, "this registry wants a login");
             let realm = "Basic realm=\"solution\", charset=\"UTF-8\"";
             return (refusal.with("WWW-Authenticate", realm), None);
         }
         let answer = respond(head, &shared.content(), &shared.metrics);
-        let (Body::Blob { blob, .. }, Some(compared), Method::Get) =
+        let (AnswerBody::Blob { blob, .. }, Some(compared), Method::Get) =
             (&answer.body, &shared.compared, &head.method)
         else {
             return (answer, None);
@@ -180,17 +185,17 @@ impl Conversation<'_> {
                 shared.metrics.damaged();
                 (shared.tell)(Event::Unfit(&blob.digest, &unfit));
                 let message = "the blob is not what was signed, or cannot be read";
-                (Answer::error(Code::Unknown, message), None)
+                (HttpAnswer::error(Code::Unknown, message), None)
             }
         }
     }
 
     async fn send(
         &mut self,
-        answer: &Answer,
-        stamp: Option<Stamp>,
-        head: &Head,
-        then: Then,
+        answer: &HttpAnswer,
+        stamp: Option<FileStamp>,
+        head: &RequestHead,
+        then: ConnectionFate,
         sent: &mut u64,
     ) -> io::Result<()> {
         let mut first = answer.head(then).into_bytes();
@@ -198,20 +203,20 @@ impl Conversation<'_> {
             return self.write(&first).await;
         }
         match &answer.body {
-            Body::None => self.write(&first).await,
-            Body::Bytes(bytes) => {
+            AnswerBody::None => self.write(&first).await,
+            AnswerBody::Bytes(bytes) => {
                 first.extend_from_slice(bytes);
                 self.write(&first).await?;
                 *sent = bytes.len() as u64;
                 Ok(())
             }
-            Body::Document(document) => {
+            AnswerBody::Document(document) => {
                 first.extend_from_slice(&document.bytes);
                 self.write(&first).await?;
                 *sent = document.bytes.len() as u64;
                 Ok(())
             }
-            Body::Blob { blob, from, to } => {
+            AnswerBody::Blob { blob, from, to } => {
                 self.write(&first).await?;
                 let result = self.send_blob(blob, *from..*to, stamp, sent).await;
                 self.piece = Vec::new();
@@ -224,24 +229,24 @@ impl Conversation<'_> {
     /// less than was announced.
     async fn send_blob(
         &mut self,
-        blob: &Blob,
+        blob: &ServedBlob,
         wanted: Range<u64>,
-        stamp: Option<Stamp>,
+        stamp: Option<FileStamp>,
         sent: &mut u64,
     ) -> io::Result<()> {
         while wanted.start + *sent < wanted.end {
             let from = wanted.start + *sent;
             let (offset, left) = (blob.offset + from, wanted.end - from);
             *sent += match (&self.wire, stamp) {
-                (Wire::Plain(stream), None) => {
+                (ServerWire::Plain(stream), None) => {
                     in_time(send_file(stream, &blob.file, offset, left)).await?
                 }
-                (Wire::Tls(_), _) | (Wire::Plain(_), Some(_)) => {
+                (ServerWire::Tls(_), _) | (ServerWire::Plain(_), Some(_)) => {
                     let buffer = std::mem::take(&mut self.piece);
                     let piece = read_file(buffer, &blob.file, offset, left).await?;
                     // Only now: what was changed before it was read shows here.
                     if let Some(stamp) = stamp
-                        && stamp != Stamp::of(&blob.file)?
+                        && stamp != FileStamp::of(&blob.file)?
                     {
                         return Err(io::Error::other("the file was changed while it was sent"));
                     }

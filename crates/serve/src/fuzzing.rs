@@ -1,6 +1,6 @@
 //! Everything that reads a client's bytes, for the fuzz target `request`.
 
-use crate::range::Part;
+use crate::range::ContentPart;
 use crate::{head, range, route};
 
 /// Reads a request as a connection does, and what it asks for, of a content of `size` bytes. How long its head is, if there
@@ -22,7 +22,7 @@ pub fn request(bytes: &[u8], size: u64) -> Option<usize> {
         assert!(values.map(String::len).sum::<usize>() <= head.target.len());
     }
     let fields = &head.fields;
-    if let Part::Some(from, to) = range::part(fields.range.as_deref(), size) {
+    if let ContentPart::Some(from, to) = range::part(fields.range.as_deref(), size) {
         assert!(from < to && to <= size);
     }
     let etag = format!("\"sha256:{}\"", "0".repeat(64));

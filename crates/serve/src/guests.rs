@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::limits;
-use crate::login::Login;
+use crate::login::ReaderLogin;
 
 /// Bits of an IPv6 address behind those of its network: whoever has one address has all of these.
 const HOST_BITS: u32 = 64;
@@ -15,25 +15,25 @@ const HOST_BITS: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Guests {
     most: usize,
-    clients: Mutex<HashMap<IpAddr, Client>>,
+    clients: Mutex<HashMap<IpAddr, GuestConnections>>,
 }
 
 /// A client, as long as it has connections.
 #[derive(Debug, Default)]
-struct Client {
+struct GuestConnections {
     connections: usize,
-    turn: Turn,
+    turn: LoginTurn,
 }
 
 /// The turn to have a login looked at. Those who wait get it in the order in which they came.
-type Turn = Arc<tokio::sync::Mutex<()>>;
+type LoginTurn = Arc<tokio::sync::Mutex<()>>;
 
 /// A connection, until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Guest {
     guests: Arc<Guests>,
     peer: SocketAddr,
-    turn: Turn,
+    turn: LoginTurn,
     has_logged_in: bool,
 }
 
@@ -60,7 +60,7 @@ impl Guests {
         })
     }
 
-    fn clients(&self) -> MutexGuard<'_, HashMap<IpAddr, Client>> {
+    fn clients(&self) -> MutexGuard<'_, HashMap<IpAddr, GuestConnections>> {
         let clients = self.clients.lock();
         clients.unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,7 +75,11 @@ impl Guest {
     /// Whether `Authorization` has the login. Of all connections of a client one is looked at at a time, and a wrong one
     /// holds up those behind it: a right one, too, or whoever is not answered at once would know that it was wrong, and
     /// go on with the next. A connection that has logged in waits for nobody.
-    pub(crate) async fn logs_in(&mut self, login: &Login, authorization: Option<&str>) -> bool {
+    pub(crate) async fn logs_in(
+        &mut self,
+        login: &ReaderLogin,
+        authorization: Option<&str>,
+    ) -> bool {
         if authorization.is_none() {
             return false;
         }
@@ -160,7 +164,7 @@ mod tests {
     ) -> impl Future<Output = (Duration, bool)> {
         let begin = Instant::now();
         async move {
-            let login = Login::new("reader", b"a").unwrap();
+            let login = ReaderLogin::new("reader", b"a").unwrap();
             let is_right = guest.logs_in(&login, Some(authorization)).await;
             (begin.elapsed(), is_right)
         }
@@ -190,7 +194,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_has_logged_in_waits_for_no_guess_of_another() {
         let guests = Guests::new(2);
-        let login = Login::new("reader", b"a").unwrap();
+        let login = ReaderLogin::new("reader", b"a").unwrap();
         let mut pulling = enter(&guests, "10.0.0.1").unwrap();
         assert!(pulling.logs_in(&login, Some(RIGHT)).await);
         let attempt = tokio::spawn(tries(enter(&guests, "10.0.0.1").unwrap(), "Basic a"));

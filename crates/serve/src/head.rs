@@ -5,15 +5,15 @@ use crate::limits;
 
 /// The parts of a head that count here.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct RequestHead {
     /// The method.
     pub(crate) method: Method,
     /// The target as it was written.
     pub(crate) target: String,
     /// Whether another request may follow.
-    pub(crate) then: Then,
+    pub(crate) then: ConnectionFate,
     /// The fields that are looked at.
-    pub(crate) fields: Fields,
+    pub(crate) fields: HeadFields,
 }
 
 /// The method of a request.
@@ -41,7 +41,7 @@ impl Method {
 
 /// The fate of a connection after an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum ConnectionFate {
     /// The connection is kept for the next request.
     #[default]
     Keep,
@@ -51,7 +51,7 @@ pub(crate) enum Then {
 
 /// The fields of a head that count, as they were written.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fields {
+pub(crate) struct HeadFields {
     pub(crate) range: Option<String>,
     pub(crate) if_range: Option<String>,
     pub(crate) if_none_match: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) enum Bad {
 }
 
 /// Reads a head at the beginning of what came: with how many bytes it has; none as long as it is not all there.
-pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Bad> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, Bad> {
     let mut headers = [httparse::EMPTY_HEADER; limits::HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let length = match request.parse(bytes) {
@@ -80,7 +80,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Bad> {
         Err(httparse::Error::Version) => return Err(Bad::Version),
         Err(_) => return Err(Bad::Grammar),
     };
-    let mut head = Head {
+    let mut head = RequestHead {
         method: match request.method.unwrap_or_default() {
             "GET" => Method::Get,
             "HEAD" => Method::Head,
@@ -89,11 +89,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Bad> {
         target: request.path.unwrap_or_default().to_owned(),
         // HTTP/1.0 keeps connections only where both sides say so; nobody needs that.
         then: if request.version == Some(1) {
-            Then::Keep
+            ConnectionFate::Keep
         } else {
-            Then::Close
+            ConnectionFate::Close
         },
-        fields: Fields::default(),
+        fields: HeadFields::default(),
     };
     for header in request.headers.iter() {
         head.take(header)?;
@@ -101,21 +101,21 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Head, usize)>, Bad> {
     Ok(Some((head, length)))
 }
 
-impl Head {
+impl RequestHead {
     fn take(&mut self, header: &httparse::Header<'_>) -> Result<(), Bad> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         let value = || str::from_utf8(header.value).map_err(|_| Bad::Grammar);
         if is("transfer-encoding") {
-            self.then = Then::Close;
+            self.then = ConnectionFate::Close;
         } else if is("content-length") {
             // Whatever else it says, a body may follow.
             if value()?.trim() != "0" {
-                self.then = Then::Close;
+                self.then = ConnectionFate::Close;
             }
         } else if is("connection") {
             let mut options = value()?.split(',');
             if options.any(|option| option.trim().eq_ignore_ascii_case("close")) {
-                self.then = Then::Close;
+                self.then = ConnectionFate::Close;
             }
         }
         let fields = &mut self.fields;
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    fn head(fields: &str) -> Head {
+    fn head(fields: &str) -> RequestHead {
         let text = format!("GET /v2/ HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
         read(text.as_bytes()).unwrap().unwrap().0
     }
@@ -152,7 +152,10 @@ mod tests {
         }
         let (head, length) = read(text).unwrap().unwrap();
         assert_eq!(length, text.len() - 4);
-        assert_eq!((head.method, head.then), (Method::Head, Then::Keep));
+        assert_eq!(
+            (head.method, head.then),
+            (Method::Head, ConnectionFate::Keep)
+        );
         assert_eq!(head.target, "/v2/a/tags/list?n=1");
         assert_eq!(head.fields.range.as_deref(), Some("bytes=0-1"));
     }
@@ -160,18 +163,21 @@ mod tests {
     #[test]
     fn a_connection_ends_where_a_body_could_follow() {
         for (fields, then) in [
-            ("", Then::Keep),
-            ("Content-Length: 0\r\n", Then::Keep),
-            ("Content-Length: 5\r\n", Then::Close),
-            ("Content-Length: 0, 5\r\n", Then::Close),
-            ("Content-Length: 5\r\nContent-Length: 0\r\n", Then::Close),
-            ("Transfer-Encoding: chunked\r\n", Then::Close),
-            ("Connection: keep-alive, Close\r\n", Then::Close),
+            ("", ConnectionFate::Keep),
+            ("Content-Length: 0\r\n", ConnectionFate::Keep),
+            ("Content-Length: 5\r\n", ConnectionFate::Close),
+            ("Content-Length: 0, 5\r\n", ConnectionFate::Close),
+            (
+                "Content-Length: 5\r\nContent-Length: 0\r\n",
+                ConnectionFate::Close,
+            ),
+            ("Transfer-Encoding: chunked\r\n", ConnectionFate::Close),
+            ("Connection: keep-alive, Close\r\n", ConnectionFate::Close),
         ] {
             assert_eq!(head(fields).then, then, "{fields}");
         }
         let old = read(b"GET / HTTP/1.0\r\n\r\n").unwrap().unwrap().0;
-        assert_eq!(old.then, Then::Close);
+        assert_eq!(old.then, ConnectionFate::Close);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A read-only OCI registry over files: the pull half of the distribution specification, over HTTP/1.1, of contents that
 //! lie at known places of files that are open. Nothing is copied, and nothing is written.
 //!
-//! What is served is a [`Content`], put together from what archives bring ([`Brought`]). This crate knows HTTP, TLS,
+//! What is served is a [`Content`], put together from what archives bring ([`ServedArchive`]). This crate knows HTTP, TLS,
 //! one login and metrics. It must not know how archives are opened and verified, which names their images get, nor
 //! Kubernetes. Each of its files says which of a client's bytes it reads.
 //!
@@ -29,9 +29,9 @@ mod shared;
 mod tls;
 mod wire;
 
-pub use compare::Unfit;
-pub use content::{Blob, Brought, Conflict, Content, Image};
-pub use login::{Login, LoginError};
+pub use compare::BlobFault;
+pub use content::{Conflict, Content, ServedArchive, ServedBlob, ServedImage};
+pub use login::{LoginError, ReaderLogin};
 pub use server::{Server, Shelf};
-pub use shared::{Access, Event, Options, Reads, Tell};
+pub use shared::{AccessRecord, Event, ReadMode, ServerListener, ServerOptions};
 pub use tls::{Tls, TlsError, tls};

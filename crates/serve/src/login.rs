@@ -11,11 +11,11 @@ use crate::limits;
 /// The login of those who may read. Of name and password only the hash is kept: two hashes that are compared tell
 /// nobody by their timing how much of a password was right.
 #[derive(Clone)]
-pub struct Login(Sha256Hash);
+pub struct ReaderLogin(Sha256Hash);
 
 type Sha256Hash = [u8; 32];
 
-impl fmt::Debug for Login {
+impl fmt::Debug for ReaderLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Login")
     }
@@ -35,7 +35,7 @@ pub enum LoginError {
     TooLong,
 }
 
-impl Login {
+impl ReaderLogin {
     /// A login by this name and password.
     pub fn new(name: &str, password: &[u8]) -> Result<Self, LoginError> {
         if name.contains(':') {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn only_the_right_name_and_password_log_in() {
-        let login = Login::new("reader", b"a:b").unwrap();
+        let login = ReaderLogin::new("reader", b"a:b").unwrap();
         let basic = |text: &str| format!("Basic {}", STANDARD.encode(text));
         assert!(login.is_in(Some(&basic("reader:a:b"))));
         assert!(login.is_in(Some(&basic("reader:a:b").replace("Basic", "basic"))));
@@ -78,9 +78,15 @@ mod tests {
         for wrong in [None, Some("Basic"), Some("Basic !"), Some("Bearer a")] {
             assert!(!login.is_in(wrong), "{wrong:?}");
         }
-        assert_eq!(Login::new("a:b", b"c").unwrap_err(), LoginError::Colon);
-        assert_eq!(Login::new("a", b"").unwrap_err(), LoginError::Empty);
+        assert_eq!(
+            ReaderLogin::new("a:b", b"c").unwrap_err(),
+            LoginError::Colon
+        );
+        assert_eq!(ReaderLogin::new("a", b"").unwrap_err(), LoginError::Empty);
         let long = [b'a'; limits::LOGIN];
-        assert_eq!(Login::new("a", &long).unwrap_err(), LoginError::TooLong);
+        assert_eq!(
+            ReaderLogin::new("a", &long).unwrap_err(),
+            LoginError::TooLong
+        );
     }
 }

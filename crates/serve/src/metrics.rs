@@ -8,7 +8,7 @@ pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The counters of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics {
+pub(crate) struct ServerMetrics {
     /// Requests by the first digit of their status, from 1 on.
     answers: [AtomicU64; 5],
     sent: AtomicU64,
@@ -19,7 +19,7 @@ pub(crate) struct Metrics {
     left_out: AtomicU64,
 }
 
-impl Metrics {
+impl ServerMetrics {
     /// An answer of a status was sent, with so many bytes behind its head.
     pub(crate) fn answered(&self, status: u16, bytes: u64) {
         let class = usize::from(status / 100).clamp(1, 5) - 1;

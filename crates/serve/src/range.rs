@@ -2,7 +2,7 @@
 
 /// The part of a content that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ContentPart {
     /// The whole content.
     All,
     /// The bytes from the first to before the second offset; never none.
@@ -13,12 +13,12 @@ pub(crate) enum Part {
 
 /// Reads `Range` for a content of this size. What is not understood, and several ranges at once, ask for all of it: a
 /// server may always send that (section 14.2).
-pub(crate) fn part(range: Option<&str>, size: u64) -> Part {
+pub(crate) fn part(range: Option<&str>, size: u64) -> ContentPart {
     let Some(one) = range.and_then(|range| range.trim().strip_prefix("bytes=")) else {
-        return Part::All;
+        return ContentPart::All;
     };
     let Some((first, last)) = one.trim().split_once('-') else {
-        return Part::All;
+        return ContentPart::All;
     };
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => {
@@ -27,15 +27,15 @@ pub(crate) fn part(range: Option<&str>, size: u64) -> Part {
         (Some(first), None) if last.is_empty() => within(first, size),
         // The last bytes.
         (None, Some(count)) if first.is_empty() => within(size.saturating_sub(count), size),
-        _ => Part::All,
+        _ => ContentPart::All,
     }
 }
 
-fn within(from: u64, to: u64) -> Part {
+fn within(from: u64, to: u64) -> ContentPart {
     if from < to {
-        Part::Some(from, to)
+        ContentPart::Some(from, to)
     } else {
-        Part::Unsatisfiable
+        ContentPart::Unsatisfiable
     }
 }
 
@@ -65,32 +65,32 @@ mod tests {
     #[test]
     fn one_range_is_a_part_and_everything_else_is_all() {
         for (range, expected) in [
-            ("bytes=0-0", Part::Some(0, 1)),
-            ("bytes=2-5", Part::Some(2, 6)),
-            ("bytes=9-", Part::Some(9, 10)),
-            ("bytes=5-99999999999999999999999", Part::Some(5, 10)),
-            ("bytes=-3", Part::Some(7, 10)),
-            ("bytes=-99", Part::Some(0, 10)),
-            ("bytes=10-", Part::Unsatisfiable),
-            ("bytes=99999999999999999999999-", Part::Unsatisfiable),
-            ("bytes=-0", Part::Unsatisfiable),
-            ("bytes=5-2", Part::All),
-            ("bytes=0-1,4-5", Part::All),
-            ("bytes=-", Part::All),
-            ("bytes=+1-2", Part::All),
-            ("items=0-1", Part::All),
-            ("", Part::All),
+            ("bytes=0-0", ContentPart::Some(0, 1)),
+            ("bytes=2-5", ContentPart::Some(2, 6)),
+            ("bytes=9-", ContentPart::Some(9, 10)),
+            ("bytes=5-99999999999999999999999", ContentPart::Some(5, 10)),
+            ("bytes=-3", ContentPart::Some(7, 10)),
+            ("bytes=-99", ContentPart::Some(0, 10)),
+            ("bytes=10-", ContentPart::Unsatisfiable),
+            ("bytes=99999999999999999999999-", ContentPart::Unsatisfiable),
+            ("bytes=-0", ContentPart::Unsatisfiable),
+            ("bytes=5-2", ContentPart::All),
+            ("bytes=0-1,4-5", ContentPart::All),
+            ("bytes=-", ContentPart::All),
+            ("bytes=+1-2", ContentPart::All),
+            ("items=0-1", ContentPart::All),
+            ("", ContentPart::All),
         ] {
             assert_eq!(part(Some(range), 10), expected, "{range}");
         }
-        assert_eq!(part(None, 10), Part::All);
-        assert_eq!(part(Some("bytes=0-"), 0), Part::Unsatisfiable);
+        assert_eq!(part(None, 10), ContentPart::All);
+        assert_eq!(part(Some("bytes=0-"), 0), ContentPart::Unsatisfiable);
     }
 
     proptest! {
         #[test]
         fn no_part_reaches_beyond_the_content(range in "bytes=[0-9,-]{0,24}", size: u64) {
-            if let Part::Some(from, to) = part(Some(&range), size) {
+            if let ContentPart::Some(from, to) = part(Some(&range), size) {
                 prop_assert!(from < to && to <= size);
             }
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use schemas::Document;
 use serde::Serialize;
 
-use crate::answer::{Answer, Body, Code, Status};
-use crate::content::{Blob, Content, INDEX, Repository};
-use crate::head::{Fields, Head, Method};
-use crate::range::{self, Part};
-use crate::route::{self, Misled, Named, Of, Query, Route};
+use crate::answer::{AnswerBody, AnswerStatus, Code, HttpAnswer};
+use crate::content::{Content, INDEX, ServedBlob, ServedRepository};
+use crate::head::{HeadFields, Method, RequestHead};
+use crate::range::{self, ContentPart};
+use crate::route::{self, Misled, Of, RequestedDigest, Route, RouteQuery};
 use crate::{limits, metrics};
 
 #[derive(Serialize)]
@@ -24,15 +24,19 @@ struct Catalog<'a> {
 }
 
 /// The answer to a request of somebody who may read.
-pub(crate) fn respond(head: &Head, content: &Content, metrics: &metrics::Metrics) -> Answer {
+pub(crate) fn respond(
+    head: &RequestHead,
+    content: &Content,
+    metrics: &metrics::ServerMetrics,
+) -> HttpAnswer {
     if let Method::Other(_) = head.method {
-        return Answer::error(Code::Unsupported, "this registry can only be read")
+        return HttpAnswer::error(Code::Unsupported, "this registry can only be read")
             .with("Allow", "GET, HEAD");
     }
     let answered = route::read(&head.target).map_err(misled);
     let answered = answered.and_then(|(route, query)| match route {
-        Route::Base => Ok(Answer::json(&serde_json::Map::new())),
-        Route::Metrics => Ok(Answer::bytes(
+        Route::Base => Ok(HttpAnswer::json(&serde_json::Map::new())),
+        Route::Metrics => Ok(HttpAnswer::bytes(
             metrics::TEXT,
             metrics.text(content.archives()),
         )),
@@ -40,7 +44,7 @@ pub(crate) fn respond(head: &Head, content: &Content, metrics: &metrics::Metrics
         Route::In(name, of) => {
             let repository = content.repository(&name, query.namespace.as_deref());
             match (repository, &of) {
-                (_, Of::Upload) => Err(Answer::error(
+                (_, Of::Upload) => Err(HttpAnswer::error(
                     Code::Unsupported,
                     "there are no uploads here",
                 )
@@ -48,7 +52,7 @@ pub(crate) fn respond(head: &Head, content: &Content, metrics: &metrics::Metrics
                 (Some(repository), of) => {
                     of_repository(repository, &name, of, &query, &head.fields)
                 }
-                (None, _) => Err(Answer::error(
+                (None, _) => Err(HttpAnswer::error(
                     Code::NameUnknown,
                     "no archive has this repository",
                 )),
@@ -59,49 +63,51 @@ pub(crate) fn respond(head: &Head, content: &Content, metrics: &metrics::Metrics
 }
 
 /// A request whose target is none.
-fn misled(misled: Misled) -> Answer {
+fn misled(misled: Misled) -> HttpAnswer {
     match misled {
         Misled::Nowhere => {
             let message = "nothing is there: a registry answers below /v2/";
-            Answer::error_as(Status::NotFound, Code::Unsupported, message)
+            HttpAnswer::error_as(AnswerStatus::NotFound, Code::Unsupported, message)
         }
-        Misled::Name => Answer::error(Code::NameInvalid, "this is no name of a repository"),
-        Misled::Digest => Answer::error(Code::DigestInvalid, "this is no digest"),
+        Misled::Name => HttpAnswer::error(Code::NameInvalid, "this is no name of a repository"),
+        Misled::Digest => HttpAnswer::error(Code::DigestInvalid, "this is no digest"),
         Misled::Escape => {
             let message = "the path has `%` without two hexadecimal digits, or is not UTF-8";
-            Answer::error(Code::NameInvalid, message)
+            HttpAnswer::error(Code::NameInvalid, message)
         }
     }
 }
 
 fn of_repository(
-    repository: &Repository,
+    repository: &ServedRepository,
     name: &str,
     of: &Of,
-    query: &Query,
-    fields: &Fields,
-) -> Result<Answer, Answer> {
+    query: &RouteQuery,
+    fields: &HeadFields,
+) -> Result<HttpAnswer, HttpAnswer> {
     match of {
         Of::Tags => tags(repository, name, query),
         Of::Tagged(tag) => {
             let found = repository.tagged(tag);
-            let missing = || Answer::error(Code::ManifestUnknown, "the repository has no such tag");
+            let missing =
+                || HttpAnswer::error(Code::ManifestUnknown, "the repository has no such tag");
             Ok(manifest(found.ok_or_else(missing)?, fields))
         }
         Of::Manifest(named) => {
             let found = known(named).and_then(|digest| repository.manifest(digest));
             let missing =
-                || Answer::error(Code::ManifestUnknown, "the repository has no such manifest");
+                || HttpAnswer::error(Code::ManifestUnknown, "the repository has no such manifest");
             Ok(manifest(found.ok_or_else(missing)?, fields))
         }
         Of::Blob(named) => {
             let found = known(named).and_then(|digest| repository.blob(digest));
-            let missing = || Answer::error(Code::BlobUnknown, "the repository has no such blob");
+            let missing =
+                || HttpAnswer::error(Code::BlobUnknown, "the repository has no such blob");
             Ok(blob(found.ok_or_else(missing)?, fields))
         }
         Of::Referrers(named) => {
             let of_type = query.artifact_type.as_deref();
-            let answer = Answer::bytes(INDEX, repository.referrers(known(named), of_type));
+            let answer = HttpAnswer::bytes(INDEX, repository.referrers(known(named), of_type));
             Ok(match of_type {
                 Some(_) => answer.with("OCI-Filters-Applied", "artifactType"),
                 None => answer,
@@ -111,106 +117,110 @@ fn of_repository(
     }
 }
 
-fn known(named: &Named) -> Option<&schemas::Digest> {
+fn known(named: &RequestedDigest) -> Option<&schemas::Digest> {
     match named {
-        Named::Known(digest) => Some(digest),
-        Named::Other => None,
+        RequestedDigest::Known(digest) => Some(digest),
+        RequestedDigest::Other => None,
     }
 }
 
-fn manifest(document: &Arc<Document>, fields: &Fields) -> Answer {
+fn manifest(document: &Arc<Document>, fields: &HeadFields) -> HttpAnswer {
     let digest = document.digest.to_string();
     let etag = format!("\"{digest}\"");
-    let answer = Answer {
-        status: Status::Ok,
+    let answer = HttpAnswer {
+        status: AnswerStatus::Ok,
         fields: vec![("Docker-Content-Digest", digest), ("ETag", etag.clone())],
-        body: Body::None,
+        body: AnswerBody::None,
     };
     if range::is_known(fields.if_none_match.as_deref(), &etag) {
-        return Answer {
-            status: Status::NotModified,
+        return HttpAnswer {
+            status: AnswerStatus::NotModified,
             ..answer
         };
     }
-    let body = Body::Document(Arc::clone(document));
-    Answer { body, ..answer }.with("Content-Type", document.media_type.as_str())
+    let body = AnswerBody::Document(Arc::clone(document));
+    HttpAnswer { body, ..answer }.with("Content-Type", document.media_type.as_str())
 }
 
-fn blob(blob: &Arc<Blob>, fields: &Fields) -> Answer {
+fn blob(blob: &Arc<ServedBlob>, fields: &HeadFields) -> HttpAnswer {
     let (digest, size) = (blob.digest.to_string(), blob.size);
     let etag = format!("\"{digest}\"");
-    let answer = Answer {
-        status: Status::Ok,
+    let answer = HttpAnswer {
+        status: AnswerStatus::Ok,
         fields: vec![
             ("Docker-Content-Digest", digest),
             ("ETag", etag.clone()),
             ("Accept-Ranges", "bytes".to_owned()),
         ],
-        body: Body::None,
+        body: AnswerBody::None,
     };
     if range::is_known(fields.if_none_match.as_deref(), &etag) {
-        return Answer {
-            status: Status::NotModified,
+        return HttpAnswer {
+            status: AnswerStatus::NotModified,
             ..answer
         };
     }
     let range = fields.range.as_deref();
     let range = range.filter(|_| range::is_same(fields.if_range.as_deref(), &etag));
     let (status, from, to) = match range::part(range, size) {
-        Part::All => (Status::Ok, 0, size),
-        Part::Some(from, to) => (Status::PartialContent, from, to),
-        Part::Unsatisfiable => {
-            return Answer::error(Code::SizeInvalid, "the blob ends before this range")
+        ContentPart::All => (AnswerStatus::Ok, 0, size),
+        ContentPart::Some(from, to) => (AnswerStatus::PartialContent, from, to),
+        ContentPart::Unsatisfiable => {
+            return HttpAnswer::error(Code::SizeInvalid, "the blob ends before this range")
                 .with("Content-Range", format!("bytes */{size}"));
         }
     };
-    let body = Body::Blob {
+    let body = AnswerBody::Blob {
         blob: Arc::clone(blob),
         from,
         to,
     };
-    let answer = Answer {
+    let answer = HttpAnswer {
         status,
         body,
         ..answer
     };
     let answer = answer.with("Content-Type", "application/octet-stream");
     match status {
-        Status::PartialContent => {
+        AnswerStatus::PartialContent => {
             answer.with("Content-Range", format!("bytes {from}-{}/{size}", to - 1))
         }
         _ => answer,
     }
 }
 
-fn tags(repository: &Repository, name: &str, query: &Query) -> Result<Answer, Answer> {
+fn tags(
+    repository: &ServedRepository,
+    name: &str,
+    query: &RouteQuery,
+) -> Result<HttpAnswer, HttpAnswer> {
     let last = query.last.as_deref().unwrap_or_default();
     let (tags, next) = page(repository.tags_after(last), query)?;
     let path = format!("/v2/{name}/tags/list");
     Ok(linked(
-        Answer::json(&Tags { name, tags }),
+        HttpAnswer::json(&Tags { name, tags }),
         &path,
         next,
         query,
     ))
 }
 
-fn catalog(content: &Content, query: &Query) -> Result<Answer, Answer> {
+fn catalog(content: &Content, query: &RouteQuery) -> Result<HttpAnswer, HttpAnswer> {
     let last = query.last.as_deref().unwrap_or_default();
     let (repositories, next) = page(content.names_after(last), query)?;
-    let answer = Answer::json(&Catalog { repositories });
+    let answer = HttpAnswer::json(&Catalog { repositories });
     Ok(linked(answer, "/v2/_catalog", next, query))
 }
 
 /// The place where a page goes on: behind which entry, with how many.
-type Next<'a> = Option<(&'a str, usize)>;
+type PageStart<'a> = Option<(&'a str, usize)>;
 
 /// Returns as many entries as are asked for, and where the next page begins if there is more.
 fn page<'a>(
     all: impl Iterator<Item = &'a str>,
-    query: &Query,
-) -> Result<(Vec<&'a str>, Next<'a>), Answer> {
-    let wrong = |_| Answer::error(Code::PaginationNumberInvalid, "`n` is no number of entries");
+    query: &RouteQuery,
+) -> Result<(Vec<&'a str>, PageStart<'a>), HttpAnswer> {
+    let wrong = |_| HttpAnswer::error(Code::PaginationNumberInvalid, "`n` is no number of entries");
     let n = query.n.as_deref().map(str::parse::<u32>);
     let n = n.transpose().map_err(wrong)?;
     let count = n.map_or(limits::PAGE, |n| limits::PAGE.min(n as usize));
@@ -223,7 +233,7 @@ fn page<'a>(
     Ok((entries, next))
 }
 
-fn linked(answer: Answer, path: &str, next: Next<'_>, query: &Query) -> Answer {
+fn linked(answer: HttpAnswer, path: &str, next: PageStart<'_>, query: &RouteQuery) -> HttpAnswer {
     let Some((last, count)) = next else {
         return answer;
     };
@@ -243,7 +253,7 @@ mod tests {
     use sha2::Digest as _;
 
     use super::*;
-    use crate::content::{Brought, Image};
+    use crate::content::{ServedArchive, ServedImage};
 
     const MANIFEST: &str = r#"{"schemaVersion":2,"config":{"mediaType":"c","digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","size":0},"layers":[]}"#;
 
@@ -259,13 +269,13 @@ mod tests {
     fn content(names: &[&str], tags: &[&str]) -> Content {
         let root = digest().parse().unwrap();
         let root = Arc::new(Document::read(root, MANIFEST.into()).unwrap().0);
-        let blob = Arc::new(Blob {
+        let blob = Arc::new(ServedBlob {
             digest: blob_digest(),
             file: Arc::new(File::open("/dev/null").unwrap()),
             offset: 0,
             size: 10,
         });
-        let image = |name: &str, tag: &str| Image {
+        let image = |name: &str, tag: &str| ServedImage {
             repository: name.to_owned(),
             tag: Some(tag.to_owned()),
             root: Arc::clone(&root),
@@ -276,7 +286,7 @@ mod tests {
             .iter()
             .flat_map(|name| tags.iter().map(|tag| image(name, tag)));
         let mut content = Content::default();
-        let brought = Brought {
+        let brought = ServedArchive {
             name: "a.iso".to_owned(),
             images: images.collect(),
             mirrors: BTreeMap::new(),
@@ -285,23 +295,23 @@ mod tests {
         content
     }
 
-    fn ask(content: &Content, target: &str, fields: Fields) -> Answer {
-        let head = Head {
+    fn ask(content: &Content, target: &str, fields: HeadFields) -> HttpAnswer {
+        let head = RequestHead {
             target: target.to_owned(),
             fields,
-            ..Head::default()
+            ..RequestHead::default()
         };
-        respond(&head, content, &metrics::Metrics::default())
+        respond(&head, content, &metrics::ServerMetrics::default())
     }
 
-    fn body(answer: &Answer) -> Value {
+    fn body(answer: &HttpAnswer) -> Value {
         match &answer.body {
-            Body::Bytes(bytes) => serde_json::from_slice(bytes).unwrap(),
+            AnswerBody::Bytes(bytes) => serde_json::from_slice(bytes).unwrap(),
             other => panic!("{other:?}"),
         }
     }
 
-    fn field<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+    fn field<'a>(answer: &'a HttpAnswer, name: &str) -> Option<&'a str> {
         let mut fields = answer.fields.iter();
         fields.find(|it| it.0 == name).map(|it| it.1.as_str())
     }
@@ -311,7 +321,7 @@ mod tests {
         let content = content(&["app"], &["a", "b", "c", "d", "e"]);
         let (mut target, mut seen) = ("/v2/app/tags/list?n=2".to_owned(), Vec::new());
         loop {
-            let answer = ask(&content, &target, Fields::default());
+            let answer = ask(&content, &target, HeadFields::default());
             let tags = body(&answer)["tags"].clone();
             seen.push(tags);
             let Some(link) = field(&answer, "Link") else {
@@ -331,15 +341,15 @@ mod tests {
             let answer = ask(
                 &content,
                 &format!("/v2/app/tags/list?{query}"),
-                Fields::default(),
+                HeadFields::default(),
             );
             assert_eq!(body(&answer)["tags"], expected, "{query}");
             assert_eq!(field(&answer, "Link"), None, "{query}");
         }
         for wrong in ["-1", "x", "4294967296", "%20"] {
             let target = format!("/v2/app/tags/list?n={wrong}");
-            let answer = ask(&content, &target, Fields::default());
-            assert_eq!(answer.status, Status::BadRequest, "{wrong}");
+            let answer = ask(&content, &target, HeadFields::default());
+            assert_eq!(answer.status, AnswerStatus::BadRequest, "{wrong}");
         }
     }
 
@@ -350,7 +360,7 @@ mod tests {
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let content = content(&names, &["1"]);
-        let answer = ask(&content, "/v2/_catalog", Fields::default());
+        let answer = ask(&content, "/v2/_catalog", HeadFields::default());
         let listed = body(&answer)["repositories"].as_array().unwrap().len();
         assert_eq!(listed, limits::PAGE);
         assert_eq!(
@@ -381,7 +391,7 @@ mod tests {
             ("/v2/app/blobs/uploads/".to_owned(), 405, "UNSUPPORTED"),
             ("/".to_owned(), 404, "UNSUPPORTED"),
         ] {
-            let answer = ask(&content, &target, Fields::default());
+            let answer = ask(&content, &target, HeadFields::default());
             assert_eq!(answer.status.code(), status, "{target}");
             assert_eq!(body(&answer)["errors"][0]["code"], code, "{target}");
         }
@@ -393,13 +403,13 @@ mod tests {
         let of_blob = format!("/v2/app/blobs/{}", blob_digest());
         let etag = format!("\"{}\"", blob_digest());
         let text = |text: &str| Some(text.to_owned());
-        let ranged = |range: &str, if_range: Option<String>| Fields {
+        let ranged = |range: &str, if_range: Option<String>| HeadFields {
             range: text(range),
             if_range,
-            ..Fields::default()
+            ..HeadFields::default()
         };
         for (fields, status, length, range) in [
-            (Fields::default(), 200, 10, None),
+            (HeadFields::default(), 200, 10, None),
             (ranged("bytes=2-4", None), 206, 3, Some("bytes 2-4/10")),
             (
                 ranged("bytes=2-4", text(&etag)),
@@ -417,27 +427,27 @@ mod tests {
             assert_eq!(field(&answer, "Content-Range"), range);
         }
         let answer = ask(&content, &of_blob, ranged("bytes=10-", None));
-        assert_eq!(answer.status, Status::RangeNotSatisfiable);
+        assert_eq!(answer.status, AnswerStatus::RangeNotSatisfiable);
         assert_eq!(field(&answer, "Content-Range"), Some("bytes */10"));
         for target in [
             "/v2/app/manifests/1",
             &format!("/v2/app/manifests/{}", digest()),
         ] {
-            let answer = ask(&content, target, Fields::default());
+            let answer = ask(&content, target, HeadFields::default());
             assert_eq!(
                 field(&answer, "Docker-Content-Digest"),
                 Some(digest().as_str())
             );
             let if_none_match = field(&answer, "ETag").map(str::to_owned);
-            let fields = Fields {
+            let fields = HeadFields {
                 if_none_match,
-                ..Fields::default()
+                ..HeadFields::default()
             };
             let again = ask(&content, target, fields);
-            assert_eq!(again.status, Status::NotModified);
+            assert_eq!(again.status, AnswerStatus::NotModified);
             assert!(
                 !again
-                    .head(crate::head::Then::Keep)
+                    .head(crate::head::ConnectionFate::Keep)
                     .contains("Content-Length")
             );
         }

@@ -25,18 +25,18 @@ pub(crate) enum Of {
     /// The manifest of a tag.
     Tagged(String),
     /// A manifest.
-    Manifest(Named),
+    Manifest(RequestedDigest),
     /// A blob.
-    Blob(Named),
+    Blob(RequestedDigest),
     /// The referrers of a manifest.
-    Referrers(Named),
+    Referrers(RequestedDigest),
     /// Uploads, of which there are none.
     Upload,
 }
 
 /// A digest as clients write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum RequestedDigest {
     /// A digest of our algorithm.
     Known(Digest),
     /// A digest of another algorithm: nothing here has it.
@@ -58,7 +58,7 @@ pub(crate) enum Misled {
 
 /// The parameters behind a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Query {
+pub(crate) struct RouteQuery {
     /// The number of entries.
     pub(crate) n: Option<String>,
     /// The entry behind which they begin.
@@ -70,7 +70,7 @@ pub(crate) struct Query {
 }
 
 /// Reads a target in origin form, `/PATH?QUERY`.
-pub(crate) fn read(target: &str) -> Result<(Route, Query), Misled> {
+pub(crate) fn read(target: &str) -> Result<(Route, RouteQuery), Misled> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let path = unescape(path, Plus::Kept)?;
     Ok((route(&path)?, parameters(query)?))
@@ -116,10 +116,13 @@ fn repository(text: &str) -> Result<String, Misled> {
 }
 
 /// Reads a digest: `algorithm:encoded` (image specification, "Digests").
-fn digest(text: &str) -> Result<Named, Misled> {
+fn digest(text: &str) -> Result<RequestedDigest, Misled> {
     let (algorithm, encoded) = text.split_once(':').ok_or(Misled::Digest)?;
     if algorithm == "sha256" {
-        return text.parse().map(Named::Known).map_err(|_| Misled::Digest);
+        return text
+            .parse()
+            .map(RequestedDigest::Known)
+            .map_err(|_| Misled::Digest);
     }
     let encoding = |byte: u8| byte.is_ascii_alphanumeric() || b"=_-".contains(&byte);
     let components = |byte: u8| byte.is_ascii_alphanumeric() || b"+._-".contains(&byte);
@@ -127,11 +130,13 @@ fn digest(text: &str) -> Result<Named, Misled> {
         && encoded.bytes().all(encoding)
         && !algorithm.is_empty()
         && algorithm.bytes().all(components);
-    is_digest.then_some(Named::Other).ok_or(Misled::Digest)
+    is_digest
+        .then_some(RequestedDigest::Other)
+        .ok_or(Misled::Digest)
 }
 
-fn parameters(query: &str) -> Result<Query, Misled> {
-    let mut read = Query::default();
+fn parameters(query: &str) -> Result<RouteQuery, Misled> {
+    let mut read = RouteQuery::default();
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let field = match name {
@@ -202,7 +207,7 @@ mod tests {
 
     #[test]
     fn targets_name_what_a_registry_has() {
-        let known = || Named::Known(DIGEST.parse().unwrap());
+        let known = || RequestedDigest::Known(DIGEST.parse().unwrap());
         let other = format!("sha512:{}", "a".repeat(128));
         for (target, name, expected) in [
             ("a/manifests/1.0", "a", Of::Tagged("1.0".to_owned())),
@@ -216,7 +221,11 @@ mod tests {
                 "a",
                 Of::Referrers(known()),
             ),
-            (&format!("a/blobs/{other}"), "a", Of::Blob(Named::Other)),
+            (
+                &format!("a/blobs/{other}"),
+                "a",
+                Of::Blob(RequestedDigest::Other),
+            ),
             ("a/blobs/uploads/", "a", Of::Upload),
             ("a/blobs/uploads/123", "a", Of::Upload),
         ] {

@@ -13,14 +13,14 @@ use crate::content::Content;
 use crate::converse::converse;
 use crate::guests::{Guest, Guests};
 use crate::limits;
-use crate::shared::{Event, Options, Shared, Tell};
+use crate::shared::{Event, ServerListener, ServerOptions, SharedState};
 use crate::tls::Tls;
-use crate::wire::Wire;
+use crate::wire::ServerWire;
 
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl std::fmt::Debug for Server {
@@ -31,11 +31,15 @@ impl std::fmt::Debug for Server {
 
 impl Server {
     /// Listens at `HOST:PORT`. Nothing is served yet.
-    pub async fn listen(address: &str, options: Options, tell: Tell) -> io::Result<Self> {
+    pub async fn listen(
+        address: &str,
+        options: ServerOptions,
+        tell: ServerListener,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         Ok(Self {
             listener,
-            shared: Arc::new(Shared::new(options, tell)),
+            shared: Arc::new(SharedState::new(options, tell)),
         })
     }
 
@@ -101,9 +105,9 @@ impl Server {
             // A head and what follows are written one after the other.
             let _ = stream.set_nodelay(true);
             let wire = match tls {
-                None => Wire::Plain(Arc::new(stream)),
+                None => ServerWire::Plain(Arc::new(stream)),
                 Some(tls) => match timeout(limits::HEAD_WITHIN, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => Wire::Tls(Box::new(stream)),
+                    Ok(Ok(stream)) => ServerWire::Tls(Box::new(stream)),
                     Ok(Err(_)) | Err(_) => return,
                 },
             };
@@ -114,7 +118,7 @@ impl Server {
 
 /// The shelf that decides what a server serves, also while it runs.
 #[derive(Clone)]
-pub struct Shelf(Arc<Shared>);
+pub struct Shelf(Arc<SharedState>);
 
 impl std::fmt::Debug for Shelf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use schemas::Digest;
 
-use crate::compare::{Compared, Unfit};
+use crate::compare::{BlobComparisons, BlobFault};
 use crate::content::Content;
-use crate::login::Login;
-use crate::metrics::Metrics;
+use crate::login::ReaderLogin;
+use crate::metrics::ServerMetrics;
 use crate::tls::Tls;
 
 /// Whether blobs are compared before they are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
+pub enum ReadMode {
     /// Blobs are sent as the medium gives them: clients compare, as they do with every registry.
     AsTheyAre,
     /// Each blob is hashed before its first byte is sent.
@@ -24,29 +24,29 @@ pub enum Reads {
 
 /// The options of a server.
 #[derive(Debug)]
-pub struct Options {
+pub struct ServerOptions {
     /// The configuration of TLS, where it is to be spoken.
     pub tls: Option<Tls>,
     /// The login that is asked for.
-    pub login: Option<Login>,
+    pub login: Option<ReaderLogin>,
     /// Whether blobs are compared.
-    pub reads: Reads,
+    pub reads: ReadMode,
 }
 
 /// An event of a server.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A request was answered.
-    Access(Access<'a>),
+    Access(AccessRecord<'a>),
     /// A blob was not served.
-    Unfit(&'a Digest, &'a Unfit),
+    Unfit(&'a Digest, &'a BlobFault),
     /// No connection can be taken at the moment.
     NoRoom(&'a io::Error),
 }
 
 /// A request that was answered.
 #[derive(Debug)]
-pub struct Access<'a> {
+pub struct AccessRecord<'a> {
     /// The address of whoever asked.
     pub peer: SocketAddr,
     /// The method, as it was written.
@@ -63,7 +63,7 @@ pub struct Access<'a> {
     pub broken: Option<&'a io::Error>,
 }
 
-impl Access<'_> {
+impl AccessRecord<'_> {
     /// Returns the time that it took, in milliseconds.
     #[must_use]
     pub fn milliseconds(&self) -> u64 {
@@ -72,28 +72,28 @@ impl Access<'_> {
 }
 
 /// The function that is told of events. Called in the midst of the work, so that it must not wait.
-pub type Tell = Box<dyn Fn(Event<'_>) + Send + Sync>;
+pub type ServerListener = Box<dyn Fn(Event<'_>) + Send + Sync>;
 
 /// The state that all connections share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     content: RwLock<Arc<Content>>,
     tls: Option<RwLock<Tls>>,
-    pub(crate) metrics: Metrics,
-    pub(crate) compared: Option<Compared>,
-    pub(crate) login: Option<Login>,
-    pub(crate) tell: Tell,
+    pub(crate) metrics: ServerMetrics,
+    pub(crate) compared: Option<BlobComparisons>,
+    pub(crate) login: Option<ReaderLogin>,
+    pub(crate) tell: ServerListener,
 }
 
-impl Shared {
-    pub(crate) fn new(options: Options, tell: Tell) -> Self {
-        let Options { tls, login, reads } = options;
+impl SharedState {
+    pub(crate) fn new(options: ServerOptions, tell: ServerListener) -> Self {
+        let ServerOptions { tls, login, reads } = options;
         Self {
             content: RwLock::default(),
             tls: tls.map(RwLock::new),
-            metrics: Metrics::default(),
+            metrics: ServerMetrics::default(),
             compared: match reads {
-                Reads::AsTheyAre => None,
-                Reads::Compared => Some(Compared::default()),
+                ReadMode::AsTheyAre => None,
+                ReadMode::Compared => Some(BlobComparisons::default()),
             },
             login,
             tell,

@@ -15,12 +15,12 @@ use tokio_rustls::server::TlsStream;
 use crate::limits;
 
 /// A connection.
-pub(crate) enum Wire {
+pub(crate) enum ServerWire {
     Plain(Arc<TcpStream>),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Wire {
+impl ServerWire {
     /// Adds what comes next, at most so many bytes; none once the peer has ended.
     pub(crate) async fn read(&mut self, came: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         let before = came.len();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use archive::Blob;
 use bytes::Bytes;
 use registry::{
-    AddressError, BlobPush, Client, Known, Manifest, ManifestPush, PushJob, Reference,
-    RegistryAddress, Repository,
+    AddressError, BlobPush, Client, KnownContent, ManifestPush, PushJob, Reference,
+    RegistryAddress, RegistryManifest, RepositoryPath,
 };
 use schemas::{Descriptor, Digest, Document, ImageDocument, MediaType, SolutionId, Tag};
 use serde_json::json;
@@ -30,9 +30,9 @@ const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
 
 /// The head of an archive as something that registries have.
 #[derive(Debug)]
-pub struct Artifact {
+pub struct HeadArtifact {
     /// The repository, prefix included.
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     /// The tag.
     pub reference: Reference,
     /// The manifest that the tag names.
@@ -43,7 +43,7 @@ pub struct Artifact {
     pub config: Digest,
 }
 
-impl Artifact {
+impl HeadArtifact {
     /// The bytes of the configuration.
     pub const CONFIG: &[u8] = EMPTY.1;
 
@@ -74,7 +74,7 @@ impl Artifact {
     }
 
     /// Whether a registry was found to give all of it.
-    pub(crate) fn is_whole(&self, known: &Known) -> bool {
+    pub(crate) fn is_whole(&self, known: &KnownContent) -> bool {
         let manifest = known.manifest(&self.repository, &self.reference);
         let blobs = [self.head.digest(), self.config];
         manifest == Some(self.manifest.digest)
@@ -104,7 +104,7 @@ impl Artifact {
 /// A manifest or index as it is pushed under a name.
 pub(crate) fn manifest_push(
     document: &Document,
-    repository: Repository,
+    repository: RepositoryPath,
     reference: Reference,
 ) -> ManifestPush {
     ManifestPush {
@@ -130,14 +130,14 @@ pub(crate) fn place(
     registry: &RegistryAddress,
     id: &str,
     archive_id: &Digest,
-) -> Result<(Repository, Reference), AddressError> {
+) -> Result<(RepositoryPath, Reference), AddressError> {
     let tag = format!("{TAG}{}", archive_id.hex());
     let tag = tag.parse().expect("letters, digits and a hyphen");
     Ok((registry.repository(id)?, Reference::Tag(tag)))
 }
 
 /// The head, as its artifact names it.
-pub(crate) fn only_layer(manifest: &Manifest) -> Option<Descriptor> {
+pub(crate) fn only_layer(manifest: &RegistryManifest) -> Option<Descriptor> {
     match ImageDocument::from_slice(&manifest.bytes).ok()? {
         ImageDocument::Manifest(manifest) => {
             let [layer] = <[Descriptor; 1]>::try_from(manifest.layers).ok()?;

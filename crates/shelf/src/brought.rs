@@ -9,27 +9,27 @@ use std::sync::Arc;
 use registry::{Reference, RegistryAddress};
 use rustix::fs::{MemfdFlags, memfd_create};
 use schemas::Digest;
-use serve::{Blob, Brought, Image};
+use serve::{ServedArchive, ServedBlob, ServedImage};
 use validator::Accepted;
 
-use crate::artifact::Artifact;
+use crate::artifact::HeadArtifact;
 use crate::error::Error;
-use crate::named::{Named, Placed};
+use crate::names::{ArchivePlacement, ImageName};
 
 /// Lists what an archive brings to a registry, under the names that an import gives it.
 pub(crate) fn brought(
     path: &Path,
     accepted: &Accepted,
     registry: &RegistryAddress,
-) -> Result<Brought, Error> {
-    let placed = Placed::of(accepted, registry)?;
+) -> Result<ServedArchive, Error> {
+    let placed = ArchivePlacement::of(accepted, registry)?;
     let mut blobs = BTreeMap::new();
     for (digest, size) in accepted.images().iter().flat_map(|image| &image.blobs) {
         let blob = accepted.blob(digest).and_then(|blob| blob.place());
         let blob = blob_at(*digest, blob, *size)?;
         blobs.entry(*digest).or_insert(blob);
     }
-    let image = |placed: &Named<'_>| Image {
+    let image = |placed: &ImageName<'_>| ServedImage {
         repository: placed.repository.to_string(),
         tag: tag(&placed.reference),
         root: Arc::clone(&placed.image.root),
@@ -43,7 +43,7 @@ pub(crate) fn brought(
     };
     let images = placed.images.iter().map(image);
     let mirrors = placed.mirrors.iter();
-    Ok(Brought {
+    Ok(ServedArchive {
         name: path.display().to_string(),
         images: images.chain([head(&placed.head)?]).collect(),
         mirrors: mirrors
@@ -53,12 +53,12 @@ pub(crate) fn brought(
 }
 
 /// The head of an archive, for sites that deploy its version later without the medium.
-fn head(artifact: &Artifact) -> Result<Image, Error> {
-    let config = in_memory(Artifact::CONFIG).map_err(Error::Memory)?;
+fn head(artifact: &HeadArtifact) -> Result<ServedImage, Error> {
+    let config = in_memory(HeadArtifact::CONFIG).map_err(Error::Memory)?;
     let config = Some((Arc::new(config), 0));
-    let size = Artifact::CONFIG.len() as u64;
+    let size = HeadArtifact::CONFIG.len() as u64;
     let head = &artifact.head;
-    Ok(Image {
+    Ok(ServedImage {
         repository: artifact.repository.to_string(),
         tag: tag(&artifact.reference),
         root: Arc::clone(&artifact.manifest),
@@ -84,9 +84,13 @@ fn tag(reference: &Reference) -> Option<String> {
     }
 }
 
-fn blob_at(digest: Digest, place: Option<(Arc<File>, u64)>, size: u64) -> Result<Arc<Blob>, Error> {
+fn blob_at(
+    digest: Digest,
+    place: Option<(Arc<File>, u64)>,
+    size: u64,
+) -> Result<Arc<ServedBlob>, Error> {
     let (file, offset) = place.ok_or(Error::NotInArchive(digest))?;
-    Ok(Arc::new(Blob {
+    Ok(Arc::new(ServedBlob {
         digest,
         file,
         offset,

@@ -1,11 +1,11 @@
-//! Reasons why something could not be done at a registry. An answer of no is an [`Obstacle`] instead.
+//! Reasons why something could not be done at a registry. An answer of no is a [`RegistryObstacle`] instead.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemas::{Digest, ImagePlace, SolutionId, named};
 
-use crate::obstacle::Obstacle;
+use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
 
 /// The reason why something could not be done at a registry.
@@ -102,7 +102,7 @@ pub enum Error {
     Write(#[from] archive::WriteError),
     /// The answer is no.
     #[error(transparent)]
-    Refused(#[from] Obstacle),
+    Refused(#[from] RegistryObstacle),
 }
 
 /// A content of which a registry does not have what the archive has.

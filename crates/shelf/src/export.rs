@@ -6,7 +6,7 @@ use std::io;
 
 use archive::{Copying, ImageRole, Listed, Slot};
 use bytes::Bytes;
-use registry::{BlobPull, BlobSink, Client, Known, Repository, Unfit};
+use registry::{BlobPull, BlobSink, Client, KnownContent, RepositoryPath, SinkRefusal};
 use schemas::{Digest, ImagePlace, SolutionId};
 use watch::Tell;
 
@@ -16,28 +16,28 @@ use crate::error::{Error, Lacking, Unfetched};
 #[derive(Debug)]
 pub struct Export {
     documents: BTreeMap<Digest, Bytes>,
-    blobs: BTreeMap<Digest, Found>,
+    blobs: BTreeMap<Digest, BlobLocation>,
 }
 
 /// A blob, and where it is.
 #[derive(Debug)]
-struct Found {
+struct BlobLocation {
     size: u64,
-    holder: Holder,
+    holder: ImageHolder,
 }
 
 /// An image of the archive, and its repository.
 #[derive(Clone, Debug)]
-struct Holder {
+struct ImageHolder {
     place: ImagePlace,
-    repository: Repository,
+    repository: RepositoryPath,
 }
 
 /// A content that is looked for.
-struct Wanted {
+struct SoughtContent {
     role: ImageRole,
     size: u64,
-    holders: Vec<Holder>,
+    holders: Vec<ImageHolder>,
 }
 
 impl Export {
@@ -130,8 +130,8 @@ fn wanted(
     client: &Client,
     id: &SolutionId,
     listed: &Listed,
-) -> Result<BTreeMap<Digest, Wanted>, Error> {
-    let mut wanted: BTreeMap<Digest, Wanted> = BTreeMap::new();
+) -> Result<BTreeMap<Digest, SoughtContent>, Error> {
+    let mut wanted: BTreeMap<Digest, SoughtContent> = BTreeMap::new();
     let behind: BTreeMap<Digest, u64> = listed.blobs_behind().collect();
     for content in listed.image_contents() {
         if !behind.contains_key(&content.digest) {
@@ -140,12 +140,12 @@ fn wanted(
         let repository = client
             .address()
             .repository(&format!("{id}/{}", content.place.name))?;
-        let known = wanted.entry(content.digest).or_insert(Wanted {
+        let known = wanted.entry(content.digest).or_insert(SoughtContent {
             role: content.role,
             size: content.size,
             holders: Vec::new(),
         });
-        known.holders.push(Holder {
+        known.holders.push(ImageHolder {
             place: content.place,
             repository,
         });
@@ -154,7 +154,7 @@ fn wanted(
 }
 
 /// Refuses documents that take too much memory: they are kept there until they are written.
-fn check_room(documents: &BTreeMap<Digest, Wanted>) -> Result<(), Error> {
+fn check_room(documents: &BTreeMap<Digest, SoughtContent>) -> Result<(), Error> {
     let size = documents.values().map(|it| it.size).sum();
     let limit = validator::limits::IMAGE_DOCUMENTS;
     if size <= limit {
@@ -173,7 +173,7 @@ struct Looking<'a> {
 impl Looking<'_> {
     async fn documents(
         &mut self,
-        wanted: BTreeMap<Digest, Wanted>,
+        wanted: BTreeMap<Digest, SoughtContent>,
     ) -> Result<BTreeMap<Digest, Bytes>, Error> {
         let mut found = BTreeMap::new();
         let rounds = wanted.values().map(|it| it.holders.len()).max();
@@ -198,9 +198,9 @@ impl Looking<'_> {
 
     async fn blobs(
         &mut self,
-        wanted: BTreeMap<Digest, Wanted>,
-    ) -> Result<BTreeMap<Digest, Found>, Error> {
-        let mut found: BTreeMap<Digest, Found> = BTreeMap::new();
+        wanted: BTreeMap<Digest, SoughtContent>,
+    ) -> Result<BTreeMap<Digest, BlobLocation>, Error> {
+        let mut found: BTreeMap<Digest, BlobLocation> = BTreeMap::new();
         let rounds = wanted.values().map(|it| it.holders.len()).max();
         for round in 0..rounds.unwrap_or_default() {
             let open = wanted
@@ -213,12 +213,12 @@ impl Looking<'_> {
             let ask: Vec<_> = ask
                 .map(|(digest, size, holder)| (&holder.repository, **digest, *size))
                 .collect();
-            let mut known = Known::default();
+            let mut known = KnownContent::default();
             self.client.find_blobs(&mut known, &ask).await?;
             for (digest, size, holder) in open {
                 if known.has_blob(&holder.repository, digest) {
                     let holder = holder.clone();
-                    found.insert(*digest, Found { size, holder });
+                    found.insert(*digest, BlobLocation { size, holder });
                 }
             }
         }
@@ -230,7 +230,7 @@ impl Looking<'_> {
         Ok(found)
     }
 
-    fn lacks(&mut self, digest: Digest, wanted: &Wanted) {
+    fn lacks(&mut self, digest: Digest, wanted: &SoughtContent) {
         let host = self.client.address().host();
         self.lacking
             .extend(wanted.holders.first().map(|holder| Lacking {
@@ -258,7 +258,7 @@ impl BlobSink for Filling {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Unfit> {
-        self.0.finish().map_err(Unfit::Digest)
+    fn finish(&mut self) -> Result<(), SinkRefusal> {
+        self.0.finish().map_err(SinkRefusal::Digest)
     }
 }

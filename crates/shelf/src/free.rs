@@ -4,21 +4,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use registry::{Client, Deletion, Manifest, Reference, Repository};
+use registry::{Client, ManifestDeletion, Reference, RegistryManifest, RepositoryPath};
 use schemas::{Digest, ImageDocument, SolutionName, Version};
 
 use crate::artifact::{only_layer, place};
 use crate::error::Error;
-use crate::layout::Layout;
+use crate::layout::PathLayout;
 use crate::place::{asked_place, image_place};
 use crate::record::{Record, RecordedImage};
 
 /// A manifest or index, and where it lies.
-pub(crate) type Place = (Repository, Digest);
+pub(crate) type ManifestPlace = (RepositoryPath, Digest);
 
 /// The images that an import of a version brought to a registry.
 #[derive(Clone, Debug)]
-pub(crate) struct Brought {
+pub(crate) struct ImportedImages {
     pub(crate) name: SolutionName,
     pub(crate) version: Version,
     pub(crate) archive_id: Digest,
@@ -37,7 +37,7 @@ pub(crate) struct BroughtImage {
     pub(crate) below: Vec<Digest>,
 }
 
-impl Brought {
+impl ImportedImages {
     fn id(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
@@ -49,7 +49,7 @@ impl Brought {
     }
 }
 
-impl From<&Record> for Brought {
+impl From<&Record> for ImportedImages {
     fn from(record: &Record) -> Self {
         let images = record.images.iter().map(|image| BroughtImage {
             image: image.clone(),
@@ -68,8 +68,8 @@ impl From<&Record> for Brought {
 
 /// An image under one of the names that workloads ask for.
 #[derive(Clone, Debug)]
-pub(crate) struct Referred<'a> {
-    pub(crate) place: Place,
+pub(crate) struct ReferredImage<'a> {
+    pub(crate) place: ManifestPlace,
     /// The tag or digest that it is asked for by.
     pub(crate) reference: Reference,
     below: &'a [Digest],
@@ -80,20 +80,20 @@ pub(crate) struct Referred<'a> {
 pub struct Holdings {
     /// The manifests and indexes of the versions, each before those that name it: as long as an index is there, what it
     /// names is found.
-    own: Vec<Place>,
+    own: Vec<ManifestPlace>,
     /// The images that are not as they were recorded, or are another version's as well, and so stay.
     others: Vec<String>,
 }
 
 /// The manifests found on the way to the holdings.
 #[derive(Default)]
-struct Finding {
+struct ManifestSearch {
     /// The images that go.
-    roots: Vec<Place>,
+    roots: Vec<ManifestPlace>,
     /// The manifests known to lie below them, which nothing may name any more.
-    below: Vec<Place>,
+    below: Vec<ManifestPlace>,
     /// The manifests that somebody else needs.
-    needed: Vec<Place>,
+    needed: Vec<ManifestPlace>,
     others: Vec<String>,
 }
 
@@ -101,16 +101,16 @@ impl Holdings {
     /// Finds out what the versions that go have there, beside those that stay. Reading only.
     pub(crate) async fn among(
         client: &Client,
-        going: &[Brought],
-        staying: &[Brought],
+        going: &[ImportedImages],
+        staying: &[ImportedImages],
     ) -> Result<Self, Error> {
-        let mut finding = Finding {
+        let mut search = ManifestSearch {
             needed: tagged_by_others(client, going).await?,
-            ..Finding::default()
+            ..ManifestSearch::default()
         };
-        finding.of_versions(client, going, staying).await?;
-        finding.of_references(client, going, staying).await?;
-        let mut found = finding.into_holdings(client).await?;
+        search.of_versions(client, going, staying).await?;
+        search.of_references(client, going, staying).await?;
+        let mut found = search.into_holdings(client).await?;
         for version in going {
             found.head(client, version).await?;
         }
@@ -118,7 +118,7 @@ impl Holdings {
     }
 
     /// Adds the head, if it is one.
-    async fn head(&mut self, client: &Client, version: &Brought) -> Result<(), Error> {
+    async fn head(&mut self, client: &Client, version: &ImportedImages) -> Result<(), Error> {
         let (repository, tag) = place(client.address(), &version.id(), &version.archive_id)?;
         match client.manifest(&repository, &tag).await? {
             Some(head) if only_layer(&head).is_some() => self.own.push((repository, head.digest)),
@@ -137,7 +137,7 @@ impl Holdings {
     /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
     #[must_use]
     pub fn names(&self, client: &Client) -> Vec<String> {
-        let name = |(repository, digest): &Place| name(client, repository, *digest);
+        let name = |(repository, digest): &ManifestPlace| name(client, repository, *digest);
         self.own.iter().map(name).collect()
     }
 
@@ -149,7 +149,7 @@ impl Holdings {
         check: impl Fn() -> Result<(), E>,
     ) -> Result<Vec<String>, E> {
         let mut freed = Vec::new();
-        let mut left: Vec<&Place> = self.own.iter().collect();
+        let mut left: Vec<&ManifestPlace> = self.own.iter().collect();
         loop {
             let (mut refused, mut why) = (Vec::new(), None);
             let before = freed.len();
@@ -157,8 +157,8 @@ impl Holdings {
                 check()?;
                 let (repository, digest) = place;
                 match client.delete_manifest(repository, *digest).await {
-                    Ok(Deletion::Done) => freed.push(name(client, repository, *digest)),
-                    Ok(Deletion::WasAbsent) => {}
+                    Ok(ManifestDeletion::Done) => freed.push(name(client, repository, *digest)),
+                    Ok(ManifestDeletion::WasAbsent) => {}
                     Err(error) if error.is_everywhere() => return Err(Error::from(error).into()),
                     Err(error) => {
                         refused.push(place);
@@ -183,15 +183,15 @@ impl Holdings {
     }
 }
 
-fn name(client: &Client, repository: &Repository, digest: Digest) -> String {
+fn name(client: &Client, repository: &RepositoryPath, digest: Digest) -> String {
     format!("{}/{repository}@{digest}", client.address().host())
 }
 
 /// Returns where images of versions lie under the names that workloads ask for.
 pub(crate) fn referred_to<'a>(
     client: &Client,
-    versions: &'a [Brought],
-) -> Result<Vec<Referred<'a>>, Error> {
+    versions: &'a [ImportedImages],
+) -> Result<Vec<ReferredImage<'a>>, Error> {
     let mut all = Vec::new();
     let images = versions.iter().flat_map(|version| {
         let images = version.images.iter();
@@ -200,14 +200,19 @@ pub(crate) fn referred_to<'a>(
     for (version, BroughtImage { image, below }) in images {
         let (registry, digest) = (client.address(), image.digest);
         let mut add = |(repository, reference)| {
-            all.push(Referred {
+            all.push(ReferredImage {
                 place: (repository, digest),
                 reference,
                 below,
             });
         };
         if let Some(reference) = &image.reference {
-            add(asked_place(registry, Layout::Solution, reference, digest)?);
+            add(asked_place(
+                registry,
+                PathLayout::Solution,
+                reference,
+                digest,
+            )?);
         }
         if version.carries {
             let (solution, version) = (&version.name, &version.version);
@@ -225,9 +230,12 @@ pub(crate) fn referred_to<'a>(
 
 /// Returns the manifests named by tags that are not these versions', in the repositories that they share with others:
 /// whoever tagged them needs them.
-async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Place>, Error> {
+async fn tagged_by_others(
+    client: &Client,
+    going: &[ImportedImages],
+) -> Result<Vec<ManifestPlace>, Error> {
     let referred = referred_to(client, going)?;
-    let mut repositories: BTreeMap<&Repository, BTreeSet<&Reference>> = BTreeMap::new();
+    let mut repositories: BTreeMap<&RepositoryPath, BTreeSet<&Reference>> = BTreeMap::new();
     for it in &referred {
         let (repository, _) = &it.place;
         let own = repositories.entry(repository).or_default();
@@ -247,19 +255,22 @@ async fn tagged_by_others(client: &Client, going: &[Brought]) -> Result<Vec<Plac
     Ok(places)
 }
 
-fn below(repository: &Repository, digests: &[Digest]) -> impl Iterator<Item = Place> {
+fn below(repository: &RepositoryPath, digests: &[Digest]) -> impl Iterator<Item = ManifestPlace> {
     digests.iter().map(|digest| (repository.clone(), *digest))
 }
 
-impl Finding {
+impl ManifestSearch {
     /// Finds the images in the repositories that have the versions' names.
     async fn of_versions(
         &mut self,
         client: &Client,
-        going: &[Brought],
-        staying: &[Brought],
+        going: &[ImportedImages],
+        staying: &[ImportedImages],
     ) -> Result<(), Error> {
-        let others: BTreeSet<String> = staying.iter().flat_map(Brought::repositories).collect();
+        let others: BTreeSet<String> = staying
+            .iter()
+            .flat_map(ImportedImages::repositories)
+            .collect();
         let images = going.iter().flat_map(|version| {
             let images = version.images.iter();
             images.map(move |image| (version, image))
@@ -285,7 +296,7 @@ impl Finding {
                 .repository(&format!("{}/{name}", version.id()))?;
             let tagged = Reference::Tag(tag.clone());
             let tagged = client.manifest(&repository, &tagged).await?;
-            let is_other = |found: &Manifest| !ours.contains(&(at.clone(), found.digest));
+            let is_other = |found: &RegistryManifest| !ours.contains(&(at.clone(), found.digest));
             if let Some(other) = tagged.filter(is_other) {
                 self.others.push(format!("{at}:{tag}"));
                 self.needed.push((repository.clone(), other.digest));
@@ -300,20 +311,20 @@ impl Finding {
     async fn of_references(
         &mut self,
         client: &Client,
-        going: &[Brought],
-        staying: &[Brought],
+        going: &[ImportedImages],
+        staying: &[ImportedImages],
     ) -> Result<(), Error> {
         let (going, staying) = (referred_to(client, going)?, referred_to(client, staying)?);
-        let places = |all: &[Referred<'_>]| -> BTreeSet<Place> {
+        let places = |all: &[ReferredImage<'_>]| -> BTreeSet<ManifestPlace> {
             all.iter().map(|it| it.place.clone()).collect()
         };
         let (ours, needed) = (places(&going), places(&staying));
-        let touched: BTreeSet<&Repository> = going.iter().map(|it| &it.place.0).collect();
+        let touched: BTreeSet<&RepositoryPath> = going.iter().map(|it| &it.place.0).collect();
         for other in staying.iter().filter(|it| touched.contains(&it.place.0)) {
             self.needed.push(other.place.clone());
             self.needed.extend(below(&other.place.0, other.below));
         }
-        for Referred {
+        for ReferredImage {
             place,
             reference,
             below: ids,
@@ -343,9 +354,9 @@ impl Finding {
 
     /// Returns the manifests that go: all that were found, without those that somebody else needs.
     async fn into_holdings(self, client: &Client) -> Result<Holdings, Error> {
-        let stays: BTreeSet<Place> = needed(client, self.needed).await?;
+        let stays: BTreeSet<ManifestPlace> = needed(client, self.needed).await?;
         let mut own = reachable(client, self.roots).await?;
-        let known: BTreeSet<Place> = own.iter().cloned().collect();
+        let known: BTreeSet<ManifestPlace> = own.iter().cloned().collect();
         let below = self.below.into_iter().filter(|it| !known.contains(it));
         own.extend(reachable(client, below.collect()).await?);
         own.retain(|place| !stays.contains(place));
@@ -357,9 +368,12 @@ impl Finding {
 
 /// Returns these manifests and indexes and all that they name, whether they are there or not. Each repository has the
 /// room of an archive's images.
-async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, Error> {
-    let mut all: BTreeSet<Place> = roots.iter().cloned().collect();
-    let mut repositories: BTreeMap<Repository, Vec<Place>> = BTreeMap::new();
+async fn needed(
+    client: &Client,
+    roots: Vec<ManifestPlace>,
+) -> Result<BTreeSet<ManifestPlace>, Error> {
+    let mut all: BTreeSet<ManifestPlace> = roots.iter().cloned().collect();
+    let mut repositories: BTreeMap<RepositoryPath, Vec<ManifestPlace>> = BTreeMap::new();
     for root in roots {
         repositories.entry(root.0.clone()).or_default().push(root);
     }
@@ -372,13 +386,16 @@ async fn needed(client: &Client, roots: Vec<Place>) -> Result<BTreeSet<Place>, E
 /// Returns these manifests and indexes and all that they name in their repositories, as far as they are there; those
 /// that name others come first. It is all of them or an error: one that is overlooked might go although somebody needs
 /// it.
-async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Error> {
+async fn reachable(
+    client: &Client,
+    roots: Vec<ManifestPlace>,
+) -> Result<Vec<ManifestPlace>, Error> {
     let mut bytes_read = 0;
     let (mut seen, mut reached, mut wanted) = (BTreeSet::new(), Vec::new(), roots);
     for _ in 0..=schemas::limits::INDEX_DEPTH {
         wanted.retain(|place| seen.insert(place.clone()));
         for (repository, found) in client.manifests(std::mem::take(&mut wanted)).await? {
-            let Some(Manifest { bytes, digest, .. }) = found else {
+            let Some(RegistryManifest { bytes, digest, .. }) = found else {
                 continue;
             };
             reached.push((repository.clone(), digest));

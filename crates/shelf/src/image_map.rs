@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use registry::{DOCKER_HUB, ImageLocation, Reference, RegistryAddress, Repository};
+use registry::{DOCKER_HUB, ImageLocation, Reference, RegistryAddress, RepositoryPath};
 use schemars::JsonSchema;
 use schemas::{Digest, ImageName, ImagePlace, ImageReference, SolutionId, Tag, yaml};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::layout::{BELOW, Layout};
-use crate::obstacle::{Misplaced, Obstacle};
+use crate::layout::{BELOW, PathLayout};
+use crate::obstacle::{Misplaced, RegistryObstacle};
 use crate::place::main_place;
 use crate::record::RecordedImage;
 
@@ -43,7 +43,7 @@ pub struct ImageMap {
     /// The images.
     pub images: Vec<MappedImage>,
     #[serde(skip)]
-    layout: Layout,
+    layout: PathLayout,
 }
 
 impl ImageMap {
@@ -52,7 +52,7 @@ impl ImageMap {
         id: &SolutionId,
         images: &[RecordedImage],
         registry: &RegistryAddress,
-        layout: Layout,
+        layout: PathLayout,
     ) -> Result<Self, Error> {
         let mapped = |image: &RecordedImage| {
             let (repository, reference) = main_place(registry, layout, id, image)?;
@@ -89,9 +89,9 @@ impl ImageMap {
     /// Returns an obstacle for each image that cannot lie under its `ref`: where another image of the archive has the
     /// same name, where another registry's has the same path, so that nodes would get one for the other, or where
     /// Solutions may have their own images.
-    pub fn collisions(&self) -> Result<Vec<Obstacle>, Error> {
+    pub fn collisions(&self) -> Result<Vec<RegistryObstacle>, Error> {
         let mut found = Vec::new();
-        if self.layout == Layout::Solution {
+        if self.layout == PathLayout::Solution {
             return Ok(found);
         }
         let (mut tags, mut paths) = (BTreeMap::new(), BTreeMap::new());
@@ -112,7 +112,7 @@ impl ImageMap {
             }
             let tag = (&image.repository, &image.tag);
             if image.tag.is_some() && *tags.entry(tag).or_insert(image.digest) != image.digest {
-                found.push(Obstacle::SameReference(asked.clone()));
+                found.push(RegistryObstacle::SameReference(asked.clone()));
             }
         }
         Ok(found)
@@ -130,7 +130,7 @@ impl ImageMap {
                 let other = entries.insert(name, image);
                 if other.is_some_and(|other| other.digest != image.digest) {
                     let same = Misplaced::SameImageName(name_of(asked).to_owned());
-                    return Err(Obstacle::from(same).into());
+                    return Err(RegistryObstacle::from(same).into());
                 }
             }
         }
@@ -174,7 +174,7 @@ impl ImageMap {
 }
 
 /// Whether images of Solutions may lie there, below whatever prefix.
-fn is_reserved(repository: &Repository) -> bool {
+fn is_reserved(repository: &RepositoryPath) -> bool {
     let mut components = repository.as_str().split('/');
     components.any(|it| it == BELOW || it.parse::<SolutionId>().is_ok())
 }
@@ -204,7 +204,7 @@ fn spellings(reference: &ImageReference) -> Result<BTreeSet<String>, Error> {
 mod tests {
     use super::*;
 
-    fn map(layout: Layout, images: &[(&str, &str)]) -> ImageMap {
+    fn map(layout: PathLayout, images: &[(&str, &str)]) -> ImageMap {
         let image = |(number, (place, asked)): (u8, &(&str, &str))| RecordedImage {
             image: place.parse().unwrap(),
             digest: Digest::new([number; 32]),
@@ -233,10 +233,10 @@ mod tests {
         ];
         let of = |layout| places(&map(layout, &images));
         let solution = ["app 1", "db 2", "own 3"].map(|it| format!("apps/shop-1.0.0/{it}"));
-        assert_eq!(of(Layout::Solution), solution);
+        assert_eq!(of(PathLayout::Solution), solution);
         let expected = ["org/app 1.2", "org/db -", "shop-1.0.0/own 3"];
-        assert_eq!(of(Layout::Ref), expected.map(|it| format!("apps/{it}")));
-        let address = &map(Layout::Ref, &images).images[1].address;
+        assert_eq!(of(PathLayout::Ref), expected.map(|it| format!("apps/{it}")));
+        let address = &map(PathLayout::Ref, &images).images[1].address;
         let digest = Digest::new([2; 32]);
         assert_eq!(*address, format!("r.test:5000/apps/org/db@{digest}"));
     }
@@ -250,22 +250,26 @@ mod tests {
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let hosts = ["quay.io/org/app:1", "ghcr.io/org/app:2"];
-        let [found] = &collisions(Layout::Ref, &hosts)[..] else {
+        let [found] = &collisions(PathLayout::Ref, &hosts)[..] else {
             panic!("not one")
         };
         assert!(hosts.iter().all(|host| found.contains(host)), "{found}");
         let same = ["quay.io/org/app:1", "quay.io/org/app:1"];
-        assert_eq!(collisions(Layout::Ref, &same).len(), 1);
+        assert_eq!(collisions(PathLayout::Ref, &same).len(), 1);
         for reserved in [
             "quay.io/shop-2.0.0/web:7",
             "quay.io/apps/shop-2.0.0/web:7",
             "quay.io/mirror/quay.io/app:1",
         ] {
-            assert_eq!(collisions(Layout::Ref, &[reserved]).len(), 1, "{reserved}");
+            assert_eq!(
+                collisions(PathLayout::Ref, &[reserved]).len(),
+                1,
+                "{reserved}"
+            );
         }
         let fine = ["quay.io/org/app:1", "quay.io/org/app:2", "nginx"];
-        assert_eq!(collisions(Layout::Ref, &fine), [""; 0]);
-        assert_eq!(collisions(Layout::Solution, &hosts), [""; 0]);
+        assert_eq!(collisions(PathLayout::Ref, &fine), [""; 0]);
+        assert_eq!(collisions(PathLayout::Solution, &hosts), [""; 0]);
     }
 
     #[test]
@@ -275,7 +279,7 @@ mod tests {
             ("own:3", ""),
             ("web:1", "nginx"),
         ];
-        let text = map(Layout::Solution, &images).kustomize().unwrap();
+        let text = map(PathLayout::Solution, &images).kustomize().unwrap();
         let read: Value = yaml::from_slice(text.as_bytes()).unwrap();
         let entry = |name: &str, image: &str, number| {
             let new = format!("r.test:5000/apps/shop-1.0.0/{image}");
@@ -290,14 +294,14 @@ mod tests {
         ];
         assert_eq!(read, json!({ "images": expected }));
         let two = [("a:1", "quay.io/app:1"), ("a:2", "quay.io/app:2")];
-        let refused = map(Layout::Solution, &two).kustomize().unwrap_err();
+        let refused = map(PathLayout::Solution, &two).kustomize().unwrap_err();
         assert!(refused.to_string().contains("`quay.io/app`"), "{refused}");
     }
 
     #[test]
     fn values_name_an_image_by_its_name_and_its_tag_only_if_it_must() {
         let images = [("a:1", ""), ("a:2", "nginx:1.10"), ("db:1.10", "")];
-        let text = map(Layout::Solution, &images).helm();
+        let text = map(PathLayout::Solution, &images).helm();
         let read: Value = yaml::from_slice(text.as_bytes()).unwrap();
         let entry = |name: &str, tag: &str, number| {
             json!({

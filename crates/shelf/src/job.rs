@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use archive::Drive;
 use registry::{
-    BlobPush, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress, Repository,
+    BlobPush, KnownContent, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
+    RepositoryPath,
 };
 use schemas::{Digest, Image};
 use validator::Accepted;
 
 use crate::archive_blob::ArchiveBlob;
-use crate::artifact::{Artifact, manifest_push};
+use crate::artifact::{HeadArtifact, manifest_push};
 use crate::error::Error;
-use crate::named::{AskedFor, Named};
+use crate::names::{AskedFor, ImageName};
 
 /// Returns everything that an import of this archive puts into a registry, and what each of its images is called there.
 pub(crate) fn everything(
@@ -21,9 +22,9 @@ pub(crate) fn everything(
     registry: &RegistryAddress,
 ) -> Result<PushJob, Error> {
     // Whatever is in the way of a push is there, or was never pushed.
-    let named = Named::by_solution(accepted, registry, AskedFor::Too, &mut Vec::new())?;
+    let named = ImageName::by_solution(accepted, registry, AskedFor::Too, &mut Vec::new())?;
     let mut all = job(accepted, &named);
-    Artifact::of(accepted, registry)?.add_to(&mut all);
+    HeadArtifact::of(accepted, registry)?.add_to(&mut all);
     Ok(all)
 }
 
@@ -37,9 +38,9 @@ fn blobs<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeMap<Digest, u64> {
 
 /// The job that brings these images: blobs once, each with all repositories that need it; then documents, children
 /// first, and the tag last.
-pub(crate) fn job(accepted: &Accepted, named: &[Named<'_>]) -> PushJob {
-    let mut repositories: BTreeMap<Digest, BTreeSet<Repository>> = BTreeMap::new();
-    for Named {
+pub(crate) fn job(accepted: &Accepted, named: &[ImageName<'_>]) -> PushJob {
+    let mut repositories: BTreeMap<Digest, BTreeSet<RepositoryPath>> = BTreeMap::new();
+    for ImageName {
         image, repository, ..
     } in named
     {
@@ -66,7 +67,7 @@ pub(crate) fn job(accepted: &Accepted, named: &[Named<'_>]) -> PushJob {
     PushJob {
         blobs,
         manifests: named.iter().flat_map(documents).collect(),
-        known: Known::default(),
+        known: KnownContent::default(),
         reads: reads(accepted.listed().drive()),
     }
 }
@@ -79,8 +80,8 @@ fn reads(drive: Drive) -> ReadConcurrency {
     }
 }
 
-fn documents(named: &Named<'_>) -> impl Iterator<Item = ManifestPush> {
-    let Named {
+fn documents(named: &ImageName<'_>) -> impl Iterator<Item = ManifestPush> {
+    let ImageName {
         image,
         repository,
         reference,

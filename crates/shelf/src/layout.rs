@@ -9,7 +9,8 @@ pub(crate) const BELOW: &str = "mirror";
 /// Under which paths a registry has the images of a Solution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Layout {
+#[schemars(rename = "Layout")]
+pub enum PathLayout {
     /// Below the Solution's id, as operators are told; an image with a `ref` a second time, below `mirror/<host>`.
     #[default]
     Solution,
@@ -17,7 +18,7 @@ pub enum Layout {
     Ref,
 }
 
-impl Layout {
+impl PathLayout {
     /// The part of the path that all images of another registry share. No host has an underscore.
     pub(crate) fn below(self, host: &str) -> Option<String> {
         match self {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use registry::{Client, Reference, Repository};
+use registry::{Client, Reference, RepositoryPath};
 use schemas::Tag;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
 /// Compares what a registry has under a reference with what is to be there.
 pub(crate) async fn lists(
     client: &Client,
-    repository: &Repository,
+    repository: &RepositoryPath,
     reference: &Reference,
     ours: &[u8],
 ) -> Result<Lists, Error> {

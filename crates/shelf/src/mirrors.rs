@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::image_map::ImageMap;
-use crate::layout::Layout;
-use crate::nodes::{Format, NodeFile, Nodes};
-use crate::obstacle::Obstacle;
+use crate::layout::PathLayout;
+use crate::nodes::{Format, NodeFile, NodeMirrors};
+use crate::obstacle::RegistryObstacle;
 use crate::place::asked_place;
 use crate::record::{Record, RecordedImage};
 
@@ -39,7 +39,7 @@ pub struct Mirrors {
     pub images: Vec<MirroredImage>,
     /// The addresses where nodes find what is asked of each registry of these names.
     sources: BTreeMap<String, BTreeSet<RegistryAddress>>,
-    layout: Layout,
+    layout: PathLayout,
 }
 
 impl Mirrors {
@@ -60,7 +60,7 @@ impl Mirrors {
         id: &SolutionId,
         images: &[RecordedImage],
         registry: &RegistryAddress,
-        layout: Layout,
+        layout: PathLayout,
     ) -> Result<Self, Error> {
         let map = ImageMap::of(id, images, registry, layout)?;
         if let Some(collision) = map.collisions()?.into_iter().next() {
@@ -111,8 +111,8 @@ impl Mirrors {
         format: Format,
         plain: PlainHttp,
         ca: Option<&str>,
-    ) -> Result<Vec<NodeFile>, Obstacle> {
-        let nodes = Nodes {
+    ) -> Result<Vec<NodeFile>, RegistryObstacle> {
+        let nodes = NodeMirrors {
             sources: &self.sources,
             layout: self.layout,
             plain,

@@ -1,6 +1,6 @@
 //! Images at a registry that may share contents with those that are to come.
 
-use registry::{AddressError, RegistryAddress, Repository};
+use registry::{AddressError, RegistryAddress, RepositoryPath};
 use schemas::Digest;
 
 use crate::record::{Record, RecordedImage};
@@ -11,7 +11,7 @@ pub fn neighbours(
     registry: &RegistryAddress,
     records: &[Record],
     record: &Record,
-) -> Result<Vec<(Repository, Digest)>, AddressError> {
+) -> Result<Vec<(RepositoryPath, Digest)>, AddressError> {
     let others = records.iter().filter(|known| {
         known.name == record.name
             && known.version != record.version

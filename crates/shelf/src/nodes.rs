@@ -10,8 +10,8 @@ use schemas::yaml;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::layout::Layout;
-use crate::obstacle::{Misplaced, Obstacle};
+use crate::layout::PathLayout;
+use crate::obstacle::{Misplaced, RegistryObstacle};
 
 /// The container runtime that nodes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +53,15 @@ impl NodeFile {
 }
 
 /// The mirrors that nodes are told of, and how they reach them.
-pub(crate) struct Nodes<'a> {
+pub(crate) struct NodeMirrors<'a> {
     pub(crate) sources: &'a BTreeMap<String, BTreeSet<RegistryAddress>>,
-    pub(crate) layout: Layout,
+    pub(crate) layout: PathLayout,
     pub(crate) plain: PlainHttp,
     pub(crate) ca: Option<&'a str>,
 }
 
-impl Nodes<'_> {
-    pub(crate) fn files(&self, format: Format) -> Result<Vec<NodeFile>, Obstacle> {
+impl NodeMirrors<'_> {
+    pub(crate) fn files(&self, format: Format) -> Result<Vec<NodeFile>, RegistryObstacle> {
         if self.sources.is_empty() {
             return Ok(Vec::new());
         }
@@ -101,7 +101,7 @@ impl Nodes<'_> {
     }
 
     /// Returns the file that k3s reads, where one rewriting holds for all endpoints of a name.
-    fn k3s(&self) -> Result<Vec<NodeFile>, Obstacle> {
+    fn k3s(&self) -> Result<Vec<NodeFile>, RegistryObstacle> {
         const CA: &str = "/etc/rancher/k3s/site-ca.crt";
         let mut mirrors = serde_json::Map::new();
         for (source, registries) in self.sources {
@@ -246,9 +246,9 @@ mod tests {
     }
 
     fn files(format: Format, ca: Option<&str>) -> Vec<NodeFile> {
-        let nodes = Nodes {
+        let nodes = NodeMirrors {
             sources: &sources(&[("quay.io", &["r.test:5000/apps"])]),
-            layout: Layout::Solution,
+            layout: PathLayout::Solution,
             plain: PlainHttp::Never,
             ca,
         };
@@ -284,9 +284,9 @@ mod tests {
 
     #[test]
     fn k3s_cannot_rewrite_one_name_in_two_ways() {
-        let nodes = |registries| Nodes {
+        let nodes = |registries| NodeMirrors {
             sources: registries,
-            layout: Layout::Solution,
+            layout: PathLayout::Solution,
             plain: PlainHttp::Never,
             ca: None,
         };
@@ -329,9 +329,9 @@ mod tests {
     fn a_registry_without_tls_is_asked_without() {
         let sources = sources(&[("quay.io", &["localhost:5000", "r.test"])]);
         let of = |plain| {
-            let nodes = Nodes {
+            let nodes = NodeMirrors {
                 sources: &sources,
-                layout: Layout::Solution,
+                layout: PathLayout::Solution,
                 plain,
                 ca: None,
             };

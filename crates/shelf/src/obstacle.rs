@@ -5,7 +5,7 @@ use schemas::{Digest, ImageReference};
 
 /// An obstacle at a registry: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
+pub enum RegistryObstacle {
     /// Images have no place under the names that are to be told.
     #[error(transparent)]
     Misplaced(#[from] Misplaced),

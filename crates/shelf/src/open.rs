@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive::{Blobs, ImageRole, Listed, Medium, Opened};
-use registry::{BlobPull, Client, Manifest, Repository};
+use registry::{BlobPull, Client, RegistryManifest, RepositoryPath};
 use schemas::{Descriptor, Digest, ImageDocument, ImagePlace, SolutionId};
 use validator::{AcceptedBefore, Report};
 use watch::Cancel;
@@ -17,7 +17,7 @@ use watch::Cancel;
 use crate::artifact::{only_layer, place};
 use crate::error::Error;
 use crate::limits;
-use crate::obstacle::Obstacle;
+use crate::obstacle::RegistryObstacle;
 use crate::record::Record;
 use crate::sink::Sink;
 
@@ -119,7 +119,7 @@ async fn head(
     let found = client.manifest(&repository, &reference).await?;
     let layer = found.as_ref().and_then(only_layer);
     let Some(layer) = layer.filter(|layer| layer.size <= limits::HEAD) else {
-        return Err(Obstacle::NotKept {
+        return Err(RegistryObstacle::NotKept {
             id: id.to_owned(),
             head: name,
         }
@@ -142,7 +142,7 @@ async fn pull(client: &Client, id: &str, blobs: Vec<BlobPull>) -> Result<(), Err
 }
 
 fn lost(client: &Client, what: &str) -> Error {
-    Obstacle::ImagesGone {
+    RegistryObstacle::ImagesGone {
         host: client.address().host().to_owned(),
         what: what.to_owned(),
     }
@@ -174,7 +174,7 @@ impl Fetching<'_> {
             let found = self.client.manifests(std::mem::take(&mut wanted)).await?;
             for (repository, manifest) in found {
                 let manifest = manifest.ok_or_else(|| self.gone(&repository))?;
-                let Manifest { bytes, digest, .. } = manifest;
+                let RegistryManifest { bytes, digest, .. } = manifest;
                 match ImageDocument::from_slice(&bytes) {
                     Ok(ImageDocument::Index(index)) => {
                         let below = index.manifests.iter();
@@ -202,7 +202,7 @@ impl Fetching<'_> {
         Ok(fetched)
     }
 
-    fn roots(&self) -> Result<Vec<(Repository, Digest)>, Error> {
+    fn roots(&self) -> Result<Vec<(RepositoryPath, Digest)>, Error> {
         let images = self.images.iter();
         let root = |(place, digest): &(ImagePlace, Digest)| {
             let path = format!("{}/{}", self.id, place.name);
@@ -213,7 +213,7 @@ impl Fetching<'_> {
 
     async fn configurations(
         &self,
-        wanted: BTreeMap<Digest, (Repository, Descriptor)>,
+        wanted: BTreeMap<Digest, (RepositoryPath, Descriptor)>,
         fetched: &mut Fetched,
     ) -> Result<(), Error> {
         let file = tempfile::tempfile_in(self.scratch);
@@ -231,7 +231,7 @@ impl Fetching<'_> {
     }
 
     /// A document is missing that lies in the repository of an image.
-    fn gone(&self, repository: &Repository) -> Error {
+    fn gone(&self, repository: &RepositoryPath) -> Error {
         let path = repository.to_string();
         let mut images = self.images.iter();
         let image =
@@ -241,7 +241,7 @@ impl Fetching<'_> {
     }
 }
 
-fn pull_of(repository: Repository, blob: &Descriptor, file: &Arc<File>, from: u64) -> BlobPull {
+fn pull_of(repository: RepositoryPath, blob: &Descriptor, file: &Arc<File>, from: u64) -> BlobPull {
     let (digest, file) = (blob.digest, Arc::clone(file));
     BlobPull {
         repository,

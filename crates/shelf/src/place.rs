@@ -1,9 +1,9 @@
 //! The places where a registry has the images of a version, and those of objects that are carried as they are.
 
-use registry::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
+use registry::{AddressError, ImageLocation, Reference, RegistryAddress, RepositoryPath};
 use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version};
 
-use crate::layout::Layout;
+use crate::layout::PathLayout;
 use crate::record::RecordedImage;
 
 /// Hex digits of a digest in the tag that holds an image.
@@ -18,7 +18,7 @@ pub fn image_place(
     version: &Version,
     image: &ImagePlace,
     digest: Digest,
-) -> Result<(Repository, Reference), AddressError> {
+) -> Result<(RepositoryPath, Reference), AddressError> {
     let ImagePlace { name, tag } = image;
     let repository = registry.repository(&format!("{solution}/{name}"))?;
     if tag.subject().is_some() {
@@ -43,10 +43,10 @@ pub fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
 /// Returns where the registry has an image under the name that workloads ask for.
 pub(crate) fn asked_place(
     registry: &RegistryAddress,
-    layout: Layout,
+    layout: PathLayout,
     reference: &ImageReference,
     digest: Digest,
-) -> Result<(Repository, Reference), AddressError> {
+) -> Result<(RepositoryPath, Reference), AddressError> {
     let asked = ImageLocation::of(reference)?;
     let path = match layout.below(asked.registry().host()) {
         Some(below) => format!("{below}/{}", asked.repository()),
@@ -63,26 +63,26 @@ pub(crate) fn asked_place(
 pub(crate) fn mirror(
     registry: &RegistryAddress,
     reference: &ImageReference,
-) -> Result<(String, Repository), AddressError> {
+) -> Result<(String, RepositoryPath), AddressError> {
     let host = ImageLocation::of(reference)?.registry().host().to_owned();
-    let below = Layout::Solution.below(&host).unwrap_or_default();
+    let below = PathLayout::Solution.below(&host).unwrap_or_default();
     Ok((host, registry.repository(&below)?))
 }
 
 /// The first place of an image: the only one by its `ref`, and that which operators are told else.
 pub(crate) fn main_place(
     registry: &RegistryAddress,
-    layout: Layout,
+    layout: PathLayout,
     id: &SolutionId,
     RecordedImage {
         image,
         digest,
         reference,
     }: &RecordedImage,
-) -> Result<(Repository, Reference), AddressError> {
+) -> Result<(RepositoryPath, Reference), AddressError> {
     match (layout, reference) {
-        (Layout::Ref, Some(asked)) => asked_place(registry, layout, asked, *digest),
-        (Layout::Ref, None) | (Layout::Solution, _) => {
+        (PathLayout::Ref, Some(asked)) => asked_place(registry, layout, asked, *digest),
+        (PathLayout::Ref, None) | (PathLayout::Solution, _) => {
             let ImagePlace { name, tag } = image;
             let repository = registry.repository(&format!("{id}/{name}"))?;
             Ok((repository, Reference::Tag(tag.clone())))
@@ -115,7 +115,7 @@ mod tests {
         ] {
             let reference = reference.parse().unwrap();
             let (repository, reference) =
-                asked_place(&registry, Layout::Solution, &reference, digest).unwrap();
+                asked_place(&registry, PathLayout::Solution, &reference, digest).unwrap();
             assert_eq!(format!("{repository} {reference}"), expected);
         }
     }

@@ -2,13 +2,13 @@
 
 use std::mem;
 
-use registry::{Abilities, Client, Probe, Refusal, Repository, Space};
+use registry::{Abilities, Client, PushProbe, Refusal, RepositoryPath, Space};
 use validator::Accepted;
 
 use crate::error::Error;
-use crate::layout::Layout;
-use crate::obstacle::Obstacle;
-use crate::survey::{Missing, Replace, Survey, Wanted, refused, survey};
+use crate::layout::PathLayout;
+use crate::obstacle::RegistryObstacle;
+use crate::survey::{Missing, Replace, Survey, TargetState, refused, survey};
 
 /// The place of an image of an archive that nobody packs. It has as many levels as any other's place. It is always the
 /// same one: a registry that makes repositories when they are first asked for is left with one that is empty, not with
@@ -21,9 +21,9 @@ pub struct Preflight {
     /// The images to be pushed of the archive, if there is one.
     pub images: Option<ImagesToPush>,
     /// The repositories in which an upload was opened, and taken back.
-    pub tried: Vec<Repository>,
+    pub tried: Vec<RepositoryPath>,
     /// The obstacles that would be in the way of a push, all of them.
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<RegistryObstacle>,
     /// The abilities of the registry; none if it takes nothing in any of the repositories.
     pub abilities: Option<Abilities>,
     /// The room for what is pushed.
@@ -49,10 +49,10 @@ impl Preflight {
     /// Finds out what there is to know. Fails where the registry cannot be reached or asked.
     pub async fn make(
         client: &Client,
-        archive: Option<(&Accepted, Layout)>,
+        archive: Option<(&Accepted, PathLayout)>,
     ) -> Result<Self, Error> {
         let mut planned = if let Some((accepted, layout)) = archive {
-            let wanted = Wanted {
+            let wanted = TargetState {
                 layout,
                 replace: Replace::Refuse,
                 missing: Missing::Push,
@@ -65,7 +65,7 @@ impl Preflight {
         let found = planned.as_mut().map(|it| mem::take(&mut it.obstacles));
         let mut obstacles = found.unwrap_or_default();
         let (tried, denied) = try_repositories(client, planned.as_ref()).await?;
-        let taken = |at: &&Repository| !denied.iter().any(|it| names(it, at));
+        let taken = |at: &&RepositoryPath| !denied.iter().any(|it| names(it, at));
         let abilities = match tried.iter().find(taken) {
             Some(repository) => Some(probe(client, repository, planned.as_ref()).await?),
             None => None,
@@ -103,8 +103,8 @@ impl Preflight {
 async fn try_repositories(
     client: &Client,
     planned: Option<&Survey>,
-) -> Result<(Vec<Repository>, Vec<Obstacle>), Error> {
-    let mut tried: Vec<Repository> = match planned {
+) -> Result<(Vec<RepositoryPath>, Vec<RegistryObstacle>), Error> {
+    let mut tried: Vec<RepositoryPath> = match planned {
         Some(images) => {
             let manifests = images.job.manifests.iter();
             manifests.map(|it| it.repository.clone()).collect()
@@ -125,12 +125,12 @@ async fn try_repositories(
 
 async fn probe(
     client: &Client,
-    repository: &Repository,
+    repository: &RepositoryPath,
     planned: Option<&Survey>,
 ) -> Result<Abilities, Error> {
     let known = planned.map(|it| &it.job.known);
     let blobs = planned.into_iter().flat_map(|it| &it.job.blobs);
-    let probe = Probe {
+    let probe = PushProbe {
         repository,
         mountable: known.and_then(|known| known.twice()),
         largest: blobs.map(|blob| blob.size).max().filter(|size| *size > 0),
@@ -138,25 +138,25 @@ async fn probe(
     Ok(client.probe(&probe).await?)
 }
 
-fn names(obstacle: &Obstacle, repository: &Repository) -> bool {
-    matches!(obstacle, Obstacle::PushRefused { repository: at, .. } if at == repository.as_str())
+fn names(obstacle: &RegistryObstacle, repository: &RepositoryPath) -> bool {
+    matches!(obstacle, RegistryObstacle::PushRefused { repository: at, .. } if at == repository.as_str())
 }
 
 /// A project that does not exist is why all its repositories refuse, where the registry says no more than that they do.
-fn explain(obstacles: &mut Vec<Obstacle>, space: &Space, client: &Client) {
+fn explain(obstacles: &mut Vec<RegistryObstacle>, space: &Space, client: &Client) {
     let Space::NoProject { project } = space else {
         return;
     };
     obstacles.retain(|it| {
         !matches!(
             it,
-            Obstacle::PushRefused {
+            RegistryObstacle::PushRefused {
                 why: Refusal::Denied | Refusal::NoRepository,
                 ..
             }
         )
     });
-    let no_project = Obstacle::NoProject {
+    let no_project = RegistryObstacle::NoProject {
         host: client.address().host().to_owned(),
         project: project.clone(),
     };
@@ -164,7 +164,7 @@ fn explain(obstacles: &mut Vec<Obstacle>, space: &Space, client: &Client) {
 }
 
 /// Returns an obstacle with the bytes that the registry lacks, if its project has no room for those that are missing.
-fn too_small(space: &Space, missing: u64) -> Option<Obstacle> {
+fn too_small(space: &Space, missing: u64) -> Option<RegistryObstacle> {
     let Space::Known {
         project,
         limit,
@@ -174,7 +174,7 @@ fn too_small(space: &Space, missing: u64) -> Option<Obstacle> {
         return None;
     };
     let free = (*limit)?.saturating_sub(*used);
-    (missing > free).then(|| Obstacle::NoRoom {
+    (missing > free).then(|| RegistryObstacle::NoRoom {
         project: project.clone(),
         free,
         coming: missing,

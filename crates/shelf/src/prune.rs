@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use archive::{ImageRole, Listed, MANIFEST, OpenError, Opened};
-use registry::{Client, Repository};
+use registry::{Client, RepositoryPath};
 use schemas::{Digest, ImagePlace, ManifestError, Solution, SolutionId, Version};
 use validator::IMAGE_INDEX;
 
 use crate::artifact::kept_archives;
 use crate::error::Error;
-use crate::free::{Brought, BroughtImage, Holdings, too_many};
+use crate::free::{BroughtImage, Holdings, ImportedImages, too_many};
 use crate::limits;
-use crate::obstacle::Obstacle;
+use crate::obstacle::RegistryObstacle;
 use crate::open::open_head;
 use crate::record::{Record, RecordedImage};
 
@@ -24,7 +24,7 @@ use crate::record::{Record, RecordedImage};
 #[derive(Debug)]
 pub struct Stock {
     versions: Vec<KeptVersion>,
-    recorded: Vec<Brought>,
+    recorded: Vec<ImportedImages>,
 }
 
 /// A version whose head a registry keeps.
@@ -38,7 +38,7 @@ pub struct KeptVersion {
     pub needed_by: Option<String>,
     /// Bytes of contents that no other version here has; none if a head cannot be read.
     pub own_bytes: Option<u64>,
-    read: Result<Vec<Kept>, Unread>,
+    read: Result<Vec<StoredArchive>, Unread>,
 }
 
 impl KeptVersion {
@@ -48,15 +48,15 @@ impl KeptVersion {
         self.read.as_ref().err()
     }
 
-    fn kept(&self) -> impl Iterator<Item = &Kept> {
+    fn kept(&self) -> impl Iterator<Item = &StoredArchive> {
         self.read.iter().flatten()
     }
 }
 
 /// An archive of which a registry keeps the head.
 #[derive(Debug)]
-struct Kept {
-    brought: Brought,
+struct StoredArchive {
+    brought: ImportedImages,
     /// Every content of its images, and its bytes.
     contents: BTreeMap<Digest, u64>,
 }
@@ -146,7 +146,7 @@ impl Stock {
             archives += kept.len() as u64;
             too_many(client, archives, limits::KEPT_ARCHIVES, "archives")?;
             let read = read_all(client, &id, &kept, scratch).await?;
-            contents += read.iter().flatten().map(Kept::size).sum::<u64>();
+            contents += read.iter().flatten().map(StoredArchive::size).sum::<u64>();
             too_many(
                 client,
                 contents,
@@ -164,7 +164,7 @@ impl Stock {
         }
         let mut stock = Self {
             versions,
-            recorded: records.iter().map(Brought::from).collect(),
+            recorded: records.iter().map(ImportedImages::from).collect(),
         };
         stock.count();
         Ok(stock)
@@ -209,7 +209,7 @@ impl Stock {
         let stays = contents(&staying);
         let own = contents(&going).into_iter();
         let own = own.filter(|(digest, _)| !stays.contains_key(digest));
-        let brought = |versions: &[&KeptVersion]| -> Vec<Brought> {
+        let brought = |versions: &[&KeptVersion]| -> Vec<ImportedImages> {
             let kept = versions.iter().flat_map(|version| version.kept());
             kept.map(|kept| kept.brought.clone()).collect()
         };
@@ -272,8 +272,8 @@ pub async fn holdings(
     let stock = Stock::read(client, records, Record::id, scratch).await?;
     let is_going = |record: &&Record| record.id().parse().is_ok_and(|id| goes(&id));
     let (going, staying): (Vec<&Record>, Vec<&Record>) = records.iter().partition(is_going);
-    let going: Vec<Brought> = going.into_iter().map(Brought::from).collect();
-    let mut stays: Vec<Brought> = staying.into_iter().map(Brought::from).collect();
+    let going: Vec<ImportedImages> = going.into_iter().map(ImportedImages::from).collect();
+    let mut stays: Vec<ImportedImages> = staying.into_iter().map(ImportedImages::from).collect();
     for version in stock.versions.iter().filter(|it| !goes(&it.id)) {
         if let Some(unread) = version.unread() {
             let (id, why) = (version.id.clone(), in_one_line(unread));
@@ -303,7 +303,7 @@ impl Pruning {
     }
 }
 
-impl Kept {
+impl StoredArchive {
     fn size(&self) -> u64 {
         self.contents.len() as u64
     }
@@ -330,7 +330,7 @@ async fn ids(client: &Client) -> Result<BTreeSet<SolutionId>, Error> {
     let all = client.repositories().await?;
     let prefix = client.address().prefix();
     let prefix = prefix.map_or(String::new(), |prefix| format!("{prefix}/"));
-    let id = |repository: &Repository| {
+    let id = |repository: &RepositoryPath| {
         let below = repository.as_str().strip_prefix(&prefix)?;
         below.parse().ok()
     };
@@ -342,7 +342,7 @@ async fn read_all(
     id: &SolutionId,
     archives: &[Digest],
     scratch: &Path,
-) -> Result<Result<Vec<Kept>, Unread>, Error> {
+) -> Result<Result<Vec<StoredArchive>, Unread>, Error> {
     let mut all = Vec::new();
     for archive_id in archives {
         match read(client, id, archive_id, scratch).await {
@@ -358,7 +358,9 @@ async fn read_all(
 fn is_damage(error: &Error) -> bool {
     match error {
         Error::Archive(_)
-        | Error::Refused(Obstacle::NotKept { .. } | Obstacle::ImagesGone { .. }) => true,
+        | Error::Refused(RegistryObstacle::NotKept { .. } | RegistryObstacle::ImagesGone { .. }) => {
+            true
+        }
         Error::Registry(error) => !error.is_retried() && !error.is_everywhere(),
         _ => false,
     }
@@ -370,7 +372,7 @@ async fn read(
     id: &SolutionId,
     archive_id: &Digest,
     scratch: &Path,
-) -> Result<Kept, Unread> {
+) -> Result<StoredArchive, Unread> {
     let head = |error: Error| Unread::Head(Box::new(error));
     let medium = open_head(client, id, archive_id, scratch).await;
     let medium = medium.map_err(head)?;
@@ -385,7 +387,7 @@ async fn read(
     if found != id {
         return Err(Unread::Other(found.clone()));
     }
-    Ok(Kept {
+    Ok(StoredArchive {
         brought: brought(client, &listed)?,
         contents: listed
             .image_contents()
@@ -394,7 +396,7 @@ async fn read(
     })
 }
 
-fn brought(client: &Client, listed: &Listed) -> Result<Brought, Unread> {
+fn brought(client: &Client, listed: &Listed) -> Result<ImportedImages, Unread> {
     let head = |error: OpenError| Unread::Head(Box::new(error.into()));
     let predicate = &listed.statement().predicate;
     let manifest = listed.read(MANIFEST, schemas::limits::MANIFEST_SIZE);
@@ -424,7 +426,7 @@ fn brought(client: &Client, listed: &Listed) -> Result<Brought, Unread> {
     }
     let id = &predicate.id;
     let version: &Version = id.version();
-    Ok(Brought {
+    Ok(ImportedImages {
         name: id.name().clone(),
         version: version.clone(),
         archive_id: listed.archive_id(),

@@ -8,10 +8,10 @@ use validator::{Accepted, Finding};
 use watch::Tell;
 
 use crate::error::{Error, PushFailure, Unpushed};
-use crate::layout::Layout;
-use crate::obstacle::Obstacle;
+use crate::layout::PathLayout;
+use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
-use crate::survey::{Survey, Wanted, denied, survey};
+use crate::survey::{Survey, TargetState, denied, survey};
 
 /// The registry and the layout that a push is asked for.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct PushRequest {
     /// The registry that nodes pull the images from; none for the one that they are pushed to.
     pub pull_registry: Option<RegistryAddress>,
     /// The layout that the archive is to have at the registry.
-    pub wanted: Wanted,
+    pub wanted: TargetState,
 }
 
 /// What a push would do.
@@ -36,7 +36,7 @@ pub struct PushSummary {
     /// Where nodes pull them from.
     pub pull_registry: String,
     /// Under which paths they lie.
-    pub repository_layout: Layout,
+    pub repository_layout: PathLayout,
     /// Images in the archive.
     pub images: usize,
     /// Images that the registry has already.
@@ -117,7 +117,7 @@ impl PushPlan {
 
     /// Returns the obstacles in the way.
     #[must_use]
-    pub fn obstacles(&self) -> &[Obstacle] {
+    pub fn obstacles(&self) -> &[RegistryObstacle] {
         &self.survey.obstacles
     }
 

@@ -130,6 +130,6 @@ impl Readback {
     }
 }
 
-fn key(faulty: &Faulty) -> (&registry::Repository, &Reference) {
+fn key(faulty: &Faulty) -> (&registry::RepositoryPath, &Reference) {
     (&faulty.repository, &faulty.reference)
 }

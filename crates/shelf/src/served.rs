@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use registry::RegistryAddress;
-use serve::{Brought, Conflict, Content};
+use serve::{Conflict, Content, ServedArchive};
 use validator::Accepted;
 
 use crate::brought::brought;
@@ -37,7 +37,7 @@ pub enum ServeError {
 }
 
 /// A judge of archives, who is told what becomes of them.
-pub trait Judge {
+pub trait ArchiveJudge {
     /// The reason why an archive is not served.
     type Error: From<ServeError>;
 
@@ -73,13 +73,13 @@ pub enum Whole {
 
 /// The metadata that tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileState {
     inode: (u64, u64),
     size: u64,
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileState {
     fn of(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         Ok(Self {
@@ -93,11 +93,11 @@ impl Stamp {
 
 /// An archive that is served.
 #[derive(Debug)]
-struct Held {
-    stamp: Stamp,
+struct ServedEntry {
+    stamp: FileState,
     /// The number of its arrival: of two that want the same name, the first keeps it.
     number: u64,
-    brought: Brought,
+    brought: ServedArchive,
 }
 
 /// The content to serve from now on.
@@ -115,11 +115,11 @@ pub struct Archives {
     /// Files, devices, and directories of archives.
     named: Vec<PathBuf>,
     registry: RegistryAddress,
-    held: BTreeMap<PathBuf, Held>,
+    held: BTreeMap<PathBuf, ServedEntry>,
     /// The archives that are left out, as they were when that was decided.
-    refused: BTreeMap<PathBuf, Stamp>,
+    refused: BTreeMap<PathBuf, FileState>,
     /// The archives that were found, as they were then.
-    seen: BTreeMap<PathBuf, Stamp>,
+    seen: BTreeMap<PathBuf, FileState>,
     came: u64,
 }
 
@@ -139,7 +139,7 @@ impl Archives {
     }
 
     /// Looks at the archives, and has those judged that have changed; none if nothing is to be served anew.
-    pub fn look<J: Judge>(
+    pub fn look<J: ArchiveJudge>(
         &mut self,
         whole: Whole,
         judge: &mut J,
@@ -171,7 +171,7 @@ impl Archives {
     }
 
     /// Whether an archive is to be verified: one that was not seen so before, and does not change at the moment.
-    fn is_wanted(&self, path: &Path, stamp: &Stamp, whole: Whole) -> bool {
+    fn is_wanted(&self, path: &Path, stamp: &FileState, whole: Whole) -> bool {
         let held = self.held.get(path).map(|held| &held.stamp);
         let is_known = held == Some(stamp) || self.refused.get(path) == Some(stamp);
         match whole {
@@ -181,7 +181,7 @@ impl Archives {
     }
 
     /// Every archive that is named, or lies in a directory that is.
-    fn find(&self, whole: Whole) -> Result<BTreeMap<PathBuf, Stamp>, ServeError> {
+    fn find(&self, whole: Whole) -> Result<BTreeMap<PathBuf, FileState>, ServeError> {
         let mut found = BTreeMap::new();
         for named in &self.named {
             let mut paths = BTreeSet::from([named.clone()]);
@@ -189,7 +189,7 @@ impl Archives {
                 paths = in_directory(named).map_err(|error| cannot_read(named, error))?;
             }
             for path in paths {
-                match (Stamp::of(&path), self.held.get(&path)) {
+                match (FileState::of(&path), self.held.get(&path)) {
                     (Ok(stamp), _) => drop(found.insert(path, stamp)),
                     (Err(error), _) if whole == Whole::First => {
                         return Err(cannot_read(&path, error));
@@ -209,10 +209,10 @@ impl Archives {
     }
 
     /// Has an archive judged, and serves it.
-    fn take<J: Judge>(
+    fn take<J: ArchiveJudge>(
         &mut self,
         path: &Path,
-        stamp: Stamp,
+        stamp: FileState,
         judge: &mut J,
         trust: &J::Trust,
     ) -> Result<(), J::Error> {
@@ -221,7 +221,7 @@ impl Archives {
         judge.serving(path, &accepted);
         self.came += 1;
         let number = self.held.get(path).map_or(self.came, |held| held.number);
-        let held = Held {
+        let held = ServedEntry {
             stamp,
             number,
             brought,
@@ -233,7 +233,13 @@ impl Archives {
 
     /// Does without an archive. What was served before from another file of its name goes on; what has changed in this
     /// very file does not.
-    fn leave_out<J: Judge>(&mut self, path: PathBuf, stamp: Stamp, why: &J::Error, judge: &mut J) {
+    fn leave_out<J: ArchiveJudge>(
+        &mut self,
+        path: PathBuf,
+        stamp: FileState,
+        why: &J::Error,
+        judge: &mut J,
+    ) {
         judge.left_out(&path, why);
         if self
             .held
@@ -246,7 +252,7 @@ impl Archives {
     }
 
     /// Puts together all accepted archives, leaving out those with names that another has already.
-    fn put_together<J: Judge>(&mut self, judge: &mut J) -> Serving {
+    fn put_together<J: ArchiveJudge>(&mut self, judge: &mut J) -> Serving {
         let mut content = Content::default();
         let mut all: Vec<_> = self.held.iter().collect();
         all.sort_by_key(|(_, held)| held.number);

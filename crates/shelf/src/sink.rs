@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use registry::{BlobSink, Unfit};
+use registry::{BlobSink, SinkRefusal};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
@@ -48,12 +48,12 @@ impl BlobSink for Sink {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Unfit> {
+    fn finish(&mut self) -> Result<(), SinkRefusal> {
         let found = Digest::new(self.hash.clone().finalize().into());
         if found == self.digest {
             return Ok(());
         }
-        self.restart().map_err(Unfit::Io)?;
-        Err(Unfit::Digest(found))
+        self.restart().map_err(SinkRefusal::Io)?;
+        Err(SinkRefusal::Digest(found))
     }
 }

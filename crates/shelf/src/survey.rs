@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use registry::{Client, Known, PushJob, Repository};
+use registry::{Client, KnownContent, PushJob, RepositoryPath};
 use schemars::JsonSchema;
 use schemas::{Digest, ImagePlace, Referrers};
 use serde::{Deserialize, Serialize};
 use validator::Accepted;
 
-use crate::artifact::Artifact;
+use crate::artifact::HeadArtifact;
 use crate::error::Error;
 use crate::job::job;
-use crate::layout::Layout;
+use crate::layout::PathLayout;
 use crate::lists::{Lists, lists};
-use crate::named::Named;
-use crate::obstacle::Obstacle;
+use crate::names::ImageName;
+use crate::obstacle::RegistryObstacle;
 
 /// What becomes of images that a registry does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +47,9 @@ pub enum Replace {
 
 /// The state that an archive is to have at a registry.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct TargetState {
     /// The paths that its images lie under.
-    pub layout: Layout,
+    pub layout: PathLayout,
     /// Whether tags that point elsewhere are moved.
     pub replace: Replace,
     /// The treatment of images that the registry does not have.
@@ -66,7 +66,7 @@ pub struct Survey {
     /// Images that are in place already, tag and content.
     pub present: usize,
     /// The repository of the first of them.
-    pub first: Option<Repository>,
+    pub first: Option<RepositoryPath>,
     /// The size of all distinct blobs.
     pub total_bytes: u64,
     /// The size of the distinct blobs that the registry lacks.
@@ -74,22 +74,26 @@ pub struct Survey {
     /// The job that brings the rest.
     pub job: PushJob,
     /// The obstacles in the way.
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<RegistryObstacle>,
 }
 
 /// Asks the registry what it has. Writes nothing. The head of the archive goes where versions are known by their records.
-pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Result<Survey, Error> {
-    let Wanted {
+pub async fn survey(
+    accepted: &Accepted,
+    client: &Client,
+    wanted: TargetState,
+) -> Result<Survey, Error> {
+    let TargetState {
         layout,
         replace,
         missing,
     } = wanted;
     client.ping().await?;
     let mut obstacles = Vec::new();
-    let named = Named::all(accepted, client.address(), layout, &mut obstacles)?;
+    let named = ImageName::all(accepted, client.address(), layout, &mut obstacles)?;
     let artifact = match layout {
-        Layout::Solution => Some(Artifact::of(accepted, client.address())?),
-        Layout::Ref => None,
+        PathLayout::Solution => Some(HeadArtifact::of(accepted, client.address())?),
+        PathLayout::Ref => None,
     };
     let mut all = job(accepted, &named);
     if let Some(artifact) = &artifact {
@@ -100,9 +104,9 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
     let mut lacking = Vec::new();
     for named in named {
         match state(client, &known, &named, replace).await? {
-            State::Whole => {}
-            State::Lacking => lacking.push(named),
-            State::Other(digest) => obstacles.push(other_digest(client, &named, digest)),
+            ImageState::Whole => {}
+            ImageState::Lacking => lacking.push(named),
+            ImageState::Other(digest) => obstacles.push(other_digest(client, &named, digest)),
         }
     }
     let images: BTreeSet<&ImagePlace> = lacking.iter().map(|named| &named.image.place).collect();
@@ -115,7 +119,7 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
     // An archive that was opened from its head has nothing to push.
     if !lacking.is_empty() && !accepted.listed().has_blobs() {
         let images: Vec<String> = images.iter().map(ToString::to_string).collect();
-        obstacles.push(Obstacle::ImagesGone {
+        obstacles.push(RegistryObstacle::ImagesGone {
             host: host(),
             what: images.join(", "),
         });
@@ -125,7 +129,7 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
         artifact.add_to(&mut job);
     }
     if missing == Missing::Refuse && !job.manifests.is_empty() {
-        obstacles.push(Obstacle::NotServed {
+        obstacles.push(RegistryObstacle::NotServed {
             host: host(),
             id: accepted.statement().predicate.id.to_string(),
         });
@@ -147,7 +151,7 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
 }
 
 /// The state of an image at a registry under one of its names.
-enum State {
+enum ImageState {
     /// The image is there, all of it.
     Whole,
     /// The image is not there in full, or the tag is to be moved.
@@ -158,11 +162,11 @@ enum State {
 
 async fn state(
     client: &Client,
-    known: &Known,
-    named: &Named<'_>,
+    known: &KnownContent,
+    named: &ImageName<'_>,
     replace: Replace,
-) -> Result<State, Error> {
-    let Named {
+) -> Result<ImageState, Error> {
+    let ImageName {
         image,
         repository,
         reference,
@@ -172,23 +176,27 @@ async fn state(
     let Some(found) =
         found.filter(|found| *found == image.root.digest || replace == Replace::Refuse)
     else {
-        return Ok(State::Lacking);
+        return Ok(ImageState::Lacking);
     };
     let whole = is_whole(known, named);
     if found == image.root.digest {
-        return Ok(if whole { State::Whole } else { State::Lacking });
+        return Ok(if whole {
+            ImageState::Whole
+        } else {
+            ImageState::Lacking
+        });
     }
     match lists(client, repository, reference, &image.root.bytes).await? {
-        Lists::Fewer => Ok(State::Lacking),
-        Lists::More if whole => Ok(State::Whole),
-        Lists::More | Lists::Others => Ok(State::Other(found)),
+        Lists::Fewer => Ok(ImageState::Lacking),
+        Lists::More if whole => Ok(ImageState::Whole),
+        Lists::More | Lists::Others => Ok(ImageState::Other(found)),
     }
 }
 
 /// Whether the registry gives everything of an image whose tag it gives. A tag alone proves nothing: what it names can
 /// have been deleted or collected since.
-fn is_whole(known: &Known, named: &Named<'_>) -> bool {
-    let Named {
+fn is_whole(known: &KnownContent, named: &ImageName<'_>) -> bool {
+    let ImageName {
         image, repository, ..
     } = named;
     let gives = |digest: Digest| known.manifest(repository, &digest.into()).is_some();
@@ -201,18 +209,18 @@ fn is_whole(known: &Known, named: &Named<'_>) -> bool {
 }
 
 /// Opens the uploads that prove the right to push: the push uses them, or they are given back. What is in the way.
-pub async fn denied(client: &Client, job: &PushJob) -> Result<Vec<Obstacle>, Error> {
+pub async fn denied(client: &Client, job: &PushJob) -> Result<Vec<RegistryObstacle>, Error> {
     let repositories = job.manifests.iter().map(|manifest| &manifest.repository);
     let denied = client.open_uploads(&job.known, repositories.collect());
     Ok(denied.await?.iter().map(refused).collect())
 }
 
 /// Returns the obstacle for an error with which a repository takes nothing.
-pub(crate) fn refused(error: &registry::Error) -> Obstacle {
+pub(crate) fn refused(error: &registry::Error) -> RegistryObstacle {
     let refusal = error.refusal();
     let (operation, why) = refusal.expect("opening uploads fails with all other errors");
     let repository = operation.repository();
-    Obstacle::PushRefused {
+    RegistryObstacle::PushRefused {
         why,
         words: error.to_string(),
         host: operation.host().to_owned(),
@@ -220,10 +228,10 @@ pub(crate) fn refused(error: &registry::Error) -> Obstacle {
     }
 }
 
-fn other_digest(client: &Client, named: &Named<'_>, found: Digest) -> Obstacle {
+fn other_digest(client: &Client, named: &ImageName<'_>, found: Digest) -> RegistryObstacle {
     let (host, repository) = (client.address().host(), &named.repository);
     let tag = format!("{host}/{repository}:{}", named.reference);
-    Obstacle::OtherTag {
+    RegistryObstacle::OtherTag {
         tag,
         found,
         ours: named.image.root.digest,

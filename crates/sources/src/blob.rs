@@ -5,16 +5,16 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use files::ReadError;
-use registry::{Client, Reference, Repository};
+use registry::{Client, Reference, RepositoryPath};
 use schemas::Digest;
 
 /// A layer or configuration of an image.
 #[derive(Clone, Debug)]
-pub enum Blob {
+pub enum ImageBlob {
     /// A blob on this disk.
     Here(Here),
     /// A blob in a registry.
-    Wanted(Wanted),
+    Wanted(WantedBlob),
 }
 
 /// A part of a file, whose content is not verified yet.
@@ -32,20 +32,20 @@ pub struct Here {
 
 /// A content that has to be downloaded.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedBlob {
     /// The place that it has once it has come into the cache.
     pub(crate) then: Here,
-    pub(crate) from: Origin,
+    pub(crate) from: BlobOrigin,
 }
 
 /// A repository of a registry, and the client that reaches it.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct BlobOrigin {
     pub(crate) client: Client,
-    pub(crate) repository: Repository,
+    pub(crate) repository: RepositoryPath,
 }
 
-impl Blob {
+impl ImageBlob {
     /// Returns where it is, or will be once it was downloaded.
     #[must_use]
     pub fn planned(&self) -> &Here {
@@ -97,7 +97,7 @@ impl Here {
     }
 }
 
-impl Origin {
+impl BlobOrigin {
     /// Returns the name that messages have for something in it.
     pub(crate) fn name(&self, reference: &Reference) -> PathBuf {
         let (registry, repository) = (self.client.address(), &self.repository);

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use files::owned::{self, OwnedError};
-use files::ownership::{self, PathError, Target};
+use files::ownership::{self, OwnershipError, ResolvedPath};
 use registry::{ClientIdentity, IdentityError, Secret};
 
 use crate::limits;
@@ -51,7 +51,7 @@ pub struct Certificates {
 
 impl Certificates {
     /// Adds them to how a registry is reached.
-    pub fn add_to(self, options: &mut registry::Options) {
+    pub fn add_to(self, options: &mut registry::ClientOptions) {
         options.ca.extend(self.authorities);
         let identity = self.identity.map(|(_, identity)| identity);
         options.identity = identity.or_else(|| options.identity.take());
@@ -66,7 +66,7 @@ pub enum CertificatesError {
     Missing(PathBuf),
     /// The directory could be changed by somebody else, or the way there is broken.
     #[error(transparent)]
-    Path(#[from] PathError),
+    Path(#[from] OwnershipError),
     /// A file cannot be read, or somebody else could have written it.
     #[error(transparent)]
     File(#[from] OwnedError),
@@ -118,7 +118,7 @@ impl CertificateFolders {
 
 /// Reads the certificates of a directory; none if there is no such directory.
 fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesError> {
-    let Target::There(folder) = ownership::directory(folder, user)? else {
+    let ResolvedPath::There(folder) = ownership::directory(folder, user)? else {
         return Ok(None);
     };
     let files = list(&folder)?;

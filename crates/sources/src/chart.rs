@@ -9,19 +9,19 @@ mod tests;
 
 use std::path::PathBuf;
 
-use charts::{ArtifactProblem, Listed, content, limits, provenance};
-use registry::{ImageLocation, Manifest, Reference, Site};
+use charts::{ArtifactProblem, IndexedVersion, content, limits, provenance};
+use registry::{ImageLocation, Reference, RegistryManifest, WebSite};
 use schemas::{ChartPin, OciChart, RepositoryChart};
 
-use crate::blob::Origin;
+use crate::blob::BlobOrigin;
 use crate::error::SourceError;
-use crate::remote::{INDEX, Network};
+use crate::remote::{INDEX, SourceNetwork};
 
 /// The prefix with which a repository names a chart that a registry has.
 const OCI: &str = "oci://";
 
 /// The archive of a chart in a registry.
-pub fn oci_chart(chart: &OciChart, network: &Network<'_>) -> Result<Vec<u8>, SourceError> {
+pub fn oci_chart(chart: &OciChart, network: &SourceNetwork<'_>) -> Result<Vec<u8>, SourceError> {
     let artifact = Artifact::ask(chart, network)?;
     let content = content(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
     network.small(&artifact.origin, &content)
@@ -30,7 +30,7 @@ pub fn oci_chart(chart: &OciChart, network: &Network<'_>) -> Result<Vec<u8>, Sou
 /// The provenance file of a chart in a registry; none if there is none.
 pub fn oci_provenance(
     chart: &OciChart,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, SourceError> {
     let artifact = Artifact::ask(chart, network)?;
     let layer = provenance(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
@@ -40,13 +40,13 @@ pub fn oci_provenance(
 
 /// The artifact that a registry has for a chart.
 struct Artifact {
-    origin: Origin,
-    manifest: Manifest,
+    origin: BlobOrigin,
+    manifest: RegistryManifest,
     name: PathBuf,
 }
 
 impl Artifact {
-    fn ask(chart: &OciChart, network: &Network<'_>) -> Result<Self, SourceError> {
+    fn ask(chart: &OciChart, network: &SourceNetwork<'_>) -> Result<Self, SourceError> {
         let reference: Reference = match &chart.pin {
             ChartPin::Version(version) => version.tag().into(),
             ChartPin::Digest(digest) => (*digest).into(),
@@ -72,9 +72,9 @@ impl Artifact {
 /// The archive of a chart in a repository of charts.
 pub fn repository_chart(
     chart: &RepositoryChart,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Vec<u8>, SourceError> {
-    let (site, Listed { url, digest }) = listed(chart, network)?;
+    let (site, IndexedVersion { url, digest }) = listed(chart, network)?;
     if let Some(digest) = digest
         && let Some(bytes) = network.kept(digest, limits::ARCHIVE_SIZE)?
     {
@@ -100,9 +100,9 @@ pub fn repository_chart(
 /// The provenance file of a chart in a repository of charts, which lies beside it; none if there is none.
 pub fn repository_provenance(
     chart: &RepositoryChart,
-    network: &Network<'_>,
+    network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, SourceError> {
-    let (site, Listed { url, .. }) = listed(chart, network)?;
+    let (site, IndexedVersion { url, .. }) = listed(chart, network)?;
     if let Some(chart) = url.strip_prefix(OCI) {
         return oci_provenance(&chart.parse()?, network);
     }
@@ -114,7 +114,10 @@ pub fn repository_provenance(
 }
 
 /// Returns where a chart lies, as the index of its repository says.
-fn listed(chart: &RepositoryChart, network: &Network<'_>) -> Result<(Site, Listed), SourceError> {
+fn listed(
+    chart: &RepositoryChart,
+    network: &SourceNetwork<'_>,
+) -> Result<(WebSite, IndexedVersion), SourceError> {
     let RepositoryChart { url, name, version } = chart;
     let site = network.site(url)?;
     let index = network.index(url, &site)?;

@@ -4,7 +4,7 @@
 //! Charts of registries and repositories come from here too, whole: [`oci_chart`], [`repository_chart`]; and who signed
 //! them.
 //!
-//! [`collect`] pins every image to a digest and finds each of its contents: [`Here`] on this disk, or [`Wanted`] from a
+//! [`collect`] pins every image to a digest and finds each of its contents: [`Here`] on this disk, or [`WantedBlob`] from a
 //! registry. [`fetch`] makes the second into the first, and [`check_configurations`] judges what is here then.
 //!
 //! This crate knows every form that a source can have, and the cache. It must not know what an operator is or how an
@@ -31,7 +31,7 @@ use std::time::Duration;
 use schemas::{Digest, ImagePlace};
 use watch::Progress;
 
-pub use blob::{Blob, Here, Wanted};
+pub use blob::{Here, ImageBlob, WantedBlob};
 pub use cache::{Cache, CacheError, CacheOptions};
 pub use certificates::{CertificateFolders, CertificatePlace, Certificates, CertificatesError};
 pub use chart::{oci_chart, oci_provenance, repository_chart, repository_provenance};
@@ -41,8 +41,8 @@ pub use collect::{
 };
 pub use error::{FailedImage, SourceError};
 pub use limits::UNPACK_LIMIT;
-pub use means::{Compression, Means, Referrers};
-pub use remote::{Network, Remote};
+pub use means::{Compression, Means, ReferrerTreatment};
+pub use remote::{Remote, SourceNetwork};
 pub use unpacking::Unpacking;
 
 /// An event while images are collected and fetched.

@@ -8,7 +8,7 @@ use watch::{Progress, Watch};
 use crate::Event;
 use crate::cache::Cache;
 use crate::error::SourceError;
-use crate::remote::Network;
+use crate::remote::SourceNetwork;
 use crate::unpacking::Unpacking;
 
 /// The compression of a layer. For one that comes as it is, of an image whose manifest is made here, it can be chosen.
@@ -25,7 +25,7 @@ pub enum Compression {
 
 /// The treatment of signatures and other referrers of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Referrers {
+pub enum ReferrerTreatment {
     /// The referrers are left: nobody looks for them.
     #[default]
     Leave,
@@ -41,11 +41,11 @@ pub struct Means<'a> {
     /// The bounds of what they may unpack.
     pub unpacking: Unpacking,
     /// The network over which they reach what is not on the disk.
-    pub network: Network<'a>,
+    pub network: SourceNetwork<'a>,
     /// The compression of layers that are not compressed, where a manifest is made here.
     pub compression: Compression,
     /// Whether what refers to the images comes too.
-    pub referrers: Referrers,
+    pub referrers: ReferrerTreatment,
     /// The number of threads that compress.
     pub threads: NonZeroUsize,
     /// The watch that they tell of their progress, and by which they are ended.

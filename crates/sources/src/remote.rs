@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, OnceLock};
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use registry::{
-    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Manifest,
-    Reference, RegistryAddress, Site, SiteAddress,
+    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Reference,
+    RegistryAddress, RegistryManifest, SiteAddress, WebSite,
 };
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
 use tokio::runtime::Runtime;
 use watch::{Cancelled, Progress, Tell, Watch};
 
-use crate::blob::{Blob, Here, Origin, Wanted};
+use crate::blob::{BlobOrigin, Here, ImageBlob, WantedBlob};
 use crate::cache::{Cache, OpenCache};
 use crate::certificates::CertificateFolders;
 use crate::error::{SourceError, check_digest};
@@ -32,7 +32,7 @@ pub(crate) const INDEX: &str = "index.yaml";
 #[derive(Clone, Debug, Default)]
 pub struct Remote {
     /// The options for reaching registries. The login in it is not used.
-    pub registries: registry::Options,
+    pub registries: registry::ClientOptions,
     /// Files with logins as docker and podman write them. The first that has one for an image counts; one that does
     /// not exist has none.
     pub logins: Vec<PathBuf>,
@@ -44,7 +44,7 @@ pub struct Remote {
 
 /// The state of one pack's exchange with everything outside.
 #[expect(missing_debug_implementations, reason = "progress has nothing to show")]
-pub struct Network<'a> {
+pub struct SourceNetwork<'a> {
     remote: &'a Remote,
     cache: &'a Cache,
     watch: &'a Watch<'a, Event>,
@@ -54,14 +54,14 @@ pub struct Network<'a> {
     /// The clients, one for each registry and login.
     clients: Mutex<Vec<(String, Credentials, Client)>>,
     /// The answers of registries from before the walk through the images asked, by their names in messages.
-    ahead: Mutex<BTreeMap<PathBuf, Result<Manifest, registry::Error>>>,
+    ahead: Mutex<BTreeMap<PathBuf, Result<RegistryManifest, registry::Error>>>,
     /// The index of a repository of charts that was asked for last, and of which.
     index: Mutex<Option<(String, Bytes)>>,
     /// The files that engines have saved; removed at the end.
     saved: Mutex<Vec<TempPath>>,
 }
 
-impl<'a> Network<'a> {
+impl<'a> SourceNetwork<'a> {
     /// Returns a network of which nothing is asked yet.
     pub fn new(remote: &'a Remote, cache: &'a Cache, watch: &'a Watch<'a, Event>) -> Self {
         Self {
@@ -83,10 +83,10 @@ impl<'a> Network<'a> {
     }
 
     /// Returns where an image is.
-    pub(crate) fn origin(&self, location: &ImageLocation) -> Result<Origin, SourceError> {
+    pub(crate) fn origin(&self, location: &ImageLocation) -> Result<BlobOrigin, SourceError> {
         let client = self.client(location)?;
         let repository = location.repository().clone();
-        Ok(Origin { client, repository })
+        Ok(BlobOrigin { client, repository })
     }
 
     /// The client for an image: the same for all images of a registry that have the same login.
@@ -111,8 +111,8 @@ impl<'a> Network<'a> {
         &self,
         host: &str,
         credentials: Credentials,
-    ) -> Result<registry::Options, SourceError> {
-        let mut options = registry::Options {
+    ) -> Result<registry::ClientOptions, SourceError> {
+        let mut options = registry::ClientOptions {
             credentials,
             ..self.remote.registries.clone()
         };
@@ -174,9 +174,9 @@ impl<'a> Network<'a> {
     /// A document of a registry.
     pub(crate) fn document(
         &self,
-        origin: &Origin,
+        origin: &BlobOrigin,
         reference: &Reference,
-    ) -> Result<Manifest, SourceError> {
+    ) -> Result<RegistryManifest, SourceError> {
         let name = origin.name(reference);
         let mut ahead = self.ahead.lock().expect("no panic while held");
         match ahead.remove(&name) {
@@ -191,12 +191,12 @@ impl<'a> Network<'a> {
         Ok(self.wait(self.ask(origin, reference))??)
     }
 
-    /// Asks for a document that [`Network::document`] will be asked for. None if it cannot be had.
+    /// Asks for a document that [`SourceNetwork::document`] will be asked for. None if it cannot be had.
     pub(crate) async fn ask_ahead(
         &self,
-        origin: &Origin,
+        origin: &BlobOrigin,
         reference: &Reference,
-    ) -> Option<Manifest> {
+    ) -> Option<RegistryManifest> {
         let answer = self.ask(origin, reference).await;
         let manifest = answer.as_ref().ok().cloned();
         let mut ahead = self.ahead.lock().expect("no panic while held");
@@ -206,10 +206,10 @@ impl<'a> Network<'a> {
 
     async fn ask(
         &self,
-        origin: &Origin,
+        origin: &BlobOrigin,
         reference: &Reference,
-    ) -> Result<Manifest, registry::Error> {
-        let Origin { client, repository } = origin;
+    ) -> Result<RegistryManifest, registry::Error> {
+        let BlobOrigin { client, repository } = origin;
         let tell = |event| self.retrying(event);
         client.existing_manifest(repository, reference, &tell).await
     }
@@ -217,9 +217,9 @@ impl<'a> Network<'a> {
     /// A document that need not be there.
     pub(crate) async fn ask_for(
         &self,
-        origin: &Origin,
+        origin: &BlobOrigin,
         reference: &Reference,
-    ) -> Result<Option<Manifest>, registry::Error> {
+    ) -> Result<Option<RegistryManifest>, registry::Error> {
         match self.ask(origin, reference).await {
             Err(registry::Error::Missing { .. }) => Ok(None),
             found => found.map(Some),
@@ -229,22 +229,26 @@ impl<'a> Network<'a> {
     /// Asks for the referrers of a document; none where the registry has no list of it.
     pub(crate) async fn ask_about(
         &self,
-        origin: &Origin,
+        origin: &BlobOrigin,
         subject: Digest,
     ) -> Result<Option<BTreeSet<Digest>>, registry::Error> {
-        let Origin { client, repository } = origin;
+        let BlobOrigin { client, repository } = origin;
         let tell = |event| self.retrying(event);
         client.referrers(repository, subject, &tell).await
     }
 
     /// Returns where a blob of a registry is: in the cache, or only there. It is compared with what is said when it
     /// comes.
-    pub(crate) fn find(&self, origin: &Origin, blob: &Descriptor) -> Result<Blob, SourceError> {
+    pub(crate) fn find(
+        &self,
+        origin: &BlobOrigin,
+        blob: &Descriptor,
+    ) -> Result<ImageBlob, SourceError> {
         let (digest, size) = (blob.digest, blob.size);
         let cache = self.cache.get()?;
         Ok(match cache.find(digest, size) {
-            Some(here) => Blob::Here(here),
-            None => Blob::Wanted(Wanted {
+            Some(here) => ImageBlob::Here(here),
+            None => ImageBlob::Wanted(WantedBlob {
                 then: Here::whole(digest, size, cache.content(digest)),
                 from: origin.clone(),
             }),
@@ -252,21 +256,26 @@ impl<'a> Network<'a> {
     }
 
     /// A web site.
-    pub(crate) fn site(&self, url: &str) -> Result<Site, SourceError> {
+    pub(crate) fn site(&self, url: &str) -> Result<WebSite, SourceError> {
         let address: SiteAddress = url.parse()?;
         let login = address.login();
         let options = self.options(login.host(), self.credentials(login)?)?;
-        Ok(Site::new(&address, options)?)
+        Ok(WebSite::new(&address, options)?)
     }
 
     /// A file of a web site, of at most `limit` bytes.
-    pub(crate) fn file(&self, site: &Site, file: &str, limit: usize) -> Result<Bytes, SourceError> {
+    pub(crate) fn file(
+        &self,
+        site: &WebSite,
+        file: &str,
+        limit: usize,
+    ) -> Result<Bytes, SourceError> {
         let tell = |event| self.retrying(event);
         Ok(self.wait(site.read(file, limit, &tell))??)
     }
 
     /// The index of a repository of charts: asked for once for charts that follow each other.
-    pub(crate) fn index(&self, url: &str, site: &Site) -> Result<Bytes, SourceError> {
+    pub(crate) fn index(&self, url: &str, site: &WebSite) -> Result<Bytes, SourceError> {
         let mut last = self.index.lock().expect("no panic while held");
         if let Some((of, index)) = &*last
             && of == url
@@ -298,12 +307,16 @@ impl<'a> Network<'a> {
 
     /// A blob of a registry that is small enough to be in memory. What the cache has of it is not believed: a damaged copy
     /// gives way to a new one.
-    pub(crate) fn small(&self, origin: &Origin, blob: &Descriptor) -> Result<Vec<u8>, SourceError> {
+    pub(crate) fn small(
+        &self,
+        origin: &BlobOrigin,
+        blob: &Descriptor,
+    ) -> Result<Vec<u8>, SourceError> {
         let mut anew = false;
         loop {
             let here = match self.find(origin, blob)? {
-                Blob::Here(here) => here,
-                Blob::Wanted(wanted) => {
+                ImageBlob::Here(here) => here,
+                ImageBlob::Wanted(wanted) => {
                     let fetched = self.fetch(vec![wanted]);
                     fetched.map_err(|(_, error)| error)?.remove(0)
                 }
@@ -322,7 +335,10 @@ impl<'a> Network<'a> {
     }
 
     /// Downloads blobs. The error names the blob.
-    pub(crate) fn fetch(&self, wanted: Vec<Wanted>) -> Result<Vec<Here>, (Digest, SourceError)> {
+    pub(crate) fn fetch(
+        &self,
+        wanted: Vec<WantedBlob>,
+    ) -> Result<Vec<Here>, (Digest, SourceError)> {
         let Some(first) = wanted.first().map(|blob| blob.then.digest) else {
             return Ok(Vec::new());
         };
@@ -348,7 +364,7 @@ impl<'a> Network<'a> {
 }
 
 /// The part that reaches container engines.
-impl Network<'_> {
+impl SourceNetwork<'_> {
     /// Lets the container engine save an image. The file is there as long as this value.
     pub(crate) fn save(&self, image: &ImageReference) -> Result<PathBuf, SourceError> {
         let socket = self.remote.engine.as_deref();
@@ -370,10 +386,10 @@ impl Network<'_> {
 }
 
 /// Groups what is to be fetched by client, all of it at once, since that is what its connections are shared by.
-fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
+fn by_client(wanted: Vec<WantedBlob>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
     let mut groups: Vec<(Client, Vec<BlobPull>)> = Vec::new();
-    for Wanted { then, from } in wanted {
-        let Origin { client, repository } = from;
+    for WantedBlob { then, from } in wanted {
+        let BlobOrigin { client, repository } = from;
         let Here { digest, size, .. } = then;
         let cache = Arc::clone(cache);
         let pull = BlobPull {

@@ -115,7 +115,7 @@ fn refused(path: &Path, source: TarError) -> SourceError {
     }
 }
 
-type ReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
+type TarReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
 
 impl Entries {
     /// The entries of a tar in memory.
@@ -149,14 +149,14 @@ impl Entries {
         Ok(None)
     }
 
-    fn scan(size: u64, read: &ReadAt<'_>) -> Result<Self, TarError> {
-        let mut scan = Scan {
+    fn scan(size: u64, read: &TarReadAt<'_>) -> Result<Self, TarError> {
+        let mut scan = TarScan {
             read,
             size,
             at: 0,
             headers: 0,
             names: 0,
-            said: Said::default(),
+            said: ExtendedHeader::default(),
             entries: Self::default(),
         };
         while scan.step()? {}
@@ -166,25 +166,25 @@ impl Entries {
 
 /// The fields that extended headers give for the entry after them.
 #[derive(Default)]
-struct Said {
+struct ExtendedHeader {
     name: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     size: Option<u64>,
 }
 
-struct Scan<'a> {
-    read: &'a ReadAt<'a>,
+struct TarScan<'a> {
+    read: &'a TarReadAt<'a>,
     size: u64,
     at: u64,
     headers: u64,
     names: usize,
-    said: Said,
+    said: ExtendedHeader,
     entries: Entries,
 }
 
 const BLOCK: usize = 512;
 
-impl Scan<'_> {
+impl TarScan<'_> {
     /// Takes the next header. Whether there may be more.
     fn step(&mut self) -> Result<bool, TarError> {
         // Some writers leave out the blocks of zeros that mark the end.
@@ -230,7 +230,7 @@ impl Scan<'_> {
         header: &Header,
         size: u64,
     ) -> Result<(), TarError> {
-        let Said {
+        let ExtendedHeader {
             name,
             link,
             size: other_size,

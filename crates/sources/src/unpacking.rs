@@ -22,18 +22,18 @@ pub struct Unpacking {
     /// Bytes that came out so far.
     unpacked: AtomicU64,
     /// The places of the contents of compressed tars.
-    pub(crate) tars: Known<PathBuf, PathBuf>,
+    pub(crate) tars: UnpackedResults<PathBuf, PathBuf>,
     /// The digest of each compressed layer out of which came what its configuration says.
-    pub(crate) layers: Known<Here, Digest>,
+    pub(crate) layers: UnpackedResults<Here, Digest>,
     /// The unpacking that was done before its turn. It counts when its turn comes.
     pub(crate) ahead: OnceLock<Box<Self>>,
 }
 
 /// The results, and how many bytes were counted for each.
-type Known<K, V> = Mutex<BTreeMap<K, (V, u64)>>;
+type UnpackedResults<K, V> = Mutex<BTreeMap<K, (V, u64)>>;
 
 /// The file that is unpacked, and how far.
-pub(crate) struct Packed<'a> {
+pub(crate) struct PackedFile<'a> {
     pub(crate) path: &'a Path,
     pub(crate) size: u64,
     pub(crate) unpacked: u64,
@@ -78,11 +78,11 @@ impl Unpacking {
     /// Returns what came out of a file of so many bytes, unpacked once. None of it counts for others before that.
     pub(crate) fn once<K: Ord, V: Clone>(
         &self,
-        of: fn(&Self) -> &Known<K, V>,
+        of: fn(&Self) -> &UnpackedResults<K, V>,
         key: K,
         path: &Path,
         size: u64,
-        unpack: impl FnOnce(&mut Packed<'_>) -> Result<V, SourceError>,
+        unpack: impl FnOnce(&mut PackedFile<'_>) -> Result<V, SourceError>,
     ) -> Result<V, SourceError> {
         let lock = |unpacking| of(unpacking).lock().expect("no panic while held");
         let found = |unpacking| lock(unpacking).get(&key).cloned();
@@ -90,7 +90,7 @@ impl Unpacking {
             return Ok(known);
         }
         let unpacked = 0;
-        let mut packed = Packed {
+        let mut packed = PackedFile {
             path,
             size,
             unpacked,
@@ -112,7 +112,7 @@ impl Unpacking {
     }
 
     /// Counts what came out of a file, unless that is more than is allowed.
-    pub(crate) fn count(&self, packed: &mut Packed<'_>, more: u64) -> Result<(), SourceError> {
+    pub(crate) fn count(&self, packed: &mut PackedFile<'_>, more: u64) -> Result<(), SourceError> {
         let before = self.unpacked.fetch_add(more, Ordering::Relaxed);
         let left = self.limit.saturating_sub(before);
         packed.unpacked += more.min(left);
@@ -130,7 +130,7 @@ impl Unpacking {
     /// Sees that enough stays free behind what is about to be written.
     pub(crate) fn leave_room(
         &self,
-        packed: &Packed<'_>,
+        packed: &PackedFile<'_>,
         new: &New,
         cache: &Cache,
     ) -> Result<(), SourceError> {

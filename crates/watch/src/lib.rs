@@ -6,8 +6,8 @@
 //! **Ending.** Work that blocks a thread takes a [`Cancel`] and asks it between two pieces, often enough for an end within
 //! a second. Asynchronous work knows none: it is cancelled by dropping its future, and whatever it has spawned ends by
 //! itself then, and tells nothing more. Where blocking work waits for asynchronous work, it drops the future once
-//! [`Cancel`] says so; only `sources::Network` does. A push takes one too: it can also stop in order. So does what has
-//! Helm run, which is asked to end and has time for that.
+//! [`Cancel`] says so; only `sources::SourceNetwork` does. A push takes one too: it can also stop in order. So does what
+//! has Helm run, which is asked to end and has time for that.
 //!
 //! **Listening.** Whoever wants to see each request that goes to a server gives a [`Listener`] to the crate that sends it.
 //!

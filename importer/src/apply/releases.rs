@@ -11,7 +11,7 @@ use change::{
     Adopt, Holder, Inverse, Mend, ReleaseEntry, ReleaseStep, holder, intercepts, vocabulary as v,
 };
 use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Standing, Unsettled};
-use helm::{Access, Helm, HelmError, Home, Release, Renderer, Upgrade};
+use helm::{ClusterAccess, Helm, HelmError, Home, PostRenderer, Release, Upgrade};
 use manifests::is_definition;
 use schemas::{Namespace, SolutionName};
 use tokio::time::{Instant, sleep};
@@ -101,7 +101,7 @@ impl Hand {
             ReleaseChange::Uninstalling,
         ));
         let (of, wait) = (release.clone(), limits::RELEASE_WAIT);
-        let work = move |helm: &Helm, access: &Access, cancel: Cancel<'_>| {
+        let work = move |helm: &Helm, access: &ClusterAccess, cancel: Cancel<'_>| {
             helm.uninstall(of_helm(&of), wait, access, cancel)
         };
         let look = async |leased: &Leased<'_>| {
@@ -165,7 +165,7 @@ impl Hand {
         leased: &mut Leased<'_>,
     ) -> Result<Result<(), HelmError>, Error> {
         let (of, wait) = (release.recorded.clone(), limits::RELEASE_WAIT);
-        let work = move |helm: &Helm, access: &Access, cancel: Cancel<'_>| {
+        let work = move |helm: &Helm, access: &ClusterAccess, cancel: Cancel<'_>| {
             helm.rollback(of_helm(&of), revision, wait, access, cancel)
         };
         let look = async |leased: &Leased<'_>| {
@@ -269,7 +269,7 @@ impl Ready<'_> {
         let home = Arc::new(home);
         let run = self.run_of(planned, &home)?;
         let kept = Arc::clone(&home);
-        let work = move |helm: &Helm, access: &Access, cancel: Cancel<'_>| {
+        let work = move |helm: &Helm, access: &ClusterAccess, cancel: Cancel<'_>| {
             let done = run.go(helm, access, cancel);
             // It is there as long as Helm may look into it.
             drop(kept);
@@ -448,13 +448,13 @@ struct UpgradeRun {
 }
 
 impl UpgradeRun {
-    fn go(&self, helm: &Helm, access: &Access, cancel: Cancel<'_>) -> Result<(), HelmError> {
+    fn go(&self, helm: &Helm, access: &ClusterAccess, cancel: Cancel<'_>) -> Result<(), HelmError> {
         let upgrade = Upgrade {
             release: of_helm(&self.release),
             chart: &self.chart,
             values: self.values.as_bytes(),
             timeout: self.timeout,
-            renderer: Some(Renderer {
+            renderer: Some(PostRenderer {
                 program: &self.renderer,
                 arguments: self.arguments.clone(),
             }),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use change::{Holder, ReleaseEntry, RevisionEntry, holder};
 use deployer::{Cluster, Object, ObjectRef};
-use helm::{Access, Helm, HelmError};
+use helm::{ClusterAccess, Helm, HelmError};
 use schemas::{Namespace, SolutionName};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -55,7 +55,7 @@ pub(crate) async fn run(
     helm: &Helm,
     release: &Release<'_>,
     sending: Option<Sending<'_>>,
-    work: impl FnOnce(&Helm, &Access, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
+    work: impl FnOnce(&Helm, &ClusterAccess, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
     mut look: impl AsyncFnMut(&Leased<'_>) -> Result<(), Error>,
 ) -> Result<Result<(), HelmError>, Error> {
     let known = revisions(release.recorded, leased);
@@ -160,10 +160,10 @@ impl Drop for Running<'_> {
 /// Runs Helm in a thread of its own, until it is asked to end.
 async fn alone(
     helm: &Helm,
-    access: Access,
+    access: ClusterAccess,
     ends: &Ends,
     cancel: Cancel<'static>,
-    work: impl FnOnce(&Helm, &Access, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
+    work: impl FnOnce(&Helm, &ClusterAccess, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
 ) -> Result<(), HelmError> {
     let (flag, helm) = (Arc::clone(&ends.0), helm.clone());
     let run = move || work(&helm, &access, Cancel::when(&flag).as_urgent_as(cancel));

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use change::RevisionEntry;
 use deployer::Cluster;
-use helm::{Access, Home};
+use helm::{ClusterAccess, Home};
 use schemas::Digest;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
@@ -77,9 +77,9 @@ impl Gate {
     }
 
     /// Returns Helm's access to the gate: it gets nothing else of ours.
-    pub(crate) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> ClusterAccess {
         let kubeconfig = self.home.path("kubeconfig").into();
-        Access {
+        ClusterAccess {
             environment: vec![("KUBECONFIG".into(), kubeconfig)],
             context: None,
         }

@@ -114,7 +114,7 @@ pub enum Error {
     Unpulled(Box<Unpulled>),
     /// A placeholder of an object that the archive carries stands for nothing.
     #[error("cannot replace a placeholder")]
-    Placeholder(#[from] manifests::ExpandError),
+    Placeholder(#[from] manifests::ResolveError),
     /// The record that Helm stores of a release cannot be read.
     #[error("cannot read what Helm stores in {object}")]
     Release {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Object, ObjectRef};
-use rules::{Right, Subject};
+use rules::{Right, RightsSubject};
 use schemars::JsonSchema;
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
@@ -93,7 +93,7 @@ pub struct Consent {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The subject that gets the right.
-    pub subject: Subject,
+    pub subject: RightsSubject,
     /// The actions that are allowed, and their scope.
     pub right: Right,
 }

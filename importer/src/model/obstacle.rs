@@ -40,7 +40,7 @@ pub enum Obstacle {
     OtherArchive(String, Digest, Digest),
     /// Something at the registry.
     #[error(transparent)]
-    Registry(#[from] shelf::Obstacle),
+    Registry(#[from] shelf::RegistryObstacle),
     /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
     #[error("earlier archives of {0} were signed by {1}, but this one is not signed")]
     NoSigners(SolutionName, String),

@@ -588,7 +588,7 @@ enum Fate {
 
 #[cfg(test)]
 mod tests {
-    use manifests::Kinds;
+    use manifests::ObjectKinds;
 
     use super::*;
 
@@ -597,7 +597,7 @@ mod tests {
         let metadata = json!({ "name": "setup", "namespace": "prod" });
         let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata });
         let job = Object::new(job).unwrap();
-        let job = DesiredObject::of_part("main".parse().unwrap(), job, &Kinds::default());
+        let job = DesiredObject::of_part("main".parse().unwrap(), job, &ObjectKinds::default());
         let asked = ["Job/setup", "StatefulSet/db"].map(|it| it.parse().unwrap());
         let asked: BTreeSet<Recreate> = asked.into();
         let unmade: Vec<String> = unmade(&asked, &[job]).map(ToString::to_string).collect();

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use change::Entry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use rules::{
-    self, Borrowed, Compared, Granted, Reach, Right, RoleName, Subject, UnreadableRole, Weight,
+    self, Borrowed, Granted, HazardWeight, Reach, Right, RightsDifference, RightsSubject, RoleName,
+    UnreadableRole,
 };
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId};
 use serde::Serialize;
@@ -77,7 +78,7 @@ impl ClusterView {
 /// The bindings that name one of these accounts, as far as this user may look.
 async fn bindings_of(
     cluster: &Cluster,
-    accounts: &BTreeSet<Subject>,
+    accounts: &BTreeSet<RightsSubject>,
 ) -> Result<Vec<Object>, Error> {
     let mut bindings = Vec::new();
     for kind in ["ClusterRoleBinding", "RoleBinding"] {
@@ -107,7 +108,7 @@ pub(crate) fn compare(
     live: &[Object],
     objects: &[Object],
     view: &ClusterView,
-) -> Result<Compared, Error> {
+) -> Result<RightsDifference, Error> {
     // What is there may be anybody's by now; what of it cannot be read gives nothing.
     let before = granted(live, &view.roles).unwrap_or_default();
     let after = granted(objects, &view.roles)?;
@@ -157,12 +158,12 @@ impl Line {
         }
     }
 
-    fn of_right(subject: &Subject, right: &Right) -> Self {
+    fn of_right(subject: &RightsSubject, right: &Right) -> Self {
         let danger = right.danger();
         let lets = danger.map(|danger| format!(" (lets them {})", danger.words));
         // The holders of a role have it in the whole cluster, or where they are bound to it.
         let right_words = match (subject, right.reach()) {
-            (Subject::Holders(_), Reach::Cluster) => right.what(),
+            (RightsSubject::Holders(_), Reach::Cluster) => right.what(),
             _ => right.to_string(),
         };
         Self {
@@ -224,7 +225,7 @@ pub(crate) fn lines(
 /// Returns what objects do that is dangerous and reaches beyond nothing: it is shown, and asks for no consent.
 pub(crate) fn dangers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeSet<String> {
     let hazards = objects.flat_map(|object| rules::hazards(object.as_value()));
-    let notices = hazards.filter(|it| it.weight == Weight::Notice);
+    let notices = hazards.filter(|it| it.weight == HazardWeight::Notice);
     notices.map(|it| it.words).collect()
 }
 
@@ -233,11 +234,11 @@ fn is_within(right: &Right, namespace: &Namespace) -> bool {
 }
 
 /// Whether somebody is one of the environment's own, or has rights there only by being let in there.
-fn is_at_home(who: &Subject, home: &Namespace) -> bool {
+fn is_at_home(who: &RightsSubject, home: &Namespace) -> bool {
     match who {
-        Subject::Account { namespace, .. } => namespace == home.as_str(),
-        Subject::Holders(_) => true,
-        Subject::User(_) | Subject::Group(_) => false,
+        RightsSubject::Account { namespace, .. } => namespace == home.as_str(),
+        RightsSubject::Holders(_) => true,
+        RightsSubject::User(_) | RightsSubject::Group(_) => false,
     }
 }
 
@@ -259,9 +260,9 @@ fn borrowed_role(
 }
 
 /// The accounts that pods run as and that objects do not bring. That of every namespace belongs to whoever has the namespace.
-fn foreign_accounts(objects: &[Object], home: Home<'_>) -> BTreeSet<Subject> {
+fn foreign_accounts(objects: &[Object], home: Home<'_>) -> BTreeSet<RightsSubject> {
     let is_account = |it: &ObjectRef| it.gvk.group.is_empty() && it.gvk.kind == "ServiceAccount";
-    let account = |namespace: &str, name: &str| Subject::Account {
+    let account = |namespace: &str, name: &str| RightsSubject::Account {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
@@ -269,7 +270,7 @@ fn foreign_accounts(objects: &[Object], home: Home<'_>) -> BTreeSet<Subject> {
     let kept = home.kept.iter().map(Entry::reference);
     let known: Vec<ObjectRef> = references.chain(kept).collect();
     let accounts = known.iter().filter(|it| is_account(it));
-    let mut brought: BTreeSet<Subject> = accounts
+    let mut brought: BTreeSet<RightsSubject> = accounts
         .filter_map(|it| Some(account(it.namespace.as_deref()?, &it.name)))
         .collect();
     let spaces = known.iter().filter(|it| is_namespace(it));
@@ -288,13 +289,13 @@ fn is_namespace(object: &ObjectRef) -> bool {
 }
 
 /// Returns the lines of an object's own reach beyond its home.
-fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<Subject>) -> Vec<Line> {
+fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<RightsSubject>) -> Vec<Line> {
     let (what, value) = (object.reference(), object.as_value());
     let hazards = rules::hazards(value).into_iter();
-    let hazards = hazards.filter(|it| it.weight == Weight::Consent);
+    let hazards = hazards.filter(|it| it.weight == HazardWeight::Consent);
     let mut lines: Vec<Line> = hazards.map(|it| Line::dangerous(it.words)).collect();
     for name in rules::accounts(value) {
-        let account = Subject::Account {
+        let account = RightsSubject::Account {
             namespace: object.namespace().unwrap_or_default().to_owned(),
             name: name.to_owned(),
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use change::Plan;
 use deployer::Object;
 use manifests::pod_specs;
-use rules::Compared;
+use rules::RightsDifference;
 use schemas::{Namespace, SolutionName, Version};
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub(crate) struct Deployment {
     pub(crate) parameters: Parameters,
     /// The record of the Solution before the change.
     pub(crate) standing: Option<Deployed>,
-    pub(crate) rights: Compared,
+    pub(crate) rights: RightsDifference,
     pub(crate) beyond: Beyond,
     /// The obstacle that a part of it is not accepted.
     pub(crate) refused: Option<Obstacle>,

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use change::{RELEASE, vocabulary as v};
-use manifests::{Address, Compiler, Expansion, KnownImages, Unsettled, is_definition, pod_specs};
+use manifests::{
+    Address, CompileQuestion, Compiler, Expansion, KnownImages, is_definition, pod_specs,
+};
 use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
 use serde_json::{Value, json};
 use shelf::Record;
@@ -91,7 +93,7 @@ impl Finish {
             templates: &[],
         };
         for remark in compiler.compile(&mut object) {
-            if let Unsettled::Missing(reference) = remark.what {
+            if let CompileQuestion::Missing(reference) = remark.what {
                 missing.insert(reference);
             }
         }

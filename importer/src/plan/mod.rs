@@ -53,9 +53,9 @@ use std::time::Duration;
 use deployer::Cluster;
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
-use shelf::Layout;
+use shelf::PathLayout;
 use shelf::Record;
-use shelf::{Survey, Wanted};
+use shelf::{Survey, TargetState};
 use validator::{Accepted, Finding};
 
 use crate::model::authority::Authority;
@@ -161,8 +161,8 @@ impl<'a> Plan<'a> {
         let cluster = &cluster.once();
         let planned = (request.writer.clock)();
         let id = accepted.statement().predicate.id.clone();
-        let wanted = Wanted {
-            layout: Layout::Solution,
+        let wanted = TargetState {
+            layout: PathLayout::Solution,
             replace: request.allowed.replace,
             missing: request.missing,
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::{DesiredObject, Entry, ObjectChange, Plan};
 use deployer::{Cluster, Object};
-use rules::Compared;
+use rules::RightsDifference;
 use schemas::{KubernetesName, Namespace, Operator, Patch, SolutionName};
 use serde_json::json;
 use shelf::Record;
@@ -147,7 +147,7 @@ impl Planner<'_> {
         planned: &Planned,
         releases: &Releases,
         obstacles: &mut Vec<Obstacle>,
-    ) -> Result<(Beyond, Compared), Error> {
+    ) -> Result<(Beyond, RightsDifference), Error> {
         let (change, namespace) = (&planned.change, &setting.place.namespace);
         let home = Home {
             namespace,

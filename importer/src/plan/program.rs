@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use archive::{Architecture, Blob};
-use helm::{Helm, HelmError, Source};
+use helm::{Helm, HelmError, ProgramSource};
 
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
@@ -64,7 +64,7 @@ fn included(asked: &Asked<'_>) -> Result<Blob, Unfit> {
 
 fn copied(blob: &Blob, scratch: &Path) -> Result<Helm, HelmError> {
     let read = |buf: &mut [u8], offset| -> io::Result<()> { blob.read_exact_at(buf, offset) };
-    let source = Source {
+    let source = ProgramSource {
         size: blob.size(),
         digest: blob.digest(),
         read: &read,

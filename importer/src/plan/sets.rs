@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use change::{DesiredObject, Part, Parts, Tenure, vocabulary as v};
 use deployer::Object;
-use manifests::{Address, Expansion, Kinds, is_definition, pod_specs};
+use manifests::{Address, Expansion, ObjectKinds, is_definition, pod_specs};
 use schemas::{Digest, EnvironmentName, Namespace, ObjectSet, OwnNamespace, SetName, SolutionName};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -52,7 +52,7 @@ pub(crate) struct Rendering<'a> {
     /// The sets, each after those it needs.
     pub(crate) sets: &'a [&'a CarriedSet],
     /// The kinds that the archive defines.
-    pub(crate) kinds: Kinds,
+    pub(crate) kinds: ObjectKinds,
     pub(crate) expansion: Expansion,
     /// The Secret that nodes log in with, when the registry wants a login.
     pub(crate) login: Option<PullSecret>,
@@ -386,8 +386,8 @@ pub(crate) fn of_any_site(
 }
 
 /// The kinds that an archive defines.
-pub(crate) fn kinds(accepted: &Accepted) -> Kinds {
-    Kinds::new(accepted.crds().iter().map(|crd| &crd.document))
+pub(crate) fn kinds(accepted: &Accepted) -> ObjectKinds {
+    ObjectKinds::new(accepted.crds().iter().map(|crd| &crd.document))
 }
 
 /// The namespace for each of the release's own, where this one is the environment's.
@@ -467,7 +467,7 @@ mod tests {
             environment: &environment,
             namespace: &namespace,
             sets: &sets,
-            kinds: Kinds::new([&json!({
+            kinds: ObjectKinds::new([&json!({
                 "spec": { "group": "shop.test", "scope": "Cluster", "names": { "kind": "Cart", "plural": "carts" } },
             })]),
             expansion: Expansion {

@@ -3,7 +3,7 @@
 use change::{ReleaseEntry, RevisionEntry, Stands, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Selector};
 use helm::stored::{self, SECRET_TYPE};
-use helm::{ReleaseStatus, Stored};
+use helm::{ReleaseStatus, StoredRevision};
 use schemas::{Digest, Namespace, ReleaseName, SolutionName};
 use sha2::{Digest as _, Sha256};
 
@@ -17,7 +17,7 @@ const ID_LENGTH: usize = 24;
 #[derive(Debug)]
 pub(crate) struct StandingRelease {
     /// The newest revision, with its objects.
-    pub(crate) newest: Stored,
+    pub(crate) newest: StoredRevision,
     /// The Secrets of all of its revisions, the newest one last.
     secrets: Vec<Object>,
     /// The Solution that brought it, by the label that Helm keeps with it.
@@ -92,7 +92,7 @@ impl StandingRelease {
     }
 
     /// The revisions that are as they are recorded.
-    pub(crate) fn stored(&self, known: &[RevisionEntry]) -> Result<Vec<Stored>, Error> {
+    pub(crate) fn stored(&self, known: &[RevisionEntry]) -> Result<Vec<StoredRevision>, Error> {
         let known = self.secrets.iter().filter(|it| is_known(known, it));
         known.map(stored_in).collect()
     }
@@ -178,9 +178,9 @@ fn is_known(known: &[RevisionEntry], secret: &Object) -> bool {
     known.iter().any(|it| it.is(secret.as_value()))
 }
 
-fn stored_in(secret: &Object) -> Result<Stored, Error> {
+fn stored_in(secret: &Object) -> Result<StoredRevision, Error> {
     let data = secret.as_value()["data"][stored::KEY].as_str();
-    Stored::read(data.unwrap_or_default()).map_err(|source| Error::Release {
+    StoredRevision::read(data.unwrap_or_default()).map_err(|source| Error::Release {
         object: secret.reference().to_string(),
         source,
     })

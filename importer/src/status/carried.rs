@@ -260,7 +260,7 @@ fn other_revision(
 #[cfg(test)]
 mod tests {
     use change::{DesiredObject, vocabulary as v};
-    use manifests::Kinds;
+    use manifests::ObjectKinds;
     use serde_json::{Value, json};
 
     use super::*;
@@ -313,7 +313,8 @@ mod tests {
             let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata });
             Object::new(map).unwrap()
         };
-        let entry = DesiredObject::of_part("main".parse().unwrap(), map("1"), &Kinds::default());
+        let entry =
+            DesiredObject::of_part("main".parse().unwrap(), map("1"), &ObjectKinds::default());
         let entry = Entry {
             uid: Some("1".to_owned()),
             ..entry.to_entry()

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use deployer::{Cluster, Waited};
 use importer::{Event, Plan, Ready, Request};
-use shelf::Layout;
+use shelf::PathLayout;
 
 pub(crate) use self::arguments::{
     Arguments, Choices, ImageRegistry, Place, PlanArguments, ProofArguments, Registries,
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let request = request::request(arguments, &site)?;
         let reach = request::reach(&arguments.registries.reach, &site)?;
         let client = request::client(&request.registry, &arguments.registries.reach, &site)?;
-        let mapping = Mapping::of(&found.accepted, Layout::Solution, arguments.map, &reach);
+        let mapping = Mapping::of(&found.accepted, PathLayout::Solution, arguments.map, &reach);
         let mapping = arguments.map.image_map.map(|_| &mapping);
         let reached = Reached {
             client: &client,

@@ -9,7 +9,7 @@ use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Destination, Downgrade, Goal, HeldSite,
     HelmFrom, NamedRegistry, Nodes, Request, Target, Verb,
 };
-use registry::{Client, Options, RegistryAddress};
+use registry::{Client, ClientOptions, RegistryAddress};
 use schemas::SolutionId;
 use shelf::Missing;
 use validator::{Accepted, Finding, Report};
@@ -113,7 +113,7 @@ pub(crate) fn client(
 }
 
 /// How registries are reached, with the site's authority if no other is named, and without a login.
-pub(super) fn reach(reach: &RegistryArguments, site: &HeldSite) -> Result<Options, Failure> {
+pub(super) fn reach(reach: &RegistryArguments, site: &HeldSite) -> Result<ClientOptions, Failure> {
     let mut options = registries::options(reach)?;
     if options.ca.is_empty() {
         let authority = site.certificate_authority().into_iter();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use helm::{HelmError, Values};
 use packager::ReadChart;
-use release::{ChartRead, Copied, Helmfile, Note, Reads, Weight};
+use release::{ChartRead, Copied, HelmfileReader, HelmfileReleases, Note, NoteWeight};
 use schemars::JsonSchema;
 use schemas::{ChartSource, ReleaseName, SolutionName, Version, limits};
 use serde::Serialize;
@@ -44,10 +44,10 @@ pub(crate) struct Release<'a> {
 /// Whether what is given is a helmfile, and not manifests.
 pub(super) fn is_one(from: &Path) -> Result<bool, Failure> {
     let name = file_name(from);
-    if !Helmfile::is_named(&name) || !from.is_file() {
+    if !HelmfileReleases::is_named(&name) || !from.is_file() {
         return Ok(false);
     }
-    Ok(Helmfile::is_in(&files::read(
+    Ok(HelmfileReleases::is_in(&files::read(
         from,
         limits::YAML_STREAM_SIZE,
     )?))
@@ -155,7 +155,7 @@ struct Disk<'a> {
 
 impl Disk<'_> {
     /// What Helmfile makes of it.
-    fn build(&self, values: Values) -> Result<Helmfile, Failure> {
+    fn build(&self, values: Values) -> Result<HelmfileReleases, Failure> {
         let HelmfileArguments {
             environment,
             selectors,
@@ -174,7 +174,7 @@ impl Disk<'_> {
         let usual = environment::variable("HELMFILE_ENVIRONMENT");
         let environment = environment.clone().or(usual);
         let environment = environment.as_deref().unwrap_or("default");
-        let helmfile = Helmfile::read(&printed, environment);
+        let helmfile = HelmfileReleases::read(&printed, environment);
         Ok(helmfile.map_err(release::ReleaseError::from)?)
     }
 
@@ -204,14 +204,14 @@ impl Disk<'_> {
     }
 }
 
-impl Reads for Disk<'_> {
+impl HelmfileReader for Disk<'_> {
     type Error = Failure;
 
-    fn named(&mut self) -> Result<Helmfile, Failure> {
+    fn named(&mut self) -> Result<HelmfileReleases, Failure> {
         self.build(Values::Named)
     }
 
-    fn embedded(&mut self) -> Result<Helmfile, Failure> {
+    fn embedded(&mut self) -> Result<HelmfileReleases, Failure> {
         self.build(Values::Embedded)
     }
 
@@ -235,7 +235,7 @@ fn show(made: &Made<'_>, directory: &Path) {
     let releases = render::count(made.releases.len(), "release");
     render::note!("{} {}: {releases}", made.solution, made.version);
     let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
-    for note in of(Weight::Lost) {
+    for note in of(NoteWeight::Lost) {
         render::note!("left out: {}: {}", note.about, note.text);
     }
     let directory = directory.display();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use release::{Note, ReleaseError, SourceTree, Weight};
+use release::{Note, NoteWeight, ReleaseError, SourceTree};
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
@@ -66,9 +66,9 @@ fn show(made: &Made<'_>, directory: &Path) {
     let images = render::count(made.images, "image");
     render::note!("{} {}: {images}", made.solution, made.version);
     for (weight, head) in [
-        (Weight::Chosen, "chosen"),
-        (Weight::Decide, "decide"),
-        (Weight::Lost, "left out"),
+        (NoteWeight::Chosen, "chosen"),
+        (NoteWeight::Decide, "decide"),
+        (NoteWeight::Lost, "left out"),
     ] {
         for note in of(weight) {
             render::note!("{head}: {}: {}", note.about, note.text);

@@ -13,7 +13,7 @@ use std::path::Path;
 use packager::{IncludedHelm, PackError, Packed};
 use schemars::JsonSchema;
 use serde::Serialize;
-use validator::{Finding, Report, Verdict};
+use validator::{ArchiveVerdict, Finding, Report};
 
 pub(crate) use self::arguments::Arguments;
 use super::give;
@@ -28,7 +28,7 @@ pub(crate) struct Refused<'a> {
     /// The path that was asked for.
     archive: &'a Path,
     /// Whether the archive would be accepted.
-    verdict: Verdict,
+    verdict: ArchiveVerdict,
     /// What is wrong with it.
     findings: &'a [Finding],
 }

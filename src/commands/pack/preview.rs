@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use packager::{ImagePreview, Preview};
-use validator::Verdict;
+use validator::ArchiveVerdict;
 
 use super::{Arguments, missing, request, show_helm, watch};
 use crate::args::{Output, choose};
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     render::result(output, &preview, show);
     Ok(match preview.verdict {
-        Verdict::Refused => Outcome::No,
+        ArchiveVerdict::Refused => Outcome::No,
         _ => Outcome::Yes,
     })
 }
@@ -54,7 +54,7 @@ fn show(preview: &Preview) {
     preview.helm.iter().for_each(show_helm);
     inspect::words::show_files(&preview.files);
     render::note(match preview.verdict {
-        Verdict::Refused => "refused: `solution pack` would write no archive",
+        ArchiveVerdict::Refused => "refused: `solution pack` would write no archive",
         _ => "no archive was written",
     });
 }

@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use archive::Overwrite;
-use packager::{Renderer, Request, Signing};
+use packager::{ChartRenderer, PackRequest, Signing};
 use signing::SecretKey;
-use sources::{CacheOptions, Referrers, Remote};
+use sources::{CacheOptions, ReferrerTreatment, Remote};
 use tempfile::TempDir;
 
 use super::Arguments;
@@ -57,8 +57,8 @@ pub(super) fn request(
     keys: Vec<SecretKey>,
     out: &Path,
     cache: &Path,
-) -> Result<Request, Failure> {
-    Ok(Request {
+) -> Result<PackRequest, Failure> {
+    Ok(PackRequest {
         directory: arguments.directory.clone(),
         output: out.to_owned(),
         // Only a check may go without both.
@@ -72,12 +72,16 @@ pub(super) fn request(
             directory: cache.to_owned(),
             unpack_limit: arguments.unpack_limit.0,
         },
-        referrers: choose(arguments.with_referrers, Referrers::Bring, Referrers::Leave),
+        referrers: choose(
+            arguments.with_referrers,
+            ReferrerTreatment::Bring,
+            ReferrerTreatment::Leave,
+        ),
         remote: remote(&arguments.reach)?,
         renderer: choose(
             arguments.no_render,
-            Renderer::Nothing,
-            Renderer::Helm(helm::program(arguments.helm.as_deref())),
+            ChartRenderer::Nothing,
+            ChartRenderer::Helm(helm::program(arguments.helm.as_deref())),
         ),
         keyring: arguments.keyring.clone(),
         include_helm: arguments.include_helm.clone(),

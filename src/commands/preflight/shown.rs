@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use registry::{Abilities, Ability, BodyLimit, Client, Credentials, Space};
 use schemars::JsonSchema;
 use serde::Serialize;
-use shelf::{ImagesToPush, Obstacle, Preflight};
+use shelf::{ImagesToPush, Preflight, RegistryObstacle};
 
 use crate::commands::refusal::InTheWay;
 use crate::render;
@@ -164,7 +164,7 @@ impl Shown {
         let host = client.address().host();
         let refused = |at: &str| {
             let mut all = preflight.obstacles.iter();
-            all.any(|it| matches!(it, Obstacle::PushRefused { repository, .. } if repository == at))
+            all.any(|it| matches!(it, RegistryObstacle::PushRefused { repository, .. } if repository == at))
                 || preflight.abilities.is_none()
         };
         let tried = preflight.tried.iter().map(|repository| Tried {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use schemas::SolutionId;
-use shelf::{Judge, Whole};
+use shelf::{ArchiveJudge, Whole};
 use validator::{Accepted, Depth, Signatures};
 
 use super::log::Log;
@@ -22,7 +22,7 @@ pub(super) struct Trusting {
     pub(super) log: Arc<Log>,
 }
 
-impl Judge for Trusting {
+impl ArchiveJudge for Trusting {
     type Error = Failure;
     type Trust = Signatures;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use schemas::{Digest, Referrers, StatementTime};
 use serde::Serialize;
-use serve::{Access, Event};
+use serve::{AccessRecord, Event};
 use validator::Accepted;
 
 use crate::args::Output;
@@ -156,7 +156,7 @@ impl Log {
         }
     }
 
-    fn access(&self, access: &Access<'_>) {
+    fn access(&self, access: &AccessRecord<'_>) {
         let time = environment::now().ok();
         let said = Said::Access {
             time,

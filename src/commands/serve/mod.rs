@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use registry::{Repository, Username};
+use registry::{RepositoryPath, Username};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use schemas::SolutionId;
-use serve::{Login, Reads, Server, Tls};
+use serve::{ReadMode, ReaderLogin, Server, Tls};
 use shelf::{Archives, Serving, Whole};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 
     /// What stands before all names
     #[arg(long, value_name = "PREFIX")]
-    prefix: Option<Repository>,
+    prefix: Option<RepositoryPath>,
 
     /// Speak TLS: the server's certificate (PEM), and behind it those between it and the authority
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -234,22 +234,26 @@ impl Pair {
     }
 }
 
-fn options(arguments: &Arguments, pair: Option<&Pair>) -> Result<serve::Options, Failure> {
+fn options(arguments: &Arguments, pair: Option<&Pair>) -> Result<serve::ServerOptions, Failure> {
     let login = match (&arguments.username, &arguments.password_file) {
         (Some(name), Some(file)) => {
             let cannot = || format!("cannot read the password in `{}`", file.display());
             let opened = std::fs::File::open(file);
             let line = opened.and_then(|file| terminal::first_line(file, serve::limits::LOGIN));
             let line = line.with_context(cannot).map_err(Failure::unknown)?;
-            let login = Login::new(name.as_str(), &line);
+            let login = ReaderLogin::new(name.as_str(), &line);
             Some(login.with_context(cannot).map_err(Failure::no)?)
         }
         _ => None,
     };
-    Ok(serve::Options {
+    Ok(serve::ServerOptions {
         tls: pair.map(Pair::read).transpose()?,
         login,
-        reads: choose(arguments.verify_reads, Reads::Compared, Reads::AsTheyAre),
+        reads: choose(
+            arguments.verify_reads,
+            ReadMode::Compared,
+            ReadMode::AsTheyAre,
+        ),
     })
 }
 

@@ -7,7 +7,7 @@ mod plan;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use archive::{Destination, Signable, Subject, detached_path};
+use archive::{Destination, Signable, SigningSubject, detached_path};
 use schemars::JsonSchema;
 use schemas::{Digest, KeyId, PayloadType, SolutionId};
 use serde::Serialize;
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn expect(arguments: &Arguments, signable: &Signable) -> Result<(), Failure> {
     let (archive, id) = (arguments.archive.display(), signable.id());
     let found = signable.archive_id();
-    let alone = signable.subject() == Subject::Statement && arguments.payload_out.is_none();
+    let alone = signable.subject() == SigningSubject::Statement && arguments.payload_out.is_none();
     match arguments.expect {
         Some(expected) if expected != found => {
             Err(unexpected(&format!("`{archive}` is {id}, archive {found}")))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use schemas::SolutionId;
-use validator::{Accepted, AllowUnsigned, Depth, Report, Signatures, Trusting};
+use validator::{Accepted, AllowUnsigned, Depth, Report, Signatures, TrustedKeys};
 
 use super::words;
 use crate::args::{Output, TrustArguments};
@@ -20,9 +20,12 @@ pub(crate) fn whose(
     let (trust, folders) = if arguments.keys.is_empty() {
         let (policies, folders) = trust::policies()?;
         let any = !policies.is_empty();
-        (any.then_some(Trusting::Policies(policies)), folders)
+        (any.then_some(TrustedKeys::Policies(policies)), folders)
     } else {
-        (Some(Trusting::Keys(keys::trusted(arguments)?)), Vec::new())
+        (
+            Some(TrustedKeys::Keys(keys::trusted(arguments)?)),
+            Vec::new(),
+        )
     };
     if trust.is_none() && allow.is_none() {
         return Err(failure::nobody_trusted().hint(trust::in_words(&folders)));
@@ -76,7 +79,7 @@ pub(crate) fn check(
 ) -> Result<Report, Failure> {
     let detached = archive::read_detached(archive);
     let detached = detached.map_err(|error| failure::beside(archive, error))?;
-    let options = validator::Options {
+    let options = validator::CheckOptions {
         signatures,
         detached: detached.into_iter().collect(),
         depth,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
-use validator::{Depth, Report, Signatures, Verdict};
+use validator::{ArchiveVerdict, Depth, Report, Signatures};
 
 use crate::args::{Output, TrustArguments};
 use crate::failure::{Failure, Outcome};
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         words::show(validated.report);
     });
     Ok(match report.verdict() {
-        Verdict::Accepted | Verdict::Unvouched => Outcome::Yes,
-        Verdict::Refused => Outcome::No,
+        ArchiveVerdict::Accepted | ArchiveVerdict::Unvouched => Outcome::Yes,
+        ArchiveVerdict::Refused => Outcome::No,
     })
 }

@@ -1,7 +1,7 @@
 //! What a check has found, for people.
 
 use rules::catalogue::Severity;
-use validator::{Finding, Judged, Report, Verdict};
+use validator::{ArchiveVerdict, Finding, Report, SignatureRule};
 
 use crate::args::{Output, choose};
 use crate::failure::Outcome;
@@ -9,7 +9,7 @@ use crate::render;
 
 /// By what an archive was judged, and how: `policy acme: 2 of 3 keys signed, 2 needed`. Who signed an archive that is
 /// refused stands in the finding.
-pub(crate) fn in_words(judged: &Judged, signed: usize) -> String {
+pub(crate) fn in_words(judged: &SignatureRule, signed: usize) -> String {
     let by = match &judged.policy {
         Some(policy) => format!("policy {policy}"),
         None => "--key".to_owned(),
@@ -52,11 +52,11 @@ pub(super) fn show(report: &Report) {
         render::line!("note        {behind} follow the archive on the medium; they were not read");
     }
     render::line(match report.verdict() {
-        Verdict::Accepted => format!("valid: {name}{held}"),
-        Verdict::Unvouched => {
+        ArchiveVerdict::Accepted => format!("valid: {name}{held}"),
+        ArchiveVerdict::Unvouched => {
             format!("intact: {name}{held}, but nobody vouches for it: signatures were not checked")
         }
-        Verdict::Refused => format!("refused: {name}"),
+        ArchiveVerdict::Refused => format!("refused: {name}"),
     });
 }
 

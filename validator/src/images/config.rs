@@ -8,7 +8,7 @@ use schemas::{ArchivePath, ContentsEntry, ImageManifest, Platform, json, known_k
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::files::Files;
+use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONFIG;
 
@@ -29,14 +29,14 @@ struct RootFs {
 
 /// The fields of a configuration that are checked; and why it is none of an image, which is wrong only for images:
 /// cosign's signatures have one that names no platform.
-pub(super) struct Configuration(Result<Said, String>);
+pub(super) struct CheckedConfiguration(Result<ConfigFields, String>);
 
-struct Said {
+struct ConfigFields {
     platform: Platform,
     layers: usize,
 }
 
-impl Configuration {
+impl CheckedConfiguration {
     fn of(bytes: &[u8]) -> Self {
         let read = json::from_loose_slice_of::<Config>(bytes, known_keys::IMAGE_CONFIG);
         Self(match read {
@@ -44,7 +44,7 @@ impl Configuration {
             Ok(config) if config.os.is_empty() || config.architecture.is_empty() => {
                 Err("os or architecture is empty".to_owned())
             }
-            Ok(config) => Ok(Said {
+            Ok(config) => Ok(ConfigFields {
                 platform: Platform {
                     os: config.os,
                     architecture: config.architecture,
@@ -58,11 +58,11 @@ impl Configuration {
 
 /// Reads a configuration; none when it is damaged, or readers could understand it differently. `place` is the first manifest that names it.
 pub(super) fn read(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     place: &ArchivePath,
     entry: &ContentsEntry,
     findings: &mut Findings,
-) -> Result<Option<Configuration>, OpenError> {
+) -> Result<Option<CheckedConfiguration>, OpenError> {
     let Some(bytes) = files.read(entry, IMAGE_CONFIG, &CONFIG, findings)? else {
         return Ok(None);
     };
@@ -71,12 +71,12 @@ pub(super) fn read(
         wrong(place, entry, error, findings);
         return Ok(None);
     }
-    Ok(Some(Configuration::of(&bytes)))
+    Ok(Some(CheckedConfiguration::of(&bytes)))
 }
 
 /// Returns what the image of a manifest runs on; none when the configuration is not one of its layers.
 pub(super) fn platform(
-    config: &Configuration,
+    config: &CheckedConfiguration,
     place: &ArchivePath,
     entry: &ContentsEntry,
     manifest: &ImageManifest,

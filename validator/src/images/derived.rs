@@ -8,7 +8,7 @@ use rules::catalogue::images::{DIFFERS, INCOMPLETE, PLACE, UNREFERENCED};
 use schemas::{Digest, Image, SolutionId};
 
 use super::PREFIX;
-use crate::files::Files;
+use crate::files::ListedFiles;
 use crate::finding::Findings;
 
 /// The files that can be derived.
@@ -23,7 +23,7 @@ pub(super) enum Derivable {
 /// Compares the files of the images with what follows from the images. The digests suffice: the list of files was
 /// verified, and the pass over the data compares each file with its digest.
 pub(super) fn compare(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     id: &SolutionId,
     images: &[Image],
     derivable: Derivable,

@@ -13,28 +13,28 @@ use schemas::{
     Platform, limits,
 };
 
-use super::config::{self, Configuration};
-use crate::files::Files;
+use super::config::{self, CheckedConfiguration};
+use crate::files::ListedFiles;
 use crate::finding::{Chain, Findings};
 use crate::limits::IMAGE_DOCUMENTS;
 
 /// The documents read so far, and what is found in them.
 pub(super) struct Documents<'a> {
-    pub(super) files: &'a Files<'a>,
+    pub(super) files: &'a ListedFiles<'a>,
     pub(super) findings: &'a mut Findings,
     /// The file of the root that is walked from.
     pub(super) image: String,
     /// The file that each document was read from.
     paths: BTreeMap<Digest, &'a ArchivePath>,
     /// The configurations read so far, none for those that cannot be read: any number of manifests may name one.
-    configurations: BTreeMap<Digest, Option<Configuration>>,
+    configurations: BTreeMap<Digest, Option<CheckedConfiguration>>,
     /// Bytes of all these so far.
     size: u64,
     complete: bool,
 }
 
 impl<'a> Documents<'a> {
-    pub(super) fn new(files: &'a Files<'a>, findings: &'a mut Findings) -> Self {
+    pub(super) fn new(files: &'a ListedFiles<'a>, findings: &'a mut Findings) -> Self {
         Self {
             files,
             findings,

@@ -7,7 +7,7 @@ use rules::catalogue::images::INDEX;
 use schemas::{ImagePlace, ImageReference, json, known_keys};
 use serde::Deserialize;
 
-use crate::files::Files;
+use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::limits::INDEX_SIZE;
 
@@ -38,7 +38,7 @@ struct Annotations {
 
 /// The `ref` of each image; none when the file is missing or wrong.
 pub(super) fn references(
-    files: &Files<'_>,
+    files: &ListedFiles<'_>,
     findings: &mut Findings,
 ) -> Result<Option<BTreeMap<ImagePlace, ImageReference>>, OpenError> {
     let Some(entry) = files.get(PATH) else {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use validator::{Report, Verdict};
+use validator::{ArchiveVerdict, Report};
 
 use crate::image::Image;
 use crate::subject::{SECTOR, options, report};
@@ -69,7 +69,7 @@ fn what_lies_behind_the_archive_on_a_device_is_never_read() {
     bytes.extend(&image.good);
     bytes.extend([0xFF; SECTOR]);
     let report = Device::with(&bytes).report();
-    assert_eq!(report.verdict(), Verdict::Accepted, "{report:#?}");
+    assert_eq!(report.verdict(), ArchiveVerdict::Accepted, "{report:#?}");
     let behind = (bytes.len() - image.good.len()) as u64;
     assert_eq!(report.summary().bytes_behind, behind);
     assert_eq!(report.summary().size, Some(image.good.len() as u64));
@@ -80,7 +80,7 @@ fn a_device_that_is_too_small_is_refused() {
     let image = Image::good();
     let bytes = &image.good[..image.good.len() - SECTOR];
     let report = Device::with(bytes).report();
-    assert_eq!(report.verdict(), Verdict::Refused);
+    assert_eq!(report.verdict(), ArchiveVerdict::Refused);
     let finding = &report.findings()[0];
     assert_eq!(finding.id, "container.truncated");
     assert_eq!(finding.place, format!("byte {}", bytes.len()));
@@ -93,6 +93,6 @@ fn a_forgery_on_a_device_is_refused() {
     bytes[0] = 0xFA;
     bytes.extend([0; SECTOR]);
     let report = Device::with(&bytes).report();
-    assert_eq!(report.verdict(), Verdict::Refused);
+    assert_eq!(report.verdict(), ArchiveVerdict::Refused);
     assert_eq!(report.findings()[0].place, "byte 0");
 }

@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use iso9660::limits::Limits;
-use iso9660::reader::{ReadError, Tree as Entries, read_tree};
+use iso9660::reader::{ImageReadError, Tree as Entries, read_tree};
 use schemas::Envelope;
 use tempfile::TempDir;
-use validator::{Depth, Options, Verdict};
+use validator::{ArchiveVerdict, CheckOptions, Depth};
 
 use crate::source::Source;
 use crate::subject::{ENVELOPE, SECTOR, Subject, options, report};
@@ -136,7 +136,7 @@ impl Image {
     }
 
     /// Returns what a reader that knows nothing of archives sees, by Rock Ridge.
-    pub(crate) fn seen(&self) -> Result<Entries, ReadError> {
+    pub(crate) fn seen(&self) -> Result<Entries, ImageReadError> {
         read_tree(&self.bytes, self.bytes.len() as u64, &Limits::default())
     }
 
@@ -223,7 +223,7 @@ impl Image {
         let first = (0..self.good.len()).find(differs).unwrap();
         assert_eq!(expected[0].1, format!("byte {first}"), "the first of them");
         // An import reads no layers, and refuses all the same.
-        let documents = Options {
+        let documents = CheckOptions {
             depth: Depth::Documents,
             ..options()
         };
@@ -237,14 +237,14 @@ impl Image {
     }
 
     /// Id, place and message of every finding of a refusal.
-    pub(crate) fn refused_with(&self, options: &Options) -> Vec<(String, String, String)> {
+    pub(crate) fn refused_with(&self, options: &CheckOptions) -> Vec<(String, String, String)> {
         let (_directory, path) = self.written();
-        let options = Options {
+        let options = CheckOptions {
             threads: NonZeroUsize::new(2).unwrap(),
             ..options.clone()
         };
         let report = report(&path, &options);
-        assert_eq!(report.verdict(), Verdict::Refused);
+        assert_eq!(report.verdict(), ArchiveVerdict::Refused);
         let findings = report.findings().iter();
         let told = findings.map(|it| {
             assert!(it.fix.contains(' '), "{} says what to do", it.id);
@@ -257,7 +257,7 @@ impl Image {
         let (_directory, path) = self.written();
         let report = report(&path, &options());
         let findings = report.findings();
-        assert_eq!(report.verdict(), Verdict::Accepted, "{findings:#?}");
+        assert_eq!(report.verdict(), ArchiveVerdict::Accepted, "{findings:#?}");
     }
 
     fn written(&self) -> (TempDir, PathBuf) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rules::catalogue::FINDINGS;
 use tempfile::TempDir;
-use validator::Verdict;
+use validator::ArchiveVerdict;
 
 use crate::subject::{good, options, report, same_but_for_signatures, sibling};
 use crate::variants::{SEED, Variants};
@@ -134,7 +134,7 @@ impl Checking {
         let variants = Variants::of(good(), sibling());
         let medium = Medium::new(variants.good().to_vec());
         let memory = peak_kib();
-        assert_eq!(medium.verdict().0, Verdict::Accepted);
+        assert_eq!(medium.verdict().0, ArchiveVerdict::Accepted);
         Self {
             memory,
             variants,
@@ -153,11 +153,11 @@ impl Checking {
         self.medium.put(bytes);
         let (verdict, by) = self.in_time(kind);
         let same = same_but_for_signatures(self.medium.bytes(), self.variants.good());
-        if verdict == Verdict::Accepted {
+        if verdict == ArchiveVerdict::Accepted {
             assert!(same, "variant {number} is accepted: {kind}");
             self.count("accepted, with other signatures");
         } else {
-            assert_eq!(verdict, Verdict::Refused);
+            assert_eq!(verdict, ArchiveVerdict::Refused);
             self.count(&format!("refused by {by}"));
         }
         self.count("variants");
@@ -170,7 +170,7 @@ impl Checking {
     }
 
     /// The verdict. A machine that does something else for a second is not slow three times in a row.
-    fn in_time(&mut self, kind: &str) -> (Verdict, String) {
+    fn in_time(&mut self, kind: &str) -> (ArchiveVerdict, String) {
         let mut fastest = Duration::MAX;
         for _ in 0..3 {
             let start = Instant::now();
@@ -244,7 +244,7 @@ impl Medium {
     }
 
     /// The verdict and the first finding that is an error. Findings are known, and say what to do.
-    fn verdict(&self) -> (Verdict, String) {
+    fn verdict(&self) -> (ArchiveVerdict, String) {
         let report = report(&self.path, &options());
         for finding in report.findings() {
             assert!(FINDINGS.iter().any(|info| info.id == finding.id));

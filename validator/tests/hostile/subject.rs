@@ -8,7 +8,7 @@ use std::path::Path;
 use archive::{Listed, Opened, Overwrite, STATEMENT_OFFSET};
 use iso9660::RegionBytes;
 use signing::{SecretKey, Trust};
-use validator::{Depth, Options, Report, Signatures, check};
+use validator::{CheckOptions, Depth, Report, Signatures, check};
 use watch::{Cancel, Watch};
 
 use crate::source::{ROLE, Source};
@@ -26,8 +26,8 @@ MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
     SecretKey::from_pem(pem).unwrap()
 }
 
-pub(crate) fn options() -> Options {
-    Options {
+pub(crate) fn options() -> CheckOptions {
+    CheckOptions {
         signatures: Signatures::Check {
             trust: Some(trust().into()),
             allow_unsigned: None,
@@ -108,7 +108,7 @@ pub(crate) fn list(path: &Path) -> Listed {
 }
 
 /// Checks a file; that nothing could be found out about a file of this machine is a failure.
-pub(crate) fn report(path: &Path, options: &Options) -> Report {
+pub(crate) fn report(path: &Path, options: &CheckOptions) -> Report {
     check(path, options, &Watch::silent(Cancel::never())).unwrap()
 }
 

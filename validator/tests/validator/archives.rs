@@ -9,7 +9,7 @@ use archive::{Overwrite, STATEMENT_OFFSET, Unsigned};
 use schemas::{Envelope, PayloadType};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
-use validator::{Depth, Options, Report, Signatures, check};
+use validator::{CheckOptions, Depth, Report, Signatures, check};
 use watch::{Cancel, Watch};
 
 use crate::source::Source;
@@ -96,14 +96,14 @@ impl Archive {
         self.report_with(&options())
     }
 
-    pub(crate) fn report_with(&self, options: &Options) -> Report {
+    pub(crate) fn report_with(&self, options: &CheckOptions) -> Report {
         check(&self.path(), options, &Watch::silent(Cancel::never())).unwrap()
     }
 }
 
 /// Trusts the publisher's key and reads everything.
-pub(crate) fn options() -> Options {
-    Options {
+pub(crate) fn options() -> CheckOptions {
+    CheckOptions {
         signatures: Signatures::Check {
             trust: Some(Trust::new(vec![key().public()], None).unwrap().into()),
             allow_unsigned: None,

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use archives::{Archive, ids};
 use rules::catalogue::FINDINGS;
 use source::Source;
-use validator::Verdict;
+use validator::ArchiveVerdict;
 
 /// Findings that need more than a small archive; the tests beside the code produce them.
 const TESTED_BESIDE_THE_CODE: [&str; 5] = [
@@ -60,9 +60,9 @@ fn tampering_is_found() {
         let report = Archive::from_bytes(&bytes).report();
         assert_eq!(ids(&report), *expected, "{name}: {:#?}", report.findings());
         let verdict = if expected.is_empty() {
-            Verdict::Accepted
+            ArchiveVerdict::Accepted
         } else {
-            Verdict::Refused
+            ArchiveVerdict::Refused
         };
         assert_eq!(report.verdict(), verdict, "{name}");
     }
@@ -81,7 +81,7 @@ fn every_flipped_byte_is_found() {
         let at = usize::try_from(random >> 33).unwrap() % length;
         bytes[at] ^= 0x20;
         let report = Archive::from_bytes(&bytes).report();
-        assert_eq!(report.verdict(), Verdict::Refused, "byte {at}");
+        assert_eq!(report.verdict(), ArchiveVerdict::Refused, "byte {at}");
         bytes[at] ^= 0x20;
     }
 }

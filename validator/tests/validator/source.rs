@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use archive::{ArchiveFile, Feature, FileSource, Info, Unsigned, tree};
+use archive::{ArchiveFile, Feature, FileSource, StatementInfo, Unsigned, tree};
 use schemas::{Capability, Digest, Document, ImageReference, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 
@@ -390,7 +390,7 @@ impl Source {
         let file = |(path, bytes): (String, Vec<u8>)| {
             ArchiveFile::from_bytes(path.parse().unwrap(), bytes)
         };
-        let info = Info {
+        let info = StatementInfo {
             id: id(),
             time: StatementTime::DEFAULT,
             upgrade_from: None,

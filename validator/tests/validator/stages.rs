@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use schemas::{PayloadType, SolutionId, StatementTime, TrustPolicy, TrustSpec, TrustedKey};
 use signing::{Policies, Policy, SecretKey, Trust};
-use validator::{AllowUnsigned, Depth, Options, Report, Signatures, Trusting, Verdict, check};
+use validator::{
+    AllowUnsigned, ArchiveVerdict, CheckOptions, Depth, Report, Signatures, TrustedKeys, check,
+};
 use watch::{Cancel, Progress, Watch};
 
 use crate::archives::{Archive, ids, key, options};
@@ -23,9 +25,9 @@ pub(crate) const PRODUCED: &[&str] = &[
     "signature.expired",
 ];
 
-fn trusting(keys: &[&SecretKey], threshold: usize) -> Options {
+fn trusting(keys: &[&SecretKey], threshold: usize) -> CheckOptions {
     let keys = keys.iter().map(|key| key.public()).collect();
-    Options {
+    CheckOptions {
         signatures: Signatures::Check {
             trust: Some(
                 Trust::new(keys, NonZeroUsize::new(threshold))
@@ -38,8 +40,8 @@ fn trusting(keys: &[&SecretKey], threshold: usize) -> Options {
     }
 }
 
-fn allowing(id: SolutionId) -> Options {
-    Options {
+fn allowing(id: SolutionId) -> CheckOptions {
+    CheckOptions {
         signatures: Signatures::Check {
             trust: None,
             allow_unsigned: Some(AllowUnsigned(id)),
@@ -61,10 +63,10 @@ fn policy(name: &str, solutions: &str, key: &SecretKey) -> Policy {
     Policy::new(&TrustPolicy::new(name.parse().unwrap(), spec)).unwrap()
 }
 
-fn by_policies(policies: Vec<Policy>) -> Options {
-    Options {
+fn by_policies(policies: Vec<Policy>) -> CheckOptions {
+    CheckOptions {
         signatures: Signatures::Check {
-            trust: Some(Trusting::Policies(Policies::new(policies).unwrap())),
+            trust: Some(TrustedKeys::Policies(Policies::new(policies).unwrap())),
             allow_unsigned: None,
         },
         ..options()
@@ -76,7 +78,7 @@ fn unsigned() -> Archive {
 }
 
 /// Exactly this one finding, and the verdict; returns its message.
-fn only(report: &Report, id: &str, verdict: Verdict) -> String {
+fn only(report: &Report, id: &str, verdict: ArchiveVerdict) -> String {
     assert_eq!(ids(report), [id], "{:#?}", report.findings());
     assert_eq!(report.verdict(), verdict);
     report.findings()[0].message.clone()
@@ -91,7 +93,7 @@ fn the_policy_for_the_solution_decides() {
         policy("all", "*", &stranger),
         policy("mine", &name, key()),
     ]));
-    assert_eq!(report.verdict(), Verdict::Accepted);
+    assert_eq!(report.verdict(), ArchiveVerdict::Accepted);
     let judged = report.summary().judged.as_ref().unwrap();
     assert_eq!(judged.policy.as_ref().unwrap().as_str(), "mine");
     assert_eq!((judged.keys, judged.threshold), (1, 1));
@@ -100,10 +102,10 @@ fn the_policy_for_the_solution_decides() {
         policy("all", "*", key()),
         policy("mine", &name, &stranger),
     ]));
-    only(&report, "signature.untrusted", Verdict::Refused);
+    only(&report, "signature.untrusted", ArchiveVerdict::Refused);
     assert!(report.summary().signers.is_empty());
     let report = archive.report_with(&by_policies(vec![policy("other", "other", key())]));
-    let message = only(&report, "signature.untrusted", Verdict::Refused);
+    let message = only(&report, "signature.untrusted", ArchiveVerdict::Refused);
     assert!(
         message.contains(&format!("no policy of this site covers `{name}`")),
         "{message}"
@@ -115,7 +117,7 @@ fn the_policy_for_the_solution_decides() {
 fn an_accepted_archive_gives_everything_the_import_needs() {
     let archive = Archive::signed(&Source::good());
     for depth in [Depth::Everything, Depth::Documents] {
-        let options = Options { depth, ..options() };
+        let options = CheckOptions { depth, ..options() };
         let accepted = archive.report_with(&options).accept().unwrap();
         assert_eq!(accepted.statement().predicate.id, id());
         assert_eq!(accepted.archive_id(), sha256(archive.envelope().payload()));
@@ -193,7 +195,7 @@ fn a_document_that_is_named_twice_is_there_once() {
 /// Layers are verified while they are pushed; everything else is verified here.
 #[test]
 fn documents_can_be_checked_without_reading_layers() {
-    let options = Options {
+    let options = CheckOptions {
         depth: Depth::Documents,
         ..options()
     };
@@ -215,16 +217,24 @@ fn documents_can_be_checked_without_reading_layers() {
 
 #[test]
 fn nobody_vouches_for_unsigned_archives() {
-    only(&unsigned().report(), "signature.unsigned", Verdict::Refused);
+    only(
+        &unsigned().report(),
+        "signature.unsigned",
+        ArchiveVerdict::Refused,
+    );
     let other = SolutionId::new("example".parse().unwrap(), "1.0.1".parse().unwrap()).unwrap();
     let message = only(
         &unsigned().report_with(&allowing(other)),
         "signature.unsigned",
-        Verdict::Refused,
+        ArchiveVerdict::Refused,
     );
     assert!(message.contains("only example-1.0.1"), "{message}");
     let report = unsigned().report_with(&allowing(id()));
-    only(&report, "signature.allowed-unsigned", Verdict::Accepted);
+    only(
+        &report,
+        "signature.allowed-unsigned",
+        ArchiveVerdict::Accepted,
+    );
     assert!(report.accept().unwrap().signers().is_none());
 }
 
@@ -234,7 +244,7 @@ fn allowing_an_unsigned_archive_allows_no_signature_that_is_not_trusted() {
     let message = only(
         &archive.report_with(&allowing(id())),
         "signature.untrusted",
-        Verdict::Refused,
+        ArchiveVerdict::Refused,
     );
     assert!(message.contains(&key().public().id().short()), "{message}");
 }
@@ -246,7 +256,7 @@ fn the_threshold_counts_trusted_keys() {
     let message = only(
         &archive.report_with(&trusting(&[key(), &second], 2)),
         "signature.threshold",
-        Verdict::Refused,
+        ArchiveVerdict::Refused,
     );
     assert!(
         message.starts_with("signed by 1 of 2 trusted keys: by key "),
@@ -260,11 +270,11 @@ fn the_threshold_counts_trusted_keys() {
     only(
         &archive.report_with(&trusting(&[&second], 1)),
         "signature.untrusted",
-        Verdict::Refused,
+        ArchiveVerdict::Refused,
     );
     let report = archive.report_with(&trusting(&[key(), &second], 1));
     assert_eq!(report.summary().signers, [key().public().id()]);
-    assert_eq!(report.verdict(), Verdict::Accepted);
+    assert_eq!(report.verdict(), ArchiveVerdict::Accepted);
 }
 
 #[test]
@@ -273,19 +283,19 @@ fn nothing_of_an_archive_without_trusted_signature_is_interpreted() {
     source.put("manifest.yaml", "[");
     let stranger = SecretKey::generate().unwrap();
     let report = Archive::signed_by(source.unsigned(), &[&stranger]).report();
-    only(&report, "signature.untrusted", Verdict::Refused);
+    only(&report, "signature.untrusted", ArchiveVerdict::Refused);
     assert_eq!(report.summary().solution, None);
     assert_eq!(report.summary().files, None);
 }
 
 #[test]
 fn skipping_signatures_checks_the_rest_and_accepts_nothing() {
-    let options = Options {
+    let options = CheckOptions {
         signatures: Signatures::Skip,
         ..options()
     };
     let report = unsigned().report_with(&options);
-    only(&report, "signature.skipped", Verdict::Unvouched);
+    only(&report, "signature.skipped", ArchiveVerdict::Unvouched);
     let report = report.accept().unwrap_err();
     assert_eq!(report.summary().images, Some(2));
     let mut source = Source::good();
@@ -307,7 +317,7 @@ fn signatures_beside_the_archive_count_when_they_are_about_it() {
     other
         .add(key().sign(PayloadType::Statement, other.payload()))
         .unwrap();
-    let with = |envelope| Options {
+    let with = |envelope| CheckOptions {
         detached: vec![envelope],
         ..options()
     };
@@ -317,7 +327,7 @@ fn signatures_beside_the_archive_count_when_they_are_about_it() {
     only(
         &archive.report_with(&with(other)),
         "signature.detached",
-        Verdict::Refused,
+        ArchiveVerdict::Refused,
     );
 }
 
@@ -327,13 +337,13 @@ fn expiry_warns_only() {
     let mut source = Source::good();
     source.expires = time("2030-01-01T00:00:00Z");
     let archive = Archive::signed(&source);
-    let at = |now| archive.report_with(&Options { now, ..options() });
+    let at = |now| archive.report_with(&CheckOptions { now, ..options() });
     assert_eq!(ids(&at(None)), [""; 0]);
     assert_eq!(ids(&at(time("2030-01-01T00:00:00Z"))), [""; 0]);
     let message = only(
         &at(time("2030-01-01T00:00:01Z")),
         "signature.expired",
-        Verdict::Accepted,
+        ArchiveVerdict::Accepted,
     );
     assert!(message.contains("2030-01-01"), "{message}");
 }
@@ -406,13 +416,13 @@ fn what_cannot_be_found_out_is_no_finding() {
     assert!(error.to_string().starts_with("cannot open"), "{error}");
     let archive = Archive::signed(&Source::good());
     for depth in [Depth::Everything, Depth::Documents] {
-        let options = Options { depth, ..options() };
+        let options = CheckOptions { depth, ..options() };
         let error = check(&archive.path(), &options, &watch).unwrap_err();
         assert_eq!(error.to_string(), "interrupted");
     }
     let directory = tempfile::tempdir().unwrap();
     let report = check(directory.path(), &options(), &watch).unwrap();
-    only(&report, "container.not-iso", Verdict::Refused);
+    only(&report, "container.not-iso", ArchiveVerdict::Refused);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archive::tree::derived;
-use archive::{ArchiveFile, CRDS, FileSource, Info, MANIFEST, README, ROLE};
+use archive::{ArchiveFile, CRDS, FileSource, MANIFEST, README, ROLE, StatementInfo};
 use schemas::{Digest, Image, SolutionId, StatementTime};
 use signing::SecretKey;
 
@@ -13,7 +13,7 @@ use super::{blob_size, config, descriptor, digest, document, noise};
 /// An archive, what it is pinned for, and its digests.
 pub(crate) struct Case {
     pub(crate) reason: &'static str,
-    pub(crate) info: Info,
+    pub(crate) info: StatementInfo,
     pub(crate) images: Vec<Image>,
     /// What the images consist of.
     pub(crate) contents: BTreeMap<Digest, Vec<u8>>,
@@ -128,8 +128,8 @@ fn eights() -> String {
     key("AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI")
 }
 
-fn info(name: &str, version: &str) -> Info {
-    Info {
+fn info(name: &str, version: &str) -> StatementInfo {
+    StatementInfo {
         id: SolutionId::new(name.parse().unwrap(), version.parse().unwrap()).unwrap(),
         time: StatementTime::DEFAULT,
         upgrade_from: None,
@@ -140,7 +140,11 @@ fn info(name: &str, version: &str) -> Info {
 }
 
 impl Case {
-    fn new(reason: &'static str, info: Info, [archive_id, sha256]: [&'static str; 2]) -> Self {
+    fn new(
+        reason: &'static str,
+        info: StatementInfo,
+        [archive_id, sha256]: [&'static str; 2],
+    ) -> Self {
         Self {
             reason,
             info,
@@ -311,7 +315,7 @@ fn every_field() -> Case {
     let mut case = Case::new(
         "every field of a statement and the last second there is; two signatures in the order of key ids; files under a name \
          of `optional`, one of them with the bytes of a document, which then lies among the files that are no blobs",
-        Info {
+        StatementInfo {
             time: "2099-12-31T23:59:59Z".parse().unwrap(),
             upgrade_from: Some(">=0.9.0, <1.0.0".parse().unwrap()),
             expires: Some("2030-06-30T12:00:00Z".parse().unwrap()),

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use archive::tree::derived;
 use archive::{
-    ArchiveFile, FileSource, Info, Listed, MANIFEST, OpenError, Opened, Overwrite, README, ROLE,
-    Unsigned, WriteError, Written, crd_path, readme,
+    ArchiveFile, FileSource, Listed, MANIFEST, OpenError, Opened, Overwrite, README, ROLE,
+    StatementInfo, Unsigned, WriteError, Written, crd_path, readme,
 };
 use schemas::{Digest, Document, Image, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
@@ -44,8 +44,8 @@ pub(crate) fn id() -> SolutionId {
     SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap()
 }
 
-pub(crate) fn info() -> Info {
-    Info {
+pub(crate) fn info() -> StatementInfo {
+    StatementInfo {
         id: id(),
         time: StatementTime::DEFAULT,
         upgrade_from: Some(">=0.9.0, <1.0.0".parse().unwrap()),
@@ -192,7 +192,7 @@ impl Place {
 
     pub(crate) fn write_with(
         &self,
-        info: Info,
+        info: StatementInfo,
         files: Vec<ArchiveFile>,
         threads: usize,
     ) -> Result<Written, WriteError> {

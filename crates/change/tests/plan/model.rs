@@ -8,7 +8,7 @@ use change::{
     Policy, Seen, Step, stopped, vocabulary as v,
 };
 use deployer::{Object, ObjectRef};
-use manifests::Kinds;
+use manifests::ObjectKinds;
 use schemas::{Namespace, SetName, SolutionName};
 use serde_json::{Value, json};
 
@@ -271,7 +271,9 @@ pub(crate) fn desired(what: (usize, &str), part: Option<&str>, content: u8) -> D
     }
     let object = object(what, &labels, content);
     match part {
-        Some(part) => DesiredObject::of_part(part.parse().unwrap(), object, &Kinds::default()),
+        Some(part) => {
+            DesiredObject::of_part(part.parse().unwrap(), object, &ObjectKinds::default())
+        }
         None => DesiredObject::of_operator(object),
     }
 }

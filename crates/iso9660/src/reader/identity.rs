@@ -2,7 +2,7 @@
 
 use super::record::{RawRecord, joliet_name, primary_name};
 use super::susp::RockRidge;
-use super::{EntryKind, Names};
+use super::{EntryKind, NameSource};
 
 const TYPE_MASK: u32 = 0o170_000;
 const TYPE_FILE: u32 = 0o100_000;
@@ -10,14 +10,14 @@ const TYPE_DIRECTORY: u32 = 0o040_000;
 const TYPE_SYMLINK: u32 = 0o120_000;
 
 /// The name of an entry; none if it is not text.
-pub(super) fn name(record: &RawRecord<'_>, found: &RockRidge, names: Names) -> Option<String> {
+pub(super) fn name(record: &RawRecord<'_>, found: &RockRidge, names: NameSource) -> Option<String> {
     match names {
-        Names::RockRidge => match &found.name {
+        NameSource::RockRidge => match &found.name {
             Some(name) => String::from_utf8(name.clone()).ok(),
             None => primary_name(record.identifier),
         },
-        Names::Joliet => joliet_name(record.identifier),
-        Names::Primary => primary_name(record.identifier),
+        NameSource::Joliet => joliet_name(record.identifier),
+        NameSource::Primary => primary_name(record.identifier),
     }
 }
 

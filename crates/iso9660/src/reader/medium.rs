@@ -1,18 +1,18 @@
 //! The medium as the walk may use it: nothing outside it, and no more than the budget.
 
-use super::ReadError;
+use super::ImageReadError;
 use crate::ReadAt;
 use crate::format::{SECTOR_LEN, SECTOR_SIZE, SectorRun, byte_offset};
 
 /// A medium with a size and a budget for metadata.
-pub(super) struct Medium<'a, R> {
+pub(super) struct MeteredMedium<'a, R> {
     image: &'a R,
     size: u64,
     budget: u64,
     left: u64,
 }
 
-impl<'a, R: ReadAt> Medium<'a, R> {
+impl<'a, R: ReadAt> MeteredMedium<'a, R> {
     pub(super) fn new(image: &'a R, size: u64, budget: u64) -> Self {
         Self {
             image,
@@ -23,12 +23,12 @@ impl<'a, R: ReadAt> Medium<'a, R> {
     }
 
     /// Refuses what reaches beyond the end.
-    pub(super) fn check_extent(&self, path: &str, place: SectorRun) -> Result<(), ReadError> {
+    pub(super) fn check_extent(&self, path: &str, place: SectorRun) -> Result<(), ImageReadError> {
         let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
         if offset + size <= self.size {
             return Ok(());
         }
-        Err(ReadError::OutOfImage {
+        Err(ImageReadError::OutOfImage {
             path: path.to_owned(),
             offset,
             size,
@@ -37,11 +37,15 @@ impl<'a, R: ReadAt> Medium<'a, R> {
     }
 
     /// Reads one sector of metadata, inside the medium and within the budget.
-    pub(super) fn sector(&mut self, lba: u32, path: &str) -> Result<[u8; SECTOR_LEN], ReadError> {
+    pub(super) fn sector(
+        &mut self,
+        lba: u32,
+        path: &str,
+    ) -> Result<[u8; SECTOR_LEN], ImageReadError> {
         let left = self.left.checked_sub(SECTOR_SIZE);
         let limit = self.budget;
         let what = "bytes of directories";
-        self.left = left.ok_or_else(|| ReadError::Limit {
+        self.left = left.ok_or_else(|| ImageReadError::Limit {
             what,
             path: path.to_owned(),
             limit,
@@ -56,10 +60,10 @@ pub(super) fn read_sector(
     image: &impl ReadAt,
     lba: u32,
     what: &'static str,
-) -> Result<[u8; SECTOR_LEN], ReadError> {
+) -> Result<[u8; SECTOR_LEN], ImageReadError> {
     let (offset, mut sector) = (byte_offset(lba), [0; SECTOR_LEN]);
     let read = image.read_exact_at(&mut sector, offset);
-    read.map_err(|source| ReadError::Io {
+    read.map_err(|source| ImageReadError::Io {
         what,
         offset,
         source,

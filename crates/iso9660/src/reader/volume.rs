@@ -2,7 +2,7 @@
 
 use super::medium::read_sector;
 use super::record::{RawRecord, both16, both32};
-use super::{ReadError, VolumeInfo};
+use super::{ImageReadError, VolumeInfo};
 use crate::ReadAt;
 use crate::format::{SECTOR_LEN, SECTOR_SIZE, STANDARD_ID, SectorRun, byte_offset};
 use crate::limits::Limits;
@@ -26,13 +26,13 @@ pub(super) struct Volumes {
 }
 
 /// Reads descriptors up to the terminator. The first primary and the first Joliet descriptor count.
-pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, ReadError> {
+pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, ImageReadError> {
     let (mut primary, mut joliet) = (None, None);
     for lba in FIRST..FIRST.saturating_add(limits.descriptors) {
         let offset = byte_offset(lba);
         let sector = read_sector(image, lba, "a volume descriptor")?;
         if &sector[1..6] != STANDARD_ID {
-            return Err(ReadError::NotAnImage { offset });
+            return Err(ImageReadError::NotAnImage { offset });
         }
         match sector[0] {
             TYPE_PRIMARY if primary.is_none() => {
@@ -44,7 +44,7 @@ pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, Read
             TYPE_TERMINATOR => {
                 let problem = "no primary volume descriptor before the terminator";
                 let (info, primary_root) =
-                    primary.ok_or(ReadError::Descriptor { offset, problem })?;
+                    primary.ok_or(ImageReadError::Descriptor { offset, problem })?;
                 return Ok(Volumes {
                     info,
                     primary_root,
@@ -55,14 +55,14 @@ pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, Read
         }
     }
     let what = "volume descriptors";
-    Err(ReadError::Limit {
+    Err(ImageReadError::Limit {
         what,
         path: String::new(),
         limit: u64::from(limits.descriptors),
     })
 }
 
-fn info(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<VolumeInfo, ReadError> {
+fn info(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<VolumeInfo, ImageReadError> {
     let sectors = both32(&sector[80..88]).ok_or(disagree(offset))?;
     let size = u64::from(sectors) * SECTOR_SIZE;
     Ok(VolumeInfo {
@@ -72,9 +72,9 @@ fn info(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<VolumeInfo, ReadError>
     })
 }
 
-fn root(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<SectorRun, ReadError> {
+fn root(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<SectorRun, ImageReadError> {
     if both16(&sector[128..132]).ok_or(disagree(offset))? != 2048 {
-        return Err(ReadError::Descriptor {
+        return Err(ImageReadError::Descriptor {
             offset,
             problem: "the logical block size is not 2048 bytes",
         });
@@ -82,11 +82,11 @@ fn root(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<SectorRun, ReadError> 
     let record = RawRecord::parse(&sector[156..190]);
     record
         .map(|record| record.place)
-        .map_err(|problem| ReadError::Descriptor { offset, problem })
+        .map_err(|problem| ImageReadError::Descriptor { offset, problem })
 }
 
-fn disagree(offset: u64) -> ReadError {
-    ReadError::Descriptor {
+fn disagree(offset: u64) -> ImageReadError {
+    ImageReadError::Descriptor {
         offset,
         problem: "the two byte orders of a number disagree",
     }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::identity::{kind, name};
-use super::medium::Medium;
+use super::medium::MeteredMedium;
 use super::record::{RawRecord, is_safe};
 use super::susp::{RockRidge, skip_from_sp};
 use super::volume::Volumes;
-use super::{Entry, EntryKind, FileExtent, Names, ReadError};
+use super::{EntryKind, FileExtent, ImageReadError, NameSource, TreeEntry};
 use crate::ReadAt;
 use crate::format::{SECTOR_SIZE, SectorRun, byte_offset};
 use crate::limits::Limits;
@@ -29,8 +29,8 @@ impl Directory {
         }
     }
 
-    fn bad(&self, offset: u64) -> impl Fn(&'static str) -> ReadError {
-        move |problem| ReadError::Record {
+    fn bad(&self, offset: u64) -> impl Fn(&'static str) -> ImageReadError {
+        move |problem| ImageReadError::Record {
             directory: self.path.clone(),
             offset,
             problem,
@@ -43,25 +43,25 @@ impl Directory {
 struct OpenFile {
     identifier: Vec<u8>,
     sections: usize,
-    entry: Entry,
+    entry: TreeEntry,
 }
 
 /// The state of a walk: what is known and what may still be spent.
-pub(super) struct Walk<'a, R> {
-    medium: Medium<'a, R>,
+pub(super) struct TreeWalk<'a, R> {
+    medium: MeteredMedium<'a, R>,
     limits: &'a Limits,
     /// Bytes to leave out of System Use areas.
     skip: usize,
     name_bytes_left: usize,
     seen: HashSet<u32>,
     pending: Vec<Directory>,
-    entries: Vec<Entry>,
+    entries: Vec<TreeEntry>,
 }
 
-impl<'a, R: ReadAt> Walk<'a, R> {
+impl<'a, R: ReadAt> TreeWalk<'a, R> {
     pub(super) fn new(image: &'a R, size: u64, limits: &'a Limits) -> Self {
         Self {
-            medium: Medium::new(image, size, limits.metadata_bytes),
+            medium: MeteredMedium::new(image, size, limits.metadata_bytes),
             limits,
             skip: 0,
             name_bytes_left: limits.name_bytes,
@@ -72,7 +72,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
     }
 
     /// Rock Ridge if the root's first record announces it, else Joliet if there is such a tree.
-    pub(super) fn choose_names(&mut self, volumes: &Volumes) -> Result<Names, ReadError> {
+    pub(super) fn choose_names(&mut self, volumes: &Volumes) -> Result<NameSource, ImageReadError> {
         let root = Directory::root(volumes.primary_root);
         let offset = byte_offset(root.place.lba);
         let sector = self.medium.sector(root.place.lba, &root.path)?;
@@ -84,17 +84,21 @@ impl<'a, R: ReadAt> Walk<'a, R> {
                 .is_announced
         {
             self.skip = skip;
-            return Ok(Names::RockRidge);
+            return Ok(NameSource::RockRidge);
         }
         Ok(if volumes.joliet_root.is_some() {
-            Names::Joliet
+            NameSource::Joliet
         } else {
-            Names::Primary
+            NameSource::Primary
         })
     }
 
     /// Reads all directories; the entries come sorted and without repetition.
-    pub(super) fn run(mut self, root: SectorRun, names: Names) -> Result<Vec<Entry>, ReadError> {
+    pub(super) fn run(
+        mut self,
+        root: SectorRun,
+        names: NameSource,
+    ) -> Result<Vec<TreeEntry>, ImageReadError> {
         self.push_directory(Directory::root(root))?;
         while let Some(directory) = self.pending.pop() {
             self.read_directory(&directory, names)?;
@@ -106,13 +110,13 @@ impl<'a, R: ReadAt> Walk<'a, R> {
             .find(|pair| pair[0].path == pair[1].path)
         {
             None => Ok(self.entries),
-            Some(pair) => Err(ReadError::Duplicate {
+            Some(pair) => Err(ImageReadError::Duplicate {
                 path: pair[0].path.clone(),
             }),
         }
     }
 
-    fn push_directory(&mut self, directory: Directory) -> Result<(), ReadError> {
+    fn push_directory(&mut self, directory: Directory) -> Result<(), ImageReadError> {
         let Directory { path, depth, place } = &directory;
         self.medium.check_extent(path, *place)?;
         if *depth > self.limits.depth {
@@ -122,7 +126,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
             return Err(too_much("directories", path, self.limits.directories));
         }
         if !self.seen.insert(place.lba) {
-            return Err(ReadError::DirectoryTwice {
+            return Err(ImageReadError::DirectoryTwice {
                 path: path.clone(),
                 offset: byte_offset(place.lba),
             });
@@ -131,7 +135,11 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         Ok(())
     }
 
-    fn read_directory(&mut self, directory: &Directory, names: Names) -> Result<(), ReadError> {
+    fn read_directory(
+        &mut self,
+        directory: &Directory,
+        names: NameSource,
+    ) -> Result<(), ImageReadError> {
         let mut open = None;
         let sectors = u64::from(directory.place.size).div_ceil(SECTOR_SIZE);
         for lba in (u64::from(directory.place.lba)..)
@@ -171,9 +179,9 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         directory: &Directory,
         offset: u64,
         record: &RawRecord<'_>,
-        names: Names,
+        names: NameSource,
         open: &mut Option<OpenFile>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), ImageReadError> {
         let mut file = match open.take() {
             Some(file) if file.identifier != record.identifier || record.is_directory => {
                 return Err(directory.bad(offset)(
@@ -207,15 +215,15 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         directory: &Directory,
         offset: u64,
         record: &RawRecord<'_>,
-        names: Names,
-    ) -> Result<Option<Entry>, ReadError> {
+        names: NameSource,
+    ) -> Result<Option<TreeEntry>, ImageReadError> {
         let found = match names {
-            Names::RockRidge => self.rock_ridge(
+            NameSource::RockRidge => self.rock_ridge(
                 record.system_use.get(self.skip..).unwrap_or_default(),
                 directory,
                 offset,
             )?,
-            Names::Joliet | Names::Primary => RockRidge::default(),
+            NameSource::Joliet | NameSource::Primary => RockRidge::default(),
         };
         if found.is_relocated {
             return Ok(None);
@@ -242,7 +250,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
                 place,
             })?;
         }
-        Ok(Some(Entry {
+        Ok(Some(TreeEntry {
             path,
             kind,
             mode: found.mode,
@@ -252,7 +260,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         }))
     }
 
-    fn join(&mut self, directory: &Directory, name: &str) -> Result<String, ReadError> {
+    fn join(&mut self, directory: &Directory, name: &str) -> Result<String, ImageReadError> {
         let path = match directory.path.as_str() {
             "" => name.to_owned(),
             parent => format!("{parent}/{name}"),
@@ -268,14 +276,14 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         Ok(path)
     }
 
-    fn count_name_bytes(&mut self, path: &str, len: usize) -> Result<(), ReadError> {
+    fn count_name_bytes(&mut self, path: &str, len: usize) -> Result<(), ImageReadError> {
         let left = self.name_bytes_left.checked_sub(len);
         self.name_bytes_left =
             left.ok_or_else(|| too_much("bytes of names", path, self.limits.name_bytes))?;
         Ok(())
     }
 
-    fn add_section(&self, file: &mut OpenFile, place: SectorRun) -> Result<(), ReadError> {
+    fn add_section(&self, file: &mut OpenFile, place: SectorRun) -> Result<(), ImageReadError> {
         let OpenFile {
             sections, entry, ..
         } = file;
@@ -301,9 +309,9 @@ impl<'a, R: ReadAt> Walk<'a, R> {
     }
 
     /// The place of a directory whose record is elsewhere (RRIP 4.1.5.1): it stands in its record of itself.
-    fn relocated(&mut self, path: &str, lba: u32) -> Result<SectorRun, ReadError> {
+    fn relocated(&mut self, path: &str, lba: u32) -> Result<SectorRun, ImageReadError> {
         let sector = self.medium.sector(lba, path)?;
-        let bad = |problem| ReadError::Record {
+        let bad = |problem| ImageReadError::Record {
             directory: path.to_owned(),
             offset: byte_offset(lba),
             problem,
@@ -324,7 +332,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         area: &[u8],
         directory: &Directory,
         offset: u64,
-    ) -> Result<RockRidge, ReadError> {
+    ) -> Result<RockRidge, ImageReadError> {
         let mut found = RockRidge::default();
         let mut next = found.read_area(area).map_err(directory.bad(offset))?;
         for _ in 0..self.limits.continuations {
@@ -345,8 +353,8 @@ fn low32(lba: u64) -> u32 {
     u32::try_from(lba).unwrap_or(u32::MAX)
 }
 
-fn too_much(what: &'static str, path: &str, limit: usize) -> ReadError {
-    ReadError::Limit {
+fn too_much(what: &'static str, path: &str, limit: usize) -> ImageReadError {
+    ImageReadError::Limit {
         what,
         path: path.to_owned(),
         limit: limit as u64,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use iso9660::reader::{Entry, EntryKind, Tree};
+use iso9660::reader::{EntryKind, Tree, TreeEntry};
 
 /// Shows a tree, one entry per line: type and permissions, links, size, places, path.
 ///
@@ -26,7 +26,7 @@ impl fmt::Display for Dump<'_> {
     }
 }
 
-fn write_entry(f: &mut fmt::Formatter<'_>, entry: &Entry) -> fmt::Result {
+fn write_entry(f: &mut fmt::Formatter<'_>, entry: &TreeEntry) -> fmt::Result {
     let kind = match entry.kind {
         EntryKind::File => '-',
         EntryKind::Directory => 'd',

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use iso9660::{
-    ContentId, File, Input, Layout, Plan, ReadAt, Timestamp, Volume, WriteAt, plan, write_metadata,
+    ContentId, ImagePlan, Input, InputFile, Layout, ReadAt, Timestamp, Volume, WriteAt, plan,
+    write_metadata,
 };
 use sha2::{Digest, Sha256};
 
@@ -169,8 +170,8 @@ pub(crate) fn volume() -> Volume {
     }
 }
 
-pub(crate) fn described(files: &[Content]) -> Vec<File> {
-    let describe = |(path, bytes): &Content| File {
+pub(crate) fn described(files: &[Content]) -> Vec<InputFile> {
+    let describe = |(path, bytes): &Content| InputFile {
         path: path.clone(),
         size: bytes.len() as u64,
         content: Some(ContentId(digest(bytes))),
@@ -179,7 +180,7 @@ pub(crate) fn described(files: &[Content]) -> Vec<File> {
 }
 
 /// Plans and writes an image, data included.
-pub(crate) fn image(head: &[Content], body: &[Content]) -> (Plan, Sparse) {
+pub(crate) fn image(head: &[Content], body: &[Content]) -> (ImagePlan, Sparse) {
     let input = Input {
         volume: volume(),
         head: described(head),
@@ -250,7 +251,7 @@ pub(crate) fn body() -> Vec<Content> {
 }
 
 /// Regions ascend, and together with the extents they cover the image exactly once.
-pub(crate) fn assert_covered(plan: &Plan) {
+pub(crate) fn assert_covered(plan: &ImagePlan) {
     let extents = plan
         .extents()
         .iter()

@@ -1,14 +1,14 @@
 //! Reaching a registry: every way to fail has its own words and its own next step.
 
 use registry::{
-    Attempts, Client, Credentials, Error, Options, PlainHttp, Proxies, RetryPolicy, push,
+    Attempts, Client, ClientOptions, Credentials, Error, PlainHttp, Proxies, RetryPolicy, push,
 };
 
 use crate::images::{Job, digest_of, has_blob, may_push, repository, silent};
 use crate::server::{Protection, Server, client_for, free_port, options, password};
 use fixtures::proxy::{Action, Proxy, Seen};
 
-async fn ping(host: &str, options: Options) -> Result<(), Error> {
+async fn ping(host: &str, options: ClientOptions) -> Result<(), Error> {
     Client::new(&host.parse().unwrap(), options)
         .unwrap()
         .ping()
@@ -23,7 +23,7 @@ async fn each_way_to_fail_is_told_apart() {
 
     let error = ping(
         &host,
-        Options {
+        ClientOptions {
             ca: Vec::new(),
             ..server.options()
         },
@@ -33,14 +33,14 @@ async fn each_way_to_fail_is_told_apart() {
     assert!(matches!(error, Error::Untrusted { .. }), "{error:?}");
     assert!(!error.is_retried());
 
-    let anonymous = Options {
+    let anonymous = ClientOptions {
         credentials: Credentials::Anonymous,
         ..server.options()
     };
     let error = ping(&host, anonymous.clone()).await.unwrap_err();
     assert!(matches!(error, Error::LoginRequired { .. }), "{error:?}");
 
-    let wrong = Options {
+    let wrong = ClientOptions {
         credentials: password("hunter2"),
         ..server.options()
     };
@@ -51,7 +51,7 @@ async fn each_way_to_fail_is_told_apart() {
     let token = Credentials::IdentityToken(registry::Secret::new("t0ken".to_owned()));
     let error = ping(
         &host,
-        Options {
+        ClientOptions {
             credentials: token,
             ..server.options()
         },
@@ -74,12 +74,12 @@ async fn each_way_to_fail_is_told_apart() {
 async fn plain_http_is_spoken_only_where_allowed() {
     let server = Server::start(&Protection::None);
     ping(&server.host(), options()).await.unwrap();
-    let always = Options {
+    let always = ClientOptions {
         plain_http: PlainHttp::Always,
         ..options()
     };
     ping(&server.host(), always.clone()).await.unwrap();
-    let never = Options {
+    let never = ClientOptions {
         plain_http: PlainHttp::Never,
         ..options()
     };
@@ -242,7 +242,7 @@ async fn endless_answers_are_cut() {
 async fn a_proxy_is_used_for_others_and_never_for_this_machine() {
     let proxy = Proxy::start(0, |_| Action::Answer("200 OK", "{}".to_owned()));
     let direct = Proxy::start(0, |_| Action::Answer("200 OK", "{}".to_owned()));
-    let options = Options {
+    let options = ClientOptions {
         plain_http: PlainHttp::Always,
         proxies: Proxies {
             http: Some(format!("http://user:word@{}", proxy.host())),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use registry::{Client, ClientIdentity, Error, IdentityError, Options, Secret, push};
+use registry::{Client, ClientIdentity, ClientOptions, Error, IdentityError, Secret, push};
 
 use crate::images::{Job, noise, repository, silent};
 use crate::nginx::Nginx;
@@ -31,18 +31,18 @@ fn issue_clients(directory: &Path) {
     }
 }
 
-async fn ping(host: &str, options: Options) -> Result<(), Error> {
+async fn ping(host: &str, options: ClientOptions) -> Result<(), Error> {
     let client = Client::new(&host.parse().unwrap(), options)?;
     client.ping().await
 }
 
 /// Checks the outcome of each certificate at a registry that demands one of this directory's authority.
-async fn each_certificate(host: &str, options: Options, directory: &Path) {
+async fn each_certificate(host: &str, options: ClientOptions, directory: &Path) {
     issue_clients(directory);
     let elsewhere = tempfile::tempdir().unwrap();
     make_certificates(elsewhere.path());
     issue_clients(elsewhere.path());
-    let with = |identity: Option<ClientIdentity>| Options {
+    let with = |identity: Option<ClientIdentity>| ClientOptions {
         identity,
         ..options.clone()
     };
@@ -71,7 +71,7 @@ async fn each_certificate(host: &str, options: Options, directory: &Path) {
 async fn a_registry_may_want_to_know_who_connects() {
     let server = Server::start(&Protection::ClientCertificates);
     each_certificate(&server.host(), server.options(), server.directory()).await;
-    let expired = Options {
+    let expired = ClientOptions {
         identity: Some(identity(server.directory(), "expired.crt", "expired.key")),
         ..server.options()
     };
@@ -89,7 +89,7 @@ async fn so_may_one_of_another_version() {
 async fn images_are_pushed_with_a_client_certificate_and_a_login() {
     let server = Server::start(&Protection::ClientCertificates);
     issue_clients(server.directory());
-    let options = Options {
+    let options = ClientOptions {
         identity: Some(identity(server.directory(), "client.crt", "client.key")),
         ..server.options()
     };
@@ -144,9 +144,9 @@ fn what_is_no_pair_is_told_before_anything_is_sent() {
     ] {
         let identity = identity(path, certificate, key);
         let secret = identity.key.reveal().lines().nth(1).unwrap().to_owned();
-        let options = Options {
+        let options = ClientOptions {
             identity: Some(identity),
-            ..Options::default()
+            ..ClientOptions::default()
         };
         let address = "registry.test".parse().unwrap();
         let error = Client::new(&address, options.clone()).unwrap_err();

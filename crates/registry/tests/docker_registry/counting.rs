@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fixtures::far_line::FarLine;
 use registry::{
-    Client, Credentials, PushReport, ReadConcurrency, Reference, Repository, limits, push,
+    Client, Credentials, PushReport, ReadConcurrency, Reference, RepositoryPath, limits, push,
 };
 use schemas::Digest;
 
@@ -16,7 +16,7 @@ use fixtures::proxy::{Action, Proxy, Seen};
 /// Images of one version. More than there are connections.
 const IMAGES: usize = 10;
 
-fn repositories(version: &str) -> Vec<Repository> {
+fn repositories(version: &str) -> Vec<RepositoryPath> {
     let name = |image| repository(&format!("demo-{version}/app-{image}"));
     (0..IMAGES).map(name).collect()
 }
@@ -38,7 +38,7 @@ fn version(version: &str, seed: u64) -> Job {
 }
 
 /// Plans as an import does, then pushes what is missing.
-async fn import(client: &Client, job: &Job, earlier: &[(Repository, Digest)]) -> PushReport {
+async fn import(client: &Client, job: &Job, earlier: &[(RepositoryPath, Digest)]) -> PushReport {
     let mut job = job.job.clone();
     job.known = client.survey(&job).await.unwrap();
     let known = job.known.clone();

@@ -1,13 +1,13 @@
 //! Deleting manifests: what goes with one and what stays, and a registry that deletes nothing.
 
-use registry::{Client, Credentials, Deletion, Error, Reference, Repository, push};
+use registry::{Client, Credentials, Error, ManifestDeletion, Reference, RepositoryPath, push};
 use schemas::{Digest, Tag};
 
 use crate::images::{Job, MIB, digest_of, noise, repository, silent};
 use crate::server::{Protection, Server, client_for};
 use fixtures::proxy::{Action, Proxy};
 
-async fn found(client: &Client, at: &Repository, reference: impl Into<Reference>) -> bool {
+async fn found(client: &Client, at: &RepositoryPath, reference: impl Into<Reference>) -> bool {
     let manifest = client.manifest(at, &reference.into()).await;
     manifest.unwrap().is_some()
 }
@@ -17,7 +17,7 @@ fn tag(text: &str) -> Reference {
 }
 
 /// Pushes the same image into two repositories, into the second under another tag as well.
-async fn pushed(client: &Client) -> (Repository, Repository, Digest) {
+async fn pushed(client: &Client) -> (RepositoryPath, RepositoryPath, Digest) {
     let (old, new) = (repository("demo-1.0.0/app"), repository("demo-1.1.0/app"));
     let mut job = Job::default();
     let digest = job.image(&old, Some("1"), &[noise(1, MIB)]);
@@ -33,7 +33,7 @@ async fn a_manifest_goes_with_its_tags_and_stays_in_other_repositories() {
     let client = server.client();
     let (old, new, digest) = pushed(&client).await;
     let deleted = client.delete_manifest(&new, digest).await.unwrap();
-    assert_eq!(deleted, Deletion::Done);
+    assert_eq!(deleted, ManifestDeletion::Done);
     for reference in [tag("1"), tag("2"), digest.into()] {
         assert!(!found(&client, &new, reference).await);
     }
@@ -54,7 +54,7 @@ async fn what_is_not_there_needs_no_deleting() {
     let absent = digest_of(b"absent");
     for (at, digest) in [(&new, absent), (&repository("never"), digest)] {
         let deleted = client.delete_manifest(at, digest).await.unwrap();
-        assert_eq!(deleted, Deletion::WasAbsent, "{at}");
+        assert_eq!(deleted, ManifestDeletion::WasAbsent, "{at}");
     }
     assert!(found(&client, &new, digest).await);
 }
@@ -76,7 +76,7 @@ async fn a_registry_that_deletes_nothing_says_so_once() {
     assert!(found(&client, &new, tag("1")).await);
     server.allow_deleting();
     let deleted = client.delete_manifest(&new, digest).await.unwrap();
-    assert_eq!(deleted, Deletion::Done);
+    assert_eq!(deleted, ManifestDeletion::Done);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use registry::{
-    BlobContent, BlobPush, Client, Error, Event, Known, ManifestPush, PushJob, Repository,
+    BlobContent, BlobPush, Client, Error, Event, KnownContent, ManifestPush, PushJob,
+    RepositoryPath,
 };
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
@@ -34,18 +35,18 @@ pub(crate) fn noise(seed: u64, size: usize) -> Bytes {
     bytes.into()
 }
 
-pub(crate) fn repository(text: &str) -> Repository {
+pub(crate) fn repository(text: &str) -> RepositoryPath {
     text.parse().unwrap()
 }
 
 /// Whether a repository gives a blob of so many bytes.
 pub(crate) async fn has_blob(
     client: &Client,
-    at: &Repository,
+    at: &RepositoryPath,
     digest: &Digest,
     size: u64,
 ) -> Result<bool, Error> {
-    let mut known = Known::default();
+    let mut known = KnownContent::default();
     client
         .find_blobs(&mut known, &[(at, *digest, size)])
         .await?;
@@ -54,7 +55,7 @@ pub(crate) async fn has_blob(
 
 /// Whether an upload can be opened in a repository; it is given back.
 pub(crate) async fn may_push(client: &Client, at: &str) -> Result<(), Error> {
-    let known = Known::default();
+    let known = KnownContent::default();
     let refused = client
         .open_uploads(&known, BTreeSet::from([&repository(at)]))
         .await?;
@@ -84,7 +85,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// A content under a digest that need not be its own.
-    pub(crate) fn blob(&mut self, repository: &Repository, digest: Digest, bytes: &Bytes) {
+    pub(crate) fn blob(&mut self, repository: &RepositoryPath, digest: Digest, bytes: &Bytes) {
         let known = self.job.blobs.iter_mut().find(|blob| blob.digest == digest);
         if let Some(known) = known {
             known.repositories.push(repository.clone());
@@ -104,7 +105,12 @@ impl Job {
     }
 
     /// An image of these layers; pushed by digest, and by tag if there is one.
-    pub(crate) fn image(&mut self, at: &Repository, tag: Option<&str>, layers: &[Bytes]) -> Digest {
+    pub(crate) fn image(
+        &mut self,
+        at: &RepositoryPath,
+        tag: Option<&str>,
+        layers: &[Bytes],
+    ) -> Digest {
         let layers: Vec<(Digest, Bytes)> = layers
             .iter()
             .map(|layer| (digest_of(layer), layer.clone()))
@@ -114,7 +120,7 @@ impl Job {
 
     pub(crate) fn image_of(
         &mut self,
-        at: &Repository,
+        at: &RepositoryPath,
         tag: Option<&str>,
         layers: &[(Digest, Bytes)],
     ) -> Digest {
@@ -143,7 +149,7 @@ impl Job {
         self.manifest(at, tag, MANIFEST, manifest.into(), &needs)
     }
 
-    pub(crate) fn index(&mut self, at: &Repository, tag: &str, children: &[Digest]) -> Digest {
+    pub(crate) fn index(&mut self, at: &RepositoryPath, tag: &str, children: &[Digest]) -> Digest {
         let described: Vec<String> = children
             .iter()
             .map(|child| {
@@ -161,7 +167,7 @@ impl Job {
 
     fn manifest(
         &mut self,
-        at: &Repository,
+        at: &RepositoryPath,
         tag: Option<&str>,
         media_type: &str,
         bytes: Bytes,
@@ -190,7 +196,7 @@ impl Job {
     }
 
     /// Lets the blobs be looked for in other repositories, too, to be mounted from there.
-    pub(crate) async fn mount_from(&mut self, client: &Client, repositories: &[Repository]) {
+    pub(crate) async fn mount_from(&mut self, client: &Client, repositories: &[RepositoryPath]) {
         let blobs: Vec<_> = self
             .job
             .blobs

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use registry::{Client, Options};
+use registry::{Client, ClientOptions};
 use tempfile::TempDir;
 
 use crate::server::{eventually, free_port, make_certificates, options};
@@ -70,8 +70,8 @@ impl Nginx {
         self.directory.path()
     }
 
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> ClientOptions {
+        ClientOptions {
             ca: vec![fs::read(self.directory().join("ca.crt")).unwrap()],
             ..options()
         }

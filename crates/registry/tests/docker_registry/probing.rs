@@ -2,8 +2,8 @@
 //! answer, and nothing is left behind.
 
 use registry::{
-    Abilities, Ability, BodyLimit, Client, Credentials, Error, Known, Probe, Refusal, Repository,
-    Space, push,
+    Abilities, Ability, BodyLimit, Client, Credentials, Error, KnownContent, PushProbe, Refusal,
+    RepositoryPath, Space, push,
 };
 
 use crate::images::{Job, noise, repository, silent};
@@ -14,9 +14,9 @@ use fixtures::proxy::{Action, Proxy, Seen};
 const GIB: u64 = 1024 * 1024 * 1024;
 const MIB: u64 = 1024 * 1024;
 
-async fn probe(client: &Client, known: &Known, largest: Option<u64>) -> Abilities {
+async fn probe(client: &Client, known: &KnownContent, largest: Option<u64>) -> Abilities {
     let at = repository("apps/probe");
-    let asked = Probe {
+    let asked = PushProbe {
         repository: &at,
         mountable: known.twice(),
         largest,
@@ -25,7 +25,7 @@ async fn probe(client: &Client, known: &Known, largest: Option<u64>) -> Abilitie
 }
 
 /// An image in two repositories, and what is known of them.
-async fn push_twice(client: &Client) -> Known {
+async fn push_twice(client: &Client) -> KnownContent {
     let mut job = Job::default();
     for at in ["apps/a", "apps/b"] {
         job.image(&repository(at), Some("1"), &[noise(1, 1000)]);
@@ -38,7 +38,7 @@ async fn push_twice(client: &Client) -> Known {
 /// A registry that can do everything says so, and has afterwards what it had before.
 async fn does_everything(server: &Server, client: &Client) {
     let before = server.content();
-    let found = probe(client, &Known::default(), None).await;
+    let found = probe(client, &KnownContent::default(), None).await;
     assert!(matches!(found.mount, Ability::Unknown(_)), "{found:?}");
     assert_eq!(found.chunks.taken, Ability::Yes);
     assert_eq!(found.chunks.smallest, None);
@@ -74,11 +74,11 @@ async fn so_does_its_third_version() {
 async fn a_registry_that_deletes_nothing_says_so() {
     let mut server = Server::start_without_deleting();
     let client = client_for(&server.host(), Credentials::Anonymous);
-    let found = probe(&client, &Known::default(), None).await;
+    let found = probe(&client, &KnownContent::default(), None).await;
     assert!(matches!(found.delete, Ability::No(_)), "{found:?}");
     server.allow_deleting();
     let client = client_for(&server.host(), Credentials::Anonymous);
-    let found = probe(&client, &Known::default(), None).await;
+    let found = probe(&client, &KnownContent::default(), None).await;
     assert_eq!(found.delete, Ability::Yes);
 }
 
@@ -118,7 +118,7 @@ async fn the_limit_of_a_proxy_is_found_without_sending_anything() {
         ),
     ] {
         let nginx = Nginx::before(server.port, most);
-        let found = probe(&nginx.client(), &Known::default(), largest).await;
+        let found = probe(&nginx.client(), &KnownContent::default(), largest).await;
         assert_eq!(found.body, expected, "{most}");
         assert!(server.content().is_empty());
     }
@@ -141,7 +141,7 @@ fn strange(seen: &Seen) -> Action {
 async fn what_a_registry_states_is_not_tried() {
     let site = Proxy::start(0, strange);
     let client = client_for(&site.host(), Credentials::Anonymous);
-    let found = probe(&client, &Known::default(), None).await;
+    let found = probe(&client, &KnownContent::default(), None).await;
     assert_eq!(found.chunks.smallest, Some(5 * MIB));
     assert_eq!(found.chunks.taken, Ability::Yes);
     assert!(matches!(found.chunks.resumed, Ability::Unknown(_)));
@@ -158,11 +158,17 @@ async fn what_a_registry_states_is_not_tried() {
 }
 
 /// Returns what one registry answers to a push into repositories, by the path of the request.
-async fn refusals(rule: fn(&Seen) -> Action, names: &[&str]) -> Vec<(Repository, Refusal, String)> {
+async fn refusals(
+    rule: fn(&Seen) -> Action,
+    names: &[&str],
+) -> Vec<(RepositoryPath, Refusal, String)> {
     let site = Proxy::start(0, rule);
     let client = client_for(&site.host(), Credentials::Anonymous);
-    let (known, at) = (Known::default(), names.iter().map(|name| repository(name)));
-    let at: Vec<Repository> = at.collect();
+    let (known, at) = (
+        KnownContent::default(),
+        names.iter().map(|name| repository(name)),
+    );
+    let at: Vec<RepositoryPath> = at.collect();
     let refused = client
         .open_uploads(&known, at.iter().collect())
         .await

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use registry::{BlobPull, BlobSink, Credentials, Error, Event, Repository, Unfit, pull, push};
+use registry::{
+    BlobPull, BlobSink, Credentials, Error, Event, RepositoryPath, SinkRefusal, pull, push,
+};
 use schemas::Digest;
 
 use crate::faults::Times;
@@ -83,19 +85,19 @@ impl BlobSink for Memory {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Unfit> {
+    fn finish(&mut self) -> Result<(), SinkRefusal> {
         let mut kept = self.kept.lock().unwrap();
         let found = digest_of(&kept.bytes);
         if Some(found) != self.digest {
             kept.bytes.clear();
-            return Err(Unfit::Digest(found));
+            return Err(SinkRefusal::Digest(found));
         }
         kept.complete = true;
         Ok(())
     }
 }
 
-pub(crate) fn blob(from: &Repository, content: &[u8], sink: &Memory) -> BlobPull {
+pub(crate) fn blob(from: &RepositoryPath, content: &[u8], sink: &Memory) -> BlobPull {
     BlobPull {
         repository: from.clone(),
         digest: digest_of(content),
@@ -164,7 +166,7 @@ async fn all_blobs_come_once_and_the_largest_first() {
     let server = with_layers(&layers).await;
     let proxy = Proxy::start(server.port, |_| Action::Forward);
     // One at a time, to see the order.
-    let one = registry::Options {
+    let one = registry::ClientOptions {
         connections: NonZeroUsize::MIN,
         ..options()
     };
@@ -529,7 +531,7 @@ async fn each_refusal_says_what_it_is() {
         .await
         .unwrap();
     assert!(sink.holds(&layer));
-    let options = registry::Options {
+    let options = registry::ClientOptions {
         credentials: Credentials::Anonymous,
         ..server.options()
     };

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use fixtures::proxy::{Action, Proxy, Seen};
-use registry::{Client, Event, Journal, Options, Parts, PushReport, limits, push};
+use registry::{Client, ClientOptions, Event, PartSizes, PushReport, UploadJournal, limits, push};
 use tempfile::TempDir;
 
 use crate::images::{Job, MIB, digest_of, noise, repository};
@@ -61,12 +61,12 @@ impl Scene {
 
     fn client_at(&self, proxy: &Proxy, now: SystemTime) -> Client {
         let user = rustix::process::geteuid().as_raw();
-        let options = Options {
-            parts: Parts {
+        let options = ClientOptions {
+            parts: PartSizes {
                 above: PART,
                 bytes: NonZeroU64::new(PART).unwrap(),
             },
-            journal: Some(Arc::new(Journal::new(self.uploads(), user, now))),
+            journal: Some(Arc::new(UploadJournal::new(self.uploads(), user, now))),
             ..options()
         };
         Client::new(&proxy.host().parse().unwrap(), options).unwrap()

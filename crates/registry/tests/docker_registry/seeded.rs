@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use fixtures::faults::{Numbers, seeded};
 use fixtures::proxy::{Action, Proxy, find};
-use registry::{Client, Event, Journal, Options, Parts, push};
+use registry::{Client, ClientOptions, Event, PartSizes, UploadJournal, push};
 use tempfile::TempDir;
 
 use crate::images::{self, Job, digest_of};
@@ -156,9 +156,9 @@ async fn pushes_what_another_test_asks_for() {
         panic!("{what}")
     };
     let user = rustix::process::geteuid().as_raw();
-    let journal = Journal::new(state.into(), user, std::time::SystemTime::now());
-    let options = Options {
-        parts: Parts {
+    let journal = UploadJournal::new(state.into(), user, std::time::SystemTime::now());
+    let options = ClientOptions {
+        parts: PartSizes {
             above: 2 * images::PART,
             bytes: NonZeroU64::new(images::PART).unwrap(),
         },

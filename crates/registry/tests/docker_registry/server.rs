@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use registry::{
-    Attempts, Client, Credentials, Options, PlainHttp, Repository, RetryPolicy, Secret, SystemRoots,
+    Attempts, Client, ClientOptions, Credentials, PlainHttp, RepositoryPath, RetryPolicy, Secret,
+    SystemRoots,
 };
 use schemas::Digest;
 use tempfile::TempDir;
@@ -161,7 +162,7 @@ impl Server {
     }
 
     /// Deletes a manifest of a registry without login, as its administrator would.
-    pub(crate) fn delete_manifest(&self, repository: &Repository, digest: &Digest) {
+    pub(crate) fn delete_manifest(&self, repository: &RepositoryPath, digest: &Digest) {
         let (host, path) = (self.host(), format!("/v2/{repository}/manifests/{digest}"));
         let ask = format!("DELETE {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         let mut connection = TcpStream::connect(&host).unwrap();
@@ -207,8 +208,8 @@ impl Server {
         self.stored(&format!("/{hex}/data")).into_iter().next()
     }
 
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn options(&self) -> ClientOptions {
+        ClientOptions {
             ca: vec![self.ca()],
             credentials: password(PASSWORD),
             ..options()
@@ -234,8 +235,8 @@ pub(crate) fn password(password: &str) -> Credentials {
     }
 }
 
-pub(crate) fn options() -> Options {
-    Options {
+pub(crate) fn options() -> ClientOptions {
+    ClientOptions {
         system_roots: SystemRoots::Ignored,
         plain_http: PlainHttp::Loopback,
         connections: NonZeroUsize::new(4).unwrap(),
@@ -244,12 +245,12 @@ pub(crate) fn options() -> Options {
             first_wait: Duration::from_millis(5),
             longest_wait: Duration::from_millis(50),
         },
-        ..Options::default()
+        ..ClientOptions::default()
     }
 }
 
 pub(crate) fn client_for(host: &str, credentials: Credentials) -> Client {
-    let options = Options {
+    let options = ClientOptions {
         credentials,
         ..options()
     };

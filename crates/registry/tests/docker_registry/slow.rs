@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use registry::{Client, Error, LeastRate, Options, pull, push};
+use registry::{Client, ClientOptions, Error, LeastRate, pull, push};
 
 use crate::images::{Job, MIB, digest_of, noise, repository, silent};
 use crate::pulling::{Memory, blob};
@@ -15,7 +15,7 @@ const RATE: LeastRate = LeastRate {
 };
 
 fn client(proxy: &Proxy) -> Client {
-    let options = Options {
+    let options = ClientOptions {
         least_rate: RATE,
         ..options()
     };

@@ -13,9 +13,9 @@ use crate::helmfile::ListedChart;
 const NAMED: &str = include_str!("../../../../fixtures/helmfiles/shop-named.yaml");
 const EMBEDDED: &str = include_str!("../../../../fixtures/helmfiles/shop-embedded.yaml");
 
-fn read(state: &str) -> Result<Helmfile, HelmfileError> {
+fn read(state: &str) -> Result<HelmfileReleases, HelmfileError> {
     let printed = format!("---\n#  Source: /shop/helmfile.yaml\n\n{state}");
-    Helmfile::read(printed.as_bytes(), "default")
+    HelmfileReleases::read(printed.as_bytes(), "default")
 }
 
 /// A release that can be carried, with more fields.
@@ -192,7 +192,9 @@ fn what_is_not_taken_over_is_named_with_its_place() {
         let said = refused(&text);
         assert!(said.contains(words), "{text}: {said}");
     }
-    let nothing = Helmfile::read(b"", "default").unwrap_err().to_string();
+    let nothing = HelmfileReleases::read(b"", "default")
+        .unwrap_err()
+        .to_string();
     assert!(nothing.contains("lists no release"), "{nothing}");
 }
 
@@ -247,10 +249,12 @@ fn helmfiles_are_told_by_name_and_by_having_no_kind() {
         ("release.yaml", false),
         ("helmfile", false),
     ] {
-        assert_eq!(Helmfile::is_named(name), is_one, "{name}");
+        assert_eq!(HelmfileReleases::is_named(name), is_one, "{name}");
     }
-    assert!(Helmfile::is_in(b"releases:\n  - kind: x\n"));
-    assert!(!Helmfile::is_in(b"apiVersion: v1\nkind: ConfigMap\n"));
+    assert!(HelmfileReleases::is_in(b"releases:\n  - kind: x\n"));
+    assert!(!HelmfileReleases::is_in(
+        b"apiVersion: v1\nkind: ConfigMap\n"
+    ));
 }
 
 /// A disk on which each chart is called as its directory is, and a Helmfile that prints this.
@@ -279,16 +283,16 @@ impl Fake {
     }
 }
 
-impl Reads for Fake {
+impl HelmfileReader for Fake {
     type Error = ReleaseError;
 
-    fn named(&mut self) -> Result<Helmfile, ReleaseError> {
-        Ok(Helmfile::read(self.named.as_bytes(), "prod")?)
+    fn named(&mut self) -> Result<HelmfileReleases, ReleaseError> {
+        Ok(HelmfileReleases::read(self.named.as_bytes(), "prod")?)
     }
 
-    fn embedded(&mut self) -> Result<Helmfile, ReleaseError> {
+    fn embedded(&mut self) -> Result<HelmfileReleases, ReleaseError> {
         self.read.push("embedded".to_owned());
-        Ok(Helmfile::read(self.embedded.as_bytes(), "prod")?)
+        Ok(HelmfileReleases::read(self.embedded.as_bytes(), "prod")?)
     }
 
     fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), ReleaseError> {

@@ -8,7 +8,7 @@ mod operator;
 
 use std::error::Error as _;
 
-use manifests::{Files, ManifestFile, ManifestsError};
+use manifests::{ManifestFile, ManifestFiles, ManifestsError};
 use schemas::{Operator, OperatorScope};
 
 use super::*;
@@ -57,12 +57,12 @@ fn crd(name: &str) -> String {
     )
 }
 
-fn release(files: &[(&str, &[u8])]) -> Files {
+fn release(files: &[(&str, &[u8])]) -> ManifestFiles {
     let file = |(name, bytes): &(&str, &[u8])| ManifestFile {
         name: (*name).to_owned(),
         bytes: bytes.to_vec(),
     };
-    Files {
+    ManifestFiles {
         name: "release.yaml".to_owned(),
         files: files.iter().map(file).collect(),
         passed_over: Vec::new(),

@@ -187,7 +187,7 @@ fn what_else_a_release_has_is_said() {
         said.text.starts_with("Service `x`, Unheard `x`: carry"),
         "{said:?}"
     );
-    assert_eq!(said.weight, Weight::Lost);
+    assert_eq!(said.weight, NoteWeight::Lost);
     assert!(
         draft
             .notes
@@ -273,7 +273,7 @@ fn only_the_operators_roles_are_taken() {
         "{left:?}"
     );
     let missing = note(&draft, "roles");
-    assert_eq!(missing.weight, Weight::Decide);
+    assert_eq!(missing.weight, NoteWeight::Decide);
     let words = "binds `ClusterRole system:auth-delegator` and does not hold";
     assert!(missing.text.contains(words), "{missing:?}");
 }
@@ -284,7 +284,7 @@ fn without_bindings_all_roles_are_taken_and_that_is_said() {
     assert!(roles(&draft).contains("name: any"));
     let said = note(&draft, "roles");
     assert!(
-        said.weight == Weight::Decide && said.text.contains("no binding"),
+        said.weight == NoteWeight::Decide && said.text.contains("no binding"),
         "{said:?}"
     );
 }

@@ -41,14 +41,14 @@ impl OpenCache {
     }
 }
 
-pub(super) struct Note {
+pub(super) struct DerivedNote {
     pub(super) digest: Digest,
     size: u64,
     recipe: String,
 }
 
 /// A note that is whole, and our own.
-pub(super) fn read(path: &Path, user: u32) -> Option<Note> {
+pub(super) fn read(path: &Path, user: u32) -> Option<DerivedNote> {
     let bytes = read_own(path, limits::CACHE_NOTE, user)?;
     let text = String::from_utf8(bytes).ok()?;
     let (body, sum) = text.strip_suffix('\n')?.rsplit_once('\n')?;
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path, user: u32) -> Option<Note> {
     }
     let (hex, rest) = body.split_once(' ')?;
     let (size, recipe) = rest.split_once(' ')?;
-    Some(Note {
+    Some(DerivedNote {
         digest: Digest::from_hex(hex).ok()?,
         size: size.parse().ok()?,
         recipe: recipe.to_owned(),

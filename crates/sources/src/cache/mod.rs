@@ -40,7 +40,7 @@ use tempfile::NamedTempFile;
 
 use crate::blob::Here;
 use crate::limits;
-use files::ownership::{self, Exposure, PathError, Target};
+use files::ownership::{self, Exposure, OwnershipError, ResolvedPath};
 pub(crate) use writing::{New, Partial};
 
 /// The reason why the cache cannot be used.
@@ -60,7 +60,7 @@ pub enum CacheError {
         /// The cache's directory.
         directory: PathBuf,
         /// The reason.
-        source: PathError,
+        source: OwnershipError,
     },
     /// Very many others write the same content.
     #[error("more than {max} others write `{}`", .0.display(), max = limits::CACHE_SLOTS)]
@@ -99,7 +99,7 @@ impl OpenCache {
         };
         // From here on without links, so that it stays where it is.
         let directory = match ownership::directory(directory, user).map_err(exposed)? {
-            Target::There(path) | Target::Missing(path) => path,
+            ResolvedPath::There(path) | ResolvedPath::Missing(path) => path,
         };
         for name in [CONTENTS, PARTIAL, NEW, DERIVED] {
             let path = directory.join(name);
@@ -281,17 +281,17 @@ fn write_tag(directory: &Path) -> Result<(), CacheError> {
 }
 
 /// Refuses a directory of the cache that is not the user's own.
-fn check_directory(path: &Path, user: u32) -> Result<(), PathError> {
+fn check_directory(path: &Path, user: u32) -> Result<(), OwnershipError> {
     let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());
     let metadata = options.open(path).and_then(|it| it.metadata());
-    let metadata = metadata.map_err(|source| PathError::Io {
+    let metadata = metadata.map_err(|source| OwnershipError::Io {
         path: path.to_owned(),
         source,
     })?;
     let path = path.to_owned();
-    exposure(&metadata, user).map_or(Ok(()), |how| Err(PathError::Exposed { path, how }))
+    exposure(&metadata, user).map_or(Ok(()), |how| Err(OwnershipError::Exposed { path, how }))
 }
 
 /// Returns what lets others change something. Root could change everything, but writes caches of its own only.

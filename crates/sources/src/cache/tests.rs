@@ -1,6 +1,6 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use registry::{BlobSink as _, Unfit};
+use registry::{BlobSink as _, SinkRefusal};
 use tempfile::TempDir;
 
 use super::*;
@@ -99,7 +99,7 @@ fn a_wrong_beginning_is_fetched_again() {
     let mut partial = begin(&cache, b"content");
     partial.write(b"tent").unwrap();
     let found = files::digest(b"CONtent");
-    assert!(matches!(partial.finish(), Err(Unfit::Digest(it)) if it == found));
+    assert!(matches!(partial.finish(), Err(SinkRefusal::Digest(it)) if it == found));
     assert_eq!(partial.position(), 0);
     drop(partial);
     assert_eq!(begin(&cache, b"content").position(), 0);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use registry::{BlobSink, Unfit};
+use registry::{BlobSink, SinkRefusal};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
@@ -152,14 +152,14 @@ impl BlobSink for Partial {
     }
 
     /// Makes the content one that can be found.
-    fn finish(&mut self) -> Result<(), Unfit> {
+    fn finish(&mut self) -> Result<(), SinkRefusal> {
         let found = self.writing.digest();
         if found != self.digest {
-            self.restart().map_err(Unfit::Io)?;
-            return Err(Unfit::Digest(found));
+            self.restart().map_err(SinkRefusal::Io)?;
+            return Err(SinkRefusal::Digest(found));
         }
         let named = self.writing.name(&self.writing.target);
-        named.map_err(|error| Unfit::Io(io::Error::other(error)))
+        named.map_err(|error| SinkRefusal::Io(io::Error::other(error)))
     }
 }
 

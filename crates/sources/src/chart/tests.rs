@@ -137,7 +137,7 @@ impl Desk {
         std::fs::write(self.directory.path().join("auth.json"), logins).unwrap();
     }
 
-    fn network<T>(&self, work: impl FnOnce(&Network<'_>) -> T) -> T {
+    fn network<T>(&self, work: impl FnOnce(&SourceNetwork<'_>) -> T) -> T {
         let mut remote = Remote {
             logins: vec![self.directory.path().join("auth.json")],
             ..Remote::default()
@@ -146,7 +146,7 @@ impl Desk {
         remote.registries.retry.attempts = registry::Attempts::of_each(1);
         let cache = Cache::new(&self.directory.path().join("cache"));
         let watch = Watch::silent(Cancel::never());
-        work(&Network::new(&remote, &cache, &watch))
+        work(&SourceNetwork::new(&remote, &cache, &watch))
     }
 
     fn repository(&self, url: &str) -> Result<Vec<u8>, SourceError> {

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 use futures::{StreamExt as _, stream};
-use registry::{Manifest, Reference};
+use registry::{Reference, RegistryManifest};
 use schemas::{Digest, ImageDocument, ImageSource, SourceImage};
 
 use super::docker;
@@ -108,9 +108,9 @@ pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {
 }
 
 /// Returns the manifests that came, in the order of asking, up to the first that did not.
-async fn together<F>(asked: impl Iterator<Item = F>) -> Vec<Manifest>
+async fn together<F>(asked: impl Iterator<Item = F>) -> Vec<RegistryManifest>
 where
-    F: Future<Output = Option<Manifest>>,
+    F: Future<Output = Option<RegistryManifest>>,
 {
     let mut came = Vec::new();
     let mut bytes = 0;
@@ -125,7 +125,7 @@ where
 }
 
 /// The documents that the walk through an image will read next.
-fn children(root: &Manifest, image: &SourceImage) -> Vec<Digest> {
+fn children(root: &RegistryManifest, image: &SourceImage) -> Vec<Digest> {
     let Ok(ImageDocument::Index(index)) = ImageDocument::from_slice(&root.bytes) else {
         return Vec::new();
     };

@@ -3,8 +3,8 @@
 
 use schemas::ImageReference;
 
-use super::Found;
-use super::docker_archive::Archive;
+use super::StoredImage;
+use super::docker_archive::DockerArchive;
 use crate::error::SourceError;
 use crate::means::Means;
 
@@ -12,11 +12,11 @@ use crate::means::Means;
 pub(super) fn open(
     reference: &ImageReference,
     means: &Means<'_>,
-) -> Result<Found<'static>, SourceError> {
+) -> Result<StoredImage<'static>, SourceError> {
     let saved = means.network.save(reference)?;
     // Saved by its id, so that it is the only one and has no name.
-    let found = Archive::open(&saved, means)?.find(None, means)?;
-    Ok(Found {
+    let found = DockerArchive::open(&saved, means)?.find(None, means)?;
+    Ok(StoredImage {
         reference: Some(reference.clone()).filter(names_a_registry),
         ..found
     })

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::Found;
+use super::StoredImage;
 use super::store::{self, Store};
 use crate::error::SourceError;
 use crate::limits;
@@ -12,7 +12,7 @@ use crate::limits;
 const VERSION: &[u8] = b"Directory Transport Version: 1.";
 
 /// Finds the image of a directory. Its digest is that of `manifest.json`: nothing says what it should be.
-pub(super) fn open(directory: &Path) -> Result<Found<'static>, SourceError> {
+pub(super) fn open(directory: &Path) -> Result<StoredImage<'static>, SourceError> {
     let version = directory.join("version");
     if !files::read(&version, limits::MARKER_SIZE)?.starts_with(VERSION) {
         return Err(SourceError::NotADirectoryTransport(version));
@@ -20,7 +20,7 @@ pub(super) fn open(directory: &Path) -> Result<Found<'static>, SourceError> {
     let path = directory.join("manifest.json");
     let bytes = files::read(&path, schemas::limits::IMAGE_MANIFEST_SIZE)?;
     let root = store::parse(path, files::digest(&bytes), bytes)?;
-    Ok(Found {
+    Ok(StoredImage {
         store: Store::Flat(directory.to_owned()),
         root,
         reference: None,

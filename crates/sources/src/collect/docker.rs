@@ -4,18 +4,18 @@
 use registry::{ImageLocation, Reference};
 use schemas::ImageReference;
 
-use super::Found;
-use super::remote::Remote;
+use super::StoredImage;
+use super::remote::RemoteRepository;
 use super::store::{self, Store};
-use crate::blob::Origin;
+use crate::blob::BlobOrigin;
 use crate::error::SourceError;
-use crate::remote::Network;
+use crate::remote::SourceNetwork;
 
 /// Returns where a reference leads. Nothing is asked yet.
 pub(super) fn locate(
     reference: &ImageReference,
-    network: &Network<'_>,
-) -> Result<(Origin, Reference), SourceError> {
+    network: &SourceNetwork<'_>,
+) -> Result<(BlobOrigin, Reference), SourceError> {
     let location = ImageLocation::of(reference)?;
     let origin = network.origin(&location)?;
     Ok((origin, location.reference().clone()))
@@ -24,13 +24,13 @@ pub(super) fn locate(
 /// Finds the image that a reference names.
 pub(super) fn open<'a>(
     reference: &ImageReference,
-    network: &'a Network<'a>,
-) -> Result<Found<'a>, SourceError> {
+    network: &'a SourceNetwork<'a>,
+) -> Result<StoredImage<'a>, SourceError> {
     let (origin, reference) = locate(reference, network)?;
-    let remote = Remote::new(network, origin);
+    let remote = RemoteRepository::new(network, origin);
     let (digest, bytes) = remote.read(&reference)?;
     let root = store::parse(remote.name(digest), digest, bytes)?;
-    Ok(Found {
+    Ok(StoredImage {
         store: Store::Registry(remote),
         root,
         reference: None,

@@ -10,7 +10,7 @@ use schemas::{Digest, ImageReference, MediaType, json, known_keys, listed};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Found;
+use super::StoredImage;
 use super::store::{self, Store};
 use crate::blob::Here;
 use crate::compress;
@@ -31,7 +31,7 @@ struct Saved {
 }
 
 #[derive(Deserialize)]
-struct Config {
+struct SavedConfig {
     rootfs: RootFs,
 }
 
@@ -42,7 +42,7 @@ struct RootFs {
 
 /// An archive, whose list of images was read.
 #[derive(Debug)]
-pub(super) struct Archive {
+pub(super) struct DockerArchive {
     tar: Tar,
     /// The path as it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
     path: PathBuf,
@@ -51,7 +51,7 @@ pub(super) struct Archive {
     by_name: BTreeMap<String, Vec<usize>>,
 }
 
-impl Archive {
+impl DockerArchive {
     /// Reads the list of an archive.
     pub(super) fn open(path: &Path, means: &Means<'_>) -> Result<Self, SourceError> {
         let mut archive = Self {
@@ -82,10 +82,10 @@ impl Archive {
         &self,
         reference: Option<&str>,
         means: &Means<'_>,
-    ) -> Result<Found<'static>, SourceError> {
+    ) -> Result<StoredImage<'static>, SourceError> {
         let item = self.choose(reference)?;
         let (root, blobs) = self.image(item, means)?;
-        Ok(Found {
+        Ok(StoredImage {
             store: Store::Made(blobs),
             root,
             reference: named(item, reference),
@@ -165,7 +165,7 @@ struct Layer {
     blob: Here,
 }
 
-impl Archive {
+impl DockerArchive {
     fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, SourceError> {
         let read = self.tar.read(name, limit)?;
         read.ok_or_else(|| self.missing(name))
@@ -186,7 +186,7 @@ impl Archive {
     fn image(&self, item: &Saved, means: &Means<'_>) -> Result<(Parsed, Vec<Here>), SourceError> {
         let bytes = self.read(&item.config, limits::CONFIG_SIZE)?;
         let path = self.path.join(&item.config);
-        let config: Config = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)
+        let config: SavedConfig = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)
             .map_err(|source| SourceError::Json { path, source })?;
         let diff_ids = config.rootfs.diff_ids;
         if diff_ids.len() != item.layers.len() {

@@ -37,15 +37,15 @@ use schemas::{
 use serde::de::IgnoredAny;
 use watch::Cancel;
 
-use crate::blob::{Blob, Here};
+use crate::blob::{Here, ImageBlob};
 use crate::error::{FailedImage, SourceError};
-use crate::means::{Means, Referrers};
+use crate::means::{Means, ReferrerTreatment};
 use crate::{Event, limits};
 use oci::OciLayout;
-use opened::Chosen;
-use session::Session;
+use opened::LayoutImage;
+use session::CollectSession;
 use store::Store;
-use walk::Reader;
+use walk::ImageReader;
 
 /// An image, and where each of its contents is.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ pub struct ImageContents {
     /// Every other manifest and index.
     pub children: Vec<Arc<Document>>,
     /// Every layer and configuration, once.
-    pub blobs: Vec<Blob>,
+    pub blobs: Vec<ImageBlob>,
     /// The blobs among them that say what something runs on.
     pub configurations: Vec<Configuration>,
     /// The type of an artifact; none for images and indexes.
@@ -105,7 +105,7 @@ pub struct Configuration {
 
 /// The image that a source names.
 #[derive(Debug)]
-struct Found<'a> {
+struct StoredImage<'a> {
     /// The store that its contents are in.
     store: Store<'a>,
     /// The document that the tag names.
@@ -122,7 +122,7 @@ pub fn collect(
 ) -> Result<Vec<Collected>, FailedImage> {
     let mut images: Vec<&SourceImage> = images.iter().collect();
     images.sort_by_key(|image| image.place());
-    let mut session = Session::new();
+    let mut session = CollectSession::new();
     let of = images.len();
     ahead::read(&images, means);
     ahead::unpack(base, &images, means);
@@ -139,7 +139,7 @@ pub fn collect(
         collect_one(base, image, means, &mut session).map_err(failed)
     });
     let mut collected = collected.collect::<Result<Vec<_>, _>>()?;
-    if means.referrers == Referrers::Bring {
+    if means.referrers == ReferrerTreatment::Bring {
         let found = referrers::collect(base, &collected, means, &mut session)?;
         collected.extend(found);
         collected.sort_by(|a, b| a.place.cmp(&b.place));
@@ -150,7 +150,7 @@ pub fn collect(
 /// Every layer and configuration of the images, once. Several images may have it in several files; which of them is read
 /// makes no difference.
 #[must_use]
-pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
+pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, ImageBlob> {
     let mut blobs = BTreeMap::new();
     for blob in images.iter().flat_map(|image| &image.contents.blobs) {
         blobs.entry(blob.digest()).or_insert_with(|| blob.clone());
@@ -165,15 +165,15 @@ pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
 /// When one that cannot be had is that of none of the images.
 pub fn fetch(
     images: &[Collected],
-    blobs: BTreeMap<Digest, Blob>,
+    blobs: BTreeMap<Digest, ImageBlob>,
     means: &Means<'_>,
 ) -> Result<BTreeMap<Digest, Here>, FailedImage> {
     let mut here = BTreeMap::new();
     let mut wanted = Vec::new();
     for (digest, blob) in blobs {
         match blob {
-            Blob::Here(blob) => drop(here.insert(digest, blob)),
-            Blob::Wanted(blob) => wanted.push(blob),
+            ImageBlob::Here(blob) => drop(here.insert(digest, blob)),
+            ImageBlob::Wanted(blob) => wanted.push(blob),
         }
     }
     let fetched = means.network.fetch(wanted).map_err(|(digest, error)| {
@@ -196,7 +196,7 @@ pub fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
         let named: BTreeSet<Digest> = contents.configurations.iter().map(|it| it.digest).collect();
         let blobs = contents.blobs.iter();
         let small = blobs.filter(|blob| blob.size() <= limits::CONFIG_SIZE);
-        all.extend(small.map(Blob::digest).filter(|it| named.contains(it)));
+        all.extend(small.map(ImageBlob::digest).filter(|it| named.contains(it)));
     }
     all
 }
@@ -255,7 +255,7 @@ fn collect_one(
     base: &Path,
     image: &SourceImage,
     means: &Means<'_>,
-    session: &mut Session,
+    session: &mut CollectSession,
 ) -> Result<Collected, SourceError> {
     let found = match &image.source {
         ImageSource::Oci { directory, tag } => {
@@ -282,7 +282,7 @@ fn collect_one(
         ImageSource::Docker(reference) => docker::open(reference, &means.network)?,
         ImageSource::DockerDaemon(reference) => daemon::open(reference, means)?,
     };
-    let reader = Reader::new(&found.store, session, means.watch.cancel);
+    let reader = ImageReader::new(&found.store, session, means.watch.cancel);
     let named = found.root.0.digest;
     let contents = Rc::new(reader.collect(found.root, &image.platforms)?);
     collected(image, found.reference, named, contents, session)
@@ -295,7 +295,7 @@ fn collect_of(
     notation: &'static str,
     image: &SourceImage,
     means: &Means<'_>,
-    session: &mut Session,
+    session: &mut CollectSession,
 ) -> Result<Collected, SourceError> {
     let entry = layout.find(tag, notation)?;
     let digest = entry.digest.parse();
@@ -303,7 +303,7 @@ fn collect_of(
         path: layout.index(),
         source,
     })?;
-    let chosen = Chosen {
+    let chosen = LayoutImage {
         layout: layout.place.path().to_owned(),
         root: digest,
         said: (entry.size, entry.media_type.clone()),
@@ -314,7 +314,7 @@ fn collect_of(
     } else {
         let store = Store::Layout(Rc::clone(&layout.place));
         let root = store::document(&store, digest, entry.size, &entry.media_type)?;
-        let reader = Reader::new(&store, session, means.watch.cancel);
+        let reader = ImageReader::new(&store, session, means.watch.cancel);
         let contents = Rc::new(reader.collect(root, &image.platforms)?);
         session.opened.keep(chosen, &contents);
         contents
@@ -327,7 +327,7 @@ fn collected(
     found: Option<ImageReference>,
     named: Digest,
     contents: Rc<ImageContents>,
-    session: &mut Session,
+    session: &mut CollectSession,
 ) -> Result<Collected, SourceError> {
     session.count(&contents)?;
     Ok(Collected {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use schemas::{Digest, WantedPlatform};
 
 use super::ImageContents;
-use super::docker_archive::Archive;
+use super::docker_archive::DockerArchive;
 use super::layout_files::LayoutFiles;
 use super::oci::OciLayout;
 use crate::compress;
@@ -20,14 +20,14 @@ use crate::unpacking::once;
 #[derive(Debug, Default)]
 pub(super) struct OpenSources {
     layouts: Mutex<BTreeMap<PathBuf, Rc<OciLayout>>>,
-    archives: Mutex<BTreeMap<PathBuf, Rc<Archive>>>,
+    archives: Mutex<BTreeMap<PathBuf, Rc<DockerArchive>>>,
     /// The images of layouts: any number of tags may name one.
-    images: BTreeMap<Chosen, Rc<ImageContents>>,
+    images: BTreeMap<LayoutImage, Rc<ImageContents>>,
 }
 
 /// An image of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Chosen {
+pub(super) struct LayoutImage {
     /// The layout.
     pub(super) layout: PathBuf,
     /// The document that the tag names.
@@ -70,18 +70,18 @@ impl OpenSources {
         &self,
         path: &Path,
         means: &Means<'_>,
-    ) -> Result<Rc<Archive>, SourceError> {
+    ) -> Result<Rc<DockerArchive>, SourceError> {
         once(&self.archives, path.to_owned(), || {
-            Ok(Rc::new(Archive::open(path, means)?))
+            Ok(Rc::new(DockerArchive::open(path, means)?))
         })
     }
 
     /// An image that was collected already.
-    pub(super) fn image(&self, chosen: &Chosen) -> Option<Rc<ImageContents>> {
+    pub(super) fn image(&self, chosen: &LayoutImage) -> Option<Rc<ImageContents>> {
         self.images.get(chosen).map(Rc::clone)
     }
 
-    pub(super) fn keep(&mut self, chosen: Chosen, image: &Rc<ImageContents>) {
+    pub(super) fn keep(&mut self, chosen: LayoutImage, image: &Rc<ImageContents>) {
         self.images.insert(chosen, Rc::clone(image));
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use registry::{Manifest, Reference};
+use registry::{Reference, RegistryManifest};
 use schemas::walk::Parsed;
 use schemas::{
     Digest, Document, ImageDocument, ImageDocumentError, ImageName, ImagePlace, ImageReference,
@@ -23,12 +23,12 @@ use schemas::{
 use serde::{Deserialize, Serialize};
 
 use super::oci::OciLayout;
-use super::remote::Remote;
-use super::session::Session;
+use super::remote::RemoteRepository;
+use super::session::CollectSession;
 use super::store::{self, Store};
-use super::walk::Reader;
+use super::walk::ImageReader;
 use super::{Collected, docker};
-use crate::blob::Origin;
+use crate::blob::BlobOrigin;
 use crate::error::{FailedImage, SourceError};
 use crate::means::Means;
 use crate::{Event, limits};
@@ -36,26 +36,26 @@ use crate::{Event, limits};
 /// The fields of a manifest that say what it is, and what it refers to.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Referring {
-    subject: Option<Subject>,
+struct ReferrerManifest {
+    subject: Option<ReferrerSubject>,
     artifact_type: Option<String>,
-    config: Option<Config>,
+    config: Option<ConfigDescriptor>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
-struct Subject {
+struct ReferrerSubject {
     digest: Digest,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Config {
+struct ConfigDescriptor {
     media_type: String,
 }
 
-impl Referring {
+impl ReferrerManifest {
     /// Reads the fields of a document. One that cannot be understood refers to nothing.
     fn of(document: &Document) -> Self {
         serde_json::from_slice(&document.bytes).unwrap_or_default()
@@ -65,15 +65,15 @@ impl Referring {
 /// The list of referrers, as it is made here.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct List {
+struct ReferrerList {
     schema_version: u8,
     media_type: &'static str,
-    manifests: Vec<Listed>,
+    manifests: Vec<ReferrerEntry>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct ReferrerEntry {
     media_type: &'static str,
     digest: Digest,
     size: usize,
@@ -83,9 +83,9 @@ struct Listed {
     annotations: BTreeMap<String, String>,
 }
 
-impl Listed {
+impl ReferrerEntry {
     fn of(document: &Document) -> Self {
-        let said = Referring::of(document);
+        let said = ReferrerManifest::of(document);
         let own = said.artifact_type.filter(|it| !it.is_empty());
         Self {
             media_type: document.media_type.as_str(),
@@ -98,8 +98,8 @@ impl Listed {
 }
 
 /// The place where referrers of an image can be.
-enum Place<'a> {
-    Registry(Origin),
+enum ReferrerPlace<'a> {
+    Registry(BlobOrigin),
     Layout(Rc<OciLayout>, &'a Referred),
 }
 
@@ -107,7 +107,7 @@ enum Place<'a> {
 type Referred = OnceCell<BTreeMap<Digest, BTreeSet<Digest>>>;
 
 /// The answer of a source about one manifest.
-struct Answer {
+struct ReferrerAnswer {
     subject: Digest,
     /// The manifests under cosign's tags.
     tagged: Vec<(&'static str, Digest, Vec<u8>)>,
@@ -121,7 +121,7 @@ pub(super) fn collect(
     base: &Path,
     images: &[Collected],
     means: &Means<'_>,
-    session: &mut Session,
+    session: &mut CollectSession,
 ) -> Result<Vec<Collected>, FailedImage> {
     let mut layouts: BTreeMap<PathBuf, Referred> = BTreeMap::new();
     for image in images {
@@ -164,11 +164,11 @@ fn place<'a>(
     image: &Collected,
     layouts: &'a BTreeMap<PathBuf, Referred>,
     means: &Means<'_>,
-    session: &Session,
-) -> Result<Option<Place<'a>>, SourceError> {
+    session: &CollectSession,
+) -> Result<Option<ReferrerPlace<'a>>, SourceError> {
     if let ImageSource::Docker(reference) = &image.from {
         let (origin, _) = docker::locate(reference, &means.network)?;
-        return Ok(Some(Place::Registry(origin)));
+        return Ok(Some(ReferrerPlace::Registry(origin)));
     }
     let Some(path) = layout_of(base, &image.from) else {
         return Ok(None);
@@ -179,7 +179,7 @@ fn place<'a>(
     } else {
         session.opened.tar(path, means)?
     };
-    Ok(Some(Place::Layout(layout, referred)))
+    Ok(Some(ReferrerPlace::Layout(layout, referred)))
 }
 
 /// The state of a search for referrers.
@@ -196,8 +196,8 @@ impl Search<'_> {
     fn of_image(
         &mut self,
         image: &Collected,
-        place: &Place<'_>,
-        session: &mut Session,
+        place: &ReferrerPlace<'_>,
+        session: &mut CollectSession,
     ) -> Result<(), SourceError> {
         let mut wanted: Vec<Digest> = image.contents.documents().collect();
         for _ in 0..limits::REFERRER_DEPTH {
@@ -229,11 +229,11 @@ impl Search<'_> {
     fn take(
         &mut self,
         image: &Collected,
-        place: &Place<'_>,
-        tagged: Tagged,
-        session: &mut Session,
+        place: &ReferrerPlace<'_>,
+        tagged: TaggedReferrer,
+        session: &mut CollectSession,
     ) -> Result<Vec<Digest>, SourceError> {
-        let Tagged { subject, tag, root } = tagged;
+        let TaggedReferrer { subject, tag, root } = tagged;
         let own = ImagePlace {
             name: image.place.name.clone(),
             tag: tag.clone(),
@@ -243,7 +243,7 @@ impl Search<'_> {
         }
         let digest = root.0.digest;
         let store = place.store(self.means);
-        let reader = Reader::new(&store, session, self.means.watch.cancel);
+        let reader = ImageReader::new(&store, session, self.means.watch.cancel);
         let contents = Rc::new(reader.collect(root, &[])?);
         session.count(&contents)?;
         let size: u64 = contents.sizes().map(|(_, size)| size).sum();
@@ -268,16 +268,22 @@ impl Search<'_> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> ReferrerPlace<'a> {
     fn store(&self, means: &'a Means<'a>) -> Store<'a> {
         match self {
-            Self::Registry(origin) => Store::Registry(Remote::new(&means.network, origin.clone())),
+            Self::Registry(origin) => {
+                Store::Registry(RemoteRepository::new(&means.network, origin.clone()))
+            }
             Self::Layout(layout, _) => Store::Layout(Rc::clone(&layout.place)),
         }
     }
 
     /// Asks for everything that there is about these manifests.
-    fn ask(&self, subjects: &[Digest], means: &Means<'_>) -> Result<Vec<Answer>, SourceError> {
+    fn ask(
+        &self,
+        subjects: &[Digest],
+        means: &Means<'_>,
+    ) -> Result<Vec<ReferrerAnswer>, SourceError> {
         means.watch.cancel.go_on()?;
         match self {
             Self::Registry(origin) => {
@@ -297,15 +303,15 @@ impl<'a> Place<'a> {
 }
 
 async fn ask_registry(
-    origin: &Origin,
+    origin: &BlobOrigin,
     subject: Digest,
     means: &Means<'_>,
-) -> Result<Answer, SourceError> {
+) -> Result<ReferrerAnswer, SourceError> {
     let network = &means.network;
     let mut tagged = Vec::new();
     for suffix in REFERRER_SUFFIXES {
         let tag = Reference::Tag(Tag::of_referrer(subject, suffix));
-        if let Some(Manifest { bytes, digest, .. }) = network.ask_for(origin, &tag).await? {
+        if let Some(RegistryManifest { bytes, digest, .. }) = network.ask_for(origin, &tag).await? {
             tagged.push((suffix, digest, bytes.to_vec()));
         }
     }
@@ -319,7 +325,7 @@ async fn ask_registry(
             None => BTreeSet::new(),
         }
     };
-    Ok(Answer {
+    Ok(ReferrerAnswer {
         subject,
         tagged,
         listed,
@@ -330,7 +336,7 @@ fn ask_layout(
     layout: &OciLayout,
     subject: Digest,
     referred: &BTreeMap<Digest, BTreeSet<Digest>>,
-) -> Result<Answer, SourceError> {
+) -> Result<ReferrerAnswer, SourceError> {
     let store = Store::Layout(Rc::clone(&layout.place));
     let read = |suffix| -> Result<Option<(Digest, Vec<u8>)>, SourceError> {
         let tag = Tag::of_referrer(subject, suffix);
@@ -348,7 +354,7 @@ fn ask_layout(
         None => BTreeSet::new(),
     };
     listed.extend(referred.get(&subject).into_iter().flatten());
-    Ok(Answer {
+    Ok(ReferrerAnswer {
         subject,
         tagged,
         listed,
@@ -377,7 +383,7 @@ fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
         let Ok((document, _)) = store.load(digest) else {
             continue;
         };
-        if let Some(subject) = Referring::of(&document).subject {
+        if let Some(subject) = ReferrerManifest::of(&document).subject {
             all.entry(subject.digest).or_default().insert(digest);
         }
     }
@@ -385,7 +391,7 @@ fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
 }
 
 /// A document that has the tag of a referrer.
-struct Tagged {
+struct TaggedReferrer {
     /// The manifest that it is about.
     subject: Digest,
     tag: Tag,
@@ -394,13 +400,13 @@ struct Tagged {
 
 impl Store<'_> {
     /// Returns the referrers of an answer, checked.
-    fn referrers(&self, answer: Answer) -> Result<Vec<Tagged>, SourceError> {
+    fn referrers(&self, answer: ReferrerAnswer) -> Result<Vec<TaggedReferrer>, SourceError> {
         let subject = answer.subject;
         let mut all = Vec::new();
         for (suffix, digest, bytes) in answer.tagged {
             let parsed = store::parse(self.document(digest), digest, bytes)?;
-            self.check(&parsed.0, subject, Named::ByTag)?;
-            all.push(Tagged {
+            self.check(&parsed.0, subject, ReferrerDiscovery::ByTag)?;
+            all.push(TaggedReferrer {
                 subject,
                 tag: Tag::of_referrer(subject, suffix),
                 root: parsed,
@@ -411,7 +417,7 @@ impl Store<'_> {
         }
         let bytes = self.list(subject, answer.listed)?;
         let digest = files::digest(&bytes);
-        all.push(Tagged {
+        all.push(TaggedReferrer {
             subject,
             tag: Tag::of_referrer(subject, ""),
             root: store::parse(self.document(digest), digest, bytes)?,
@@ -425,8 +431,8 @@ impl Store<'_> {
         let mut size = 0;
         for digest in listed {
             let (document, _) = self.load(digest)?;
-            self.check(&document, subject, Named::ByList)?;
-            let listed = Listed::of(&document);
+            self.check(&document, subject, ReferrerDiscovery::ByList)?;
+            let listed = ReferrerEntry::of(&document);
             size += serde_json::to_vec(&listed).map_or(0, |bytes| bytes.len());
             // The list would be refused with all of them too, but only after they have filled the memory.
             if size as u64 > schemas::limits::IMAGE_MANIFEST_SIZE {
@@ -437,7 +443,7 @@ impl Store<'_> {
             }
             manifests.push(listed);
         }
-        let list = List {
+        let list = ReferrerList {
             schema_version: 2,
             media_type: MediaType::OciIndex.as_str(),
             manifests,
@@ -447,11 +453,16 @@ impl Store<'_> {
 
     /// Refuses a referrer that is about something else. Under cosign's tags the tag says what it is about, and it may say
     /// nothing itself.
-    fn check(&self, found: &Document, subject: Digest, named: Named) -> Result<(), SourceError> {
-        let says = Referring::of(found).subject.map(|it| it.digest);
+    fn check(
+        &self,
+        found: &Document,
+        subject: Digest,
+        named: ReferrerDiscovery,
+    ) -> Result<(), SourceError> {
+        let says = ReferrerManifest::of(found).subject.map(|it| it.digest);
         match (says, named) {
             (Some(says), _) if says == subject => Ok(()),
-            (None, Named::ByTag) => Ok(()),
+            (None, ReferrerDiscovery::ByTag) => Ok(()),
             _ => Err(SourceError::OtherSubject {
                 path: self.document(found.digest),
                 subject,
@@ -462,7 +473,7 @@ impl Store<'_> {
 
 /// The way in which a referrer was found.
 #[derive(Clone, Copy)]
-enum Named {
+enum ReferrerDiscovery {
     ByTag,
     ByList,
 }

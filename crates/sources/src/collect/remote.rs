@@ -6,24 +6,24 @@ use std::path::PathBuf;
 use registry::Reference;
 use schemas::{Descriptor, Digest};
 
-use crate::blob::{Blob, Here, Origin, Wanted};
+use crate::blob::{BlobOrigin, Here, ImageBlob, WantedBlob};
 use crate::error::SourceError;
-use crate::remote::Network;
+use crate::remote::SourceNetwork;
 
 /// A repository of a registry.
-pub(super) struct Remote<'a> {
-    network: &'a Network<'a>,
-    origin: Origin,
+pub(super) struct RemoteRepository<'a> {
+    network: &'a SourceNetwork<'a>,
+    origin: BlobOrigin,
 }
 
-impl<'a> Remote<'a> {
+impl<'a> RemoteRepository<'a> {
     /// A repository, as this network reaches it.
-    pub(super) fn new(network: &'a Network<'a>, origin: Origin) -> Self {
+    pub(super) fn new(network: &'a SourceNetwork<'a>, origin: BlobOrigin) -> Self {
         Self { network, origin }
     }
 }
 
-impl Remote<'_> {
+impl RemoteRepository<'_> {
     /// Returns the name that messages have for a content.
     pub(super) fn name(&self, digest: Digest) -> PathBuf {
         self.origin.name(&digest.into())
@@ -40,19 +40,19 @@ impl Remote<'_> {
     }
 
     /// Returns where a blob is: in the cache, or only in the registry.
-    pub(super) fn blob(&self, blob: &Descriptor) -> Result<Blob, SourceError> {
+    pub(super) fn blob(&self, blob: &Descriptor) -> Result<ImageBlob, SourceError> {
         self.network.find(&self.origin, blob)
     }
 
     /// Downloads one blob.
-    pub(super) fn fetch(&self, wanted: Wanted) -> Result<Here, SourceError> {
+    pub(super) fn fetch(&self, wanted: WantedBlob) -> Result<Here, SourceError> {
         let fetched = self.network.fetch(vec![wanted]);
         let mut fetched = fetched.map_err(|(_, error)| error)?;
         Ok(fetched.remove(0))
     }
 }
 
-impl std::fmt::Debug for Remote<'_> {
+impl std::fmt::Debug for RemoteRepository<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Remote")
             .field("origin", &self.origin)

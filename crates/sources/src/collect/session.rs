@@ -11,7 +11,7 @@ use crate::limits;
 
 /// The state that all images of a Solution share.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct CollectSession {
     /// The layouts and archives that images were taken from.
     pub(super) opened: OpenSources,
     /// Documents and blobs of all images, counted for each.
@@ -22,7 +22,7 @@ pub(super) struct Session {
     sizes: BTreeMap<Digest, u64>,
 }
 
-impl Session {
+impl CollectSession {
     pub(super) fn new() -> Self {
         Self {
             opened: OpenSources::default(),

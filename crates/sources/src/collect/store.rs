@@ -7,8 +7,8 @@ use schemas::walk::Parsed;
 use schemas::{Descriptor, Digest, Document, MediaType};
 
 use super::layout_files::LayoutFiles;
-use super::remote::Remote;
-use crate::blob::{Blob, Here};
+use super::remote::RemoteRepository;
+use crate::blob::{Here, ImageBlob};
 use crate::error::{SourceError, check_digest};
 
 /// A store of the contents of an image.
@@ -21,7 +21,7 @@ pub(super) enum Store<'a> {
     /// Only these contents, below a manifest that was made for them.
     Made(Vec<Here>),
     /// A registry.
-    Registry(Remote<'a>),
+    Registry(RemoteRepository<'a>),
 }
 
 /// The file of a content in an OCI image layout.
@@ -66,7 +66,7 @@ impl Store<'_> {
     }
 
     /// Returns where a blob lies, in the size that it has there.
-    pub(super) fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
+    pub(super) fn blob(&self, descriptor: &Descriptor) -> Result<ImageBlob, SourceError> {
         let digest = descriptor.digest;
         let (path, located) = match self {
             Self::Layout(place) => {
@@ -82,24 +82,24 @@ impl Store<'_> {
                 let path = PathBuf::from(digest.to_string());
                 let found = blobs.iter().find(|blob| blob.digest == digest).cloned();
                 let found = found.ok_or(SourceError::MissingBlob { digest, path })?;
-                return Ok(Blob::Here(found));
+                return Ok(ImageBlob::Here(found));
             }
             // What it is said to be is compared when it comes.
             Self::Registry(remote) => return remote.blob(descriptor),
         };
         let here =
             located.map_err(|error| error.or_missing(SourceError::MissingBlob { digest, path }));
-        here.map(Blob::Here)
+        here.map(ImageBlob::Here)
     }
 
     /// Brings a blob here now, since its content decides what else is wanted.
-    pub(super) fn bring(&self, blob: Blob) -> Result<Here, SourceError> {
+    pub(super) fn bring(&self, blob: ImageBlob) -> Result<Here, SourceError> {
         match (blob, self) {
-            (Blob::Here(here), _) => Ok(here),
-            (Blob::Wanted(wanted), Self::Registry(remote)) => remote.fetch(wanted),
-            (Blob::Wanted(wanted), _) => Err(SourceError::MissingBlob {
+            (ImageBlob::Here(here), _) => Ok(here),
+            (ImageBlob::Wanted(wanted), Self::Registry(remote)) => remote.fetch(wanted),
+            (ImageBlob::Wanted(wanted), _) => Err(SourceError::MissingBlob {
                 digest: wanted.then.digest,
-                path: Blob::Wanted(wanted).name(),
+                path: ImageBlob::Wanted(wanted).name(),
             }),
         }
     }

@@ -15,7 +15,7 @@ use watch::Watch;
 use super::*;
 use crate::cache::Cache;
 use crate::means::Compression;
-use crate::remote::{Network, Remote};
+use crate::remote::{Remote, SourceNetwork};
 use crate::unpacking::Unpacking;
 use crate::{Event, limits};
 
@@ -30,7 +30,7 @@ pub(super) fn collect_on(
     image: &SourceImage,
     compression: Compression,
     threads: usize,
-    session: &mut Session,
+    session: &mut CollectSession,
 ) -> Result<Collected, SourceError> {
     let cache = Cache::new(&base.join("cache"));
     let unpacking = Unpacking::new(limits::UNPACK_LIMIT);
@@ -53,9 +53,9 @@ pub(super) fn means<'a>(
     static NOWHERE: LazyLock<Remote> = LazyLock::new(Remote::default);
     Means {
         cache,
-        referrers: crate::Referrers::Leave,
+        referrers: crate::ReferrerTreatment::Leave,
         unpacking,
-        network: Network::new(&NOWHERE, cache, watch),
+        network: SourceNetwork::new(&NOWHERE, cache, watch),
         compression: Compression::None,
         threads: NonZeroUsize::MIN,
         watch,
@@ -67,7 +67,7 @@ pub(super) fn collect_with(
     base: &Path,
     image: &SourceImage,
     compression: Compression,
-    session: &mut Session,
+    session: &mut CollectSession,
 ) -> Result<Collected, SourceError> {
     collect_on(base, image, compression, 2, session)
 }
@@ -75,7 +75,7 @@ pub(super) fn collect_with(
 fn collect_one(
     base: &Path,
     image: &SourceImage,
-    session: &mut Session,
+    session: &mut CollectSession,
 ) -> Result<Collected, SourceError> {
     collect_with(base, image, Compression::None, session)
 }
@@ -125,7 +125,7 @@ impl Tree {
             platforms: platforms.iter().map(|text| text.parse().unwrap()).collect(),
             ..source_image(source)
         };
-        collect_one(self.directory.path(), &image, &mut Session::new())
+        collect_one(self.directory.path(), &image, &mut CollectSession::new())
     }
 
     fn refused(&self, source: &str) -> String {
@@ -135,10 +135,10 @@ impl Tree {
 }
 
 /// A blob that need not be fetched.
-pub(super) fn here(blob: &Blob) -> &Here {
+pub(super) fn here(blob: &ImageBlob) -> &Here {
     match blob {
-        Blob::Here(here) => here,
-        Blob::Wanted(wanted) => panic!("{wanted:?} is not here"),
+        ImageBlob::Here(here) => here,
+        ImageBlob::Wanted(wanted) => panic!("{wanted:?} is not here"),
     }
 }
 
@@ -445,7 +445,7 @@ fn nested_indexes_are_followed_to_a_bound() {
     for (levels, children) in [(1, Some(3)), (3, Some(5)), (4, None)] {
         let directory = nested(levels);
         let image = source_image("oci:layout");
-        let collected = collect_one(directory.path(), &image, &mut Session::new());
+        let collected = collect_one(directory.path(), &image, &mut CollectSession::new());
         match children {
             Some(number) => assert_eq!(collected.unwrap().contents.children.len(), number),
             None => assert!(
@@ -477,7 +477,7 @@ fn a_layout_is_opened_once_for_all_its_images() {
     let layout = layout.add(&one, Some("1")).unwrap();
     let layout = layout.add(&one, Some("2")).unwrap();
     layout.add(&other, Some("3")).unwrap().finish().unwrap();
-    let mut session = Session::new();
+    let mut session = CollectSession::new();
     let mut collect = |tag: u8| {
         let image = source_image(&format!("oci:layout:{tag}"));
         collect_one(directory.path(), &image, &mut session).unwrap()
@@ -494,7 +494,7 @@ fn a_layout_is_opened_once_for_all_its_images() {
 #[test]
 fn images_with_more_contents_than_archives_have_are_not_looked_for_to_their_end() {
     let tree = Tree::new(index());
-    let mut session = Session::new();
+    let mut session = CollectSession::new();
     let image = source_image("oci:layout:1");
     // Three documents and five blobs each.
     let most = schemas::limits::FILES / 8;
@@ -514,7 +514,8 @@ fn collecting_ends_when_it_is_told_to() {
     let means = means(&cache, Unpacking::new(0), &watch);
     for source in ["oci:layout:1", "dir:dir"] {
         let (base, image) = (tree.directory.path(), source_image(source));
-        let error = super::collect_one(base, &image, &means, &mut Session::new()).unwrap_err();
+        let error =
+            super::collect_one(base, &image, &means, &mut CollectSession::new()).unwrap_err();
         assert!(
             matches!(error, SourceError::Interrupted(_)),
             "{source}: {error}"
@@ -535,7 +536,7 @@ fn an_index_of_nothing_is_refused() {
 #[test]
 fn all_who_refer_to_a_content_agree_on_its_size() {
     let tree = Tree::new(image("amd64").into());
-    let mut session = Session::new();
+    let mut session = CollectSession::new();
     let image = source_image("dir:dir");
     collect_one(tree.directory.path(), &image, &mut session).unwrap();
     let layer = Layer::random(7, 5000);

@@ -12,10 +12,10 @@ use schemas::ImageDocument;
 use tempfile::TempDir;
 
 use super::Collected;
-use super::session::Session;
+use super::session::CollectSession;
 use super::tests::{collect_with, here, image, source_image};
 use crate::SourceError;
-use crate::blob::Blob;
+use crate::blob::ImageBlob;
 use crate::means::Compression;
 
 /// More than one block of the encoders.
@@ -66,7 +66,12 @@ impl Bench {
         compression: Compression,
     ) -> Result<Collected, SourceError> {
         let image = source_image(source);
-        collect_with(self.0.path(), &image, compression, &mut Session::new())
+        collect_with(
+            self.0.path(),
+            &image,
+            compression,
+            &mut CollectSession::new(),
+        )
     }
 
     pub(super) fn collect(&self, source: &str) -> Result<Collected, SourceError> {
@@ -86,7 +91,7 @@ impl Bench {
     }
 }
 
-fn bytes(blob: &Blob) -> Vec<u8> {
+fn bytes(blob: &ImageBlob) -> Vec<u8> {
     here(blob).read().unwrap()
 }
 
@@ -167,7 +172,7 @@ fn a_tar_is_opened_once_for_all_its_images() {
         ),
         ("b.tar", "oci-archive:b.tar:1", "oci-archive:b.tar:2"),
     ] {
-        let mut session = Session::new();
+        let mut session = CollectSession::new();
         let mut collect = |source: &str| {
             let image = source_image(source);
             collect_with(bench.0.path(), &image, Compression::None, &mut session).unwrap()
@@ -277,7 +282,7 @@ fn compressed_layers_are_the_same_whatever_the_number_of_threads() {
                 &image,
                 compression,
                 threads,
-                &mut Session::new(),
+                &mut CollectSession::new(),
             );
             assert_eq!(
                 again.unwrap().contents.root,
@@ -556,7 +561,7 @@ fn artifacts_are_taken_byte_for_byte() {
         bench.0.path(),
         &image,
         Compression::None,
-        &mut Session::new(),
+        &mut CollectSession::new(),
     );
     assert!(
         refused
@@ -612,7 +617,7 @@ fn some_platforms_come_with_what_is_about_them() {
             bench.0.path(),
             &image,
             Compression::None,
-            &mut Session::new(),
+            &mut CollectSession::new(),
         )
         .unwrap()
     };

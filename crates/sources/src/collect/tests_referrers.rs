@@ -33,7 +33,7 @@ fn collected(directory: &TempDir) -> Result<Vec<Collected>, FailedImage> {
     let watch = Watch::silent(Cancel::never());
     let means = means(&cache, Unpacking::new(limits::UNPACK_LIMIT), &watch);
     let means = Means {
-        referrers: Referrers::Bring,
+        referrers: ReferrerTreatment::Bring,
         ..means
     };
     let wanted: SourceImage =
@@ -186,7 +186,7 @@ fn what_is_listed_itself_is_left_as_it_is() {
     let watch = Watch::silent(Cancel::never());
     let means = means(&cache, Unpacking::new(limits::UNPACK_LIMIT), &watch);
     let means = Means {
-        referrers: Referrers::Bring,
+        referrers: ReferrerTreatment::Bring,
         ..means
     };
     let sig = tag(&subject(), ".sig");

@@ -13,7 +13,7 @@ use watch::Watch;
 use super::tests::{here, means, source_image};
 use super::*;
 use crate::cache::Cache;
-use crate::remote::{Network, Remote};
+use crate::remote::{Remote, SourceNetwork};
 use crate::unpacking::Unpacking;
 
 /// The time for which somebody waits for another who may never come.
@@ -129,7 +129,7 @@ fn with_means<T>(directory: &TempDir, work: impl FnOnce(&Means<'_>) -> T) -> T {
     let cache = Cache::new(&directory.path().join("cache"));
     let watch = Watch::silent(Cancel::never());
     work(&Means {
-        network: Network::new(&remote, &cache, &watch),
+        network: SourceNetwork::new(&remote, &cache, &watch),
         ..means(&cache, Unpacking::new(0), &watch)
     })
 }
@@ -212,7 +212,7 @@ fn several_registries_are_downloaded_from_at_a_time() {
     with_means(&directory, |means| {
         let collected = collect(directory.path(), &images, means).unwrap();
         let wanted = blobs(&collected);
-        assert!(wanted.values().all(|it| matches!(it, Blob::Wanted(_))));
+        assert!(wanted.values().all(|it| matches!(it, ImageBlob::Wanted(_))));
         let fetched = fetch(&collected, wanted, means).unwrap();
         assert_eq!(fetched.len(), 2);
         for (digest, blob) in &fetched {

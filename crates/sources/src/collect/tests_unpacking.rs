@@ -12,7 +12,7 @@ use fixtures::saved::{self, Names, Saved};
 use schemas::SourceImage;
 use watch::{Cancel, Tell, Watch};
 
-use super::session::Session;
+use super::session::CollectSession;
 use super::tests::{here, means, source_image};
 use super::tests_archive::{Bench, gzip, layers, text, two_images};
 use super::tests_registry::images;
@@ -69,7 +69,7 @@ fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), S
     let means = means(&cache, unpacking, &watch);
     sources.iter().try_for_each(|source| {
         let image = source_image(source);
-        let (base, session) = (bench.0.path(), &mut Session::new());
+        let (base, session) = (bench.0.path(), &mut CollectSession::new());
         collect_one(base, &image, &means, session).map(drop)
     })
 }
@@ -264,7 +264,7 @@ fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
     };
     let cache = Cache::new(&bench.path("cache"));
     let collect = |means: &Means<'_>| {
-        collect_one(bench.0.path(), &image, means, &mut Session::new()).unwrap();
+        collect_one(bench.0.path(), &image, means, &mut CollectSession::new()).unwrap();
     };
     let one = means(&cache, Unpacking::new(u64::MAX), &watch);
     collect(&one);
@@ -328,7 +328,7 @@ fn unpacking_ends_when_the_user_wants_it() {
         let cache = Cache::new(&bench.path("cache"));
         let means = means(&cache, Unpacking::new(u64::MAX), &watch);
         let image = source_image(source);
-        let collected = collect_one(bench.0.path(), &image, &means, &mut Session::new());
+        let collected = collect_one(bench.0.path(), &image, &means, &mut CollectSession::new());
         assert!(matches!(collected, Err(SourceError::Interrupted(_))));
     }
 }

@@ -15,28 +15,32 @@ use schemas::{
 };
 use watch::Cancel;
 
-use super::session::Session;
+use super::session::CollectSession;
 use super::store::{Store, called_otherwise, check_size, document, parse};
 use super::{Configuration, ImageContents};
-use crate::blob::Blob;
+use crate::blob::ImageBlob;
 use crate::error::{SourceError, check_digest};
 use crate::limits;
 use crate::platform::{self, Choice};
 
 /// Reads one image.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct ImageReader<'a> {
     store: &'a Store<'a>,
-    session: &'a mut Session,
+    session: &'a mut CollectSession,
     cancel: Cancel<'a>,
     /// The number of documents that the image has so far.
     documents: usize,
-    blobs: BTreeMap<Digest, Blob>,
+    blobs: BTreeMap<Digest, ImageBlob>,
     configurations: Vec<Configuration>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(store: &'a Store<'a>, session: &'a mut Session, cancel: Cancel<'a>) -> Self {
+impl<'a> ImageReader<'a> {
+    pub(super) fn new(
+        store: &'a Store<'a>,
+        session: &'a mut CollectSession,
+        cancel: Cancel<'a>,
+    ) -> Self {
         Self {
             store,
             session,
@@ -137,7 +141,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Looks for a blob; its content is verified when it is written.
-    fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
+    fn blob(&self, descriptor: &Descriptor) -> Result<ImageBlob, SourceError> {
         let blob = self.store.blob(descriptor)?;
         check_size(&blob.name(), descriptor.size, blob.size())?;
         // Nothing of it will be read, so it is judged here.
@@ -149,7 +153,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The first problem is the last.
-impl Visit for Reader<'_> {
+impl Visit for ImageReader<'_> {
     type Error = SourceError;
     type Content = Digest;
 

@@ -18,7 +18,7 @@ use crate::blob::Here;
 use crate::error::{SourceError, check_digest};
 use crate::means::{Compression, Means};
 use crate::tar::{Span, Tar};
-use crate::unpacking::Packed;
+use crate::unpacking::PackedFile;
 use crate::{Event, limits};
 
 /// Returns how a file in a tar is compressed, by its first bytes.
@@ -57,10 +57,10 @@ pub(crate) fn verified(
 fn verify(
     plain: &Here,
     compression: Compression,
-    packed: &mut Packed<'_>,
+    packed: &mut PackedFile<'_>,
     means: &Means<'_>,
 ) -> Result<Digest, SourceError> {
-    let mut hashing = Hashing {
+    let mut hashing = HashReader {
         from: Ending::new(FilePart::of(plain)?, means),
         hasher: Sha256::new(),
     };
@@ -86,12 +86,12 @@ fn verify(
 }
 
 /// A reader that hashes what is read.
-struct Hashing<'a> {
+struct HashReader<'a> {
     from: Ending<'a, FilePart>,
     hasher: Sha256,
 }
 
-impl Read for Hashing<'_> {
+impl Read for HashReader<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(buf)?;
         self.hasher.update(&buf[..read]);
@@ -172,7 +172,7 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
 }
 
 /// Returns where the unpacked content of a gzip file lies.
-fn unpack(packed: &mut Packed<'_>, means: &Means<'_>) -> Result<PathBuf, SourceError> {
+fn unpack(packed: &mut PackedFile<'_>, means: &Means<'_>) -> Result<PathBuf, SourceError> {
     let (path, size) = (packed.path, packed.size);
     let cache = means.cache.get()?;
     // Known by its content: what lies at a path may be another file by now.

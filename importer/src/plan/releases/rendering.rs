@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use change::ReleaseEntry;
 use deployer::{Cluster, Gvk, Object, ObjectRef, is_scaled};
-use helm::{Access, Helm, HelmError};
+use helm::{ClusterAccess, Helm, HelmError};
 use manifests::{Definition, is_definition};
 use schemas::named;
 use schemas::{Digest, ImageReference, Namespace};
@@ -219,7 +219,7 @@ struct OwnedRendering {
     kubernetes: String,
     api_versions: Vec<String>,
     revision: u32,
-    access: Access,
+    access: ClusterAccess,
 }
 
 impl OwnedRendering {
@@ -242,7 +242,7 @@ impl OwnedRendering {
         let this = Arc::clone(self);
         let rendered = tokio::task::spawn_blocking(move || {
             let this = &*this;
-            let rendering = helm::Rendering {
+            let rendering = helm::ChartRendering {
                 release: &this.release,
                 namespace: &this.namespace,
                 chart: &this.chart,

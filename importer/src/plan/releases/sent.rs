@@ -2,7 +2,7 @@
 
 use change::ReleaseEntry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
-use helm::Stored;
+use helm::StoredRevision;
 use manifests::RenderedObject;
 use schemas::SolutionName;
 use serde_json::json;
@@ -18,7 +18,7 @@ const HOOK_DELETED: &str = "helm.sh/hook-delete-policy";
 /// The objects that Helm sent of a revision, its hooks among them, each with the namespace that it lies in.
 pub(crate) async fn sent(
     cluster: &Cluster,
-    stored: &Stored,
+    stored: &StoredRevision,
     release: &ReleaseEntry,
 ) -> Result<Vec<Object>, Error> {
     let stream = stored.stream();

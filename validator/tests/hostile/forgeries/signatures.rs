@@ -1,7 +1,7 @@
 //! The statement and its signatures: other spellings, other archives, other signatures.
 
 use schemas::{Digest, Envelope, EnvelopeSignature, KeyId, PayloadType};
-use validator::Options;
+use validator::CheckOptions;
 
 use super::ROLE;
 use crate::image::{Image, Tree};
@@ -319,7 +319,7 @@ fn a_statement_for_another_version_is_refused() {
 #[test]
 fn signatures_beside_the_archive_for_another_one_are_refused() {
     let image = Image::good();
-    let options = Options {
+    let options = CheckOptions {
         detached: vec![sibling().envelope()],
         ..options()
     };

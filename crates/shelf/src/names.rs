@@ -2,38 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use registry::{Reference, RegistryAddress, Repository};
+use registry::{Reference, RegistryAddress, RepositoryPath};
 use schemas::{Image, ImagePlace};
 use validator::Accepted;
 
-use crate::artifact::Artifact;
+use crate::artifact::HeadArtifact;
 use crate::error::Error;
 use crate::image_map::ImageMap;
-use crate::layout::Layout;
-use crate::obstacle::Obstacle;
+use crate::layout::PathLayout;
+use crate::obstacle::RegistryObstacle;
 use crate::place::{asked_place, image_place, main_place, mirror};
 use crate::record::RecordedImage;
 
 /// An image, and one name that it gets at the registry.
 #[derive(Clone, Debug)]
-pub struct Named<'a> {
+pub struct ImageName<'a> {
     /// The image.
     pub image: &'a Image,
     /// The repository, prefix included.
-    pub repository: Repository,
+    pub repository: RepositoryPath,
     /// The tag or digest that names it there.
     pub reference: Reference,
 }
 
-impl<'a> Named<'a> {
+impl<'a> ImageName<'a> {
     pub(crate) fn all(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
-        layout: Layout,
-        obstacles: &mut Vec<Obstacle>,
+        layout: PathLayout,
+        obstacles: &mut Vec<RegistryObstacle>,
     ) -> Result<Vec<Self>, Error> {
         match layout {
-            Layout::Solution => {
+            PathLayout::Solution => {
                 let asked = if accepted.listed().has_blobs() {
                     AskedFor::Too
                 } else {
@@ -41,7 +41,7 @@ impl<'a> Named<'a> {
                 };
                 Self::by_solution(accepted, registry, asked, obstacles)
             }
-            Layout::Ref => Self::by_reference(accepted, registry, obstacles),
+            PathLayout::Ref => Self::by_reference(accepted, registry, obstacles),
         }
     }
 
@@ -49,9 +49,9 @@ impl<'a> Named<'a> {
     fn by_reference(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
-        obstacles: &mut Vec<Obstacle>,
+        obstacles: &mut Vec<RegistryObstacle>,
     ) -> Result<Vec<Self>, Error> {
-        let (id, layout) = (&accepted.statement().predicate.id, Layout::Ref);
+        let (id, layout) = (&accepted.statement().predicate.id, PathLayout::Ref);
         let recorded = recorded(accepted);
         obstacles.extend(ImageMap::of(id, &recorded, registry, layout)?.collisions()?);
         let mut all = BTreeMap::new();
@@ -73,7 +73,7 @@ impl<'a> Named<'a> {
         accepted: &'a Accepted,
         registry: &RegistryAddress,
         names: AskedFor,
-        obstacles: &mut Vec<Obstacle>,
+        obstacles: &mut Vec<RegistryObstacle>,
     ) -> Result<Vec<Self>, Error> {
         let id = &accepted.statement().predicate.id;
         let mut all = Vec::new();
@@ -101,7 +101,7 @@ impl<'a> Named<'a> {
                 continue;
             };
             let (repository, reference) =
-                asked_place(registry, Layout::Solution, asked, image.root.digest)?;
+                asked_place(registry, PathLayout::Solution, asked, image.root.digest)?;
             let same = (repository.clone(), reference.clone());
             match asked_for.insert(same, image.root.digest) {
                 None => all.push(Self {
@@ -110,7 +110,7 @@ impl<'a> Named<'a> {
                     reference,
                 }),
                 Some(digest) if digest == image.root.digest => {}
-                Some(_) => obstacles.push(Obstacle::SameReference(asked.clone())),
+                Some(_) => obstacles.push(RegistryObstacle::SameReference(asked.clone())),
             }
         }
         Ok(all)
@@ -126,20 +126,20 @@ pub(crate) enum AskedFor {
 
 /// The names of the images of an archive at a registry that it was imported to, found without a registry.
 #[derive(Debug)]
-pub struct Placed<'a> {
+pub struct ArchivePlacement<'a> {
     /// The images, each as often as it has names.
-    pub images: Vec<Named<'a>>,
+    pub images: Vec<ImageName<'a>>,
     /// The head of the archive, which versions are deployed from without the medium.
-    pub head: Artifact,
+    pub head: HeadArtifact,
     /// The repository that stands before the names of each registry that is mirrored.
-    pub mirrors: BTreeMap<String, Repository>,
+    pub mirrors: BTreeMap<String, RepositoryPath>,
 }
 
-impl<'a> Placed<'a> {
+impl<'a> ArchivePlacement<'a> {
     /// The places below a registry's address.
     pub fn of(accepted: &'a Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
-        let named = Named::all(accepted, registry, Layout::Solution, &mut obstacles)?;
+        let named = ImageName::all(accepted, registry, PathLayout::Solution, &mut obstacles)?;
         if let Some(obstacle) = obstacles.into_iter().next() {
             return Err(obstacle.into());
         }
@@ -148,7 +148,7 @@ impl<'a> Placed<'a> {
         let mirrors = asked.map(|asked| mirror(registry, asked));
         Ok(Self {
             images: named,
-            head: Artifact::of(accepted, registry)?,
+            head: HeadArtifact::of(accepted, registry)?,
             mirrors: mirrors.collect::<Result<_, _>>()?,
         })
     }
