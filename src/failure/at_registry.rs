@@ -101,7 +101,7 @@ pub(super) fn way_out(obstacle: &Obstacle) -> String {
         Obstacle::NoRoom { .. } => QUOTA,
         Obstacle::OtherTag { .. } => OTHER_TAG,
         Obstacle::Misplaced(misplaced) => placing(misplaced),
-        Obstacle::SameReference(_) => SAME,
+        Obstacle::SameReference { .. } => SAME,
         Obstacle::NotKept { .. } | Obstacle::ImagesGone { .. } => FROM_MEDIUM,
         Obstacle::NotServed { .. } => SERVE_IT,
     };
@@ -111,9 +111,9 @@ pub(super) fn way_out(obstacle: &Obstacle) -> String {
 /// How images come to a place that can be told.
 fn placing(misplaced: &Misplaced) -> &'static str {
     match misplaced {
-        Misplaced::SeveralPrefixes(..) => ONE_PREFIX,
-        Misplaced::SamePath(..) | Misplaced::ReservedPath(_) => BY_SOLUTION,
-        Misplaced::SameImageName(_) => BY_HAND,
+        Misplaced::SeveralPrefixes { .. } => ONE_PREFIX,
+        Misplaced::SamePath { .. } | Misplaced::ReservedPath { .. } => BY_SOLUTION,
+        Misplaced::SameImageName { .. } => BY_HAND,
     }
 }
 

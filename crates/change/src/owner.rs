@@ -20,7 +20,9 @@ pub enum Adopt {
 }
 
 /// An object is there that is not the Solution's to write.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(title = "Objects of others")]
 pub enum NotOurs {
     /// The object is another Solution's, or nobody's.
     #[error("{object} already exists and belongs to {by}", by = owner.as_deref().unwrap_or("no Solution"))]

@@ -110,7 +110,9 @@ impl<'a> Named<'a> {
                     reference,
                 }),
                 Some(digest) if digest == image.root.digest => {}
-                Some(_) => obstacles.push(Obstacle::SameReference(asked.clone())),
+                Some(_) => obstacles.push(Obstacle::SameReference {
+                    reference: asked.clone(),
+                }),
             }
         }
         Ok(all)

@@ -127,7 +127,7 @@ pub async fn survey(accepted: &Accepted, client: &Client, wanted: Wanted) -> Res
     if missing == Missing::Refuse && !job.manifests.is_empty() {
         obstacles.push(Obstacle::NotServed {
             host: host(),
-            id: accepted.statement().predicate.id.to_string(),
+            solution_id: accepted.statement().predicate.id.to_string(),
         });
         job = PushJob::default();
     }

@@ -60,13 +60,13 @@ pub(super) async fn registries(
         });
     }
     let found = match importer::imported(cluster, id.name(), Some(id.version())).await {
-        Err(Error::Refused(Obstacle::NotImported(..))) => {
+        Err(Error::Refused(Obstacle::NotImported { .. })) => {
             importer::imported(cluster, id.name(), None).await
         }
         found => found,
     };
     let record = match found {
-        Err(Error::Refused(obstacle @ Obstacle::NothingImported(_))) => {
+        Err(Error::Refused(obstacle @ Obstacle::NothingImported { .. })) => {
             let hint = "say with `--registry` where it would be pushed";
             return Err(Failure::unknown(obstacle).hint(hint));
         }
