@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use deployer::Object;
 use schemars::JsonSchema;
-use schemas::{Namespace, SolutionName};
+use schemas::{Namespace, SolutionName, named};
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary as v;
@@ -40,7 +40,8 @@ pub enum NotOurs {
     },
     /// Objects of these names are the same Solution's in another environment.
     #[error(
-        "{solution} in the environment `{environment}` already has objects of these names: {objects}"
+        "{solution} in the environment `{environment}` already has objects of these names: {objects}",
+        objects = named(objects.clone())
     )]
     Elsewhere {
         /// The Solution.
@@ -48,7 +49,7 @@ pub enum NotOurs {
         /// The other environment.
         environment: String,
         /// The objects.
-        objects: String,
+        objects: Vec<String>,
     },
     /// The object stayed when the same Solution was removed from another place.
     #[error("{object} stayed when {solution} was removed from the {place}")]
@@ -205,7 +206,7 @@ impl Claim<'_> {
             return Err(NotOurs::Elsewhere {
                 solution,
                 environment: environment.unwrap_or_default().to_owned(),
-                objects: object,
+                objects: vec![object],
             });
         }
         if self.adopt == Adopt::Allow {
