@@ -36,7 +36,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
             Error::Refused(obstacle) => {
-                let fix = fix_at_registry(obstacle);
+                let fix = way_out(obstacle);
                 Self::no(error).hint(fix)
             }
             Error::Registry(cause) => Self::judged(cause.answer(), error),
@@ -85,10 +85,6 @@ impl From<ServeError> for Failure {
 }
 
 /// How to get something at a registry out of the way.
-pub(crate) fn fix_at_registry(obstacle: &Obstacle) -> String {
-    hints::fit(way_out(obstacle))
-}
-
 pub(super) fn way_out(obstacle: &Obstacle) -> String {
     let words = match obstacle {
         Obstacle::PushRefused {

@@ -120,7 +120,7 @@ pub enum Misplaced {
         /// The reference.
         reference: ImageReference,
     },
-    /// Kustomize knows images by their names alone.
+    /// Two different images have one name, and Kustomize knows images by their names alone.
     #[error(
         "two different images of the archive have the name `{name}`, and Kustomize tells none by its tag"
     )]
