@@ -146,14 +146,17 @@ fn only_namespace(
 ) -> Result<Namespace, Obstacle> {
     let spaces: Vec<&NamespaceRecord> = state.environment(environment).collect();
     match (named, spaces.as_slice()) {
-        (_, []) => Err(Obstacle::NoEnvironment(environment.clone())),
+        (_, []) => Err(Obstacle::NoEnvironment {
+            environment: environment.clone(),
+        }),
         (Some(named), _) => Ok(named.clone()),
         (None, [only]) => Ok(only.namespace.clone()),
         (None, several) => {
-            let all = several.iter().map(|space| space.namespace.as_str());
-            let all: Vec<&str> = all.collect();
-            let environment = environment.clone();
-            Err(Obstacle::SeveralNamespaces(environment, all.join(", ")))
+            let all = several.iter().map(|space| space.namespace.clone());
+            Err(Obstacle::SeveralNamespaces {
+                environment: environment.clone(),
+                namespaces: all.collect(),
+            })
         }
     }
 }
@@ -172,7 +175,10 @@ fn before<'a>(
         other.then_some((from, Known::Before(receipt.revision)))
     };
     let found = receipts.all.iter().rev().find_map(ran);
-    found.ok_or_else(|| Obstacle::NothingBefore(solution.clone(), namespace.clone()))
+    found.ok_or_else(|| Obstacle::NothingBefore {
+        solution: solution.clone(),
+        namespace: namespace.clone(),
+    })
 }
 
 /// Whether a Solution was undeployed since: its Secrets went with it, and the next ones have the same numbers.
@@ -200,15 +206,21 @@ fn brought<'a>(
 ) -> Result<(&'a Ran, Known), Obstacle> {
     let mut all = receipts.all.iter();
     let receipt = all.find(|receipt| receipt.revision == revision);
-    let receipt = receipt.ok_or(Obstacle::NoRevision(revision))?;
+    let receipt = receipt.ok_or(Obstacle::NoRevision { revision })?;
     let place = receipt.place(solution, namespace);
     let Some(to) = place.and_then(|place| place.to.as_ref()) else {
-        let (solution, namespace) = (solution.clone(), namespace.clone());
-        return Err(Obstacle::OtherRevision(revision, solution, namespace));
+        return Err(Obstacle::OtherRevision {
+            revision,
+            solution: solution.clone(),
+            namespace: namespace.clone(),
+        });
     };
     if receipt.outcome != Outcome::Done {
-        let (solution, version) = (solution.clone(), to.version.clone());
-        return Err(Obstacle::RevisionFailed(revision, solution, version));
+        return Err(Obstacle::RevisionFailed {
+            revision,
+            solution: solution.clone(),
+            version: to.version.clone(),
+        });
     }
     Ok((to, Known::By(revision)))
 }
@@ -220,13 +232,17 @@ fn check_imported(
     ran: &Ran,
 ) -> Result<(), Obstacle> {
     let Some(record) = state.record(solution, &ran.version) else {
-        return Err(Obstacle::NotImported(solution.clone(), ran.version.clone()));
+        return Err(Obstacle::NotImported {
+            solution: solution.clone(),
+            version: ran.version.clone(),
+        });
     };
     match ran.archive_id {
-        Some(archive_id) if archive_id != record.archive_id => {
-            let now = record.archive_id;
-            Err(Obstacle::ImportedAnew(record.id(), archive_id, now))
-        }
+        Some(archive_id) if archive_id != record.archive_id => Err(Obstacle::ImportedAnew {
+            solution_id: record.id(),
+            ran: archive_id,
+            imported: record.archive_id,
+        }),
         _ => Ok(()),
     }
 }
@@ -290,7 +306,10 @@ mod tests {
     #[test]
     fn without_anything_before_there_is_no_way_back() {
         let first = receipt(1, [None, Some(ran("1.0.0"))], Outcome::Done);
-        let nothing = Obstacle::NothingBefore("shop".parse().unwrap(), "prod".parse().unwrap());
+        let nothing = Obstacle::NothingBefore {
+            solution: "shop".parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+        };
         assert_eq!(back(&receipts(&[first]), Some("1.0.0")), Err(nothing));
     }
 
@@ -354,17 +373,27 @@ mod tests {
             of("shop", "prod", 1),
             Ok(("1.0.0".to_owned(), Known::By(1)))
         );
-        assert_eq!(of("shop", "prod", 9), Err(Obstacle::NoRevision(9)));
+        assert_eq!(
+            of("shop", "prod", 9),
+            Err(Obstacle::NoRevision { revision: 9 })
+        );
         let (shop, version) = ("shop".parse().unwrap(), "1.1.0".parse().unwrap());
-        let failed = Obstacle::RevisionFailed(2, shop, version);
+        let failed = Obstacle::RevisionFailed {
+            revision: 2,
+            solution: shop,
+            version,
+        };
         assert_eq!(of("shop", "prod", 2), Err(failed));
         for (solution, namespace, revision) in [
             ("shop", "prod", 3),
             ("cart", "prod", 1),
             ("shop", "test", 1),
         ] {
-            let names = (solution.parse().unwrap(), namespace.parse().unwrap());
-            let other = Obstacle::OtherRevision(revision, names.0, names.1);
+            let other = Obstacle::OtherRevision {
+                revision,
+                solution: solution.parse().unwrap(),
+                namespace: namespace.parse().unwrap(),
+            };
             assert_eq!(of(solution, namespace, revision), Err(other));
         }
     }
@@ -382,14 +411,21 @@ mod tests {
         let known = record("1.0.0");
         let (version, archive_id) = (known.version.clone(), known.archive_id);
         assert_eq!(check(std::slice::from_ref(&known), &ran("1.0.0")), Ok(()));
-        let absent = Obstacle::NotImported(shop.clone(), version);
+        let absent = Obstacle::NotImported {
+            solution: shop.clone(),
+            version,
+        };
         assert_eq!(check(&[], &ran("1.0.0")), Err(absent));
         let other = schemas::Digest::new([9; 32]);
         let anew = Record {
             archive_id: other,
             ..known
         };
-        let refused = Obstacle::ImportedAnew("shop-1.0.0".to_owned(), archive_id, other);
+        let refused = Obstacle::ImportedAnew {
+            solution_id: "shop-1.0.0".to_owned(),
+            ran: archive_id,
+            imported: other,
+        };
         assert_eq!(check(&[anew], &ran("1.0.0")), Err(refused));
     }
 

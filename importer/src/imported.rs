@@ -69,8 +69,13 @@ pub async fn mirrors(
 
 fn missing(solution: &SolutionName, version: Option<&Version>) -> Obstacle {
     match version {
-        Some(version) => Obstacle::NotImported(solution.clone(), version.clone()),
-        None => Obstacle::NothingImported(solution.clone()),
+        Some(version) => Obstacle::NotImported {
+            solution: solution.clone(),
+            version: version.clone(),
+        },
+        None => Obstacle::NothingImported {
+            solution: solution.clone(),
+        },
     }
 }
 

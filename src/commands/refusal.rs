@@ -46,17 +46,24 @@ pub(crate) struct InTheWay {
     pub(super) message: String,
     /// How to get it out of the way.
     pub(super) fix: String,
+    /// The same as data. It is missing where what is in the way has no id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) obstacle: Option<Box<Obstacle>>,
 }
 
 impl From<&Obstacle> for InTheWay {
     fn from(obstacle: &Obstacle) -> Self {
-        Self::new(obstacle.to_string(), failure::fix(obstacle))
+        Self {
+            message: obstacle.to_string(),
+            fix: failure::fix(obstacle),
+            obstacle: Some(Box::new(obstacle.clone())),
+        }
     }
 }
 
 impl From<&shelf::RegistryObstacle> for InTheWay {
     fn from(obstacle: &shelf::RegistryObstacle) -> Self {
-        Self::new(obstacle.to_string(), failure::fix_at_registry(obstacle))
+        Self::from(&Obstacle::from(obstacle.clone()))
     }
 }
 
@@ -65,6 +72,7 @@ impl InTheWay {
         Self {
             message: message.into(),
             fix: fix.into(),
+            obstacle: None,
         }
     }
 
@@ -80,7 +88,10 @@ impl InTheWay {
 
 impl From<&Failure> for InTheWay {
     fn from(failure: &Failure) -> Self {
-        Self::new(failure.in_one_line(), failure.next_step())
+        Self {
+            obstacle: failure.obstacle().map(Box::new),
+            ..Self::new(failure.in_one_line(), failure.next_step())
+        }
     }
 }
 

@@ -36,7 +36,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
             Error::Refused(obstacle) => {
-                let fix = fix_at_registry(obstacle);
+                let fix = way_out(obstacle);
                 Self::no(error).hint(fix)
             }
             Error::Registry(cause) => Self::judged(cause.answer(), error),
@@ -85,10 +85,6 @@ impl From<ServeError> for Failure {
 }
 
 /// How to get something at a registry out of the way.
-pub(crate) fn fix_at_registry(obstacle: &RegistryObstacle) -> String {
-    hints::fit(way_out(obstacle))
-}
-
 pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
     let words = match obstacle {
         RegistryObstacle::PushRefused {
@@ -101,7 +97,7 @@ pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
         RegistryObstacle::NoRoom { .. } => QUOTA,
         RegistryObstacle::OtherTag { .. } => OTHER_TAG,
         RegistryObstacle::Misplaced(misplaced) => placing(misplaced),
-        RegistryObstacle::SameReference(_) => SAME,
+        RegistryObstacle::SameReference { .. } => SAME,
         RegistryObstacle::NotKept { .. } | RegistryObstacle::ImagesGone { .. } => FROM_MEDIUM,
         RegistryObstacle::NotServed { .. } => SERVE_IT,
     };
@@ -111,9 +107,9 @@ pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
 /// How images come to a place that can be told.
 fn placing(misplaced: &Misplaced) -> &'static str {
     match misplaced {
-        Misplaced::SeveralPrefixes(..) => ONE_PREFIX,
-        Misplaced::SamePath(..) | Misplaced::ReservedPath(_) => BY_SOLUTION,
-        Misplaced::SameImageName(_) => BY_HAND,
+        Misplaced::SeveralPrefixes { .. } => ONE_PREFIX,
+        Misplaced::SamePath { .. } | Misplaced::ReservedPath { .. } => BY_SOLUTION,
+        Misplaced::SameImageName { .. } => BY_HAND,
     }
 }
 

@@ -84,72 +84,93 @@ pub(crate) fn fix(obstacle: &O) -> String {
     hints::fit(way_out(obstacle))
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one line for each obstacle, and no wildcard"
+)]
 fn way_out(obstacle: &O) -> String {
     let words = match obstacle {
-        O::Kubernetes(_, oldest) => return format!("importing needs 1.{oldest} or newer"),
-        O::UnknownEnvironment(_, near) => return unknown_environment(near.as_ref()),
+        O::KubernetesTooOld { oldest_minor, .. } => {
+            return format!("importing needs 1.{oldest_minor} or newer");
+        }
+        O::UnknownEnvironment { near, .. } => return unknown_environment(near.as_ref()),
         O::NoPullSecret {
             secret,
             namespace,
             create,
             host,
         } => return create_secret(secret, namespace, create.as_ref(), host),
-        O::Beyond(_, id) => return accept(id),
-        O::Deployed(name, _, place) | O::Second(name, _, place) => {
-            return undeploy_first(name, place);
+        O::NotAccepted { accept_id, .. } => return accept(accept_id),
+        O::Deployed {
+            solution,
+            environment,
+            ..
         }
-        O::Inhabited(name, _, _, place) => return undeploy_first(name, place),
-        O::Active(name, _) => return deactivate_first(name),
+        | O::SecondOperator {
+            solution,
+            environment,
+            ..
+        }
+        | O::Inhabited {
+            solution,
+            environment,
+            ..
+        } => return undeploy_first(solution, environment),
+        O::Active { solution, .. } => return deactivate_first(solution),
         O::Registry(obstacle) => return at_registry::way_out(obstacle),
         O::Changed => PLAN_AGAIN,
-        O::Unplanned(_) => AGAIN,
+        O::Unplanned { .. } => AGAIN,
         O::NotOurs(not_ours) => not_ours_to_write(not_ours),
-        O::Denied(_) => HAVE_IT_GRANTED,
-        O::NoProof(_) => NO_PODS,
-        O::Grant(..) => HOLD_IT,
-        O::RecordSize(..) => SHORTER,
-        O::OtherArchive(..) => "ask the publisher which is right; `--replace` accepts this one",
-        O::NoSigners(..) => UNSIGNED,
-        O::OtherSigners(..) => OTHER_SIGNERS,
-        O::SameName(_) => at_registry::SAME,
+        O::Denied { .. } => HAVE_IT_GRANTED,
+        O::ProofDenied { .. } => NO_PODS,
+        O::GrantNotHeld { .. } => HOLD_IT,
+        O::RecordTooLarge { .. } => SHORTER,
+        O::OtherArchive { .. } => "ask the publisher which is right; `--replace` accepts this one",
+        O::NoSigners { .. } => UNSIGNED,
+        O::OtherSigners { .. } => OTHER_SIGNERS,
+        O::SameName { .. } => at_registry::SAME,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
-        O::CrdDrops(..) => DROPPED,
-        O::CrdStored(..) => MIGRATE,
-        O::NeedsGone(..) => NEEDED,
-        O::CrdFixed(..) => FIXED,
-        O::CrdLoses(..) => LOSES,
-        O::CrdOnlyNewer(..) => ONLY_NEWER,
-        O::CrdOwned(..) => "two Solutions cannot own one CRD: remove the other Solution first",
-        O::CrdUnowned(_) => "find out who installed it; `--adopt crds` takes it over",
-        O::NoCrds(_) => NO_CRDS,
-        O::NoOperator(_) => "leave out `--environment`: the images become available without it",
-        O::NoEnvironment(_) | O::OtherNamespace(..) => "`solution environment list` shows all",
-        O::SeveralNamespaces(..) => "choose one with `--namespace`",
-        O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,
-        O::NamespaceGoing(_) => "wait until it is gone, then run the same command again",
-        O::NamespaceOther(_) | O::NamespaceUnowned(..) => ADOPT_NAMESPACE,
-        O::NoPriorityClass(..) | O::NoNode(..) | O::ImageVariable(_) => SITE_FILE,
-        O::OtherLogin(..) => "also give `--pull-registry`, as nodes know it",
-        O::NoLogin(_) => NO_LOGIN,
-        O::PushLogin(_) => "have a login created that may only pull",
-        O::Older(..) => OLDER,
-        O::TooOld(..) => "import a version in that range first",
+        O::CrdDrops { .. } => DROPPED,
+        O::CrdStored { .. } => MIGRATE,
+        O::ApiStillNeeded { .. } => NEEDED,
+        O::CrdFixed { .. } => FIXED,
+        O::CrdLoses { .. } => LOSES,
+        O::CrdOnlyNewer { .. } => ONLY_NEWER,
+        O::CrdOwned { .. } => "two Solutions cannot own one CRD: remove the other Solution first",
+        O::CrdUnowned { .. } => "find out who installed it; `--adopt crds` takes it over",
+        O::NoCrds { .. } => NO_CRDS,
+        O::NoOperator { .. } => "leave out `--environment`: the images become available without it",
+        O::NoEnvironment { .. } | O::OtherNamespace { .. } => {
+            "`solution environment list` shows all"
+        }
+        O::SeveralNamespaces { .. } => "choose one with `--namespace`",
+        O::NamespaceReserved { .. } | O::NamespaceTaken { .. } => OTHER_NAMESPACE,
+        O::NamespaceGoing { .. } => "wait until it is gone, then run the same command again",
+        O::NamespaceReplaced { .. } | O::NamespaceUnowned { .. } => ADOPT_NAMESPACE,
+        O::NoPriorityClass { .. } | O::NoNode { .. } | O::ImageVariable { .. } => SITE_FILE,
+        O::OtherLogin { .. } => "also give `--pull-registry`, as nodes know it",
+        O::NoLogin { .. } => NO_LOGIN,
+        O::PushLogin { .. } => "have a login created that may only pull",
+        O::OlderVersion { .. } => OLDER,
+        O::NotUpgradable { .. } => "import a version in that range first",
         O::Unfit(unfit) => return fitting(unfit),
-        O::FieldsOwned(..) => FIELDS_OWNED,
-        O::Refused(..) => CLUSTER_RULES,
-        O::PodRefused(_) => POD_RULES,
+        O::FieldsOwned { .. } => FIELDS_OWNED,
+        O::ObjectRefused { .. } => CLUSTER_RULES,
+        O::PodRefused { .. } => POD_RULES,
         O::Above(above) => return ask(above),
-        O::NotDeployed(..) => "`solution status` shows what is deployed where",
-        O::NothingBefore(..) => NOTHING_BEFORE,
-        O::NoRevision(_) | O::OtherRevision(..) | O::RevisionFailed(..) => REVISIONS,
-        O::ImportedAnew(..) => IMPORTED_ANEW,
-        O::NotImported(..) | O::NothingImported(_) => "`solution status` lists what is imported",
-        O::NotActive(_) => "`solution status` shows what is active",
-        O::ServesNothing(_) => "serve a version again, or delete the CRD yourself",
-        O::InUse(..) => "deleting the CRD would delete them: delete them yourself first",
-        O::Used(..) => "remove what uses it first",
-        O::WouldDelete(..) => DELETE_FIRST,
-        O::LoginUsed(..) => OWN_LOGIN,
+        O::NotDeployed { .. } => "`solution status` shows what is deployed where",
+        O::NothingBefore { .. } => NOTHING_BEFORE,
+        O::NoRevision { .. } | O::OtherRevision { .. } | O::RevisionFailed { .. } => REVISIONS,
+        O::ImportedAnew { .. } => IMPORTED_ANEW,
+        O::NotImported { .. } | O::NothingImported { .. } => {
+            "`solution status` lists what is imported"
+        }
+        O::NotActive { .. } => "`solution status` shows what is active",
+        O::ServesNothing { .. } => "serve a version again, or delete the CRD yourself",
+        O::InUse { .. } => "deleting the CRD would delete them: delete them yourself first",
+        O::Used { .. } => "remove what uses it first",
+        O::WouldDelete { .. } => DELETE_FIRST,
+        O::LoginUsed { .. } => OWN_LOGIN,
     };
     words.to_owned()
 }
@@ -169,34 +190,36 @@ fn not_ours_to_write(object: &NotOurs) -> &'static str {
 /// How objects that are carried as they are come to fit.
 fn fitting(unfit: &Unfit) -> String {
     let words = match unfit {
-        Unfit::Immutable(_, recreate, _) => return recreated(recreate),
-        Unfit::ImmutableOfRelease(object, _) => return deleted_first(object, "Helm"),
-        Unfit::ImmutableOwn(object, _) if is_definition(object) => FIXED,
-        Unfit::ImmutableOwn(object, _) => return deleted_first(object, "the import"),
-        Unfit::NotRecreated(_) => NOT_RECREATED,
-        Unfit::NoNamespace(_, _, namespace) => return make_namespace(namespace),
-        Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
-        Unfit::NoKind(.., found) => other_kind(found),
-        Unfit::NoHelm | Unfit::Helm(_) => NO_HELM,
-        Unfit::NoIncludedHelm(_) => NO_INCLUDED_HELM,
+        Unfit::Immutable { recreate, .. } => return recreated(recreate),
+        Unfit::ImmutableOfRelease { object, .. } => return deleted_first(object, "Helm"),
+        Unfit::ImmutableOwn { object, .. } if is_definition(object) => FIXED,
+        Unfit::ImmutableOwn { object, .. } => return deleted_first(object, "the import"),
+        Unfit::NotRecreated { .. } => NOT_RECREATED,
+        Unfit::NoNamespace { namespace, .. } => return make_namespace(namespace),
+        Unfit::NoParameter { near, .. } => return no_parameter(near.as_ref()),
+        Unfit::NoKind { found, .. } => other_kind(found),
+        Unfit::NoHelm | Unfit::HelmUnusable { .. } => NO_HELM,
+        Unfit::NoIncludedHelm { .. } => NO_INCLUDED_HELM,
         Unfit::UnsignedHelm => UNSIGNED_HELM,
-        Unfit::Rendering(..) => RENDERING,
-        Unfit::NotCarried(..) => NOT_CARRIED,
-        Unfit::Forbidden(..) => FORBIDDEN,
-        Unfit::ReleaseTaken(..) => RELEASE_TAKEN,
+        Unfit::NotRendered { .. } => RENDERING,
+        Unfit::NotCarried { .. } => NOT_CARRIED,
+        Unfit::ForbiddenInChart { .. } => FORBIDDEN,
+        Unfit::ReleaseTaken { .. } => RELEASE_TAKEN,
         Unfit::NotRecorded { .. } => NOT_RECORDED,
-        Unfit::NotOfRelease(..) => NOT_OF_RELEASE,
-        Unfit::HeldByHook(..) => HELD_BY_HOOK,
-        Unfit::NoValue(_) => NO_VALUE,
-        Unfit::Value(..) => ALL_PARAMETERS,
-        Unfit::Seen(..) => SEEN,
-        Unfit::Patch(..) => PATCH,
-        Unfit::Lost(_) => LOST,
-        Unfit::Values(..) => "give large texts in objects of your own, which the release names",
-        Unfit::LabelGiven(..) => "deploy one of them in another environment",
-        Unfit::LabelSet(..) => LABELS,
-        Unfit::CleanupLost(..) => SKIP_REMOVE_SETS,
-        Unfit::Converted(..) => CONVERTED,
+        Unfit::NotOfRelease { .. } => NOT_OF_RELEASE,
+        Unfit::HeldByHook { .. } => HELD_BY_HOOK,
+        Unfit::NoValue { .. } => NO_VALUE,
+        Unfit::ValueRefused { .. } => ALL_PARAMETERS,
+        Unfit::ValueSeen { .. } => SEEN,
+        Unfit::PatchUnfit { .. } => PATCH,
+        Unfit::ValueLost { .. } => LOST,
+        Unfit::ValuesTooLarge { .. } => {
+            "give large texts in objects of your own, which the release names"
+        }
+        Unfit::LabelGiven { .. } => "deploy one of them in another environment",
+        Unfit::LabelSet { .. } => LABELS,
+        Unfit::CleanupLost { .. } => SKIP_REMOVE_SETS,
+        Unfit::ConversionNeeded { .. } => CONVERTED,
     };
     words.to_owned()
 }
@@ -260,12 +283,12 @@ fn make_namespace(namespace: &str) -> String {
 /// What who administers the cluster is to be asked for.
 fn ask(above: &Above) -> String {
     let what = match above {
-        Above::Inactive(..) => "activate this version: `solution activate NAME VERSION`",
-        Above::Carries(_) | Above::Wide(_) => {
+        Above::CrdInactive { .. } => "activate this version: `solution activate NAME VERSION`",
+        Above::CarriesObjects { .. } | Above::ClusterObject { .. } => {
             "deploy it: `solution deploy NAME VERSION --environment NAME`"
         }
-        Above::NotOwn(..) => "change it, with `--environment`",
-        Above::NoEnvironment(_) => {
+        Above::DeployedByOthers { .. } => "change it, with `--environment`",
+        Above::NamespaceUnassigned { .. } => {
             "make it one's: `solution environment create NAME --namespace NAMESPACE --adopt namespace`"
         }
     };
@@ -325,10 +348,10 @@ mod tests {
     fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
         let unknown = |near: Option<&str>| {
             let near = near.map(|name| name.parse().unwrap());
-            fix(&Obstacle::UnknownEnvironment(
-                "tests".parse().unwrap(),
+            fix(&Obstacle::UnknownEnvironment {
+                environment: "tests".parse().unwrap(),
                 near,
-            ))
+            })
         };
         let make = "`--create-environment` creates it; `solution environment list` shows all";
         assert_eq!(unknown(None), make);
@@ -340,7 +363,11 @@ mod tests {
 
     #[test]
     fn what_helm_does_not_make_anew_is_deleted_before() {
-        let fix = |object| fix(&Unfit::ImmutableOfRelease(Box::new(object), String::new()).into());
+        let fix = |object| {
+            let object = Box::new(object);
+            let why = String::new();
+            fix(&Unfit::ImmutableOfRelease { object, why }.into())
+        };
         let set = ObjectRef::namespaced("apps/v1", "StatefulSet", "prod", "db");
         let set = fix(set);
         let command = "`kubectl delete statefulset.apps/db --namespace prod --cascade=orphan`";
@@ -362,7 +389,11 @@ mod tests {
 
     #[test]
     fn what_an_import_does_not_make_anew_is_deleted_before_unless_objects_would_go_with_it() {
-        let fix = |object| fix(&Unfit::ImmutableOwn(Box::new(object), String::new()).into());
+        let fix = |object| {
+            let object = Box::new(object);
+            let why = String::new();
+            fix(&Unfit::ImmutableOwn { object, why }.into())
+        };
         let operator = fix(ObjectRef::namespaced(
             "apps/v1",
             "Deployment",

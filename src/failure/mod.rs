@@ -22,12 +22,13 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use importer::Obstacle;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::{NodeFile, Pushed};
 
 pub(crate) use self::archive::{beside, reading, signing, too_much};
-pub(crate) use self::at_registry::{fix_at_registry, pruning, unprunable};
+pub(crate) use self::at_registry::{pruning, unprunable};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::fix;
 pub(crate) use self::keys::key;
@@ -137,6 +138,9 @@ pub(crate) struct FailureJson<'a> {
     /// What became of a push that is not complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     push: Option<&'a PushJson>,
+    /// What was in the way, as data. It is missing where it failed for another reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    obstacle: Option<Obstacle>,
     /// What the failure answers.
     answer: FailureAnswer,
 }
@@ -300,6 +304,7 @@ impl Failure {
                 files: &self.files,
                 quotes: &self.quotes,
                 push: self.push.as_deref(),
+                obstacle: self.obstacle(),
                 answer: match self.outcome {
                     Outcome::No => FailureAnswer::No,
                     Outcome::Usage => FailureAnswer::Usage,
@@ -308,6 +313,11 @@ impl Failure {
                 },
             }),
         }
+    }
+
+    /// What was in the way, where that is why.
+    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
+        self.error.chain().find_map(refusal)
     }
 
     /// Why, from the nearest cause to the farthest.
@@ -347,9 +357,43 @@ impl Failure {
     }
 }
 
+/// The obstacle that an error is, whichever library says so.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<Obstacle> {
+    if let Some(importer::Error::Refused(obstacle)) = error.downcast_ref() {
+        return Some(obstacle.clone());
+    }
+    if let Some(shelf::Error::Refused(obstacle)) = error.downcast_ref() {
+        return Some(obstacle.clone().into());
+    }
+    error.downcast_ref::<Obstacle>().cloned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_over_an_obstacle_has_it_as_data() {
+        let changed = || Obstacle::Changed;
+        let refused = Failure::from(importer::Error::from(changed()));
+        assert_eq!(refused.obstacle(), Some(changed()));
+        let context = refused.context("cannot read `a.iso`");
+        assert_eq!(context.obstacle(), Some(changed()));
+        assert_eq!(Failure::unknown(changed()).obstacle(), Some(changed()));
+        let gone = shelf::RegistryObstacle::ImagesGone {
+            host: "registry.test".to_owned(),
+            what: "shop-1.0.0".to_owned(),
+        };
+        for error in [
+            shelf::Error::from(gone.clone()).into(),
+            importer::Error::from(shelf::Error::from(gone.clone())).into(),
+        ] {
+            let failure: Failure = error;
+            assert_eq!(failure.obstacle(), Some(gone.clone().into()));
+        }
+        let other = Failure::unknown(std::io::Error::other("no space left"));
+        assert_eq!(other.obstacle(), None);
+    }
 
     #[test]
     fn a_failure_names_its_causes_and_the_next_step() {

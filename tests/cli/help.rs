@@ -1,7 +1,10 @@
-//! References that are generated and committed, so that they cannot go stale: the help of every verb, and every finding.
+//! References that are generated and committed, so that they cannot go stale: the help of every verb, every finding, and
+//! every obstacle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+use serde_json::Value;
 
 use crate::common::Desk;
 
@@ -171,7 +174,8 @@ const FINDINGS_HEAD: &str = "\
 
 What `solution validate` can find, in the order in which it reports; `pack` and `import` find the same. An *error* refuses \
 the archive (exit code 1); a *warning* does not. Ids are stable: a script may rely on them (`--output json`, field \
-`findings`). Renewed from the code by `UPDATE=1 cargo test --test cli`.
+`findings`). What can be in the way of a change are [obstacles](obstacles.md). Renewed from the code by `UPDATE=1 cargo \
+test --test cli`.
 ";
 
 fn about(group: &str) -> &'static str {
@@ -195,6 +199,55 @@ fn about(group: &str) -> &'static str {
         other => panic!("group {other} has no words"),
     }
 }
+
+/// Every obstacle, by its type.
+fn obstacles() -> String {
+    let schema = schemars::schema_for!(importer::Obstacle).to_value();
+    let mut text = String::from(OBSTACLES_HEAD);
+    let mut open = vec![&schema];
+    while let Some(group) = open.pop() {
+        let (title, about) = (&group["title"], said(group));
+        let title = title.as_str().expect("a type of obstacles has a title");
+        writeln!(text, "\n## {title}\n\n{about}\n").unwrap();
+        text += "| id | what it means | fields |\n|---|---|---|\n";
+        let choices = ["anyOf", "oneOf"].into_iter();
+        let choices = choices.filter_map(|key| group[key].as_array()).flatten();
+        for choice in choices {
+            match choice["$ref"].as_str() {
+                Some(below) => open.push(schema.pointer(&below[1..]).unwrap()),
+                None => writeln!(text, "{}", row(choice)).unwrap(),
+            }
+        }
+    }
+    text
+}
+
+/// An obstacle with its fields, as a row of its table.
+fn row(obstacle: &Value) -> String {
+    let fields = obstacle["properties"].as_object().unwrap();
+    let id = fields["id"]["const"].as_str().unwrap();
+    let fields = fields.iter().filter(|(name, _)| *name != "id");
+    let fields = fields.map(|(name, field)| format!("`{name}`: {}", said(field)));
+    let fields: Vec<String> = fields.collect();
+    format!("| `{id}` | {} | {} |", said(obstacle), fields.join(" "))
+}
+
+/// The description in a schema, in one line.
+fn said(schema: &Value) -> String {
+    let words = schema["description"].as_str();
+    let words = words.unwrap_or_else(|| panic!("{schema:#} is not described"));
+    words.replace('\n', " ").replace('|', "\\|")
+}
+
+const OBSTACLES_HEAD: &str = "\
+# Obstacles
+
+What can be in the way of a change to a cluster or of a push. With `--output json` the field `obstacle` has the id and \
+the fields, beside the words for people ([Results for programs](results.md)). Ids are stable: a script may rely on them. \
+An object reads `KIND NAMESPACE/NAME`, and the Solution and the version together `NAME-VERSION`; the types of all fields \
+are those of `ObstacleData` in `schemas/results/common.schema.json`. What is wrong with an archive itself is a \
+[finding](findings.md). Renewed from the code by `UPDATE=1 cargo test --test cli`.
+";
 
 /// A committed file is what the code says; `UPDATE=1` renews it.
 #[expect(
@@ -223,6 +276,11 @@ fn the_command_reference_is_what_help_says() {
 #[test]
 fn the_list_of_findings_is_the_validators() {
     compare("findings.md", &findings());
+}
+
+#[test]
+fn the_list_of_obstacles_is_the_importers() {
+    compare("obstacles.md", &obstacles());
 }
 
 #[test]

@@ -221,6 +221,12 @@ fn a_file_that_cannot_hold_changes_nothing() {
         "no node has all labels that the site's file asks for: disk=none",
     ];
     assert_eq!(said, expected);
+    let labels = &problems[2]["obstacle"];
+    let file = "the site's file";
+    assert_eq!(
+        labels,
+        &json!({ "id": "no-node", "labels": ["disk=none"], "file": file })
+    );
 }
 
 #[test]

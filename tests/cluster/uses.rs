@@ -169,9 +169,10 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
     }
     let before = site.snapshot();
     let answer = unimport(&["--output", "json"]).json();
+    let active = json!({"id": "active", "solution": "example", "version": "1.0.0"});
     assert_eq!(
         answer["obstacles"],
-        json!([{"message": message, "fix": fix}])
+        json!([{"message": message, "fix": fix, "obstacle": active}])
     );
     assert_eq!(site.snapshot(), before);
 

@@ -168,6 +168,11 @@ fn repositories_that_must_be_made_first_stand_in_the_plan_too() {
             "{obstacle}"
         );
         assert!(fix.unwrap().contains("create the repository"), "{obstacle}");
+        let data = &obstacle["obstacle"];
+        assert_eq!(
+            (&data["id"], &data["why"]),
+            (&json!("push-refused"), &json!("noRepository"))
+        );
     }
     let import = ["push", "images.iso", "--key", "publisher.pub"];
     let to = ["--registry", &site.host(), "--dry-run"];

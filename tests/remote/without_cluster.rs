@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{Answer, Desk};
 use crate::engine::Podman;
@@ -144,6 +144,12 @@ fn a_tag_of_another_image_is_moved_only_when_that_is_said() {
     let words = "shop-1.0.0/app-0:1 already exists with a different digest";
     assert!(obstacle["message"].as_str().unwrap().contains(words));
     assert!(obstacle["fix"].as_str().unwrap().contains("--replace"));
+    let tag = format!("{}/shop-1.0.0/app-0:1", server.host());
+    let data = &obstacle["obstacle"];
+    assert_eq!(
+        (&data["id"], &data["tag"]),
+        (&json!("other-tag"), &json!(tag))
+    );
     let at = format!("{}/shop-1.0.0/app-0:1", server.host());
     let before = raw(&desk, &at).success();
     import(&desk, "images.iso", &server.host(), &["--replace"]).success();

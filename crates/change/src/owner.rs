@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use deployer::Object;
 use schemars::JsonSchema;
-use schemas::{Namespace, SolutionName};
+use schemas::{Namespace, SolutionName, named};
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary as v;
@@ -20,7 +20,9 @@ pub enum Adopt {
 }
 
 /// An object is there that is not the Solution's to write.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(title = "Objects of others")]
 pub enum NotOurs {
     /// The object is another Solution's, or nobody's.
     #[error("{object} already exists and belongs to {by}", by = owner.as_deref().unwrap_or("no Solution"))]
@@ -38,7 +40,8 @@ pub enum NotOurs {
     },
     /// Objects of these names are the same Solution's in another environment.
     #[error(
-        "{solution} in the environment `{environment}` already has objects of these names: {objects}"
+        "{solution} in the environment `{environment}` already has objects of these names: {objects}",
+        objects = named(objects.clone())
     )]
     Elsewhere {
         /// The Solution.
@@ -46,7 +49,7 @@ pub enum NotOurs {
         /// The other environment.
         environment: String,
         /// The objects.
-        objects: String,
+        objects: Vec<String>,
     },
     /// The object stayed when the same Solution was removed from another place.
     #[error("{object} stayed when {solution} was removed from the {place}")]
@@ -203,7 +206,7 @@ impl Claim<'_> {
             return Err(NotOurs::Elsewhere {
                 solution,
                 environment: environment.unwrap_or_default().to_owned(),
-                objects: object,
+                objects: vec![object],
             });
         }
         if self.adopt == Adopt::Allow {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use deployer::{Object, ObjectError, ObjectRef};
-use schemas::{Digest, SetName, Version, named};
+use schemas::{Digest, SetName, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -520,7 +520,7 @@ fn together(obstacles: Vec<NotOurs>) -> Vec<NotOurs> {
             } => elsewhere
                 .entry((environment, solution))
                 .or_default()
-                .push(objects),
+                .extend(objects),
             other => all.push(other),
         }
     }
@@ -529,7 +529,7 @@ fn together(obstacles: Vec<NotOurs>) -> Vec<NotOurs> {
         elsewhere.map(|((environment, solution), objects)| NotOurs::Elsewhere {
             solution,
             environment,
-            objects: named(objects),
+            objects,
         }),
     );
     all

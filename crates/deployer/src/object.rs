@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::limits;
@@ -11,7 +13,7 @@ use crate::limits;
 const MAX_NAME: usize = 253;
 
 /// Group, version and kind. The core group is the empty string.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Gvk {
     /// The API group, for example `apps`; empty for the core group.
     pub group: String,

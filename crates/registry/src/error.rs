@@ -6,7 +6,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use schemas::Digest;
+use serde::Serialize;
 
 use crate::address::{Reference, RepositoryPath};
 use crate::identity::IdentityError;
@@ -143,7 +145,8 @@ impl fmt::Display for Operation {
 }
 
 /// The reason why a repository takes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum Refusal {
     /// The login lacks the right, or something above the repository does not exist: registries do not tell these apart.
     Denied,

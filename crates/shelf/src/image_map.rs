@@ -101,18 +101,27 @@ impl ImageMap {
             };
             let location = ImageLocation::of(asked)?;
             if is_reserved(location.repository()) {
-                found.push(Misplaced::ReservedPath(asked.clone()).into());
+                let reserved = Misplaced::ReservedPath {
+                    reference: asked.clone(),
+                };
+                found.push(reserved.into());
             }
             let path = location.repository().clone();
             let host = location.registry().host().to_owned();
             let (first, of) = paths.entry(path).or_insert((host, asked));
             if *first != location.registry().host() {
-                found.push(Misplaced::SamePath((*of).clone(), asked.clone()).into());
+                let same = Misplaced::SamePath {
+                    reference: (*of).clone(),
+                    other: asked.clone(),
+                };
+                found.push(same.into());
                 continue;
             }
             let tag = (&image.repository, &image.tag);
             if image.tag.is_some() && *tags.entry(tag).or_insert(image.digest) != image.digest {
-                found.push(RegistryObstacle::SameReference(asked.clone()));
+                found.push(RegistryObstacle::SameReference {
+                    reference: asked.clone(),
+                });
             }
         }
         Ok(found)
@@ -129,7 +138,8 @@ impl ImageMap {
             for name in spellings(asked)? {
                 let other = entries.insert(name, image);
                 if other.is_some_and(|other| other.digest != image.digest) {
-                    let same = Misplaced::SameImageName(name_of(asked).to_owned());
+                    let name = name_of(asked).to_owned();
+                    let same = Misplaced::SameImageName { name };
                     return Err(RegistryObstacle::from(same).into());
                 }
             }

@@ -110,7 +110,9 @@ impl<'a> ImageName<'a> {
                     reference,
                 }),
                 Some(digest) if digest == image.root.digest => {}
-                Some(_) => obstacles.push(RegistryObstacle::SameReference(asked.clone())),
+                Some(_) => obstacles.push(RegistryObstacle::SameReference {
+                    reference: asked.clone(),
+                }),
             }
         }
         Ok(all)

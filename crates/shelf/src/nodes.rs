@@ -111,7 +111,11 @@ impl NodeMirrors<'_> {
                 .collect();
             let (Some(path), 1) = (paths.first(), paths.len()) else {
                 let all: Vec<String> = registries.iter().map(ToString::to_string).collect();
-                return Err(Misplaced::SeveralPrefixes(source.clone(), all.join(", ")).into());
+                let several = Misplaced::SeveralPrefixes {
+                    host: source.clone(),
+                    places: all,
+                };
+                return Err(several.into());
             };
             let endpoints: Vec<String> = registries.iter().map(|it| self.url(it)).collect();
             let mut mirror = json!({ "endpoint": endpoints });
@@ -294,11 +298,11 @@ mod tests {
         assert!(nodes(&same).files(Format::K3s).is_ok());
         let other = sources(&[("quay.io", &["a.test/apps", "a.test/more"])]);
         let refused = nodes(&other).files(Format::K3s).unwrap_err();
-        let all = "a.test/apps, a.test/more".to_owned();
-        assert_eq!(
-            refused,
-            Misplaced::SeveralPrefixes("quay.io".to_owned(), all).into()
-        );
+        let several = Misplaced::SeveralPrefixes {
+            host: "quay.io".to_owned(),
+            places: ["a.test/apps", "a.test/more"].map(str::to_owned).into(),
+        };
+        assert_eq!(refused, several.into());
         for format in [Format::Containerd, Format::Crio, Format::Openshift] {
             assert!(nodes(&other).files(format).is_ok(), "{format:?}");
         }

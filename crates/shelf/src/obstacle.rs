@@ -1,14 +1,15 @@
 //! Obstacles to a push, or to reading an archive at a registry. Whoever shows one says what to do about it.
 
 use registry::Refusal;
+use schemars::JsonSchema;
 use schemas::{Digest, ImageReference};
+use serde::Serialize;
 
 /// An obstacle at a registry: its words say what is the case, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(rename = "RegistryObstacle", title = "At a registry")]
 pub enum RegistryObstacle {
-    /// Images have no place under the names that are to be told.
-    #[error(transparent)]
-    Misplaced(#[from] Misplaced),
     /// A repository takes nothing.
     #[error("{words}")]
     PushRefused {
@@ -41,11 +42,11 @@ pub enum RegistryObstacle {
     },
     /// The registry does not have the head of the archive of a version.
     #[error(
-        "the archive of {id} cannot be read without its medium: the registry does not have {head}"
+        "the archive of {solution_id} cannot be read without its medium: the registry does not have {head}"
     )]
     NotKept {
-        /// The Solution id.
-        id: String,
+        /// The Solution and the version.
+        solution_id: String,
         /// The place where its head would lie.
         head: String,
     },
@@ -54,16 +55,16 @@ pub enum RegistryObstacle {
     ImagesGone {
         /// The registry.
         host: String,
-        /// The images, or the Solution id.
+        /// The images, or the Solution and the version.
         what: String,
     },
     /// A registry that can only be read does not have all of an archive.
-    #[error("{host} does not serve all of {id}, and nothing is pushed to it")]
+    #[error("{host} does not serve all of {solution_id}, and nothing is pushed to it")]
     NotServed {
         /// The registry.
         host: String,
-        /// The Solution id.
-        id: String,
+        /// The Solution and the version.
+        solution_id: String,
     },
     /// A tag names something else at the registry than in the archive.
     #[error("{tag} already exists with a different digest: {found}; the archive has {ours}")]
@@ -76,27 +77,55 @@ pub enum RegistryObstacle {
         ours: Digest,
     },
     /// Workloads would ask for two images of the archive by one name.
-    #[error("two different images of the archive have the reference `{0}`")]
-    SameReference(ImageReference),
+    #[error("two different images of the archive have the reference `{reference}`")]
+    SameReference {
+        /// The reference.
+        reference: ImageReference,
+    },
+    /// Images have no place under the names that are to be told.
+    #[error(transparent)]
+    #[serde(untagged)]
+    Misplaced(#[from] Misplaced),
 }
 
 /// The reason why images have no place under the names that are to be told.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(title = "Images under their own names")]
 pub enum Misplaced {
     /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.
-    #[error("images of {0} are in several places, and k3s rewrites a name in one way only: {1}")]
-    SeveralPrefixes(String, String),
+    #[error(
+        "images of {host} are in several places, and k3s rewrites a name in one way only: {places}",
+        places = places.join(", ")
+    )]
+    SeveralPrefixes {
+        /// The registry that the images are from.
+        host: String,
+        /// The places, each a registry with a prefix.
+        places: Vec<String>,
+    },
     /// Two registries have images of one path, which would lie in one repository.
     #[error(
-        "`{0}` and `{1}` have the same path at two registries, and would lie in one repository"
+        "`{reference}` and `{other}` have the same path at two registries, and would lie in one repository"
     )]
-    SamePath(ImageReference, ImageReference),
+    SamePath {
+        /// The reference of an image at one registry.
+        reference: ImageReference,
+        /// The reference of an image at another registry.
+        other: ImageReference,
+    },
     /// The path of a reference is one that images of Solutions have.
-    #[error("the path of the reference `{0}` is one that images of Solutions have")]
-    ReservedPath(ImageReference),
-    /// Kustomize knows images by their names alone.
+    #[error("the path of the reference `{reference}` is one that images of Solutions have")]
+    ReservedPath {
+        /// The reference.
+        reference: ImageReference,
+    },
+    /// Two different images have one name, and Kustomize knows images by their names alone.
     #[error(
-        "two different images of the archive have the name `{0}`, and Kustomize tells none by its tag"
+        "two different images of the archive have the name `{name}`, and Kustomize tells none by its tag"
     )]
-    SameImageName(String),
+    SameImageName {
+        /// The name, without its tag.
+        name: String,
+    },
 }

@@ -120,7 +120,7 @@ async fn head(
     let layer = found.as_ref().and_then(only_layer);
     let Some(layer) = layer.filter(|layer| layer.size <= limits::HEAD) else {
         return Err(RegistryObstacle::NotKept {
-            id: id.to_owned(),
+            solution_id: id.to_owned(),
             head: name,
         }
         .into());

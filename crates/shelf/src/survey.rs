@@ -131,7 +131,7 @@ pub async fn survey(
     if missing == Missing::Refuse && !job.manifests.is_empty() {
         obstacles.push(RegistryObstacle::NotServed {
             host: host(),
-            id: accepted.statement().predicate.id.to_string(),
+            solution_id: accepted.statement().predicate.id.to_string(),
         });
         job = PushJob::default();
     }

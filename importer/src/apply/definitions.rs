@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use change::{owner_of, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Object, ObjectRef, Selector};
-use schemas::named;
 use schemas::{SolutionName, Version};
 use serde_json::Value;
 
@@ -163,6 +162,6 @@ async fn resources(cluster: &Cluster, crd: &Object) -> Result<Vec<Object>, Error
 
 fn in_use(resources: &[Use]) -> Option<Obstacle> {
     let kind = resources.first()?.kind.clone();
-    let names = resources.iter().map(ToString::to_string).collect();
-    Some(Obstacle::InUse(resources.len(), kind, named(names)))
+    let objects = resources.iter().map(ToString::to_string).collect();
+    Some(Obstacle::InUse { kind, objects })
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use change::{NotOurs, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemars::JsonSchema;
-use schemas::named;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde_json::json;
 
@@ -71,7 +70,12 @@ fn inhabited(spaces: &[NamespaceRecord]) -> Vec<Obstacle> {
         let solutions = space.solutions.clone().into_iter();
         solutions.map(move |(solution, deployed)| {
             let (namespace, environment) = (namespace.clone(), environment.clone());
-            Obstacle::Inhabited(solution, deployed.version, namespace, environment)
+            Obstacle::Inhabited {
+                solution,
+                version: deployed.version,
+                namespace,
+                environment,
+            }
         })
     };
     spaces.iter().flat_map(of).collect()
@@ -162,7 +166,10 @@ impl DeletedEnvironment {
             });
         }
         if namespaces.is_empty() {
-            return Err(Obstacle::NoEnvironment(environment.clone()).into());
+            return Err(Obstacle::NoEnvironment {
+                environment: environment.clone(),
+            }
+            .into());
         }
         Ok(Self {
             namespaces,
@@ -175,8 +182,9 @@ impl DeletedEnvironment {
 
     /// Returns the obstacle that something would go that people may still use.
     fn refusal(&self) -> Option<Obstacle> {
-        let count = self.resources.len();
-        (count > 0).then(|| Obstacle::WouldDelete(count, named(self.resources.clone())))
+        (!self.resources.is_empty()).then(|| Obstacle::WouldDelete {
+            objects: self.resources.clone(),
+        })
     }
 }
 

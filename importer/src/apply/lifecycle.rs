@@ -150,8 +150,11 @@ pub async fn undeploy(
         let (cluster, authority) = (change.cluster, &Authority::Cluster);
         let spaces = leaving(cluster, authority, solution, state, spaces, sets).await?;
         if spaces.is_empty() {
-            let (solution, environment) = (solution.clone(), environment.clone());
-            return Err(Obstacle::NotDeployed(solution, environment).into());
+            return Err(Obstacle::NotDeployed {
+                solution: solution.clone(),
+                environment: environment.clone(),
+            }
+            .into());
         }
         check_leaving(cluster, authority, solution, &spaces).await?;
         let is_active = state.active.contains_key(solution);
@@ -212,7 +215,11 @@ pub async fn undeploy_alone(
                 &mut obstacles,
             )
             .await?;
-            obstacles.push(Above::NotOwn(solution.clone(), namespace.clone()).into());
+            let theirs = Above::DeployedByOthers {
+                solution: solution.clone(),
+                namespace: namespace.clone(),
+            };
+            obstacles.push(theirs.into());
             check_free(obstacles, &[])?;
         }
         check_leaving(cluster, authority, solution, &spaces).await?;
@@ -391,11 +398,11 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
     let mut others = space.solutions.keys().filter(|name| *name != solution);
     // One of the same name that is the site's own stays.
     let other = others.find(|name| pulls(solution) && pulls(name))?;
-    Some(Obstacle::LoginUsed(
-        login.clone(),
-        space.namespace.clone(),
-        other.clone(),
-    ))
+    Some(Obstacle::LoginUsed {
+        secret: login.clone(),
+        namespace: space.namespace.clone(),
+        solution: other.clone(),
+    })
 }
 
 /// Returns the hand that uninstalls the releases in these namespaces; a missing program is an obstacle, and so is a
@@ -582,7 +589,10 @@ pub async fn deactivate(
     let decide = async |state: &ClusterState| {
         let definitions = Definitions::of(cluster, solution).await?;
         if definitions.is_empty() {
-            return Err(Obstacle::NotActive(solution.clone()).into());
+            return Err(Obstacle::NotActive {
+                solution: solution.clone(),
+            }
+            .into());
         }
         let mut obstacles = deployed(state, solution, None);
         let (in_use, mut uses) = definitions.used(cluster).await?;
@@ -638,8 +648,10 @@ pub(crate) fn deployed(
     let deployments = state.deployments(solution);
     let mut deployed: Vec<Obstacle> = deployments
         .filter(|(_, running)| wanted(running))
-        .map(|(space, running)| {
-            Obstacle::Deployed(solution.clone(), running.clone(), space.environment.clone())
+        .map(|(space, running)| Obstacle::Deployed {
+            solution: solution.clone(),
+            version: running.clone(),
+            environment: space.environment.clone(),
         })
         .collect();
     // An environment may have several namespaces; they are sorted by it.

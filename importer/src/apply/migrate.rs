@@ -41,7 +41,9 @@ pub(crate) async fn migrate(
     leased
         .wait_settled(std::slice::from_ref(reference), wait)
         .await?;
-    let nothing = || Obstacle::ServesNothing(reference.to_string());
+    let nothing = || Obstacle::ServesNothing {
+        crd: reference.to_string(),
+    };
     let kind = live.as_ref().and_then(served_kind).ok_or_else(nothing)?;
     let mut objects = Vec::new();
     let keep = |object: Object| objects.push(stripped(&object));

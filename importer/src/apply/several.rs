@@ -52,7 +52,10 @@ mod tests {
 
     /// A failure that names what failed.
     fn failure(item: usize) -> Error {
-        Obstacle::Unplanned(item.to_string()).into()
+        Obstacle::Unplanned {
+            object: item.to_string(),
+        }
+        .into()
     }
 
     #[tokio::test]

@@ -39,7 +39,10 @@ pub async fn keep(change: &Change<'_>, file: &SiteFile) -> Result<KeptSite, Erro
         if let Some(environment) = file.environment()
             && state.environment(environment).next().is_none()
         {
-            return Err(Obstacle::NoEnvironment(environment.clone()).into());
+            return Err(Obstacle::NoEnvironment {
+                environment: environment.clone(),
+            }
+            .into());
         }
         Ok(KeptSite {
             change: if state.site.has(file) {

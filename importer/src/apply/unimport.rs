@@ -47,7 +47,10 @@ pub async fn unimport(
 ) -> Result<Undone, Error> {
     let decide = async |state: &ClusterState| {
         let record = state.record(solution, version).cloned();
-        let absent = || Obstacle::NotImported(solution.clone(), version.clone());
+        let absent = || Obstacle::NotImported {
+            solution: solution.clone(),
+            version: version.clone(),
+        };
         let record = record.ok_or_else(absent)?;
         let uses = check(change, state, &record, even_if_used).await?;
         let holdings = match images {
@@ -123,7 +126,10 @@ async fn check(
     let mut obstacles = deployed(state, solution, Some(version));
     // This is no use that a person may overrule: the CRDs would stay, and name a version that nothing is known of.
     if state.active.get(solution) == Some(version) {
-        obstacles.push(Obstacle::Active(solution.clone(), version.clone()));
+        obstacles.push(Obstacle::Active {
+            solution: solution.clone(),
+            version: version.clone(),
+        });
     }
     let definitions = Definitions::of(cluster, solution).await?;
     let definitions = definitions.written_by(version);

@@ -163,7 +163,9 @@ impl Deletion {
         let decide = async |state: &ClusterState| {
             let going = Going::of(cluster, state, solution, self.sets).await?;
             let added = going.named().difference(&self.named).next().cloned();
-            let added = added.map(|object| Obstacle::Unplanned(object.to_string()));
+            let added = added.map(|object| Obstacle::Unplanned {
+                object: object.to_string(),
+            });
             let (obstacles, uses) = going
                 .obstacles(cluster, solution, self.even_if_used)
                 .await?;
@@ -264,7 +266,10 @@ impl Going {
             records,
         };
         if going.spaces.is_empty() && going.definitions.is_empty() && going.records.is_empty() {
-            return Err(Obstacle::NothingImported(solution.clone()).into());
+            return Err(Obstacle::NothingImported {
+                solution: solution.clone(),
+            }
+            .into());
         }
         Ok(going)
     }

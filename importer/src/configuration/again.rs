@@ -62,7 +62,9 @@ mod tests {
             server: "https://other.test".to_owned(),
             ..shown.clone()
         };
-        let denied = Obstacle::Denied("create pods".to_owned());
+        let denied = Obstacle::Denied {
+            right: "create pods".to_owned(),
+        };
         let both = [&denied, &Obstacle::Changed];
         for (obstacles, anew, expected) in [
             (&[][..], &shown, None),

@@ -94,12 +94,15 @@ fn choose(
     match wanted {
         ActiveVersion::Latest => {
             let newest = known.map(|(_, version)| version).max();
-            newest
-                .cloned()
-                .ok_or_else(|| Obstacle::NothingImported(solution.clone()))
+            newest.cloned().ok_or_else(|| Obstacle::NothingImported {
+                solution: solution.clone(),
+            })
         }
         ActiveVersion::Version(wanted) => {
-            let absent = || Obstacle::NotImported(solution.clone(), wanted.clone());
+            let absent = || Obstacle::NotImported {
+                solution: solution.clone(),
+                version: wanted.clone(),
+            };
             let found = known.any(|(_, version)| version == wanted);
             found.then(|| wanted.clone()).ok_or_else(absent)
         }

@@ -146,12 +146,19 @@ mod tests {
     const RECORD: &str = "ConfigMap metalk8s-solutions/solution-shop-1.0.0";
 
     fn active() -> Obstacle {
-        Obstacle::Active("shop".parse().unwrap(), "1.0.0".parse().unwrap())
+        Obstacle::Active {
+            solution: "shop".parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+        }
     }
 
     fn deployed() -> Obstacle {
         let solution = "shop".parse().unwrap();
-        Obstacle::Deployed(solution, "1.0.0".parse().unwrap(), "prod".parse().unwrap())
+        Obstacle::Deployed {
+            solution,
+            version: "1.0.0".parse().unwrap(),
+            environment: "prod".parse().unwrap(),
+        }
     }
 
     fn hindered(obstacles: &[Obstacle]) -> Error {

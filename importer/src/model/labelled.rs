@@ -90,7 +90,9 @@ pub(crate) async fn custom_resources(
     cluster: &Cluster,
     crd: &Object,
 ) -> Result<Vec<Object>, Error> {
-    let nothing = || Obstacle::ServesNothing(crd.reference().to_string());
+    let nothing = || Obstacle::ServesNothing {
+        crd: crd.reference().to_string(),
+    };
     let kind = served_kind(crd).ok_or_else(nothing)?;
     Ok(cluster.list(&kind, None, None).await?)
 }

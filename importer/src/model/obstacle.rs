@@ -1,53 +1,97 @@
 //! The obstacles to a change of a cluster. The fix for each is said by whoever shows it.
+//!
+//! Each has an id, which is the name of its variant in kebab case, and fields: programs read these instead of the words.
+//! `docs/obstacles.md` is made of the types here, so what is said of a variant is what people read of its id.
 
 use std::fmt;
 
 use change::{NotOurs, Recreate};
 use deployer::{Gvk, ObjectRef};
 use rules::ValueProblem;
+use schemars::JsonSchema;
 use schemas::{
     Digest, EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionId, SolutionName,
-    Version, VersionRange,
+    Version, VersionRange, named,
 };
+use serde::{Serialize, Serializer};
 
 use crate::limits;
 
-/// Something in the way: its words say what is the case, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// An obstacle to a change: its words say what is the case, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(rename = "ObstacleData", title = "A change of a cluster")]
 pub enum Obstacle {
     /// Others changed the cluster after the plan was made.
     #[error(
         "others changed the cluster while images were being pushed, so the plan no longer holds"
     )]
     Changed,
-    /// Kubernetes of this version is older than 1 with the minor version.
-    #[error("the cluster runs Kubernetes {0}, which is too old")]
-    Kubernetes(String, u32),
+    /// The cluster's Kubernetes is older than the oldest that can be imported into.
+    #[error("the cluster runs Kubernetes {version}, which is too old")]
+    KubernetesTooOld {
+        /// The version that the cluster runs.
+        version: String,
+        /// The minor version of the oldest Kubernetes 1 that will do.
+        oldest_minor: u32,
+    },
     /// This user lacks a right.
-    #[error("this user may not {0}")]
-    Denied(String),
+    #[error("this user may not {right}")]
+    Denied {
+        /// The right, as a verb, a resource and a place.
+        right: String,
+    },
     /// This user lacks a right that it takes to have a pod pull an image beforehand.
-    #[error("this user may not {0}, so no pod can pull an image beforehand")]
-    NoProof(String),
-    /// A role gives the operator a right that this user lacks.
-    #[error("{0} gives the operator the right to {1}, which this user does not hold")]
-    Grant(String, String),
-    /// A record of so many bytes, which no `ConfigMap` can hold.
-    #[error("{0} would take {1} bytes, and a ConfigMap can hold only about 1 MiB")]
-    RecordSize(&'static str, usize),
-    /// A version was imported from the first archive, and this is the second.
-    #[error("{0} was already imported from a different archive, {1}; this one is {2}")]
-    OtherArchive(String, Digest, Digest),
-    /// Something at the registry.
-    #[error(transparent)]
-    Registry(#[from] shelf::RegistryObstacle),
-    /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
-    #[error("earlier archives of {0} were signed by {1}, but this one is not signed")]
-    NoSigners(SolutionName, String),
-    /// The archive is signed by none of the keys, of these short ids, that signed before.
-    #[error("earlier archives of {0} were signed by {1}, but none of these keys signed this one")]
-    OtherSigners(SolutionName, String),
-    /// A newer version's CRD lacks what this version needs.
+    #[error("this user may not {right}, so no pod can pull an image beforehand")]
+    ProofDenied {
+        /// The right, as a verb, a resource and a place.
+        right: String,
+    },
+    /// A role gives the operator a right that this user lacks, and Kubernetes lets nobody grant more than they hold.
+    #[error("{role} gives the operator the right to {right}, which this user does not hold")]
+    GrantNotHeld {
+        /// The role, as an object.
+        role: String,
+        /// The right that the user lacks.
+        right: String,
+    },
+    /// A record of the import would be larger than a `ConfigMap` can be.
+    #[error("{record} would take {size} bytes, and a ConfigMap can hold only about 1 MiB")]
+    RecordTooLarge {
+        /// The record, in words.
+        record: &'static str,
+        /// The bytes that it would take.
+        size: usize,
+    },
+    /// The version was already imported from another archive.
+    #[error(
+        "{solution_id} was already imported from a different archive, {imported}; this one is {archive}"
+    )]
+    OtherArchive {
+        /// The Solution and the version.
+        solution_id: String,
+        /// The archive id of the archive that was imported.
+        imported: Digest,
+        /// The archive id of this archive.
+        archive: Digest,
+    },
+    /// Earlier archives of the Solution were signed, and this one is not.
+    #[error("earlier archives of {solution} were signed by {signers}, but this one is not signed", signers = signers.join(", "))]
+    NoSigners {
+        /// The Solution.
+        solution: SolutionName,
+        /// The short ids of the keys that signed before.
+        signers: Vec<String>,
+    },
+    /// None of the keys that signed earlier archives of the Solution signed this one.
+    #[error("earlier archives of {solution} were signed by {signers}, but none of these keys signed this one", signers = signers.join(", "))]
+    OtherSigners {
+        /// The Solution.
+        solution: SolutionName,
+        /// The short ids of the keys that signed before.
+        signers: Vec<String>,
+    },
+    /// The CRD that a newer version wrote lacks an API version that this version needs.
     #[error(
         "CRD `{crd}` of version {newer} no longer serves `{api}`, which version {version} needs"
     )]
@@ -62,68 +106,167 @@ pub enum Obstacle {
         version: Version,
     },
     /// The CRD of this version lacks an API version that the cluster serves.
-    #[error("CRD `{0}`: the cluster serves `{1}`, but version {2} does not have it")]
-    CrdDrops(String, String, Version),
+    #[error("CRD `{crd}`: the cluster serves `{api}`, but version {version} does not have it")]
+    CrdDrops {
+        /// The CRD.
+        crd: String,
+        /// The API version that the cluster serves.
+        api: String,
+        /// The version that lacks it.
+        version: Version,
+    },
     /// The CRD of this version lacks the API version that objects are stored as.
-    #[error("CRD `{0}`: objects are stored as `{1}`, but version {2} does not list it")]
-    CrdStored(String, String, Version),
-    /// A version runs in an environment, and may need these API versions, which go.
-    #[error("{0} {1} is deployed in the environment `{2}` and may need {3}, which is to go")]
-    NeedsGone(SolutionName, Version, EnvironmentName, String),
-    /// A newer version's CRD has no place in the version to go back to.
-    #[error("CRD `{0}` of version {1} is in the cluster, and version {2} does not have it")]
-    CrdOnlyNewer(String, Version, Version),
-    /// Something of a CRD is another in this version that the API server never changes.
-    #[error("CRD `{0}`: version {2} has another `{1}`, which the API server cannot change")]
-    CrdFixed(String, String, Version),
-    /// Objects of a CRD lose something by the one of this version.
-    #[error("CRD `{0}`: existing objects do not fit version {1}: {2}")]
-    CrdLoses(String, Version, String),
-    /// A CRD is another Solution's.
-    #[error("CRD `{0}` belongs to another Solution, `{1}`")]
-    CrdOwned(String, String),
-    /// A CRD is no Solution's.
-    #[error("CRD `{0}` already exists in the cluster and belongs to no Solution")]
-    CrdUnowned(String),
+    #[error("CRD `{crd}`: objects are stored as `{api}`, but version {version} does not list it")]
+    CrdStored {
+        /// The CRD.
+        crd: String,
+        /// The API version that objects are stored as.
+        api: String,
+        /// The version that lacks it.
+        version: Version,
+    },
+    /// An operator that is deployed may need API versions that are to go.
+    #[error("{solution} {version} is deployed in the environment `{environment}` and may need {apis}, which is to go", apis = apis.join(", "))]
+    ApiStillNeeded {
+        /// The Solution.
+        solution: SolutionName,
+        /// The version that is deployed.
+        version: Version,
+        /// The environment.
+        environment: EnvironmentName,
+        /// The API versions that are to go.
+        apis: Vec<String>,
+    },
+    /// A newer version brought a CRD that the version to go back to does not have.
+    #[error(
+        "CRD `{crd}` of version {newer} is in the cluster, and version {version} does not have it"
+    )]
+    CrdOnlyNewer {
+        /// The CRD.
+        crd: String,
+        /// The version that brought it.
+        newer: Version,
+        /// The version to go back to.
+        version: Version,
+    },
+    /// The CRD of this version differs in a field that the API server never changes.
+    #[error(
+        "CRD `{crd}`: version {version} has another `{field}`, which the API server cannot change"
+    )]
+    CrdFixed {
+        /// The CRD.
+        crd: String,
+        /// The field, below `spec`.
+        field: String,
+        /// The version that has another one.
+        version: Version,
+    },
+    /// Existing objects would lose something by the CRD of this version.
+    #[error("CRD `{crd}`: existing objects do not fit version {version}: {losses}", losses = named(losses.clone()))]
+    CrdLoses {
+        /// The CRD.
+        crd: String,
+        /// The version that they do not fit.
+        version: Version,
+        /// Each loss, with the number of objects and the first of them.
+        losses: Vec<String>,
+    },
+    /// A CRD belongs to another Solution.
+    #[error("CRD `{crd}` belongs to another Solution, `{owner}`")]
+    CrdOwned {
+        /// The CRD.
+        crd: String,
+        /// The other Solution.
+        owner: String,
+    },
+    /// A CRD is in the cluster and belongs to no Solution.
+    #[error("CRD `{crd}` already exists in the cluster and belongs to no Solution")]
+    CrdUnowned {
+        /// The CRD.
+        crd: String,
+    },
     /// The Solution has no CRDs to activate.
-    #[error("{0} has no CRDs, so there is nothing to activate")]
-    NoCrds(SolutionId),
+    #[error("{solution_id} has no CRDs, so there is nothing to activate")]
+    NoCrds {
+        /// The Solution and the version.
+        solution_id: SolutionId,
+    },
     /// The Solution has no operator to run in an environment.
-    #[error("{0} has no operator, so there is nothing to run in an environment")]
-    NoOperator(SolutionId),
-    /// The environment to import into does not exist; the other one may have been meant.
-    #[error("there is no environment `{0}`")]
-    UnknownEnvironment(EnvironmentName, Option<EnvironmentName>),
-    /// The environment to delete does not exist.
-    #[error("there is no environment `{0}`")]
-    NoEnvironment(EnvironmentName),
-    /// A namespace that the environment does not have.
-    #[error("namespace `{0}` is not one of the environment `{1}`")]
-    OtherNamespace(Namespace, EnvironmentName),
-    /// It is not known which namespace of the environment is meant.
-    #[error("environment `{0}` has several namespaces: {1}")]
-    SeveralNamespaces(EnvironmentName, String),
-    /// A namespace of Kubernetes, or that of the records.
-    #[error("namespace `{0}` is reserved and cannot belong to an environment")]
-    NamespaceReserved(Namespace),
-    /// A namespace that goes.
-    #[error("namespace `{0}` is being deleted")]
-    NamespaceGoing(Namespace),
-    /// A namespace of another environment.
-    #[error("namespace `{0}` belongs to the environment `{1}`")]
-    NamespaceTaken(Namespace, EnvironmentName),
-    /// A namespace of the same name as one that somebody deleted.
+    #[error("{solution_id} has no operator, so there is nothing to run in an environment")]
+    NoOperator {
+        /// The Solution and the version.
+        solution_id: SolutionId,
+    },
+    /// The environment to deploy in does not exist; it can be created.
+    #[error("there is no environment `{environment}`")]
+    UnknownEnvironment {
+        /// The environment that was asked for.
+        environment: EnvironmentName,
+        /// The environment that may have been meant.
+        near: Option<EnvironmentName>,
+    },
+    /// The environment does not exist.
+    #[error("there is no environment `{environment}`")]
+    NoEnvironment {
+        /// The environment that was asked for.
+        environment: EnvironmentName,
+    },
+    /// The namespace is none of the environment.
+    #[error("namespace `{namespace}` is not one of the environment `{environment}`")]
+    OtherNamespace {
+        /// The namespace.
+        namespace: Namespace,
+        /// The environment.
+        environment: EnvironmentName,
+    },
+    /// The environment has several namespaces, and none of them was chosen.
+    #[error("environment `{environment}` has several namespaces: {namespaces}", namespaces = joined(namespaces))]
+    SeveralNamespaces {
+        /// The environment.
+        environment: EnvironmentName,
+        /// The namespaces.
+        namespaces: Vec<Namespace>,
+    },
+    /// The namespace is one of Kubernetes, or that of the records.
+    #[error("namespace `{namespace}` is reserved and cannot belong to an environment")]
+    NamespaceReserved {
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// The namespace is being deleted.
+    #[error("namespace `{namespace}` is being deleted")]
+    NamespaceGoing {
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// The namespace belongs to another environment.
+    #[error("namespace `{namespace}` belongs to the environment `{environment}`")]
+    NamespaceTaken {
+        /// The namespace.
+        namespace: Namespace,
+        /// The environment that it belongs to.
+        environment: EnvironmentName,
+    },
+    /// Somebody deleted the namespace of the environment, and another one has its name.
     #[error(
-        "namespace `{0}` is not the one that the environment had: it was deleted, and someone created another"
+        "namespace `{namespace}` is not the one that the environment had: it was deleted, and someone created another"
     )]
-    NamespaceOther(Namespace),
-    /// A namespace of no environment, perhaps with somebody else's label that names one.
+    NamespaceReplaced {
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// The namespace exists and belongs to no environment.
     #[error(
-        "namespace `{0}` already exists and belongs to no environment{said}",
-        said = .1.as_ref().map_or(String::new(), |label| format!(", despite its label `{label}`"))
+        "namespace `{namespace}` already exists and belongs to no environment{said}",
+        said = label.as_ref().map_or(String::new(), |label| format!(", despite its label `{label}`"))
     )]
-    NamespaceUnowned(Namespace, Option<String>),
-    /// The Secret that nodes should log in with is not there.
+    NamespaceUnowned {
+        /// The namespace.
+        namespace: Namespace,
+        /// The environment that a label of it names, which is not one of the records.
+        label: Option<String>,
+    },
+    /// The Secret that nodes should log in with does not exist.
     #[error("Secret `{secret}` does not exist in namespace `{namespace}`")]
     NoPullSecret {
         /// The Secret.
@@ -135,230 +278,558 @@ pub enum Obstacle {
         /// The registry as nodes know it.
         host: String,
     },
-    /// The site's file names a `PriorityClass` that is not there.
-    #[error("PriorityClass `{0}`, which {1} names, does not exist")]
-    NoPriorityClass(KubernetesName, String),
-    /// The site's file asks for labels that no node has.
-    #[error("no node has all labels that {1} asks for: {0}")]
-    NoNode(String, String),
-    /// The site's file sets a variable that has to hold the address of an image.
-    #[error("the site's file sets the variable `{0}`, in which the operator finds an image")]
-    ImageVariable(String),
-    /// A login is for the first registry, and nodes pull from the second.
-    #[error("the login is for {0}, but nodes pull from {1}")]
-    OtherLogin(String, String),
-    /// A file with no user name and password for the registry from which nodes pull.
-    #[error("it holds no user name and password for {0}")]
-    NoLogin(String),
-    /// The login of this user is the one that pushes.
-    #[error("`{0}` is the login that pushes, and every pod of the namespace could read it")]
-    PushLogin(String),
-    /// An operator works in the whole cluster, and another one of the Solution runs elsewhere.
+    /// The site's file names a `PriorityClass` that does not exist.
+    #[error("PriorityClass `{class}`, which {file} names, does not exist")]
+    NoPriorityClass {
+        /// The `PriorityClass`.
+        class: KubernetesName,
+        /// The file, in words.
+        file: String,
+    },
+    /// The site's file asks for labels that no node has together.
+    #[error("no node has all labels that {file} asks for: {labels}", labels = labels.join(", "))]
+    NoNode {
+        /// The labels, as `NAME=VALUE`.
+        labels: Vec<String>,
+        /// The file, in words.
+        file: String,
+    },
+    /// The site's file sets a variable in which the operator finds the address of an image.
+    #[error("the site's file sets the variable `{variable}`, in which the operator finds an image")]
+    ImageVariable {
+        /// The variable.
+        variable: String,
+    },
+    /// The login is for another registry than the one that nodes pull from.
+    #[error("the login is for {host}, but nodes pull from {pull_host}")]
+    OtherLogin {
+        /// The registry that the login is for.
+        host: String,
+        /// The registry that nodes pull from.
+        pull_host: String,
+    },
+    /// The file has no user name and password for the registry that nodes pull from.
+    #[error("it holds no user name and password for {host}")]
+    NoLogin {
+        /// The registry.
+        host: String,
+    },
+    /// The login for nodes is the one that pushes.
+    #[error("`{username}` is the login that pushes, and every pod of the namespace could read it")]
+    PushLogin {
+        /// The name of the user.
+        username: String,
+    },
+    /// An operator for the whole cluster must be the only one, and another one of the Solution runs elsewhere.
     #[error(
-        "an operator of {0} for the whole cluster must be the only one, and one runs in namespace `{1}` of the environment `{2}`"
+        "an operator of {solution} for the whole cluster must be the only one, and one runs in namespace `{namespace}` of the environment `{environment}`"
     )]
-    Second(SolutionName, Namespace, EnvironmentName),
-    /// The first version runs, and the second is older.
-    #[error("version {0} is running there, and {1} is older")]
-    Older(Version, Version),
-    /// The first version runs, and is not one that the second can upgrade from.
-    #[error("version {0} is running there, and {1} can only upgrade from {2}")]
-    TooOld(Version, Version, VersionRange),
+    SecondOperator {
+        /// The Solution.
+        solution: SolutionName,
+        /// The namespace of the other operator.
+        namespace: Namespace,
+        /// The environment of the other operator.
+        environment: EnvironmentName,
+    },
+    /// A newer version runs there.
+    #[error("version {running} is running there, and {version} is older")]
+    OlderVersion {
+        /// The version that runs.
+        running: Version,
+        /// The version that was asked for.
+        version: Version,
+    },
+    /// The version that runs there is not one that this version can upgrade from.
+    #[error("version {running} is running there, and {version} can only upgrade from {range}")]
+    NotUpgradable {
+        /// The version that runs.
+        running: Version,
+        /// The version that was asked for.
+        version: Version,
+        /// The versions that it can upgrade from.
+        range: VersionRange,
+    },
+    /// Other field managers own fields of an object, with other values.
+    #[error("{object} has fields that other field managers set: {fields}", fields = named(fields.clone()))]
+    FieldsOwned {
+        /// The object.
+        object: String,
+        /// Each field, with its manager.
+        fields: Vec<String>,
+    },
+    /// Two objects would have the same name.
+    #[error("two objects would have the same name: {object}")]
+    SameName {
+        /// The object.
+        object: String,
+    },
+    /// The cluster does not take an object.
+    #[error("the cluster rejects {object}: {why}")]
+    ObjectRefused {
+        /// The object.
+        object: String,
+        /// The reason, in the cluster's words.
+        why: String,
+    },
+    /// The cluster would not take the operator's pod.
+    #[error("the cluster would reject the operator's pod: {why}")]
+    PodRefused {
+        /// The reason, in the cluster's words.
+        why: String,
+    },
+    /// Something reaches beyond the environment and was not accepted.
+    #[error(
+        "{things} beyond the environment and {have} not been accepted",
+        things = if *things == 1 { "1 thing reaches".to_owned() } else { format!("{things} things reach") },
+        have = if *things == 1 { "has" } else { "have" }
+    )]
+    NotAccepted {
+        /// The number of things that were not accepted; the plan lists them.
+        things: usize,
+        /// The id that accepts everything that reaches beyond the environment.
+        accept_id: String,
+    },
+    /// The Solution is not deployed in the environment.
+    #[error("{solution} is not deployed in the environment `{environment}`")]
+    NotDeployed {
+        /// The Solution.
+        solution: SolutionName,
+        /// The environment.
+        environment: EnvironmentName,
+    },
+    /// The version is deployed in an environment.
+    #[error("{solution} {version} is deployed in the environment `{environment}`")]
+    Deployed {
+        /// The Solution.
+        solution: SolutionName,
+        /// The version.
+        version: Version,
+        /// The environment.
+        environment: EnvironmentName,
+    },
+    /// The CRDs of the version are in the cluster.
+    #[error("{solution} {version} is active: its CRDs are in the cluster")]
+    Active {
+        /// The Solution.
+        solution: SolutionName,
+        /// The version.
+        version: Version,
+    },
+    /// A Solution is deployed in a namespace of the environment that is to be deleted.
+    #[error("{solution} {version} is deployed in `{namespace}`")]
+    Inhabited {
+        /// The Solution.
+        solution: SolutionName,
+        /// The version.
+        version: Version,
+        /// The namespace.
+        namespace: Namespace,
+        /// The environment.
+        environment: EnvironmentName,
+    },
+    /// The history knows nothing else of the Solution that ran in the namespace before.
+    #[error("the history knows nothing of {solution} that ran in namespace `{namespace}` before")]
+    NothingBefore {
+        /// The Solution.
+        solution: SolutionName,
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// The history has no change of this number that can be read.
+    #[error("there is no revision {revision} in the history")]
+    NoRevision {
+        /// The number of the change.
+        revision: u32,
+    },
+    /// The change of this number deployed no version of the Solution in the namespace.
+    #[error("revision {revision} deployed no version of {solution} in namespace `{namespace}`")]
+    OtherRevision {
+        /// The number of the change.
+        revision: u32,
+        /// The Solution.
+        solution: SolutionName,
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// The change of this number did not end well, so its version may never have run.
+    #[error("revision {revision} did not end well, so {solution} {version} may never have run")]
+    RevisionFailed {
+        /// The number of the change.
+        revision: u32,
+        /// The Solution.
+        solution: SolutionName,
+        /// The version.
+        version: Version,
+    },
+    /// The version was imported from another archive since it ran.
+    #[error(
+        "{solution_id} ran from archive {ran}, and was imported from a different archive since, {imported}"
+    )]
+    ImportedAnew {
+        /// The Solution and the version.
+        solution_id: String,
+        /// The archive id of the archive that ran.
+        ran: Digest,
+        /// The archive id of the archive that is imported now.
+        imported: Digest,
+    },
+    /// The version is not imported.
+    #[error("{solution} {version} is not imported")]
+    NotImported {
+        /// The Solution.
+        solution: SolutionName,
+        /// The version.
+        version: Version,
+    },
+    /// No version of the Solution is imported.
+    #[error("no version of {solution} is imported")]
+    NothingImported {
+        /// The Solution.
+        solution: SolutionName,
+    },
+    /// The Solution has no CRDs in the cluster.
+    #[error("{solution} has no CRDs in the cluster")]
+    NotActive {
+        /// The Solution.
+        solution: SolutionName,
+    },
+    /// A CRD serves no version, so that its objects cannot be listed.
+    #[error("{crd} serves no version, so nobody can tell whether objects of it exist")]
+    ServesNothing {
+        /// The CRD, as an object.
+        crd: String,
+    },
+    /// Objects of a kind still exist whose CRD is to go.
+    #[error(
+        "objects of kind {kind} still exist ({count} in total): {objects}",
+        count = objects.len(),
+        objects = named(objects.clone())
+    )]
+    InUse {
+        /// The kind.
+        kind: String,
+        /// The objects.
+        objects: Vec<String>,
+    },
+    /// Objects in the cluster use what is to go.
+    #[error(
+        "{name} is used by objects in the cluster ({count} in total): {objects}",
+        count = objects.len(),
+        objects = named(objects.clone())
+    )]
+    Used {
+        /// The Solution, or the Solution and the version, that is to go.
+        name: String,
+        /// The objects that use it.
+        objects: Vec<String>,
+    },
+    /// Custom resources and workloads would be deleted with their namespaces.
+    #[error(
+        "custom resources and workloads would be deleted ({count} in total): {objects}",
+        count = objects.len(),
+        objects = named(objects.clone())
+    )]
+    WouldDelete {
+        /// The custom resources and workloads.
+        objects: Vec<String>,
+    },
+    /// Another Solution pulls its images with the Secret that would be deleted.
+    #[error("{solution} pulls with Secret {namespace}/{secret}, which would be deleted")]
+    LoginUsed {
+        /// The Secret.
+        secret: KubernetesName,
+        /// The namespace.
+        namespace: Namespace,
+        /// The other Solution.
+        solution: SolutionName,
+    },
+    /// An object would be removed or changed that the plan does not name.
+    #[error("{object} has been added since the plan was shown")]
+    Unplanned {
+        /// The object.
+        object: String,
+    },
+    /// Something at the registry is in the way.
+    #[error(transparent)]
+    #[serde(untagged)]
+    Registry(#[from] shelf::RegistryObstacle),
     /// An object is there that is not the Solution's to write.
     #[error(transparent)]
+    #[serde(untagged)]
     NotOurs(#[from] NotOurs),
     /// Objects that are carried as they are do not fit.
     #[error(transparent)]
+    #[serde(untagged)]
     Unfit(#[from] Unfit),
-    /// Other field managers own fields of an object, with other values.
-    #[error("{0} has fields that other field managers set: {1}")]
-    FieldsOwned(String, String),
-    /// Two objects would be one.
-    #[error("two objects would have the same name: {0}")]
-    SameName(String),
-    /// The cluster does not take an object, and says why.
-    #[error("the cluster rejects {0}: {1}")]
-    Refused(String, String),
-    /// The cluster would not take the operator's pod, and says why.
-    #[error("the cluster would reject the operator's pod: {0}")]
-    PodRefused(String),
-    /// So many things reach beyond the environment; all are accepted by their id.
-    #[error(
-        "{things} beyond the environment and {have} not been accepted",
-        things = if *.0 == 1 { "1 thing reaches".to_owned() } else { format!("{} things reach", .0) },
-        have = if *.0 == 1 { "has" } else { "have" }
-    )]
-    Beyond(usize, String),
     /// The administrator of a namespace cannot go on without the administrator of the cluster.
     #[error(transparent)]
+    #[serde(untagged)]
     Above(#[from] Above),
-    /// The Solution does not run in the environment.
-    #[error("{0} is not deployed in the environment `{1}`")]
-    NotDeployed(SolutionName, EnvironmentName),
-    /// The Solution runs in an environment.
-    #[error("{0} {1} is deployed in the environment `{2}`")]
-    Deployed(SolutionName, Version, EnvironmentName),
-    /// The CRDs of this version are in the cluster.
-    #[error("{0} {1} is active: its CRDs are in the cluster")]
-    Active(SolutionName, Version),
-    /// A Solution runs in a namespace of an environment that should go.
-    #[error("{0} {1} is deployed in `{2}`")]
-    Inhabited(SolutionName, Version, Namespace, EnvironmentName),
-    /// The Solution ran as nothing else in the namespace before, as far as the receipts go back.
-    #[error("the history knows nothing of {0} that ran in namespace `{1}` before")]
-    NothingBefore(SolutionName, Namespace),
-    /// The receipt of this number does not exist, or cannot be read.
-    #[error("there is no revision {0} in the history")]
-    NoRevision(u32),
-    /// A receipt is about something else than the Solution in the namespace.
-    #[error("revision {0} deployed no version of {1} in namespace `{2}`")]
-    OtherRevision(u32, SolutionName, Namespace),
-    /// A receipt says that its version did not come to run.
-    #[error("revision {0} did not end well, so {1} {2} may never have run")]
-    RevisionFailed(u32, SolutionName, Version),
-    /// A version was imported anew since it ran: the first archive ran, the second is recorded.
-    #[error("{0} ran from archive {1}, and was imported from a different archive since, {2}")]
-    ImportedAnew(String, Digest, Digest),
-    /// The version is not imported.
-    #[error("{0} {1} is not imported")]
-    NotImported(SolutionName, Version),
-    /// No version of the Solution is imported.
-    #[error("no version of {0} is imported")]
-    NothingImported(SolutionName),
-    /// The Solution is not active.
-    #[error("{0} has no CRDs in the cluster")]
-    NotActive(SolutionName),
-    /// A CRD of which no objects can be listed.
-    #[error("{0} serves no version, so nobody can tell whether objects of it exist")]
-    ServesNothing(String),
-    /// A CRD still has so many objects of its kind.
-    #[error("objects of kind {1} still exist ({0} in total): {2}")]
-    InUse(usize, String, String),
-    /// So many objects use something that has this name.
-    #[error("{0} is used by objects in the cluster ({1} in total): {2}")]
-    Used(String, usize, String),
-    /// So many objects would go with their namespaces.
-    #[error("custom resources and workloads would be deleted ({0} in total): {1}")]
-    WouldDelete(usize, String),
-    /// The login of a Solution, in a namespace where the other one pulls with it.
-    #[error("{2} pulls with Secret {1}/{0}, which would be deleted")]
-    LoginUsed(KubernetesName, Namespace, SolutionName),
-    /// An object would be removed or changed that the plan does not name.
-    #[error("{0} has been added since the plan was shown")]
-    Unplanned(String),
 }
 
 /// An obstacle that keeps objects that are carried as they are from an environment.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(title = "Objects that are carried as they are")]
 pub enum Unfit {
-    /// Charts are to be installed or uninstalled, and there is no program for it.
+    /// Charts are to be installed or uninstalled, and there is no `helm` for it.
     #[error("there is no `helm` to install charts with")]
     NoHelm,
-    /// The program that is to install charts cannot do so, in its own words.
-    #[error("charts cannot be installed: {0}")]
-    Helm(String),
-    /// The archive includes no program for this kind of processor that could install charts.
-    #[error("the archive includes no `helm` for {0}")]
-    NoIncludedHelm(String),
-    /// The archive includes a program, and nobody vouches for it.
+    /// The `helm` that is there cannot install charts.
+    #[error("charts cannot be installed: {why}")]
+    HelmUnusable {
+        /// The reason.
+        why: String,
+    },
+    /// The archive includes no `helm` for the processor of this machine.
+    #[error("the archive includes no `helm` for {architecture}")]
+    NoIncludedHelm {
+        /// The kind of processor.
+        architecture: String,
+    },
+    /// The archive includes a `helm`, and nobody signed the archive.
     #[error("nobody signed the archive, so the `helm` that it includes is not run")]
     UnsignedHelm,
-    /// A chart does not render with its values at this cluster, in Helm's words.
-    #[error("the {0} cannot be rendered: {1}")]
-    Rendering(String, String),
+    /// A chart does not render with its values at this cluster.
+    #[error("the {release} cannot be rendered: {why}")]
+    NotRendered {
+        /// The release, with its namespace.
+        release: String,
+        /// The reason, in Helm's words.
+        why: String,
+    },
     /// Pods of a release want images that the archive does not have.
-    #[error("the {0} has pods with images that are not carried: {1}")]
-    NotCarried(String, String),
-    /// An object of a release that no chart may bring, and why.
-    #[error("{0} is nothing that a chart may bring: {1}")]
-    Forbidden(String, String),
-    /// A release of this name, in this revision, exists that was not installed from here.
-    #[error("the {0} is there already (revision {1}), and was not installed from this environment")]
-    ReleaseTaken(String, u32),
-    /// The newest revision of a release is not as it was stored from here: it is of before revisions were recorded, or
-    /// somebody else has made or changed it.
+    #[error("the {release} has pods with images that are not carried: {images}", images = named(images.clone()))]
+    NotCarried {
+        /// The release, with its namespace.
+        release: String,
+        /// The images.
+        images: Vec<String>,
+    },
+    /// A release has an object that no chart may bring.
+    #[error("{object} is nothing that a chart may bring: {why}")]
+    ForbiddenInChart {
+        /// The object.
+        object: String,
+        /// The reason.
+        why: String,
+    },
+    /// A release of this name exists and was not installed from here.
     #[error(
-        "revision {revision} of the {release} was not stored from here, or was changed since; `{id}` takes it over with what it sends: {sends}"
+        "the {release} is there already (revision {revision}), and was not installed from this environment"
+    )]
+    ReleaseTaken {
+        /// The release, with its namespace.
+        release: String,
+        /// The number of its newest revision.
+        revision: u32,
+    },
+    /// The newest revision of a release is not as it was stored from here: it is from before revisions were recorded, or
+    /// somebody else made or changed it.
+    #[error(
+        "revision {revision} of the {release} was not stored from here, or was changed since; `{accept_id}` takes it over with what it sends: {sends}",
+        sends = named(sends.clone())
     )]
     NotRecorded {
-        /// The release.
+        /// The release, with its namespace.
         release: String,
         /// The number of the revision.
         revision: u32,
-        /// Its objects and hooks.
-        sends: String,
-        /// The id under which it is accepted.
-        id: String,
+        /// The objects and hooks of the revision.
+        sends: Vec<String>,
+        /// The id that takes it over.
+        accept_id: String,
     },
-    /// An object of a release's name is not the release's.
-    #[error("{0} already exists, and is not of the {1}")]
-    NotOfRelease(String, String),
+    /// An object has the name of one of a release, and does not belong to it.
+    #[error("{object} already exists, and is not of the {release}")]
+    NotOfRelease {
+        /// The object.
+        object: String,
+        /// The release, with its namespace.
+        release: String,
+    },
     /// An object that holds data or other objects has the name of a release's hook.
     #[error(
-        "{0} exists, and a hook of the {1} has its name: Helm would delete it, and all that it holds"
+        "{object} exists, and a hook of the {release} has its name: Helm would delete it, and all that it holds"
     )]
-    HeldByHook(String, String),
-    /// An object has fields that the API server never changes, and they are others now; in its own words.
-    #[error("{0} cannot be changed in place: {2}")]
-    Immutable(String, Recreate, String),
-    /// An object of a release has fields that the API server never changes, and they are others now; in its own words. Helm
-    /// does not make it anew.
-    #[error("{0} cannot be changed in place, and Helm does not make it anew: {1}")]
-    ImmutableOfRelease(Box<ObjectRef>, String),
-    /// An object that an import makes itself, or a definition, has fields that the API server never changes, and they are
-    /// others now; in its own words. An import makes only objects of sets anew.
-    #[error("{0} cannot be changed in place: {1}")]
-    ImmutableOwn(Box<ObjectRef>, String),
-    /// Something is to be made anew, and neither the operator nor a set has it.
-    #[error("{0} is not made anew: neither its operator nor a set of the version has it")]
-    NotRecreated(Recreate),
-    /// An object of a release lies in a namespace that is not there and that nothing brings.
-    #[error("{0} of the {1} cannot be made: there is no namespace `{2}`, and nothing brings it")]
-    NoNamespace(String, String, String),
-    /// Objects are of a kind that the cluster does not have in this version, and that nothing brings.
-    #[error("{0} cannot be made: the cluster has no kind {1}{2}")]
-    NoKind(String, Gvk, Box<KindIn>),
+    HeldByHook {
+        /// The object.
+        object: String,
+        /// The release, with its namespace.
+        release: String,
+    },
+    /// An object of a set differs in fields that the API server never changes.
+    #[error("{object} cannot be changed in place: {why}")]
+    Immutable {
+        /// The object.
+        object: String,
+        /// The object as the one to make anew, `KIND/NAME`.
+        #[schemars(with = "String")]
+        recreate: Recreate,
+        /// The reason, in the cluster's words.
+        why: String,
+    },
+    /// An object of a release differs in fields that the API server never changes, and Helm makes none anew.
+    #[error("{object} cannot be changed in place, and Helm does not make it anew: {why}")]
+    ImmutableOfRelease {
+        /// The object.
+        #[serde(serialize_with = "as_text")]
+        #[schemars(with = "String")]
+        object: Box<ObjectRef>,
+        /// The reason, in the cluster's words.
+        why: String,
+    },
+    /// An object that an import makes itself, or a definition, differs in fields that the API server never changes. An
+    /// import makes only objects of sets anew.
+    #[error("{object} cannot be changed in place: {why}")]
+    ImmutableOwn {
+        /// The object.
+        #[serde(serialize_with = "as_text")]
+        #[schemars(with = "String")]
+        object: Box<ObjectRef>,
+        /// The reason, in the cluster's words.
+        why: String,
+    },
+    /// Something is to be made anew that neither the operator nor a set of the version has.
+    #[error("{recreate} is not made anew: neither its operator nor a set of the version has it")]
+    NotRecreated {
+        /// The object that was asked for, as `KIND/NAME`.
+        #[schemars(with = "String")]
+        recreate: Recreate,
+    },
+    /// An object of a release lies in a namespace that does not exist and that nothing brings.
+    #[error(
+        "{object} of the {release} cannot be made: there is no namespace `{namespace}`, and nothing brings it"
+    )]
+    NoNamespace {
+        /// The object.
+        object: String,
+        /// The release, with its namespace.
+        release: String,
+        /// The namespace that is missing.
+        namespace: String,
+    },
+    /// Objects are of a kind that the cluster does not have in this version and that nothing brings.
+    #[error("{objects} cannot be made: the cluster has no kind {kind}{found}", objects = named(objects.clone()))]
+    NoKind {
+        /// The objects.
+        objects: Vec<String>,
+        /// The kind that is missing.
+        kind: Gvk,
+        /// The versions in which the kind is there.
+        found: Box<KindIn>,
+    },
     /// A parameter of the Solution has no value.
-    #[error("the parameter `{0}` has no value")]
-    NoValue(ParameterName),
-    /// The version has no parameter of this name; the other one may have been meant.
-    #[error("this version has no parameter `{0}`")]
-    NoParameter(ParameterName, Option<ParameterName>),
-    /// A parameter does not take the value that comes from there.
-    #[error("the value of the parameter `{0}` ({1}) {2}")]
-    Value(ParameterName, String, ValueProblem),
-    /// A patch of the site's file, and why it does not fit the release.
-    #[error("{0} cannot be applied: {1}")]
-    Patch(String, String),
+    #[error("the parameter `{parameter}` has no value")]
+    NoValue {
+        /// The parameter.
+        parameter: ParameterName,
+    },
+    /// The version has no parameter of this name.
+    #[error("this version has no parameter `{parameter}`")]
+    NoParameter {
+        /// The name that was given.
+        parameter: ParameterName,
+        /// The parameter that may have been meant.
+        near: Option<ParameterName>,
+    },
+    /// A parameter does not take a value.
+    #[error("the value of the parameter `{parameter}` ({from}) {why}")]
+    ValueRefused {
+        /// The parameter.
+        parameter: ParameterName,
+        /// The place that the value comes from.
+        from: String,
+        /// The reason, without the value.
+        #[serde(serialize_with = "as_text")]
+        #[schemars(with = "String")]
+        why: ValueProblem,
+    },
+    /// A patch of the site's file does not fit the release.
+    #[error("{patch} cannot be applied: {why}")]
+    PatchUnfit {
+        /// The patch, by its place in the file.
+        patch: String,
+        /// The reason.
+        why: String,
+    },
     /// The value of a sensitive parameter stands where others can read it.
-    #[error("the parameter `{0}` is sensitive, and others can read a value that is there: {1}")]
-    Seen(ParameterName, String),
-    /// The Secret of the environment no longer has the value of a parameter that is kept nowhere else.
     #[error(
-        "the value of the parameter `{0}` was kept in a Secret of the environment, which is gone or made anew by others"
+        "the parameter `{parameter}` is sensitive, and others can read a value that is there: {from}"
     )]
-    Lost(ParameterName),
-    /// Values have so many bytes.
-    #[error("{0} have {1} bytes together; at most {max} are kept", max = limits::PARAMETERS_SIZE)]
-    Values(&'static str, usize),
-    /// A label of the namespace that another Solution gives another value.
-    #[error("namespace `{0}` cannot get the label {1}: {2} gives it the value `{3}`")]
-    LabelGiven(Namespace, String, SolutionName, String),
-    /// A label of the namespace that somebody else has given another value.
-    #[error("namespace `{0}` cannot get the label {1}: somebody has given it the value `{2}`")]
-    LabelSet(Namespace, String, String),
-    /// The object that holds the rendered sets to apply before a removal is missing.
-    #[error("what is applied before the removal ({1}) was kept in {0}, and is gone")]
-    CleanupLost(String, String),
-    /// So many objects of a definition would stay, and the webhook goes that converts them.
+    ValueSeen {
+        /// The parameter.
+        parameter: ParameterName,
+        /// The place that the value comes from.
+        from: String,
+    },
+    /// The environment's Secret no longer has the value of a parameter that is kept nowhere else.
     #[error(
-        "{0} has its objects converted by a webhook that would go, and {1} of them would stay: {2}"
+        "the value of the parameter `{parameter}` was kept in a Secret of the environment, which is gone or made anew by others"
     )]
-    Converted(String, usize, String),
+    ValueLost {
+        /// The parameter.
+        parameter: ParameterName,
+    },
+    /// The values of parameters are larger together than what is kept.
+    #[error("{values} have {size} bytes together; at most {max} are kept", max = limits::PARAMETERS_SIZE)]
+    ValuesTooLarge {
+        /// The values, in words.
+        values: &'static str,
+        /// The bytes that they have together.
+        size: usize,
+    },
+    /// The namespace is to get a label that another Solution gives another value.
+    #[error(
+        "namespace `{namespace}` cannot get the label {label}: {solution} gives it the value `{value}`"
+    )]
+    LabelGiven {
+        /// The namespace.
+        namespace: Namespace,
+        /// The label, as `NAME=VALUE`.
+        label: String,
+        /// The other Solution.
+        solution: SolutionName,
+        /// The value that it gives the label.
+        value: String,
+    },
+    /// The namespace is to get a label that somebody has given another value.
+    #[error(
+        "namespace `{namespace}` cannot get the label {label}: somebody has given it the value `{value}`"
+    )]
+    LabelSet {
+        /// The namespace.
+        namespace: Namespace,
+        /// The label, as `NAME=VALUE`.
+        label: String,
+        /// The value that it has.
+        value: String,
+    },
+    /// The Secret with the sets that are applied before the removal is gone.
+    #[error("what is applied before the removal ({sets}) was kept in {kept}, and is gone", sets = sets.join(", "))]
+    CleanupLost {
+        /// The Secret, as an object.
+        kept: String,
+        /// The sets.
+        sets: Vec<String>,
+    },
+    /// Objects would stay whose definition needs a conversion webhook that would go.
+    #[error(
+        "{definition} has its objects converted by a webhook that would go, and {count} of them would stay: {objects}",
+        count = objects.len(),
+        objects = named(objects.clone())
+    )]
+    ConversionNeeded {
+        /// The definition.
+        definition: String,
+        /// The objects that would stay.
+        objects: Vec<String>,
+    },
 }
 
 /// The other versions in which a kind is there, as `GROUP/VERSION`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KindIn {
     /// The API versions that the cluster serves.
     pub cluster: Vec<String>,
@@ -392,35 +863,162 @@ impl fmt::Display for KindIn {
 }
 
 /// A task of the cluster's administrator, without which a namespace's administrator cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[schemars(title = "With the rights of one namespace")]
 pub enum Above {
-    /// A CRD has to be there already, and does not serve an API version.
-    #[error("CRD `{0}` is not active: the cluster does not serve its version `{1}`")]
-    Inactive(String, String),
-    /// A Solution carries objects as they are.
-    #[error("{0} carries objects as they are, which only cluster administrators deploy")]
-    Carries(SolutionId),
+    /// A CRD that has to be there already does not serve an API version.
+    #[error("CRD `{crd}` is not active: the cluster does not serve its version `{api}`")]
+    CrdInactive {
+        /// The CRD.
+        crd: String,
+        /// The API version.
+        api: String,
+    },
+    /// The Solution carries objects as they are, which only cluster administrators deploy.
+    #[error("{solution_id} carries objects as they are, which only cluster administrators deploy")]
+    CarriesObjects {
+        /// The Solution and the version.
+        solution_id: SolutionId,
+    },
     /// An object of the whole cluster would have to be written.
-    #[error("{0} is an object of the whole cluster, and this is to be done in one namespace alone")]
-    Wide(String),
-    /// A Solution was deployed there by somebody else.
-    #[error("{0} was not deployed in namespace `{1}` by the administrator of the namespace")]
-    NotOwn(SolutionName, Namespace),
-    /// A namespace does not say of which environment it is.
-    #[error("namespace `{0}` belongs to no environment")]
-    NoEnvironment(Namespace),
+    #[error(
+        "{object} is an object of the whole cluster, and this is to be done in one namespace alone"
+    )]
+    ClusterObject {
+        /// The object.
+        object: String,
+    },
+    /// The Solution was deployed there by somebody else than the administrator of the namespace.
+    #[error(
+        "{solution} was not deployed in namespace `{namespace}` by the administrator of the namespace"
+    )]
+    DeployedByOthers {
+        /// The Solution.
+        solution: SolutionName,
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// The namespace belongs to no environment.
+    #[error("namespace `{namespace}` belongs to no environment")]
+    NamespaceUnassigned {
+        /// The namespace.
+        namespace: Namespace,
+    },
+}
+
+/// Writes something as it reads in words.
+fn as_text<S: Serializer>(it: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(it)
+}
+
+fn joined(namespaces: &[Namespace]) -> String {
+    let names: Vec<&str> = namespaces.iter().map(Namespace::as_str).collect();
+    names.join(", ")
 }
 
 impl Obstacle {
     /// Whether it is only that something is used: a person can say that it goes all the same.
     #[must_use]
     pub fn is_use(&self) -> bool {
-        matches!(self, Self::InUse(..) | Self::Used(..))
+        matches!(self, Self::InUse { .. } | Self::Used { .. })
     }
 
     /// Whether it is that a version is active.
     #[must_use]
     pub fn is_active(&self) -> bool {
-        matches!(self, Self::Active(..))
+        matches!(self, Self::Active { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The ids in a schema, in their order.
+    fn ids(schema: &Value) -> Vec<&str> {
+        match schema {
+            Value::Object(fields) => {
+                let id = schema.pointer("/properties/id/const");
+                let below = fields.values().flat_map(ids);
+                id.and_then(Value::as_str)
+                    .into_iter()
+                    .chain(below)
+                    .collect()
+            }
+            Value::Array(all) => all.iter().flat_map(ids).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn no_two_obstacles_have_the_same_id() {
+        let schema = schemars::schema_for!(Obstacle).to_value();
+        let mut seen = BTreeSet::new();
+        for id in ids(&schema) {
+            assert!(seen.insert(id), "{id}");
+        }
+        // One of each type.
+        for id in [
+            "changed",
+            "no-helm",
+            "crd-inactive",
+            "owned",
+            "no-room",
+            "reserved-path",
+        ] {
+            assert!(seen.contains(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_obstacle_is_its_id_with_its_fields() {
+        let told = |obstacle: Obstacle| serde_json::to_value(obstacle).unwrap();
+        assert_eq!(told(Obstacle::Changed), json!({ "id": "changed" }));
+        let unknown = Obstacle::UnknownEnvironment {
+            environment: "tests".parse().unwrap(),
+            near: Some("test".parse().unwrap()),
+        };
+        assert_eq!(
+            told(unknown),
+            json!({ "id": "unknown-environment", "environment": "tests", "near": "test" })
+        );
+        let place = shelf::Misplaced::SameImageName {
+            name: "shop".to_owned(),
+        };
+        assert_eq!(
+            told(shelf::RegistryObstacle::from(place).into()),
+            json!({ "id": "same-image-name", "name": "shop" })
+        );
+        let missing = Unfit::NoKind {
+            objects: vec!["Thing n/x".to_owned()],
+            kind: Gvk::new("a.test/v1", "Thing"),
+            found: Box::new(KindIn {
+                cluster: vec!["a.test/v2".to_owned()],
+                archive: Vec::new(),
+                release: Vec::new(),
+            }),
+        };
+        assert_eq!(
+            told(missing.into()),
+            json!({
+                "id": "no-kind",
+                "objects": ["Thing n/x"],
+                "kind": { "group": "a.test", "version": "v1", "kind": "Thing" },
+                "found": { "cluster": ["a.test/v2"], "archive": [], "release": [] },
+            })
+        );
+        let fixed = Unfit::ImmutableOwn {
+            object: Box::new(ObjectRef::namespaced("v1", "Secret", "n", "s")),
+            why: "no".to_owned(),
+        };
+        assert_eq!(
+            told(fixed.into()),
+            json!({ "id": "immutable-own", "object": "Secret n/s", "why": "no" })
+        );
     }
 }

@@ -170,11 +170,11 @@ impl Login {
     ) -> Result<Self, Obstacle> {
         let host = host.to_owned();
         let Some(Credentials::Password { username, password }) = found else {
-            return Err(Obstacle::NoLogin(host));
+            return Err(Obstacle::NoLogin { host });
         };
         match pushes {
             Credentials::Password { username: same, .. } if *same == username => {
-                Err(Obstacle::PushLogin(username))
+                Err(Obstacle::PushLogin { username })
             }
             _ => Ok(Self {
                 host,
@@ -353,9 +353,13 @@ mod tests {
             ("pull.test", "puller")
         );
         assert!(made(Some(of("puller")), Credentials::Anonymous).is_ok());
-        let pushes = Obstacle::PushLogin("pusher".to_owned());
+        let pushes = Obstacle::PushLogin {
+            username: "pusher".to_owned(),
+        };
         assert_eq!(made(Some(of("pusher")), of("pusher")), Err(pushes));
-        let none = Obstacle::NoLogin("pull.test".to_owned());
+        let none = Obstacle::NoLogin {
+            host: "pull.test".to_owned(),
+        };
         let token = Credentials::IdentityToken(Secret::new("t".to_owned()));
         for found in [None, Some(token)] {
             assert_eq!(made(found, of("pusher")), Err(none.clone()));

@@ -57,15 +57,15 @@ impl Memory {
         if allowed.forget == ForgetSigners::Allow || known_among(known, record) {
             return None;
         }
-        let known: Vec<String> = known.iter().map(KeyId::short).collect();
-        let (name, known) = (record.name.clone(), known.join(", "));
+        let solution = record.name.clone();
+        let signers = known.iter().map(KeyId::short).collect();
         if record.signers.is_empty() {
-            return Some(Obstacle::NoSigners(name, known));
+            return Some(Obstacle::NoSigners { solution, signers });
         }
         if allowed.signers == ChangeSigners::Allow {
             return None;
         }
-        Some(Obstacle::OtherSigners(name, known))
+        Some(Obstacle::OtherSigners { solution, signers })
     }
 
     /// Returns the memory once this version is imported. Keys that sign together with a known one become known, so that
@@ -149,8 +149,18 @@ mod tests {
         type Case<'a> = (&'a [u8], &'a [u8], Allowed, Option<Obstacle>, &'a [u8]);
         let name: SolutionName = "shop".parse().unwrap();
         let short = |number: u8| key(number).short();
-        let others = |known: u8| Some(Obstacle::OtherSigners(name.clone(), short(known)));
-        let nobody = || Some(Obstacle::NoSigners(name.clone(), short(1)));
+        let others = |known: u8| {
+            Some(Obstacle::OtherSigners {
+                solution: name.clone(),
+                signers: vec![short(known)],
+            })
+        };
+        let nobody = || {
+            Some(Obstacle::NoSigners {
+                solution: name.clone(),
+                signers: vec![short(1)],
+            })
+        };
         let cases: [Case<'_>; 15] = [
             // The first time anything goes, and is remembered.
             (&[], &[1, 2], nothing(), None, &[1, 2]),

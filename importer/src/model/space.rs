@@ -63,20 +63,24 @@ pub(crate) fn check(
             .iter()
             .filter_map(|(name, theirs)| Some((*name, theirs.get(key)?)))
             .find(|(_, theirs)| *theirs != value && !LEVELS.contains(&key.as_str()));
-        if let Some((name, theirs)) = other {
-            let (namespace, name) = (namespace.clone(), name.clone());
-            unfit.push(Unfit::LabelGiven(namespace, label, name, theirs.clone()));
+        if let Some((solution, theirs)) = other {
+            unfit.push(Unfit::LabelGiven {
+                namespace: namespace.clone(),
+                label,
+                solution: solution.clone(),
+                value: theirs.clone(),
+            });
             continue;
         }
         let foreign = there.get(key.as_str()).copied();
         let foreign =
             foreign.filter(|it| *it != value && Some(*it) != given.get(key).map(String::as_str));
         if let Some(foreign) = foreign {
-            unfit.push(Unfit::LabelSet(
-                namespace.clone(),
+            unfit.push(Unfit::LabelSet {
+                namespace: namespace.clone(),
                 label,
-                foreign.to_owned(),
-            ));
+                value: foreign.to_owned(),
+            });
         }
     }
     unfit

@@ -89,8 +89,9 @@ pub(crate) fn check_free(obstacles: Vec<Obstacle>, uses: &[Use]) -> Result<(), E
 impl Obstacle {
     /// Returns the obstacle that something is used by these objects; nothing if there are none.
     pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
-        let names = uses.iter().map(ToString::to_string).collect();
-        let obstacle = || Self::Used(name.to_owned(), uses.len(), schemas::named(names));
-        (!uses.is_empty()).then(obstacle)
+        (!uses.is_empty()).then(|| Self::Used {
+            name: name.to_owned(),
+            objects: uses.iter().map(ToString::to_string).collect(),
+        })
     }
 }

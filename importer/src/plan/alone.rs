@@ -27,14 +27,20 @@ pub async fn imported_for(
     let place = state.namespaces.first();
     let mut obstacles = Vec::new();
     if place.is_none() {
-        obstacles.push(Above::NoEnvironment(namespace.clone()).into());
+        let unassigned = Above::NamespaceUnassigned {
+            namespace: namespace.clone(),
+        };
+        obstacles.push(unassigned.into());
     }
     let record = state.record(solution, version);
     if sight.hides(&Hidden::Version(solution.clone(), version.clone())) {
         let record = record::reference(solution, version);
         obstacles.extend(missing_alone(cluster, namespace, &record).await?);
     } else if record.is_none() {
-        obstacles.push(Obstacle::NotImported(solution.clone(), version.clone()));
+        obstacles.push(Obstacle::NotImported {
+            solution: solution.clone(),
+            version: version.clone(),
+        });
     }
     match (record, place) {
         (Some(record), Some(place)) => {

@@ -35,8 +35,10 @@ pub(crate) async fn check(
     let running = state.deployments(name);
     let running = running.filter(|(_, running)| *running > version);
     let mut running: Vec<Obstacle> = running
-        .map(|(space, running)| {
-            Obstacle::Deployed(name.clone(), running.clone(), space.environment.clone())
+        .map(|(space, running)| Obstacle::Deployed {
+            solution: name.clone(),
+            version: running.clone(),
+            environment: space.environment.clone(),
         })
         .collect();
     // An environment may have several namespaces; they are sorted by it.
@@ -49,8 +51,10 @@ pub(crate) async fn check(
     let gone = newer
         .into_iter()
         .filter(|(crd, _)| !known.iter().any(|known| *known == crd));
-    obstacles.extend(
-        gone.map(|(crd, newer)| Obstacle::CrdOnlyNewer(crd.to_owned(), newer, version.clone())),
-    );
+    obstacles.extend(gone.map(|(crd, newer)| Obstacle::CrdOnlyNewer {
+        crd: crd.to_owned(),
+        newer,
+        version: version.clone(),
+    }));
     Ok(())
 }

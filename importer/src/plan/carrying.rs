@@ -127,7 +127,8 @@ impl Carrying<'_> {
             ..
         } = self.asked;
         let unmade = unmade(&request.recreate, &sets.objects);
-        obstacles.extend(unmade.map(|it| Unfit::NotRecreated(it.clone()).into()));
+        let unmade = unmade.cloned();
+        obstacles.extend(unmade.map(|recreate| Unfit::NotRecreated { recreate }.into()));
         let own = sets.objects.iter().filter(|it| it.tenure != Tenure::Shared);
         let desired = own.map(|it| it.object.reference().clone());
         let recorded = before.entries.iter().map(Entry::reference);
@@ -192,7 +193,8 @@ impl Carrying<'_> {
             return true;
         }
         if !self.asked.accepted.sets().is_empty() {
-            obstacles.push(Above::Carries(self.asked.id.clone()).into());
+            let solution_id = self.asked.id.clone();
+            obstacles.push(Above::CarriesObjects { solution_id }.into());
         }
         false
     }

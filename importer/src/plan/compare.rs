@@ -42,13 +42,19 @@ pub async fn running(
     let state = ClusterState::read(cluster).await?;
     let spaces: Vec<&NamespaceRecord> = state.environment(environment).collect();
     if spaces.is_empty() {
-        return Err(Obstacle::NoEnvironment(environment.clone()).into());
+        return Err(Obstacle::NoEnvironment {
+            environment: environment.clone(),
+        }
+        .into());
     }
     if let Some(namespace) = namespace
         && spaces.iter().all(|space| space.namespace != *namespace)
     {
-        let (namespace, environment) = (namespace.clone(), environment.clone());
-        return Err(Obstacle::OtherNamespace(namespace, environment).into());
+        return Err(Obstacle::OtherNamespace {
+            namespace: namespace.clone(),
+            environment: environment.clone(),
+        }
+        .into());
     }
     let meant = |space: &&NamespaceRecord| namespace.is_none_or(|it| *it == space.namespace);
     let deployed = spaces.into_iter().filter(meant).flat_map(|space| {

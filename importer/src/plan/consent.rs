@@ -367,11 +367,16 @@ impl Beyond {
         if self.lines.is_empty() {
             return Ok(None);
         }
-        let new = self.new_lines(before).len();
+        let things = self.new_lines(before).len();
         let (id, by, at) = match before {
-            Some(Consent { id, by, at, .. }) if new == 0 => (id, by, *at),
+            Some(Consent { id, by, at, .. }) if things == 0 => (id, by, *at),
             _ if request.accepted.contains(&self.id) => (&self.id, &request.by, request.now),
-            _ => return Err(Obstacle::Beyond(new, self.id.clone())),
+            _ => {
+                return Err(Obstacle::NotAccepted {
+                    things,
+                    accept_id: self.id.clone(),
+                });
+            }
         };
         Ok(Some(Consent {
             id: id.clone(),

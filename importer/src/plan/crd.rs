@@ -184,8 +184,12 @@ pub(crate) fn judge(
     users: Users,
 ) -> Result<Judged, Obstacle> {
     let crd = active.name().to_owned();
-    if let Some(fixed) = changed(active.as_value(), wanted) {
-        return Err(Obstacle::CrdFixed(crd, fixed, version.clone()));
+    if let Some(field) = changed(active.as_value(), wanted) {
+        return Err(Obstacle::CrdFixed {
+            crd,
+            field,
+            version: version.clone(),
+        });
     }
     if let Some(newer) = written.filter(|written| written > version) {
         if let Some(api) = missing(wanted, active.as_value()) {
@@ -199,17 +203,29 @@ pub(crate) fn judge(
         }
         return match unconverted(active.as_value(), wanted) {
             None => Ok(Judged::Kept(newer)),
-            Some(api) => Err(Obstacle::CrdDrops(crd, api, version.clone())),
+            Some(api) => Err(Obstacle::CrdDrops {
+                crd,
+                api,
+                version: version.clone(),
+            }),
         };
     }
     if users == Users::Everywhere
-        && let Some(missing) = missing(active.as_value(), wanted)
+        && let Some(api) = missing(active.as_value(), wanted)
     {
-        return Err(Obstacle::CrdDrops(crd, missing, version.clone()));
+        return Err(Obstacle::CrdDrops {
+            crd,
+            api,
+            version: version.clone(),
+        });
     }
     match stored_and_gone(active.as_value(), wanted) {
         None => Ok(Judged::Replaced),
-        Some(stored) => Err(Obstacle::CrdStored(crd, stored, version.clone())),
+        Some(api) => Err(Obstacle::CrdStored {
+            crd,
+            api,
+            version: version.clone(),
+        }),
     }
 }
 
@@ -218,9 +234,12 @@ fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result
     let labels = active.labels();
     match labels.get(v::SOLUTION) {
         Some(owner) if *owner == solution.as_str() => Ok(()),
-        Some(owner) => Err(Obstacle::CrdOwned(crd, (*owner).to_owned())),
+        Some(owner) => Err(Obstacle::CrdOwned {
+            crd,
+            owner: (*owner).to_owned(),
+        }),
         None if adopt == Adopt::Allow => Ok(()),
-        None => Err(Obstacle::CrdUnowned(crd)),
+        None => Err(Obstacle::CrdUnowned { crd }),
     }
 }
 

@@ -61,7 +61,9 @@ impl Decision {
             Goal::Available => {}
             Goal::Activated => {
                 if asked.accepted.crds().is_empty() {
-                    obstacles.push(Obstacle::NoCrds(asked.id.clone()));
+                    obstacles.push(Obstacle::NoCrds {
+                        solution_id: asked.id.clone(),
+                    });
                 }
                 decision.crds = asked.crds(cluster, obstacles).await?;
                 back::check(asked, cluster, state, obstacles).await?;
@@ -87,8 +89,8 @@ impl Decision {
                         .inventory
                         .with(&deployment.change.before)
                         .size();
-                    let what = "the list of all objects that are carried";
-                    (size > RECORD_SIZE).then_some(Obstacle::RecordSize(what, size))
+                    let record = "the list of all objects that are carried";
+                    (size > RECORD_SIZE).then_some(Obstacle::RecordTooLarge { record, size })
                 });
                 obstacles.extend(carried);
             }
@@ -158,7 +160,8 @@ impl Asked<'_> {
                 let served = Gvk::new(&format!("{group}/{version}"), definition.kind());
                 if !cluster.serves(&served).await? {
                     let crd = manifests::text(document, "/metadata/name").to_owned();
-                    obstacles.push(Above::Inactive(crd, version.to_owned()).into());
+                    let api = version.to_owned();
+                    obstacles.push(Above::CrdInactive { crd, api }.into());
                 }
             }
         }
@@ -206,7 +209,7 @@ impl Asked<'_> {
         let decided = crd::decide(name, version, definition, live, adopt, newer);
         let change = match (decided, live, self.request.allowed.migrate) {
             (
-                Err(refused @ (Obstacle::CrdStored(..) | Obstacle::CrdDrops(..))),
+                Err(refused @ (Obstacle::CrdStored { .. } | Obstacle::CrdDrops { .. })),
                 Some(live),
                 Migrate::Allow,
             ) => CrdChange::Migrate(migration::of(live, definition).ok_or(refused)?),
@@ -253,7 +256,7 @@ fn check_record(
     ] {
         let size = object.to_string().len();
         if size > RECORD_SIZE {
-            obstacles.push(Obstacle::RecordSize(what, size));
+            obstacles.push(Obstacle::RecordTooLarge { record: what, size });
         }
     }
     let earlier = state.record(&record.name, &record.version);
@@ -261,7 +264,10 @@ fn check_record(
         return;
     };
     if replace == Replace::Refuse {
-        let (before, now) = (earlier.archive_id, record.archive_id);
-        obstacles.push(Obstacle::OtherArchive(record.id(), before, now));
+        obstacles.push(Obstacle::OtherArchive {
+            solution_id: record.id(),
+            imported: earlier.archive_id,
+            archive: record.archive_id,
+        });
     }
 }

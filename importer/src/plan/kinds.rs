@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object};
 use manifests::Definition;
-use schemas::named;
 use serde_json::Value;
 
 use crate::model::error::Error;
@@ -35,7 +34,12 @@ impl Unknown {
                 archive: defined(&kind, before.clone()),
                 release: defined(&kind, own.iter().copied()),
             };
-            obstacles.push(Unfit::NoKind(named(objects), kind, Box::new(found)).into());
+            let missing = Unfit::NoKind {
+                objects,
+                kind,
+                found: Box::new(found),
+            };
+            obstacles.push(missing.into());
         }
         Ok(obstacles)
     }
@@ -91,7 +95,12 @@ mod tests {
                 release: texts(release),
             };
             let kind = Gvk::new("a.test/v1", "Thing");
-            Unfit::NoKind("Thing n/x".to_owned(), kind, Box::new(found)).to_string()
+            let missing = Unfit::NoKind {
+                objects: vec!["Thing n/x".to_owned()],
+                kind,
+                found: Box::new(found),
+            };
+            missing.to_string()
         };
         let missing = "Thing n/x cannot be made: the cluster has no kind Thing in a.test/v1";
         assert_eq!(

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use deployer::{Access, Cluster, Gvk, Object};
 use schemas::Version;
-use schemas::named;
 use serde_json::Value;
 
 use crate::model::error::Error;
@@ -56,14 +55,18 @@ pub(crate) async fn check(
         let objects = match cluster.list(&listed, None, None).await {
             Err(deployer::Error::Forbidden { .. }) => {
                 let right = Access::new("list", group, plural).to_string();
-                return Ok(Some(Obstacle::Denied(right)));
+                return Ok(Some(Obstacle::Denied { right }));
             }
             objects => objects?,
         };
         lost.extend(narrowings.iter().filter_map(|it| told(it, &objects)));
     }
     let name = active.name().to_owned();
-    Ok((!lost.is_empty()).then(|| Obstacle::CrdLoses(name, version.clone(), named(lost))))
+    Ok((!lost.is_empty()).then(|| Obstacle::CrdLoses {
+        crd: name,
+        version: version.clone(),
+        losses: lost,
+    }))
 }
 
 /// Returns a line with the number of objects that lose something, and the first of them; none if there are none.

@@ -8,7 +8,7 @@ use change::vocabulary as v;
 use deployer::{Cluster, Object};
 use registry::Client;
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, SolutionId, Version};
+use schemas::{SolutionId, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shelf::Record;
@@ -106,15 +106,11 @@ pub(crate) async fn check(
         let mut needing: Vec<Obstacle> = state
             .deployments(solution)
             .filter(|(_, runs)| *runs != version && !is_served_on(runs, active, crd))
-            .map(|(space, runs)| {
-                let at: EnvironmentName = space.environment.clone();
-                let gone = migration
-                    .gone
-                    .iter()
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                Obstacle::NeedsGone(solution.clone(), runs.clone(), at, gone)
+            .map(|(space, runs)| Obstacle::ApiStillNeeded {
+                solution: solution.clone(),
+                version: runs.clone(),
+                environment: space.environment.clone(),
+                apis: migration.gone.iter().cloned().collect(),
             })
             .collect();
         needing.dedup();

@@ -422,7 +422,10 @@ impl Request {
 fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
     let version = cluster.version();
     if (version.major, version.minor) < (1, OLDEST_MINOR) {
-        obstacles.push(Obstacle::Kubernetes(version.text.clone(), OLDEST_MINOR));
+        obstacles.push(Obstacle::KubernetesTooOld {
+            version: version.text.clone(),
+            oldest_minor: OLDEST_MINOR,
+        });
     }
 }
 

@@ -121,13 +121,17 @@ impl Resolving<'_> {
         let kept = self.kept.values.values().flat_map(BTreeMap::values);
         let hidden = kept.chain(parameters.secret.values());
         parameters.hidden = Hidden::of(hidden);
-        for (what, values) in [
+        for (named, values) in [
             ("the chosen values of parameters", &parameters.chosen),
             ("the sensitive values of parameters", &parameters.secret),
         ] {
             let size = json!(values).to_string().len();
             if size > limits::PARAMETERS_SIZE {
-                obstacles.push(Unfit::Values(what, size).into());
+                let large = Unfit::ValuesTooLarge {
+                    values: named,
+                    size,
+                };
+                obstacles.push(large.into());
             }
         }
         parameters
@@ -142,7 +146,11 @@ impl Resolving<'_> {
                 |known: &&ParameterName| strsim::damerau_levenshtein(known.as_str(), name.as_str());
             let near = self.declared.keys().min_by_key(distance);
             let near = near.filter(|near| distance(near) <= NEAR).cloned();
-            Unfit::NoParameter(name.clone(), near).into()
+            Unfit::NoParameter {
+                parameter: name.clone(),
+                near,
+            }
+            .into()
         }));
     }
 
@@ -239,10 +247,16 @@ impl Resolving<'_> {
         let (value, source) = self.found(name, parameter, held)?;
         let sensitive = parameter.sensitive;
         if sensitive && matches!(source, ValueSource::Word | ValueSource::Site(_)) {
-            return Err(Unfit::Seen(name.clone(), source.to_string()));
+            return Err(Unfit::ValueSeen {
+                parameter: name.clone(),
+                from: source.to_string(),
+            });
         }
-        check_value(parameter, &value)
-            .map_err(|problem| Unfit::Value(name.clone(), source.to_string(), problem))?;
+        check_value(parameter, &value).map_err(|why| Unfit::ValueRefused {
+            parameter: name.clone(),
+            from: source.to_string(),
+            why,
+        })?;
         Ok(Resolved {
             value,
             source,
@@ -268,7 +282,9 @@ impl Resolving<'_> {
                 }
                 let mut standing = self.standing.iter();
                 if standing.any(|standing| standing.sensitive.contains(name)) {
-                    return Err(Unfit::Lost(name.clone()));
+                    return Err(Unfit::ValueLost {
+                        parameter: name.clone(),
+                    });
                 }
             }
             if let Some(value) = self.before().and_then(|before| before.get(name)) {
@@ -284,7 +300,9 @@ impl Resolving<'_> {
             return Ok((value.clone(), ValueSource::Default));
         }
         let generated = self.generated.get(name);
-        let generated = generated.ok_or_else(|| Unfit::NoValue(name.clone()))?;
+        let generated = generated.ok_or_else(|| Unfit::NoValue {
+            parameter: name.clone(),
+        })?;
         // What was made with it may be there.
         let begun = self.begun().and_then(|(_, begun)| begun.get(name));
         Ok(match begun {

@@ -59,13 +59,19 @@ impl<'a> Patches<'a> {
             match patch_one(object, patch) {
                 Ok(_) => {
                     self.met[index].push(Met::of(object));
-                    if let Some(problem) = worse(&before, object) {
-                        self.unfit.push(Unfit::Patch(from.clone(), problem));
+                    if let Some(why) = worse(&before, object) {
+                        self.unfit.push(Unfit::PatchUnfit {
+                            patch: from.clone(),
+                            why,
+                        });
                     }
                 }
                 Err(error) => {
                     self.met[index].push(Met::of(&before));
-                    self.unfit.push(Unfit::Patch(from.clone(), words(&error)));
+                    self.unfit.push(Unfit::PatchUnfit {
+                        patch: from.clone(),
+                        why: words(&error),
+                    });
                     *object = before;
                 }
             }
@@ -77,8 +83,10 @@ impl<'a> Patches<'a> {
         let mut patched = Vec::new();
         for ((from, patch), met) in self.all.iter().zip(&self.met) {
             if met.is_empty() && !is_in(release, &patch.target) {
-                let problem = words(&no_target(&patch.target));
-                self.unfit.push(Unfit::Patch(from.clone(), problem));
+                self.unfit.push(Unfit::PatchUnfit {
+                    patch: from.clone(),
+                    why: words(&no_target(&patch.target)),
+                });
             }
             patched.extend(met.iter().map(|met| Patched {
                 object: met.to_string(),

@@ -15,7 +15,9 @@ use crate::model::state::ClusterState;
 pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
     let name = namespace.as_str();
     if name == v::RECORDS_NAMESPACE || name == "default" || name.starts_with("kube-") {
-        return Err(Obstacle::NamespaceReserved(namespace.clone()));
+        return Err(Obstacle::NamespaceReserved {
+            namespace: namespace.clone(),
+        });
     }
     Ok(())
 }
@@ -36,7 +38,10 @@ pub(crate) fn check_neighbours<'o>(
         space.environment != *environment && places.contains(space.namespace.as_str())
     });
     others
-        .map(|space| Obstacle::NamespaceTaken(space.namespace.clone(), space.environment.clone()))
+        .map(|space| Obstacle::NamespaceTaken {
+            namespace: space.namespace.clone(),
+            environment: space.environment.clone(),
+        })
         .collect()
 }
 
@@ -67,15 +72,15 @@ fn origin(
 ) -> Result<Origin, Obstacle> {
     let namespace = namespace.clone();
     if live.is_some_and(Object::is_being_deleted) {
-        return Err(Obstacle::NamespaceGoing(namespace));
+        return Err(Obstacle::NamespaceGoing { namespace });
     }
     if let Some(space) = known
         && space.environment != *environment
     {
-        return Err(Obstacle::NamespaceTaken(
+        return Err(Obstacle::NamespaceTaken {
             namespace,
-            space.environment.clone(),
-        ));
+            environment: space.environment.clone(),
+        });
     }
     match (known, live) {
         (_, None) => Ok(Origin::Created),
@@ -84,10 +89,10 @@ fn origin(
         // Somebody else was quicker: it is used, and never deleted.
         (Some(space), Some(_)) if space.uid.is_none() => Ok(Origin::Adopted),
         (_, Some(_)) if adopt == Adopt::Allow => Ok(Origin::Adopted),
-        (Some(_), Some(_)) => Err(Obstacle::NamespaceOther(namespace)),
+        (Some(_), Some(_)) => Err(Obstacle::NamespaceReplaced { namespace }),
         (None, Some(live)) => {
             let label = live.labels().get(v::ENVIRONMENT).map(ToString::to_string);
-            Err(Obstacle::NamespaceUnowned(namespace, label))
+            Err(Obstacle::NamespaceUnowned { namespace, label })
         }
     }
 }
@@ -128,12 +133,10 @@ mod tests {
             check_neighbours(&state, &"prod".parse().unwrap(), [&object])
         };
         let taken = || {
-            let (namespace, environment) = ("shop-test", "test");
-            let (namespace, environment) = (namespace.parse(), environment.parse());
-            vec![Obstacle::NamespaceTaken(
-                namespace.unwrap(),
-                environment.unwrap(),
-            )]
+            vec![Obstacle::NamespaceTaken {
+                namespace: "shop-test".parse().unwrap(),
+                environment: "test".parse().unwrap(),
+            }]
         };
         assert_eq!(found("v1", "Secret", Some("shop-test"), "a"), taken());
         assert_eq!(found("v1", "Namespace", None, "shop-test"), taken());

@@ -49,7 +49,9 @@ impl Planner<'_> {
         let Asked { accepted, id, .. } = self.asked;
         let spec = &accepted.manifest().spec;
         if self.operator().is_none() && accepted.sets().is_empty() && spec.charts.is_empty() {
-            obstacles.push(Obstacle::NoOperator(id.clone()));
+            obstacles.push(Obstacle::NoOperator {
+                solution_id: id.clone(),
+            });
             return Ok(None);
         }
         let Some(namespace) = self.namespace(obstacles) else {
@@ -239,7 +241,8 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let wide = objects.extract_if(.., |object| object.namespace().is_none());
-        obstacles.extend(wide.map(|it| Above::Wide(it.reference().to_string()).into()));
+        let wide = wide.map(|it| it.reference().to_string());
+        obstacles.extend(wide.map(|object| Above::ClusterObject { object }.into()));
         let own = OwnRecord {
             solution: self.asked.id.name().clone(),
             deployed: setting.deployed.clone(),
@@ -260,7 +263,11 @@ impl Planner<'_> {
         let runs = there.any(|object| object.gvk().kind == "Deployment")
             || self.state.deployed(namespace, solution).is_some();
         if runs && !self.state.own.contains(solution) {
-            obstacles.push(Above::NotOwn(solution.clone(), namespace.clone()).into());
+            let theirs = Above::DeployedByOthers {
+                solution: solution.clone(),
+                namespace: namespace.clone(),
+            };
+            obstacles.push(theirs.into());
         }
     }
 
@@ -382,7 +389,9 @@ fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) {
     let mut seen = BTreeSet::new();
     for object in objects {
         if !seen.insert(object.reference().identity()) {
-            obstacles.push(Obstacle::SameName(object.reference().to_string()));
+            obstacles.push(Obstacle::SameName {
+                object: object.reference().to_string(),
+            });
         }
     }
 }
@@ -414,7 +423,9 @@ mod tests {
         check_distinct(&[role("a"), role("b")], &mut obstacles);
         assert_eq!(obstacles, []);
         check_distinct(&[role("a"), role("a")], &mut obstacles);
-        let twice = Obstacle::SameName("Role ns/a".to_owned());
+        let twice = Obstacle::SameName {
+            object: "Role ns/a".to_owned(),
+        };
         assert_eq!(obstacles, [twice]);
     }
 }

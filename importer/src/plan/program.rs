@@ -58,7 +58,8 @@ fn included(asked: &Asked<'_>) -> Result<Blob, Unfit> {
     let blob = here.and_then(|it| accepted.helm(it));
     blob.ok_or_else(|| {
         let here = here.map_or(std::env::consts::ARCH, Architecture::as_str);
-        Unfit::NoIncludedHelm(here.to_owned())
+        let architecture = here.to_owned();
+        Unfit::NoIncludedHelm { architecture }
     })
 }
 
@@ -80,7 +81,8 @@ async fn started(
     match helm.expect("a run of Helm does not panic") {
         Ok(helm) => Ok(Some(helm)),
         Err(error) => {
-            obstacles.push(Unfit::Helm(error.to_string()).into());
+            let why = error.to_string();
+            obstacles.push(Unfit::HelmUnusable { why }.into());
             Ok(None)
         }
     }

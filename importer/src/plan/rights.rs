@@ -158,7 +158,7 @@ pub(crate) async fn check_proving(
     let wanted: Vec<Access> = needs.wanted().cloned().collect();
     let denied = cluster.denied(&wanted).await?;
     let denied = denied.iter().map(ToString::to_string);
-    obstacles.extend(denied.map(Obstacle::NoProof));
+    obstacles.extend(denied.map(|right| Obstacle::ProofDenied { right }));
     Ok(())
 }
 
@@ -357,7 +357,10 @@ async fn check_grants(
             missing.extend(cluster.missing_grants(grant, &rules).await?);
         }
         let role = object.reference();
-        let grant = |part: RulePart| Obstacle::Grant(role.to_string(), part.to_string());
+        let grant = |part: RulePart| Obstacle::GrantNotHeld {
+            role: role.to_string(),
+            right: part.to_string(),
+        };
         obstacles.extend(missing.into_iter().map(grant));
     }
     Ok(())

@@ -140,7 +140,10 @@ impl Planner<'_> {
             // A login is for one registry.
             let (host, pull_host) = (&made.host, self.asked.record.pull_host());
             if host != pull_host {
-                obstacles.push(Obstacle::OtherLogin(host.clone(), pull_host.to_owned()));
+                obstacles.push(Obstacle::OtherLogin {
+                    host: host.clone(),
+                    pull_host: pull_host.to_owned(),
+                });
             }
         } else if let Some(secret) = &setting.deployed.pull_secret {
             self.check_pull_secret(setting, secret, obstacles).await?;
@@ -163,10 +166,11 @@ impl Planner<'_> {
             (None, []) => Some(place::default_namespace(environment)),
             (None, [only]) => Some(only.namespace.clone()),
             (None, several) => {
-                let names = several.iter().map(|space| space.namespace.as_str());
-                let names: Vec<&str> = names.collect();
-                let (environment, names) = (environment.clone(), names.join(", "));
-                obstacles.push(Obstacle::SeveralNamespaces(environment, names));
+                let namespaces = several.iter().map(|space| space.namespace.clone());
+                obstacles.push(Obstacle::SeveralNamespaces {
+                    environment: environment.clone(),
+                    namespaces: namespaces.collect(),
+                });
                 None
             }
         }
@@ -240,15 +244,21 @@ impl Planner<'_> {
 /// Returns the obstacle to a version where a newer one runs.
 fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<Obstacle> {
     let is_older = version < running && downgrade == Downgrade::Refuse;
-    is_older.then(|| Obstacle::Older(running.clone(), version.clone()))
+    is_older.then(|| Obstacle::OlderVersion {
+        running: running.clone(),
+        version: version.clone(),
+    })
 }
 
 /// Returns the obstacle to a version that is no upgrade for the one that runs. A way back is none, whatever the range
 /// says.
 fn too_old(running: &Version, version: &Version, range: Option<&VersionRange>) -> Option<Obstacle> {
     let range = range.filter(|range| running < version && !range.contains(running))?;
-    let (running, version) = (running.clone(), version.clone());
-    Some(Obstacle::TooOld(running, version, range.clone()))
+    Some(Obstacle::NotUpgradable {
+        running: running.clone(),
+        version: version.clone(),
+        range: range.clone(),
+    })
 }
 
 /// Returns the obstacle that an operator which works in the whole cluster would not be the only one: two would work on
@@ -268,8 +278,11 @@ fn second(
     let (space, _) = elsewhere.find(|(space, version)| {
         space.namespace != *namespace && (scope == OperatorScope::Cluster || is_wide(version))
     })?;
-    let (at, environment) = (space.namespace.clone(), space.environment.clone());
-    Some(Obstacle::Second(solution.clone(), at, environment))
+    Some(Obstacle::SecondOperator {
+        solution: solution.clone(),
+        namespace: space.namespace.clone(),
+        environment: space.environment.clone(),
+    })
 }
 
 /// A variable in which the operator finds an image is not the site's to choose.
@@ -279,7 +292,9 @@ fn check_variables(operator: Option<&Operator>, choices: &Choices) -> Vec<Obstac
     let chosen = |name: &str| choices.env.keys().any(|chosen| chosen.as_str() == name);
     let taken = of_images.filter(|(name, _)| chosen(name));
     taken
-        .map(|(name, _)| Obstacle::ImageVariable(name.to_owned()))
+        .map(|(name, _)| Obstacle::ImageVariable {
+            variable: name.to_owned(),
+        })
         .collect()
 }
 
@@ -293,7 +308,10 @@ fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
         })
         .min()
         .filter(|(distance, _)| *distance <= NEAR);
-    Obstacle::UnknownEnvironment(environment.clone(), nearest.map(|(_, name)| name.clone()))
+    Obstacle::UnknownEnvironment {
+        environment: environment.clone(),
+        near: nearest.map(|(_, name)| name.clone()),
+    }
 }
 
 #[cfg(test)]
@@ -373,7 +391,10 @@ mod tests {
         ] {
             let environment: EnvironmentName = typed.parse().unwrap();
             let near = meant.map(|name| name.parse().unwrap());
-            let expected = Obstacle::UnknownEnvironment(environment.clone(), near);
+            let expected = Obstacle::UnknownEnvironment {
+                environment: environment.clone(),
+                near,
+            };
             assert_eq!(unknown(&environment, &state), expected);
         }
     }

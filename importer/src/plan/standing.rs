@@ -139,8 +139,8 @@ impl StandingRelease {
         Unfit::NotRecorded {
             release: release.to_string(),
             revision: newest.revision,
-            sends: schemas::named(sends),
-            id: self.id(),
+            sends,
+            accept_id: self.id(),
         }
         .into()
     }

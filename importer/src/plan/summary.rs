@@ -8,7 +8,6 @@ use deployer::{
 };
 use helm::Helm;
 use schemars::JsonSchema;
-use schemas::named;
 use schemas::{Digest, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -469,8 +468,10 @@ pub(crate) fn planned(
 
 /// Returns the obstacle that others set fields of an object to something else.
 pub(crate) fn fields_owned(object: &Object, owned: &[FieldConflict]) -> Obstacle {
-    let fields = owned.iter().map(ToString::to_string).collect();
-    Obstacle::FieldsOwned(object.reference().to_string(), named(fields))
+    Obstacle::FieldsOwned {
+        object: object.reference().to_string(),
+        fields: owned.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// Whether something that was there or was allowed is not any more.
@@ -512,10 +513,7 @@ const IMMUTABLE: [&str; 4] = [
 
 /// Returns the obstacle for an object that is not taken. One that could be made anew says so.
 fn refused(object: &Object, error: &deployer::Error, hidden: &Hidden) -> Obstacle {
-    let (what, why) = (
-        object.reference().to_string(),
-        hidden.say(&error.to_string()),
-    );
+    let why = hidden.say(&error.to_string());
     let is_immutable = matches!(error, deployer::Error::Invalid { .. })
         && IMMUTABLE.iter().any(|words| why.contains(words));
     let recreate = Recreate {
@@ -523,9 +521,17 @@ fn refused(object: &Object, error: &deployer::Error, hidden: &Hidden) -> Obstacl
         name: object.name().to_owned(),
     };
     if is_immutable {
-        Unfit::Immutable(what, recreate, why).into()
+        Unfit::Immutable {
+            object: object.reference().to_string(),
+            recreate,
+            why,
+        }
+        .into()
     } else {
-        Obstacle::Refused(what, why)
+        Obstacle::ObjectRefused {
+            object: object.reference().to_string(),
+            why,
+        }
     }
 }
 

@@ -120,9 +120,11 @@ impl Tried {
 /// Returns the obstacle to an object that no inventory names: an import makes it anew for nobody.
 fn of_import(object: &Object, obstacle: Obstacle) -> Obstacle {
     match obstacle {
-        Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {
-            Unfit::ImmutableOwn(Box::new(object.reference().clone()), why).into()
+        Obstacle::Unfit(Unfit::Immutable { why, .. }) => Unfit::ImmutableOwn {
+            object: Box::new(object.reference().clone()),
+            why,
         }
+        .into(),
         other => other,
     }
 }
@@ -179,7 +181,9 @@ pub(crate) async fn pod(
         Trial::Refused(deployer::Error::NotFound { .. })
         | Trial::Would { .. }
         | Trial::Later { .. } => None,
-        Trial::Refused(error) => Some(Obstacle::PodRefused(error.to_string())),
+        Trial::Refused(error) => Some(Obstacle::PodRefused {
+            why: error.to_string(),
+        }),
     }))
 }
 
@@ -209,8 +213,15 @@ mod tests {
     fn what_no_set_brings_is_not_made_anew() {
         let object = live("u", "7", "Apply");
         let recreate = "ConfigMap/a".parse().unwrap();
-        let immutable = Unfit::Immutable("ConfigMap n/a".to_owned(), recreate, "no".to_owned());
-        let expected = Unfit::ImmutableOwn(Box::new(object.reference().clone()), "no".to_owned());
+        let immutable = Unfit::Immutable {
+            object: "ConfigMap n/a".to_owned(),
+            recreate,
+            why: "no".to_owned(),
+        };
+        let expected = Unfit::ImmutableOwn {
+            object: Box::new(object.reference().clone()),
+            why: "no".to_owned(),
+        };
         assert_eq!(of_import(&object, immutable.into()), expected.into());
         assert_eq!(of_import(&object, Obstacle::Changed), Obstacle::Changed);
     }

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use change::{Departure, Entry, Inventory, Removal, Stays};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use manifests::is_definition;
-use schemas::named;
 use schemas::{Namespace, SetName, SolutionName};
 use serde_json::Value;
 
@@ -146,9 +145,11 @@ impl Withdrawal {
             let staying: Vec<String> = staying.map(|it| it.reference().to_string()).collect();
             if !staying.is_empty() && is_converted(definition) {
                 self.used.push(definition.reference().clone());
-                let (what, count) = (definition.reference().to_string(), staying.len());
-                self.obstacles
-                    .push(Unfit::Converted(what, count, named(staying)).into());
+                let needed = Unfit::ConversionNeeded {
+                    definition: definition.reference().to_string(),
+                    objects: staying,
+                };
+                self.obstacles.push(needed.into());
             }
         }
         Ok(())
@@ -178,19 +179,21 @@ impl Withdrawal {
         namespace: &Namespace,
         sets: RemoveSets,
     ) -> Result<(), Error> {
-        let names: Vec<&str> = self.recorded.cleanup.iter().map(SetName::as_str).collect();
-        let names = names.join(", ");
+        let names = self.recorded.cleanup.iter().map(SetName::to_string);
+        let names: Vec<String> = names.collect();
         if names.is_empty() || self.recorded.cleaned {
             return Ok(());
         }
         if sets == RemoveSets::Skip {
+            let names = names.join(", ");
             let note = format!("what {solution} applies before it is removed is left out: {names}");
             self.notes.push(note);
             return Ok(());
         }
         let Some(cleanup) = Cleanup::look(cluster, solution, namespace).await? else {
             let kept = cleanup::reference(solution, namespace).to_string();
-            self.obstacles.push(Unfit::CleanupLost(kept, names).into());
+            let lost = Unfit::CleanupLost { kept, sets: names };
+            self.obstacles.push(lost.into());
             return Ok(());
         };
         for object in cleanup.objects()? {

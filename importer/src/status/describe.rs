@@ -123,7 +123,10 @@ pub async fn describe(
         namespaces.push(of_namespace(cluster, &state, space).await?);
     }
     if namespaces.is_empty() {
-        return Err(Obstacle::NoEnvironment(environment.clone()).into());
+        return Err(Obstacle::NoEnvironment {
+            environment: environment.clone(),
+        }
+        .into());
     }
     let about = About::Environment(environment);
     let labelled = about.labelled(cluster).await?;

@@ -57,7 +57,10 @@ pub async fn show(
     if let Some(environment) = environment
         && state.environment(environment).next().is_none()
     {
-        return Err(Obstacle::NoEnvironment(environment.clone()).into());
+        return Err(Obstacle::NoEnvironment {
+            environment: environment.clone(),
+        }
+        .into());
     }
     let held = state.site.held(environment)?;
     let specs = || state.records.iter().map(|it| (&it.name, &it.manifest.spec));
@@ -97,7 +100,9 @@ pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
         if let Some(environment) = file.environment()
             && state.environment(environment).next().is_none()
         {
-            all.push(Obstacle::NoEnvironment(environment.clone()));
+            all.push(Obstacle::NoEnvironment {
+                environment: environment.clone(),
+            });
             continue;
         }
         all.extend(problems(cluster, &state, &file).await?);
@@ -129,7 +134,10 @@ pub(crate) async fn problems(
         let reference = ObjectRef::cluster_scoped(kind.0, kind.1, class.as_str());
         match cluster.get(&reference).await {
             Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => {}
-            Ok(None) => problems.push(Obstacle::NoPriorityClass(class.clone(), file.name())),
+            Ok(None) => problems.push(Obstacle::NoPriorityClass {
+                class: class.clone(),
+                file: file.name(),
+            }),
             Err(error) => return Err(error.into()),
         }
     }
@@ -147,7 +155,10 @@ pub(crate) async fn problems(
                 .iter()
                 .map(|(name, value)| format!("{name}={value}"));
             let labels: Vec<String> = labels.collect();
-            problems.push(Obstacle::NoNode(labels.join(", "), file.name()));
+            problems.push(Obstacle::NoNode {
+                labels,
+                file: file.name(),
+            });
         }
     }
     Ok(problems)

@@ -43,7 +43,7 @@ pub(super) fn show(plan: &Deletion) {
 pub(super) fn in_the_way(plan: &Deletion) -> Vec<InTheWay> {
     let forced = format!("`--even-if-used {}` deletes it all the same", plan.solution);
     let in_the_way = |obstacle: &Obstacle| {
-        let can_be_forced = matches!(obstacle, Obstacle::Used(..));
+        let can_be_forced = matches!(obstacle, Obstacle::Used { .. });
         InTheWay::of(obstacle, can_be_forced, &forced)
     };
     plan.obstacles.iter().map(in_the_way).collect()

@@ -60,7 +60,7 @@ pub(super) async fn registries(
         });
     }
     let record = match importer::imported_or_newest(cluster, id).await {
-        Err(Error::Refused(obstacle @ Obstacle::NothingImported(_))) => {
+        Err(Error::Refused(obstacle @ Obstacle::NothingImported { .. })) => {
             let hint = "say with `--registry` where it would be pushed";
             return Err(Failure::unknown(obstacle).hint(hint));
         }

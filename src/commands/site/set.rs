@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         problems: kept.problems.iter().map(InTheWay::from).collect(),
     };
     Ok(give(output, &shown, |shown| {
-        for InTheWay { message, fix } in &shown.problems {
+        for InTheWay { message, fix, .. } in &shown.problems {
             render::note!("warning: {message}");
             render::note!("hint: {fix}");
         }

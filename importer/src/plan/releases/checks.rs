@@ -45,7 +45,13 @@ fn forbidden(objects: &[Object]) -> Vec<Obstacle> {
     let problems = |object: &Object| {
         let what = object.reference().to_string();
         let problems = rules::rendered_object(object.as_value()).into_iter();
-        problems.map(move |it| Unfit::Forbidden(what.clone(), it.to_string()).into())
+        problems.map(move |it| {
+            let forbidden = Unfit::ForbiddenInChart {
+                object: what.clone(),
+                why: it.to_string(),
+            };
+            forbidden.into()
+        })
     };
     objects.iter().flat_map(problems).collect()
 }
@@ -65,7 +71,10 @@ impl Releasing<'_> {
             .find(|it| it.namespace == *namespace && it.environment != self.place.environment);
         if let Some(other) = other {
             let environment = other.environment.clone();
-            obstacles.push(Obstacle::NamespaceTaken(namespace.clone(), environment));
+            obstacles.push(Obstacle::NamespaceTaken {
+                namespace: namespace.clone(),
+                environment,
+            });
         }
     }
 
@@ -168,7 +177,11 @@ impl Releasing<'_> {
                 if let Ok(None) = live {
                     let [object, release] =
                         [object.reference().to_string(), planned.recorded.to_string()];
-                    let missing = Unfit::NoNamespace(object, release, namespace.to_owned());
+                    let missing = Unfit::NoNamespace {
+                        object,
+                        release,
+                        namespace: namespace.to_owned(),
+                    };
                     obstacles.push(missing.into());
                 }
             }
@@ -221,9 +234,11 @@ impl Releasing<'_> {
 /// Returns the obstacle to an object that Helm would apply: Helm makes no object anew, whoever asks for it.
 fn of_release(object: &Object, obstacle: Obstacle) -> Obstacle {
     match obstacle {
-        Obstacle::Unfit(Unfit::Immutable(_, _, why)) => {
-            Unfit::ImmutableOfRelease(Box::new(object.reference().clone()), why).into()
+        Obstacle::Unfit(Unfit::Immutable { why, .. }) => Unfit::ImmutableOfRelease {
+            object: Box::new(object.reference().clone()),
+            why,
         }
+        .into(),
         other => other,
     }
 }
@@ -334,16 +349,16 @@ mod tests {
     fn helm_makes_nothing_anew() {
         let set = object("StatefulSet", Some("prod"), "db");
         let recreate: Recreate = "StatefulSet/db".parse().unwrap();
-        let immutable = |why: &str| {
-            Unfit::Immutable(
-                "StatefulSet prod/db".to_owned(),
-                recreate.clone(),
-                why.to_owned(),
-            )
+        let immutable = |why: &str| Unfit::Immutable {
+            object: "StatefulSet prod/db".to_owned(),
+            recreate: recreate.clone(),
+            why: why.to_owned(),
         };
         let found = of_release(&set, immutable("no").into());
-        let expected =
-            Unfit::ImmutableOfRelease(Box::new(set.reference().clone()), "no".to_owned());
+        let expected = Unfit::ImmutableOfRelease {
+            object: Box::new(set.reference().clone()),
+            why: "no".to_owned(),
+        };
         assert_eq!(found, expected.into());
         assert_eq!(of_release(&set, Obstacle::Changed), Obstacle::Changed);
     }

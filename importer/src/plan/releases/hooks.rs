@@ -81,7 +81,11 @@ pub(super) fn whose(
         // annotations was not made as one.
         Holder::Nobody if was_hook && !hook_events(live).is_empty() => Ok(Whose::Own),
         Holder::Nobody if adopt == Adopt::Allow => Ok(Whose::TakenOver),
-        Holder::Nobody => Err(Unfit::NotOfRelease(what, release.to_string()).into()),
+        Holder::Nobody => Err(Unfit::NotOfRelease {
+            object: what,
+            release: release.to_string(),
+        }
+        .into()),
     }
 }
 
@@ -99,8 +103,11 @@ pub(super) fn replaced(
     adopt: Adopt,
 ) -> Result<Replaced, Obstacle> {
     if holds(live) {
-        let what = live.reference().to_string();
-        return Err(Unfit::HeldByHook(what, release.to_string()).into());
+        return Err(Unfit::HeldByHook {
+            object: live.reference().to_string(),
+            release: release.to_string(),
+        }
+        .into());
     }
     Ok(Replaced {
         live: live.clone(),

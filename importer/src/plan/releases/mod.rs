@@ -14,7 +14,7 @@ mod sent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, RevisionEntry};
+use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, RevisionEntry};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
@@ -156,7 +156,8 @@ impl Releasing<'_> {
         let mut releases = Releases::default();
         if let Authority::Namespace(_) = self.asked.request.authority {
             if !charts.is_empty() {
-                obstacles.push(Above::Carries(self.asked.id.clone()).into());
+                let solution_id = self.asked.id.clone();
+                obstacles.push(Above::CarriesObjects { solution_id }.into());
             }
             return Ok(releases);
         }
@@ -309,8 +310,8 @@ impl Releasing<'_> {
         let adopt = self.asked.request.allowed.adopt.objects;
         let step = match ReleaseStep::decide(release.strategy, adopt, &recorded, known, stands) {
             Ok(step) => step,
-            Err(taken) => {
-                obstacles.push(Unfit::ReleaseTaken(taken.release, taken.revision).into());
+            Err(ReleaseTaken { release, revision }) => {
+                obstacles.push(Unfit::ReleaseTaken { release, revision }.into());
                 return Ok(None);
             }
         };

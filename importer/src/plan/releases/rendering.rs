@@ -7,7 +7,6 @@ use change::ReleaseEntry;
 use deployer::{Cluster, Gvk, Object, ObjectRef, is_scaled};
 use helm::{ClusterAccess, Helm, HelmError};
 use manifests::{Definition, is_definition};
-use schemas::named;
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -74,7 +73,7 @@ impl Releasing<'_> {
             Ok(rendered) => rendered,
             Err(error) => {
                 let (release, why) = (release.to_string(), error.to_string());
-                obstacles.push(Unfit::Rendering(release, why).into());
+                obstacles.push(Unfit::NotRendered { release, why }.into());
                 return Ok(());
             }
         };
@@ -99,9 +98,9 @@ impl Releasing<'_> {
         }
         planned.objects = finished;
         if !missing.is_empty() {
-            let names = missing.iter().map(ImageReference::to_string).collect();
+            let images = missing.iter().map(ImageReference::to_string).collect();
             let release = planned.recorded.to_string();
-            obstacles.push(Unfit::NotCarried(release, named(names)).into());
+            obstacles.push(Unfit::NotCarried { release, images }.into());
         }
         self.check_allowed(planned, obstacles);
         self.check_kinds(planned, &there.definitions, obstacles)

@@ -40,6 +40,6 @@ pub(crate) async fn deny(
     let wanted: Vec<Access> = needs.wanted().cloned().collect();
     let denied = cluster.denied(&wanted).await?;
     let denied = denied.iter().map(ToString::to_string);
-    obstacles.extend(denied.map(Obstacle::Denied));
+    obstacles.extend(denied.map(|right| Obstacle::Denied { right }));
     Ok(())
 }

@@ -246,8 +246,8 @@ impl<'a> Wanted<'a> {
             let wide = objects.extract_if(.., |object| object.namespace().is_none());
             let wide: Vec<Object> = wide.collect();
             if let (Some(wide), true) = (wide.first(), self.verbs.contains(&Verb::Deploy)) {
-                let what = format!("a {} of its operator", wide.gvk().kind);
-                return Err(Obstacle::from(Above::Wide(what)).into());
+                let object = format!("a {} of its operator", wide.gvk().kind);
+                return Err(Obstacle::from(Above::ClusterObject { object }).into());
             }
         }
         Ok(objects)
@@ -260,8 +260,8 @@ impl<'a> Wanted<'a> {
             (Within::Namespace(_), Some(archive))
                 if deploys && archive.manifest().spec.carries() =>
             {
-                let id = archive.statement().predicate.id.clone();
-                Err(Obstacle::from(Above::Carries(id)).into())
+                let solution_id = archive.statement().predicate.id.clone();
+                Err(Obstacle::from(Above::CarriesObjects { solution_id }).into())
             }
             _ => Ok(()),
         }

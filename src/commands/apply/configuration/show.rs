@@ -168,7 +168,7 @@ pub(super) fn done(steps: &Overview) {
 
 /// Why a step is not taken: refusals are errors, and what is left is only said.
 fn why(step: &Step) {
-    for InTheWay { message, fix } in &step.why {
+    for InTheWay { message, fix, .. } in &step.why {
         if step.state == State::Failed {
             render::note!("error: {message}");
             render::note!("hint: {fix}");
