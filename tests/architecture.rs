@@ -255,7 +255,6 @@ const SHARED_WITHIN: &[(&str, &[&str])] = &[
 /// The names that public types of several libraries have all the same, and which. To be shortened, never extended.
 const SHARED_AMONG: &[(&str, &[&str])] = &[
     ("Condition", &["importer", "schemas"]),
-    ("Difference", &["deployer", "importer"]),
     ("Goal", &["deployer", "importer"]),
     ("Grant", &["deployer", "importer"]),
     ("Leaving", &["deployer", "importer"]),

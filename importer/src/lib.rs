@@ -34,7 +34,7 @@ pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_bac
 pub use imported::{imported, imported_or_newest, mirrors, records};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
-pub use model::destination::{Destination, NamedRegistry};
+pub use model::destination::{NamedRegistry, PushDestination};
 pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};

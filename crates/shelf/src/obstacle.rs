@@ -8,7 +8,7 @@ use serde::Serialize;
 /// An obstacle at a registry: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[schemars(rename = "RegistryObstacle", title = "At a registry")]
+#[schemars(title = "At a registry")]
 pub enum RegistryObstacle {
     /// A repository takes nothing.
     #[error("{words}")]

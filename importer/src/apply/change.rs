@@ -8,7 +8,7 @@ use deployer::{Cluster, ObjectRef};
 use watch::Tell;
 
 use crate::apply::done::Done;
-use crate::apply::leased::{Decided, Leased};
+use crate::apply::leased::{Leased, LeasedDecision};
 use crate::apply::lock::LeaseCandidate;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
@@ -99,7 +99,7 @@ impl Change<'_> {
             let state = ClusterState::read(self.cluster).await?;
             let (what, subject) = (decide(&state).await?, about(&state));
             let environments = subject.concerned(&state);
-            Ok(Decided {
+            Ok(LeasedDecision {
                 what,
                 subject,
                 environments,

@@ -55,7 +55,7 @@ impl Leased<'_> {
     pub(crate) async fn run<T>(
         candidate: LeaseCandidate<'_>,
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
-        decide: impl AsyncFnOnce(&Cluster) -> Result<Decided<T>, Error>,
+        decide: impl AsyncFnOnce(&Cluster) -> Result<LeasedDecision<T>, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
         let lock = Lock::acquire(candidate, clear).await?;
@@ -70,7 +70,7 @@ impl Leased<'_> {
             let once = cluster.once();
             let decided = decide(&once).await;
             let decided = decided.and_then(|it| it.within(&lock));
-            let Decided {
+            let LeasedDecision {
                 mut what, subject, ..
             } = match decided {
                 Ok(decided) => decided,
@@ -477,7 +477,7 @@ impl Leased<'_> {
 }
 
 /// What was decided under the Leases.
-pub(crate) struct Decided<T> {
+pub(crate) struct LeasedDecision<T> {
     pub(crate) what: T,
     /// The subject that the receipt names.
     pub(crate) subject: ChangeSubject,
@@ -485,7 +485,7 @@ pub(crate) struct Decided<T> {
     pub(crate) environments: BTreeSet<EnvironmentName>,
 }
 
-impl<T> Decided<T> {
+impl<T> LeasedDecision<T> {
     /// Refuses what has come to be about an environment whose Lease was not taken.
     fn within(self, lock: &Lock) -> Result<Self, Error> {
         if lock.covers(&self.environments) {

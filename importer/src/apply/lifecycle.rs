@@ -14,7 +14,7 @@ use shelf::Record;
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::done::Done;
-use crate::apply::leased::{Decided, Leased};
+use crate::apply::leased::{Leased, LeasedDecision};
 use crate::apply::lock::LeaseCandidate;
 use crate::apply::releases::{self, Hand};
 use crate::apply::withdraw;
@@ -195,7 +195,7 @@ pub async fn undeploy_alone(
     namespace: &Namespace,
 ) -> Result<Undone, Error> {
     let (cluster, authority) = (change.cluster, &Authority::Namespace(namespace.clone()));
-    let decide = async || -> Result<Decided<Stopping>, Error> {
+    let decide = async || -> Result<LeasedDecision<Stopping>, Error> {
         let mut sight = Sight::default();
         let mut state = sight.state(cluster, Some(namespace)).await?;
         sight.own(cluster, namespace, &mut state).await?;
@@ -229,7 +229,7 @@ pub async fn undeploy_alone(
             hand: None,
             is_active: state.active.contains_key(solution),
         };
-        Ok(Decided {
+        Ok(LeasedDecision {
             what: stopping,
             subject: about,
             environments: BTreeSet::new(),

@@ -43,7 +43,7 @@ use validator::Finding;
 use watch::Tell;
 
 use crate::apply::done::Done;
-use crate::apply::leased::{Decided, Leased};
+use crate::apply::leased::{Leased, LeasedDecision};
 use crate::apply::lock::LeaseCandidate;
 use crate::apply::migrate::migrate;
 use crate::model::authority::Authority;
@@ -130,7 +130,7 @@ impl Ready<'_> {
             let what = self.decide_again(cluster).await?;
             let subject = self.subject(&what);
             let environments = self.concerned(&what);
-            Ok(Decided {
+            Ok(LeasedDecision {
                 what,
                 subject,
                 environments,

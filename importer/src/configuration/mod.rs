@@ -9,5 +9,5 @@ mod removal;
 mod step;
 
 pub use self::outline::{Asked, ListedArchive, Outline, Prune, Question, Why};
-pub use self::removal::{PlannedRemoval, Removal, Removed};
-pub use self::step::{Action, State, Step};
+pub use self::removal::{PlannedRemoval, Removed, SolutionRemoval};
+pub use self::step::{ConfigurationStep, State, StepAction};

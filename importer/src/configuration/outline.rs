@@ -5,8 +5,8 @@
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
 use crate::configuration::difference::{Difference, Unlisted, Wanted};
-use crate::configuration::removal::{Definitions, Removal};
-use crate::configuration::step::{Action, State, Step};
+use crate::configuration::removal::{CrdOutlook, SolutionRemoval};
+use crate::configuration::step::{ConfigurationStep, State, StepAction};
 use crate::model::obstacle::Obstacle;
 use crate::status::Status;
 
@@ -34,13 +34,13 @@ pub struct Outline(Vec<Outlined>);
 
 #[derive(Debug)]
 struct Outlined {
-    step: Step,
-    needs: Needs,
+    step: ConfigurationStep,
+    needs: StepNeeds,
 }
 
 /// What a step is decided by.
 #[derive(Debug)]
-enum Needs {
+enum StepNeeds {
     /// It is decided.
     Nothing(Why),
     /// The plan of importing a listed archive.
@@ -62,7 +62,7 @@ enum Needs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The step.
-    pub step: Step,
+    pub step: ConfigurationStep,
     /// What is to be found out.
     pub question: Question,
 }
@@ -90,7 +90,7 @@ pub enum Question {
         version: Version,
     },
     /// What a removal does.
-    Remove(Removal),
+    Remove(SolutionRemoval),
 }
 
 /// Why a step is not taken.
@@ -136,23 +136,23 @@ impl Outline {
     pub fn next(&self, known: &[State]) -> Option<Asked> {
         let Outlined { step, needs } = self.0.get(known.len())?;
         let question = match needs {
-            Needs::Nothing(why) => Question::Nothing(why.clone()),
-            Needs::Import { archive } => Question::Import { archive: *archive },
+            StepNeeds::Nothing(why) => Question::Nothing(why.clone()),
+            StepNeeds::Import { archive } => Question::Import { archive: *archive },
             // The steps of archives are the first, each at the place of its archive.
-            Needs::Imported { archive } if known.get(*archive) == Some(&State::Failed) => {
+            StepNeeds::Imported { archive } if known.get(*archive) == Some(&State::Failed) => {
                 Question::Nothing(Why::NotImported)
             }
-            Needs::Imported { archive } => Question::Activate { archive: *archive },
-            Needs::Kept { solution, version } => Question::ActivateKept {
+            StepNeeds::Imported { archive } => Question::Activate { archive: *archive },
+            StepNeeds::Kept { solution, version } => Question::ActivateKept {
                 solution: solution.clone(),
                 version: version.clone(),
             },
-            Needs::Definitions(solution) => {
-                Question::Remove(Removal::of_definitions(solution.clone()))
+            StepNeeds::Definitions(solution) => {
+                Question::Remove(SolutionRemoval::of_definitions(solution.clone()))
             }
-            Needs::Version(unlisted) => {
+            StepNeeds::Version(unlisted) => {
                 let definitions = self.definitions(&unlisted.solution, known);
-                Question::Remove(Removal::of_version(unlisted.clone(), definitions))
+                Question::Remove(SolutionRemoval::of_version(unlisted.clone(), definitions))
             }
         };
         Some(Asked {
@@ -162,15 +162,15 @@ impl Outline {
     }
 
     /// What becomes of the CRDs of a Solution by the steps of which this is known.
-    fn definitions(&self, solution: &SolutionName, known: &[State]) -> Definitions {
+    fn definitions(&self, solution: &SolutionName, known: &[State]) -> CrdOutlook {
         let mut steps = self.0.iter().zip(known);
         let change = steps.any(|(outlined, state)| {
             *state == State::Planned && outlined.step.changes_definitions(solution)
         });
         if change {
-            Definitions::Change
+            CrdOutlook::Change
         } else {
-            Definitions::Stay
+            CrdOutlook::Stay
         }
     }
 }
@@ -191,11 +191,11 @@ fn import(archives: &[ListedArchive], archive: usize) -> Outlined {
     let ListedArchive { path, id } = &archives[archive];
     let mut before = archives[..archive].iter();
     let needs = match before.find(|it| id.is_some() && it.id == *id) {
-        Some(first) => Needs::Nothing(Why::SameVersion(first.path.clone())),
-        None => Needs::Import { archive },
+        Some(first) => StepNeeds::Nothing(Why::SameVersion(first.path.clone())),
+        None => StepNeeds::Import { archive },
     };
-    let step = Step {
-        action: Action::Import,
+    let step = ConfigurationStep {
+        action: StepAction::Import,
         archive: Some(path.clone()),
         solution: id.as_ref().map(|id| id.name().clone()),
         version: id.as_ref().map(|id| id.version().clone()),
@@ -206,42 +206,42 @@ fn import(archives: &[ListedArchive], archive: usize) -> Outlined {
 fn activation(wanted: Wanted, archives: &[ListedArchive]) -> Outlined {
     let Wanted { solution, version } = wanted;
     Outlined {
-        step: Step::of(Action::Activate, &solution, version.as_ref().ok()),
+        step: ConfigurationStep::of(StepAction::Activate, &solution, version.as_ref().ok()),
         needs: match version {
             Ok(version) => source(solution, version, archives),
-            Err(obstacle) => Needs::Nothing(Why::Absent(obstacle)),
+            Err(obstacle) => StepNeeds::Nothing(Why::Absent(obstacle)),
         },
     }
 }
 
 /// A version comes from its archive if that is listed, else from the registry that it was pushed to.
-fn source(solution: SolutionName, version: Version, archives: &[ListedArchive]) -> Needs {
+fn source(solution: SolutionName, version: Version, archives: &[ListedArchive]) -> StepNeeds {
     let is_it = |id: &SolutionId| *id.name() == solution && *id.version() == version;
     let mut ids = archives.iter().map(|archive| archive.id.as_ref());
     match ids.position(|id| id.is_some_and(is_it)) {
-        Some(archive) => Needs::Imported { archive },
-        None => Needs::Kept { solution, version },
+        Some(archive) => StepNeeds::Imported { archive },
+        None => StepNeeds::Kept { solution, version },
     }
 }
 
 fn deactivation(solution: SolutionName, prune: Prune) -> Outlined {
     Outlined {
-        step: Step::of(Action::Deactivate, &solution, None),
+        step: ConfigurationStep::of(StepAction::Deactivate, &solution, None),
         needs: match prune {
-            Prune::Refuse => Needs::Nothing(Why::NotAskedFor),
-            Prune::Allow => Needs::Definitions(solution),
+            Prune::Refuse => StepNeeds::Nothing(Why::NotAskedFor),
+            Prune::Allow => StepNeeds::Definitions(solution),
         },
     }
 }
 
 fn removal(unlisted: Unlisted, spared: Option<Why>) -> Outlined {
     Outlined {
-        step: Step::of(
-            Action::Unimport,
+        step: ConfigurationStep::of(
+            StepAction::Unimport,
             &unlisted.solution,
             Some(&unlisted.version),
         ),
-        needs: spared.map_or(Needs::Version(unlisted), Needs::Nothing),
+        needs: spared.map_or(StepNeeds::Version(unlisted), StepNeeds::Nothing),
     }
 }
 
@@ -268,7 +268,7 @@ mod tests {
     }
 
     /// Every step with its question, each found to be `found` where it is asked about.
-    fn walk(outline: &Outline, found: impl Fn(&Step) -> State) -> Vec<String> {
+    fn walk(outline: &Outline, found: impl Fn(&ConfigurationStep) -> State) -> Vec<String> {
         let mut known = Vec::new();
         let mut lines = Vec::new();
         while let Some(Asked { step, question }) = outline.next(&known) {
@@ -281,7 +281,7 @@ mod tests {
         lines
     }
 
-    fn about(step: &Step) -> String {
+    fn about(step: &ConfigurationStep) -> String {
         let words = [
             Some(format!("{:?}", step.action).to_lowercase()),
             step.solution.as_ref().map(ToString::to_string),
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    fn planned(_: &Step) -> State {
+    fn planned(_: &ConfigurationStep) -> State {
         State::Planned
     }
 
@@ -351,8 +351,8 @@ mod tests {
                 &known,
                 Prune::Refuse,
             );
-            let found = |step: &Step| match step.action {
-                Action::Import => import,
+            let found = |step: &ConfigurationStep| match step.action {
+                StepAction::Import => import,
                 _ => State::Planned,
             };
             let mut lines = walk(&outline, found).into_iter();
@@ -448,8 +448,8 @@ mod tests {
         let known = status(&[("1.0.0", true), ("1.1.0", false)]);
         let removal = |active: &str, state: State| {
             let outline = Outline::of(&configuration(active), &[], &known, Prune::Allow);
-            let found = |step: &Step| match step.action {
-                Action::Activate | Action::Deactivate => state,
+            let found = |step: &ConfigurationStep| match step.action {
+                StepAction::Activate | StepAction::Deactivate => state,
                 _ => State::Planned,
             };
             walk(&outline, found).pop().unwrap()

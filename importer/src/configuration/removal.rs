@@ -13,7 +13,7 @@ use crate::model::uses::EvenIfUsed;
 
 /// Something that is to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal(What);
+pub struct SolutionRemoval(What);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
@@ -22,13 +22,13 @@ enum What {
     /// An imported version.
     Version {
         unlisted: Unlisted,
-        definitions: Definitions,
+        definitions: CrdOutlook,
     },
 }
 
 /// Whether a Solution's CRDs are still as they are when the turn of its version comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Definitions {
+pub(super) enum CrdOutlook {
     /// Nothing is planned for them.
     Stay,
     /// They become those of another version, or go.
@@ -53,12 +53,12 @@ pub enum Removed {
     Left(Vec<Obstacle>),
 }
 
-impl Removal {
+impl SolutionRemoval {
     pub(super) fn of_definitions(solution: SolutionName) -> Self {
         Self(What::Definitions(solution))
     }
 
-    pub(super) fn of_version(unlisted: Unlisted, definitions: Definitions) -> Self {
+    pub(super) fn of_version(unlisted: Unlisted, definitions: CrdOutlook) -> Self {
         Self(What::Version {
             unlisted,
             definitions,
@@ -102,7 +102,7 @@ impl Removal {
         };
         if let What::Version {
             unlisted,
-            definitions: Definitions::Change,
+            definitions: CrdOutlook::Change,
         } = &self.0
         {
             // It is no longer active when its turn comes.
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::model::uses::Hindered;
 
-    impl Removal {
+    impl SolutionRemoval {
         /// `remove 1.0.0 (Change)`
         pub(in crate::configuration) fn in_words(&self) -> String {
             match &self.0 {
@@ -175,19 +175,19 @@ mod tests {
         }
     }
 
-    fn version(definitions: Definitions) -> Removal {
+    fn version(definitions: CrdOutlook) -> SolutionRemoval {
         let unlisted = Unlisted {
             solution: "shop".parse().unwrap(),
             version: "1.0.0".parse().unwrap(),
             recorded_in: RECORD.to_owned(),
         };
-        Removal::of_version(unlisted, definitions)
+        SolutionRemoval::of_version(unlisted, definitions)
     }
 
     #[test]
     fn what_is_used_stays_and_an_active_version_unless_its_definitions_change_before() {
-        let definitions = Removal::of_definitions("shop".parse().unwrap());
-        let (stay, change) = (version(Definitions::Stay), version(Definitions::Change));
+        let definitions = SolutionRemoval::of_definitions("shop".parse().unwrap());
+        let (stay, change) = (version(CrdOutlook::Stay), version(CrdOutlook::Change));
         let goes = || PlannedRemoval::Goes(vec![RECORD.to_owned()]);
         for (removal, obstacles, left) in [
             (&definitions, vec![deployed()], vec![deployed()]),

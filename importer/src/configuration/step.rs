@@ -8,9 +8,9 @@ use crate::apply::Receipt;
 
 /// A step, by what it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ConfigurationStep {
     /// The action.
-    pub action: Action,
+    pub action: StepAction,
     /// The archive's path, as it is listed.
     pub archive: Option<String>,
     /// The name of the Solution. It is missing where an archive cannot be read.
@@ -22,7 +22,7 @@ pub struct Step {
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Action {
+pub enum StepAction {
     /// A version is imported.
     Import,
     /// The CRDs of a version are activated.
@@ -49,9 +49,13 @@ pub enum State {
     Left,
 }
 
-impl Step {
+impl ConfigurationStep {
     /// A step about a Solution, or one version of it.
-    pub(super) fn of(action: Action, solution: &SolutionName, version: Option<&Version>) -> Self {
+    pub(super) fn of(
+        action: StepAction,
+        solution: &SolutionName,
+        version: Option<&Version>,
+    ) -> Self {
         Self {
             action,
             archive: None,
@@ -62,7 +66,7 @@ impl Step {
 
     /// Whether the CRDs of a Solution become those of another version by it, or go.
     pub(super) fn changes_definitions(&self, solution: &SolutionName) -> bool {
-        let changes = matches!(self.action, Action::Activate | Action::Deactivate);
+        let changes = matches!(self.action, StepAction::Activate | StepAction::Deactivate);
         changes && self.solution.as_ref() == Some(solution)
     }
 }

@@ -19,7 +19,7 @@ pub struct NamedRegistry {
 
 /// Where images go, as it was asked for or as the site's file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
+pub struct PushDestination {
     /// The registry that images are pushed to.
     pub registry: RegistryAddress,
     /// What becomes of images that it does not have.
@@ -30,7 +30,7 @@ pub struct Destination {
     pub from_site: BTreeSet<LeftOpen>,
 }
 
-impl Destination {
+impl PushDestination {
     /// Returns where images go; none if no registry is named, neither here nor in the site's file.
     #[must_use]
     pub fn of(
@@ -78,7 +78,7 @@ mod tests {
         });
         let is_named = named.is_some();
         let site = held(site, "{}");
-        let found = Destination::of(named, pull.map(address), &site)?;
+        let found = PushDestination::of(named, pull.map(address), &site)?;
         // Only a registry that was named can be one that takes no images.
         assert_eq!(found.missing == Missing::Refuse, is_named);
         let marked = |what: LeftOpen, address: &RegistryAddress| {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::limits;
-use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, Named, Revision};
+use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, NamedReceipts, Revision};
 
 /// The envelope beside a receipt. Its signer and its validity are for others to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,11 @@ impl Evidence {
 
     /// Returns what the next receipt says of those before it. The digest of a change that was interrupted is the one that
     /// its receipt has once the next change has noted that.
-    pub(crate) fn named(&self, receipts: &[ChangeReceipt], interrupted: &[ChangeReceipt]) -> Named {
+    pub(crate) fn named(
+        &self,
+        receipts: &[ChangeReceipt],
+        interrupted: &[ChangeReceipt],
+    ) -> NamedReceipts {
         let newest = self.0.last_key_value().map(|(revision, _)| *revision);
         let named_since: BTreeSet<Revision> = receipts
             .iter()
@@ -85,7 +89,7 @@ impl Evidence {
             let has_ended = is != named && is_begun(receipts, revision, named);
             (has_ended && !named_since.contains(&revision)).then_some((revision, is))
         };
-        Named {
+        NamedReceipts {
             previous: newest.and_then(|newest| self.digest(newest, interrupted)),
             ended_since: receipts.iter().filter_map(ended).collect(),
         }

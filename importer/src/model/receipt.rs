@@ -74,7 +74,7 @@ pub struct ChangeReceipt {
 
 /// What a receipt says of those before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedReceipts {
     pub(crate) previous: Option<Digest>,
     pub(crate) ended_since: BTreeMap<Revision, Digest>,
 }
@@ -291,7 +291,7 @@ impl ChangeReceipt {
         revision: Revision,
         at: StatementTime,
         by: String,
-        earlier: Named,
+        earlier: NamedReceipts,
         mut subject: ChangeSubject,
     ) -> Self {
         subject.places.truncate(limits::RECEIPT_PLACES);
@@ -488,7 +488,7 @@ pub(crate) mod tests {
             revision,
             StatementTime::DEFAULT,
             "me@here".into(),
-            Named::default(),
+            NamedReceipts::default(),
             subject,
         );
         begun.ended(outcome, &[], &[])
@@ -555,7 +555,7 @@ pub(crate) mod tests {
             ..receipt.subject
         };
         let by = "me@here".to_owned();
-        let first = Named::default();
+        let first = NamedReceipts::default();
         let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, by, first, subject);
         let why = Outcome::Failed("x".repeat(limits::RECEIPT_REASON));
         let ended = begun.ended(why, &twice, &names);

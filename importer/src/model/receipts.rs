@@ -10,7 +10,9 @@ use crate::limits;
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::evidence::{Evidence, Gap, Sealed};
-use crate::model::receipt::{ChangeReceipt, Named, Outcome, Revision, config_map_name, numbered};
+use crate::model::receipt::{
+    ChangeReceipt, NamedReceipts, Outcome, Revision, config_map_name, numbered,
+};
 
 /// The receipts of a cluster.
 #[derive(Debug, Default)]
@@ -94,7 +96,7 @@ impl Receipts {
     }
 
     /// What the next change says of those before it.
-    pub(crate) fn named(&self) -> Named {
+    pub(crate) fn named(&self) -> NamedReceipts {
         let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
         self.evidence.named(&self.all, &interrupted)
     }

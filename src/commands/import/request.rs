@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use deployer::Cluster;
 use importer::{
-    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Destination, Downgrade, Goal, HeldSite,
-    HelmFrom, NamedRegistry, Nodes, Request, Target, Verb,
+    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
+    NamedRegistry, Nodes, PushDestination, Request, Target, Verb,
 };
 use registry::{Client, ClientOptions, RegistryAddress};
 use schemas::SolutionId;
@@ -155,14 +155,14 @@ fn nodes(longest: Option<u64>) -> Nodes {
 pub(crate) fn destination(
     registries: &Registries,
     site: &HeldSite,
-) -> Result<Destination, Failure> {
+) -> Result<PushDestination, Failure> {
     let named = registries.registry.as_ref();
     let named = named.map(|ImageRegistry { address, missing }| NamedRegistry {
         address: address.clone(),
         missing: *missing,
     });
     let pull_registry = registries.pull_registry.clone();
-    Destination::of(named, pull_registry, site).ok_or_else(no_registry)
+    PushDestination::of(named, pull_registry, site).ok_or_else(no_registry)
 }
 
 /// The request of one who allows other archives and signers than before.

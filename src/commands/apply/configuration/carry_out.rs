@@ -1,7 +1,7 @@
 //! Carries out a plan step by step. A step that fails is no more than that: those that need it fail too, and the others go
 //! on.
 
-use importer::configuration::{Removal, Removed, State};
+use importer::configuration::{Removed, SolutionRemoval, State};
 use importer::{Change, Receipt};
 
 use super::plan::{Import, Plan, Work};
@@ -40,7 +40,7 @@ async fn apply(step: Step, import: Import, change: &Change<'_>, output: Output) 
     }
 }
 
-async fn remove(step: Step, removal: &Removal, change: &Change<'_>) -> Step {
+async fn remove(step: Step, removal: &SolutionRemoval, change: &Change<'_>) -> Step {
     match removal.carry_out(change).await {
         Ok(Removed::Gone(undone)) => Step {
             state: State::Done,

@@ -1,9 +1,10 @@
 //! Every step that a configuration comes to, with all that is in the way. Nothing is written.
 
 use importer::configuration::{
-    Action, Asked, ListedArchive, Outline, PlannedRemoval, Prune, Question, Removal, State, Why,
+    Asked, ListedArchive, Outline, PlannedRemoval, Prune, Question, SolutionRemoval, State,
+    StepAction, Why,
 };
-use importer::{Change, Destination, Goal, PlanSummary, Request};
+use importer::{Change, Goal, PlanSummary, PushDestination, Request};
 use registry::Client;
 use schemas::{SolutionName, SolutionsConfiguration, Version};
 
@@ -26,7 +27,7 @@ pub(super) struct Plan {
 /// What a step needs that is planned.
 pub(super) enum Work {
     Import(Box<Import>),
-    Remove(Removal),
+    Remove(SolutionRemoval),
 }
 
 /// What importing or activating a version needs.
@@ -47,7 +48,7 @@ struct Planner<'a> {
     change: &'a Change<'a>,
     listed: &'a [Listed],
     /// Where the images of listed archives go.
-    destination: Destination,
+    destination: PushDestination,
     output: Output,
     /// The registry that listed archives are pushed to.
     client: Client,
@@ -201,7 +202,7 @@ impl Planner<'_> {
         (step, Some(Work::Import(Box::new(import))))
     }
 
-    async fn remove(&self, step: Step, removal: Removal) -> Result<Planned, Failure> {
+    async fn remove(&self, step: Step, removal: SolutionRemoval) -> Result<Planned, Failure> {
         Ok(match removal.plan(self.change).await? {
             PlannedRemoval::Goes(objects) => {
                 (Step { objects, ..step }, Some(Work::Remove(removal)))
@@ -223,7 +224,7 @@ fn untaken(step: Step, why: &Why) -> Step {
     }
 }
 
-fn in_the_way(why: &Why, action: Action) -> InTheWay {
+fn in_the_way(why: &Why, action: StepAction) -> InTheWay {
     match (why, action) {
         (Why::SameVersion(path), _) => {
             let message = format!("`{path}` is of the same version");
@@ -234,7 +235,7 @@ fn in_the_way(why: &Why, action: Action) -> InTheWay {
             "its archive is refused",
             "see why, and run the same command again",
         ),
-        (Why::NotAskedFor, Action::Deactivate) => InTheWay::new(
+        (Why::NotAskedFor, StepAction::Deactivate) => InTheWay::new(
             "it is not among those that are to be active",
             "`--prune` deactivates it",
         ),
@@ -252,8 +253,8 @@ mod tests {
 
     use super::*;
 
-    fn step(action: Action) -> Step {
-        Step::from(configuration::Step {
+    fn step(action: StepAction) -> Step {
+        Step::from(configuration::ConfigurationStep {
             action,
             archive: None,
             solution: None,
@@ -274,31 +275,31 @@ mod tests {
         for (why, action, outcome, fix) in [
             (
                 Why::SameVersion("a.iso".to_owned()),
-                Action::Import,
+                StepAction::Import,
                 Outcome::No,
                 "list one",
             ),
             (
                 Why::NotImported,
-                Action::Activate,
+                StepAction::Activate,
                 Outcome::No,
                 "run the same",
             ),
             (
                 Why::NotAskedFor,
-                Action::Deactivate,
+                StepAction::Deactivate,
                 Outcome::Yes,
                 "`--prune` deactivates",
             ),
             (
                 Why::NotAskedFor,
-                Action::Unimport,
+                StepAction::Unimport,
                 Outcome::Yes,
                 "`--prune` unimports",
             ),
             (
                 Why::MayBeListed,
-                Action::Unimport,
+                StepAction::Unimport,
                 Outcome::Yes,
                 "run the same",
             ),
@@ -310,7 +311,7 @@ mod tests {
                 "{why:?}: {:?}",
                 untaken.why
             );
-            let steps = overview(vec![step(Action::Import), untaken]);
+            let steps = overview(vec![step(StepAction::Import), untaken]);
             assert_eq!(steps.outcome(), outcome, "{why:?}");
         }
     }
@@ -326,7 +327,7 @@ mod tests {
         ] {
             let refused = |outcome: &Outcome| Step {
                 outcome: *outcome,
-                ..step(Action::Import)
+                ..step(StepAction::Import)
             };
             let steps = overview(outcomes.iter().map(refused).collect());
             assert_eq!(steps.outcome(), expected, "{outcomes:?}");

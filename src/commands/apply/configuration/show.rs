@@ -1,6 +1,6 @@
 //! What applying a configuration does, step by step, and how it is shown.
 
-use importer::configuration::{self, Action, State};
+use importer::configuration::{self, State, StepAction};
 use importer::{Obstacle, PlannedObject};
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
@@ -28,7 +28,7 @@ pub(crate) struct Overview {
 #[schemars(rename = "ApplyStep")]
 pub(crate) struct Step {
     /// What is done.
-    pub(super) action: Action,
+    pub(super) action: StepAction,
     /// The archive's path, as it is listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) archive: Option<String>,
@@ -72,8 +72,8 @@ impl Overview {
     }
 }
 
-impl From<configuration::Step> for Step {
-    fn from(step: configuration::Step) -> Self {
+impl From<configuration::ConfigurationStep> for Step {
+    fn from(step: configuration::ConfigurationStep) -> Self {
         Self {
             action: step.action,
             archive: step.archive,
@@ -182,18 +182,18 @@ fn word(step: &Step) -> &'static str {
     match (step.state, step.action) {
         (State::Left, _) => "leave",
         (State::Failed, _) => "refused",
-        (_, Action::Import) => "import",
-        (_, Action::Activate) => "activate",
-        (_, Action::Deactivate) => "deactivate",
-        (_, Action::Unimport) => "unimport",
+        (_, StepAction::Import) => "import",
+        (_, StepAction::Activate) => "activate",
+        (_, StepAction::Deactivate) => "deactivate",
+        (_, StepAction::Unimport) => "unimport",
     }
 }
 
-fn past(action: Action) -> &'static str {
+fn past(action: StepAction) -> &'static str {
     match action {
-        Action::Import => "imported",
-        Action::Activate => "activated",
-        Action::Deactivate => "deactivated",
-        Action::Unimport => "unimported",
+        StepAction::Import => "imported",
+        StepAction::Activate => "activated",
+        StepAction::Deactivate => "deactivated",
+        StepAction::Unimport => "unimported",
     }
 }
