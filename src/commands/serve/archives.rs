@@ -38,7 +38,7 @@ impl Judge for Trusting {
 
     fn accept(&mut self, path: &Path, trust: &Signatures) -> Result<Accepted, Failure> {
         let report = check::check(path, trust.clone(), Depth::Documents, self.output)?;
-        words::talk_of(&report, self.output);
+        words::talk(report.findings(), self.output);
         report.accept().map_err(|report| {
             let findings = report.findings().iter();
             let refused = anyhow!("`{}` is not accepted", path.display());
