@@ -6,6 +6,7 @@ mod at_registry;
 mod cat;
 mod change;
 mod completion;
+mod deactivate;
 mod delete;
 mod deploy;
 mod diff;
@@ -42,6 +43,7 @@ mod sign;
 mod site;
 mod status;
 mod trust;
+mod undeploy;
 mod undo;
 mod unimport;
 mod validate;
@@ -120,8 +122,8 @@ pub(crate) enum Command {
     Registry(at_registry::Command),
     Status(status::Arguments),
     History(history::Arguments),
-    Undeploy(undo::Undeploy),
-    Deactivate(undo::Deactivate),
+    Undeploy(undeploy::Arguments),
+    Deactivate(deactivate::Arguments),
     Delete(delete::Arguments),
     #[command(subcommand)]
     Environment(environment::Command),
