@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use importer::{HelmFrom, Run};
+use schemas::SolutionId;
 
 /// What a flag, or another yes, stands for: the first, else the second.
 pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
@@ -199,6 +200,25 @@ pub(crate) struct TrustArguments {
     /// How many of the keys must have signed
     #[arg(long, value_name = "N", requires = "keys")]
     pub(crate) threshold: Option<std::num::NonZeroUsize>,
+}
+
+/// Whose signatures count, and which archive needs none.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Trust")]
+pub(crate) struct SignatureArguments {
+    #[command(flatten)]
+    pub(crate) trust: TrustArguments,
+
+    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    #[arg(long, value_name = "ID")]
+    pub(crate) allow_unsigned: Option<SolutionId>,
+}
+
+impl SignatureArguments {
+    /// Both, as a check takes them.
+    pub(crate) fn judging(&self) -> (&TrustArguments, Option<SolutionId>) {
+        (&self.trust, self.allow_unsigned.clone())
+    }
 }
 
 /// Where the passphrase of an encrypted key comes from.
