@@ -92,7 +92,7 @@ pub(super) fn refuse<P: Serialize>(
 ) -> Outcome {
     let obstacles = obstacles.into_iter().map(Into::into).collect();
     let refused = Refused { plan, obstacles };
-    render::result(output, &refused, |refused| show(&refused.obstacles));
+    render::result(output, &refused, |refused| show(&refused.obstacles, ""));
     Outcome::No
 }
 
@@ -119,15 +119,16 @@ pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Out
         obstacles: &obstacles,
         uses: &hindered.uses,
     };
-    render::result(output, &kept, |kept| show(kept.obstacles));
+    render::result(output, &kept, |kept| show(kept.obstacles, ""));
     Outcome::No
 }
 
-fn show(obstacles: &[InTheWay]) {
+/// All that is in the way, and of what: ` of a push`.
+pub(super) fn show(obstacles: &[InTheWay], what: &str) {
     for obstacle in obstacles {
         render::note!("error: {}", obstacle.message);
         render::note!("hint: {}", obstacle.fix);
     }
     let obstacles = render::count(obstacles.len(), "obstacle");
-    render::note!("nothing was changed: {obstacles} in the way");
+    render::note!("nothing was changed: {obstacles} in the way{what}");
 }

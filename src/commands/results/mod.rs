@@ -12,7 +12,7 @@ use registry::Event;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
-use shelf::{PushReceipt, PushSummary};
+use shelf::{ImagesToPush, PushReceipt, PushSummary};
 use validator::Report;
 
 use self::tidy::tidy;
@@ -182,7 +182,7 @@ fn registries(all: &mut Results, report: &Value) {
     let logged_out = &all.own::<logout::LoggedOut>();
     all.verb("logout", &[logged_out]);
     let alone = &all.own::<preflight::shown::Shown<()>>();
-    let archive = &all.own::<preflight::shown::Shown<preflight::shown::Archive>>();
+    let archive = &all.own::<preflight::shown::Shown<ImagesToPush>>();
     all.verb("preflight", &[alone, archive, report]);
     let exported = &all.own::<export::Exported>();
     all.verb("export", &[exported, report]);
