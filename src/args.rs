@@ -13,6 +13,12 @@ pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
     if is_given { given } else { otherwise }
 }
 
+/// The first of these flags that is given.
+pub(crate) fn first_given<'a>(flags: &[(bool, &'a str)]) -> Option<&'a str> {
+    let mut given = flags.iter().filter(|(is_given, _)| *is_given);
+    given.next().map(|(_, flag)| *flag)
+}
+
 /// How results are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {

@@ -130,7 +130,7 @@ fn archives(all: &mut Results, report: &Value) {
     let signed = &all.own::<sign::Signed>();
     let to_sign = &all.own::<sign::ToSign>();
     all.verb("sign", &[signed, to_sign]);
-    let archive = &all.own::<inspect::Inspected>();
+    let archive = &all.own::<inspect::archive::Inspected>();
     let plan = &all.own::<inspect::plan::Inspected>();
     all.verb("inspect", &[archive, plan]);
     let differences = &all.own::<diff::show::All>();
