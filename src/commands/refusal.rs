@@ -3,6 +3,7 @@
 use importer::{Hindered, Obstacle, Use};
 use schemars::JsonSchema;
 use serde::Serialize;
+use shelf::Unprunable;
 
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
@@ -57,6 +58,12 @@ impl From<&Obstacle> for InTheWay {
 impl From<&shelf::Obstacle> for InTheWay {
     fn from(obstacle: &shelf::Obstacle) -> Self {
         Self::new(obstacle.to_string(), failure::fix_at_registry(obstacle))
+    }
+}
+
+impl From<&Unprunable> for InTheWay {
+    fn from(why: &Unprunable) -> Self {
+        Self::new(why.to_string(), failure::unprunable(why))
     }
 }
 
