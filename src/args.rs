@@ -6,10 +6,17 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use importer::{HelmFrom, Run};
+use schemas::SolutionId;
 
 /// What a flag, or another yes, stands for: the first, else the second.
 pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
     if is_given { given } else { otherwise }
+}
+
+/// The first of these flags that is given.
+pub(crate) fn first_given<'a>(flags: &[(bool, &'a str)]) -> Option<&'a str> {
+    let mut given = flags.iter().filter(|(is_given, _)| *is_given);
+    given.next().map(|(_, flag)| *flag)
 }
 
 /// How results are shown.
@@ -199,6 +206,25 @@ pub(crate) struct TrustArguments {
     /// How many of the keys must have signed
     #[arg(long, value_name = "N", requires = "keys")]
     pub(crate) threshold: Option<std::num::NonZeroUsize>,
+}
+
+/// Whose signatures count, and which archive needs none.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Trust")]
+pub(crate) struct SignatureArguments {
+    #[command(flatten)]
+    pub(crate) trust: TrustArguments,
+
+    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    #[arg(long, value_name = "ID")]
+    pub(crate) allow_unsigned: Option<SolutionId>,
+}
+
+impl SignatureArguments {
+    /// Both, as a check takes them.
+    pub(crate) fn judging(&self) -> (&TrustArguments, Option<SolutionId>) {
+        (&self.trust, self.allow_unsigned.clone())
+    }
 }
 
 /// Where the passphrase of an encrypted key comes from.

@@ -63,6 +63,12 @@ impl Bar {
         self.0.suspend(show);
     }
 
+    /// Says that something failed for now, and when it is tried again.
+    pub(crate) fn retrying(&self, reason: &str, wait: Duration) {
+        let seconds = wait.as_secs_f32().ceil();
+        self.suspend(|| render::note!("note: {reason}; trying again in {seconds} s"));
+    }
+
     /// Takes the bar away for good.
     pub(crate) fn finish_and_clear(&self) {
         self.0.finish_and_clear();

@@ -41,6 +41,14 @@ pub(crate) fn certificates(arguments: &RegistryArguments) -> CertificateFolders 
     }
 }
 
+/// How one registry is reached, without a login.
+pub(crate) fn reached(
+    arguments: &RegistryArguments,
+    registry: &RegistryAddress,
+) -> Result<ClientOptions, Failure> {
+    certified(options(arguments)?, arguments, registry)
+}
+
 /// How one registry is reached: the same, with the certificates that are kept for it, and without a login.
 pub(crate) fn certified(
     mut options: ClientOptions,

@@ -44,6 +44,20 @@ pub(crate) fn line(text: impl AsRef<str>) {
     result_line(text);
 }
 
+/// A line of the result for each of these, behind the same words.
+pub(crate) fn lines(words: &str, items: impl IntoIterator<Item: fmt::Display>) {
+    for item in items {
+        line!("{words}{item}");
+    }
+}
+
+/// A line on standard error for each of these, behind the same words.
+pub(crate) fn notes(words: &str, items: impl IntoIterator<Item: fmt::Display>) {
+    for item in items {
+        note!("{words}{item}");
+    }
+}
+
 /// A line of what was asked for on its own.
 pub(crate) fn result_line(text: impl AsRef<str>) {
     let _ = writeln!(io::stdout().lock(), "{}", printable(text.as_ref()));

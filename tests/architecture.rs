@@ -1,7 +1,7 @@
 //! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees; what may be depended
 //! on at all; the direction inside each package; what libraries must not know though no arrow shows it: the command
-//! line; that no function takes a tuple; and that a name is one type's. A new arrow needs a line here, and so a reason in
-//! review.
+//! line; that no function takes a tuple; that a name is one type's; and that commands are short. A new arrow needs a line
+//! here, and so a reason in review.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -229,14 +229,12 @@ const SHARED_WITHIN: &[(&str, &[&str])] = &[
     (
         "solution",
         &[
-            "Archive",
             "Found",
             "Inspected",
             "Judged",
             "Kept",
             "List",
             "Made",
-            "Meant",
             "Plan",
             "Planned",
             "PruneArguments",
@@ -263,6 +261,24 @@ const SHARED_AMONG: &[(&str, &[&str])] = &[
     ("Policy", &["change", "signing"]),
     ("ReleaseChange", &["change", "importer"]),
     ("Resources", &["importer", "schemas"]),
+];
+
+/// Lines of code that a file of a command may have: arguments, one request, one call, one rendering.
+const LINES: usize = 120;
+
+/// Files of commands that have more. None comes to these, and one that is short enough goes.
+const LONG: &[&str] = &[
+    "apply/configuration/plan.rs",
+    "apply/configuration/show.rs",
+    "import/arguments.rs",
+    "import/mod.rs",
+    "import/plan.rs",
+    "import/request.rs",
+    "kept.rs",
+    "login.rs",
+    "serve/log.rs",
+    "sign/mod.rs",
+    "watch.rs",
 ];
 
 struct Graph {
@@ -584,6 +600,30 @@ fn types_are_read_as_they_are_written() {
     );
 }
 
+#[test]
+fn a_file_of_a_command_is_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");
+    let files = files_below(vec![root.clone()]).into_iter();
+    // Those are tests from their first line.
+    let files = files.filter(|path| {
+        path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs")
+    });
+    let long = files.filter(|path| lines_of_code(&fs::read_to_string(path).unwrap()) > LINES);
+    let long: BTreeSet<String> = long.map(|path| name_below(&root, &path)).collect();
+    let known: BTreeSet<String> = LONG.iter().map(|it| (*it).to_owned()).collect();
+    let of = |one: &BTreeSet<String>, other| one.difference(other).cloned().collect::<Vec<_>>();
+    assert_eq!(of(&long, &known), [""; 0], "more than {LINES} lines");
+    assert_eq!(of(&known, &long), [""; 0], "no longer needed in LONG");
+}
+
+#[test]
+fn lines_of_code_are_counted_as_they_are_written() {
+    let text = "//! A file.\n\nuse a::b;\n\n/// One.\nfn one() {\n    // Why.\n    b() // so\n}\n";
+    assert_eq!(lines_of_code(text), 4);
+    let tests = "\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n";
+    assert_eq!(lines_of_code(&format!("{text}{tests}")), 4);
+}
+
 /// A circle among modules, as `a → b → a`.
 fn circle(mut arrows: BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     // What uses nothing that is left is in no circle.
@@ -822,11 +862,22 @@ fn modules(source: &Path) -> BTreeMap<String, String> {
     modules
 }
 
+/// How many lines a file has without blank ones, comments and its tests.
+fn lines_of_code(text: &str) -> usize {
+    let code = shipped_code(text);
+    code.lines().filter(|line| !line.trim().is_empty()).count()
+}
+
 /// A module's words and marks, with a space between any two, without comments and what is only for tests.
 fn read(module: &Path) -> String {
     let text = fs::read_to_string(module.with_extension("rs"));
     let text = text.or_else(|_| fs::read_to_string(module.join("mod.rs")));
     let text = text.expect("a module that is declared has a file");
+    spaced(&shipped_code(&text))
+}
+
+/// What a file says without comments and what is only for tests.
+fn shipped_code(text: &str) -> String {
     let mut parts = text.split("#[cfg(test)]");
     let mut shipped = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -841,7 +892,7 @@ fn read(module: &Path) -> String {
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default());
     let code: Vec<&str> = code.collect();
-    spaced(&code.join("\n"))
+    code.join("\n")
 }
 
 /// A text with a space between any two of its words and marks.
@@ -901,24 +952,27 @@ fn sources() -> Vec<(String, String)> {
     open.extend(
         ["importer", "packager", "schemas", "validator"].map(|name| root.join(name).join("src")),
     );
+    let named = files_below(open).into_iter().map(|path| {
+        let text = fs::read_to_string(&path).unwrap();
+        (name_below(root, &path), text)
+    });
+    named.filter(|(name, _)| !name.contains("/test")).collect()
+}
+
+fn name_below(folder: &Path, path: &Path) -> String {
+    let name = path.strip_prefix(folder).unwrap();
+    name.to_str().unwrap().to_owned()
+}
+
+/// Every file in these folders, and in those below them.
+fn files_below(mut open: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut files = Vec::new();
     while let Some(path) = open.pop() {
         if path.is_dir() {
-            open.extend(
-                fs::read_dir(path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
-            continue;
-        }
-        let name = path
-            .strip_prefix(root)
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned();
-        if !name.contains("/test") {
-            files.push((name, fs::read_to_string(path).unwrap()));
+            let entries = fs::read_dir(path).unwrap();
+            open.extend(entries.map(|entry| entry.unwrap().path()));
+        } else {
+            files.push(path);
         }
     }
     files

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use importer::{Change, Revision, Run};
 
 use super::watch::watch;
-use crate::args::{ChangeArguments, ClusterArguments, Output};
+use crate::args::{ChangeArguments, ClusterArguments, Output, RemovalArguments};
 use crate::failure::Failure;
 use crate::{cluster, helm, render};
 
@@ -14,6 +14,19 @@ pub(super) fn show_revision(revision: Option<Revision>) {
     if let Some(revision) = revision {
         render::line!("this is revision {revision} of the cluster's history");
     }
+}
+
+/// Runs a change that removes something.
+pub(super) fn remove<T, E>(
+    removal: &RemovalArguments,
+    output: Output,
+    act: impl AsyncFnOnce(&Change<'_>) -> Result<T, E>,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    let run = removal.dry_run.run();
+    change(&removal.cluster, &removal.wait, run, output, act)
 }
 
 /// Runs a change of the cluster, and shows what happens.

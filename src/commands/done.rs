@@ -1,15 +1,16 @@
 //! What a change has done so far, in the sentence that is said if a signal ends it.
 
+mod changes;
+mod stage;
+
 use std::sync::{Mutex, PoisonError};
 
 use deployer::Applied;
 use importer::{Event, HelmEnd, ReleaseChange};
 
-use crate::interrupt::{Finishing, Work};
-use crate::{interrupt, render};
-
-/// Objects that are named; more are counted.
-const NAMED: usize = 3;
+use self::changes::Changes;
+use self::stage::Stage;
+use crate::interrupt::{self, Finishing, Work};
 
 /// What was done so far.
 #[derive(Debug, Default)]
@@ -28,8 +29,7 @@ struct State {
     takes_back: bool,
     /// How that stands.
     helm: Option<Helm>,
-    written: Vec<String>,
-    removed: usize,
+    changes: Changes,
 }
 
 /// How what Helm does stands, where it is not done.
@@ -38,21 +38,6 @@ enum Helm {
     HalfDone,
     /// It has taken back what it could.
     InTime,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    Before,
-    Pushed,
-    /// A pod pulls an image.
-    Proof,
-    /// The operator is awaited.
-    Rollout,
-    /// What is carried as it is, is awaited.
-    Settling,
-    /// What ran before is put back.
-    Restoring,
 }
 
 impl Done {
@@ -105,11 +90,11 @@ impl State {
             Event::RollingBack(_) => Stage::Restoring,
             Event::Pulling { .. } => Stage::Proof,
             Event::Object { object, applied } if *applied != Applied::Unchanged => {
-                self.written.push(object.to_string());
+                self.changes.written.push(object.to_string());
                 return true;
             }
             Event::Removed(_) => {
-                self.removed += 1;
+                self.changes.removed += 1;
                 return true;
             }
             // What a push has done it says itself.
@@ -137,46 +122,13 @@ impl State {
 
     fn sentence(&self) -> String {
         let release = &self.release;
-        let while_ = match (self.helm, self.stage) {
-            (Some(Helm::HalfDone), _) => {
-                &format!(" while helm was {release}, which stands half done")
-            }
-            (Some(Helm::InTime), _) => {
-                &format!(" while helm was {release}, and helm has ended in time")
-            }
-            (None, Stage::Before) => "",
-            (None, Stage::Pushed) => " after all images were pushed",
-            (None, Stage::Proof) => " while a pod was pulling an image",
-            (None, Stage::Rollout) => " while waiting for the operator",
-            (None, Stage::Settling) => " while waiting for what was applied",
-            (None, Stage::Restoring) => " while restoring the previous version",
+        let while_ = match self.helm {
+            Some(Helm::HalfDone) => &format!(" while helm was {release}, which stands half done"),
+            Some(Helm::InTime) => &format!(" while helm was {release}, and helm has ended in time"),
+            None => self.stage.words(),
         };
-        let changes = self.changes();
+        let changes = &self.changes;
         format!("interrupted{while_}: {changes}; run the same command again to complete it")
-    }
-
-    fn changes(&self) -> String {
-        let written = render::count(self.written.len(), "object");
-        let are = |count| if count == 1 { "was" } else { "were" };
-        let mut changes = Vec::new();
-        if !self.written.is_empty() {
-            let shown = &self.written[..self.written.len().min(NAMED)];
-            let more = match self.written.len() - shown.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let names = shown.join(", ");
-            let were = are(self.written.len());
-            changes.push(format!("{written} {were} written ({names}{more})"));
-        }
-        if self.removed > 0 {
-            let removed = render::count(self.removed, "object");
-            changes.push(format!("{removed} {} removed", are(self.removed)));
-        }
-        if changes.is_empty() {
-            return "nothing in the cluster was changed".to_owned();
-        }
-        changes.join(" and ")
     }
 }
 

@@ -60,7 +60,9 @@ impl KeptArguments {
         request: impl FnOnce(&Kept) -> Result<Request, Failure>,
     ) -> Result<Outcome, Failure> {
         let kept = judge_for(record, site, &self.reach, output).await?;
-        let kept = kept.map_or_else(|report| say(&report, output), Some);
+        let kept = kept
+            .map_err(|report| words::refuse(&report, "", output))
+            .ok();
         self.carry_out_of(kept, cluster, output, request).await
     }
 
@@ -105,13 +107,9 @@ pub(super) async fn kept(
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
     let kept = judge(cluster, solution, version, reach, output).await?;
-    Ok(kept.map_or_else(|report| say(&report, output), Some))
-}
-
-/// Says that an archive is not accepted.
-fn say(report: &Report, output: Output) -> Option<Kept> {
-    words::refuse(report, "", output);
-    None
+    Ok(kept
+        .map_err(|report| words::refuse(&report, "", output))
+        .ok())
 }
 
 /// The same, with the report if the archive is not accepted.
@@ -127,6 +125,7 @@ pub(super) async fn judge(
     judge_for(&record, &site, reach, output).await
 }
 
+/// Checks the archive that the site keeps as the medium was checked.
 async fn judge_for(
     record: &Record,
     site: &HeldSite,
@@ -135,27 +134,16 @@ async fn judge_for(
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
     let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
     let client = import::client(&registry, reach, site)?;
-    let accepted = accept(&client, record, output).await?;
-    Ok(accepted.map(|archive| Kept {
-        archive,
-        client,
-        registry,
-        pull_registry,
-    }))
-}
-
-/// Checks the archive that the site keeps as the medium was checked.
-async fn accept(
-    client: &Client,
-    record: &Record,
-    output: Output,
-) -> Result<Result<Acceptance, Box<Report>>, Failure> {
     let scratch = environment::scratch();
-    let report = shelf::check(client, record, &scratch, interrupt::cancel()).await?;
+    let report = shelf::check(&client, record, &scratch, interrupt::cancel()).await?;
     let findings = report.findings().to_vec();
-    let accepted = report.accept();
-    Ok(accepted.map(|accepted| {
+    Ok(report.accept().map(|accepted| {
         words::talk(&findings, output);
-        Acceptance { accepted, findings }
+        Kept {
+            archive: Acceptance { accepted, findings },
+            client,
+            registry,
+            pull_registry,
+        }
     }))
 }

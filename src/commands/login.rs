@@ -123,11 +123,7 @@ fn client(
             username: username.as_str().to_owned(),
             password: password.clone(),
         },
-        ..registries::certified(
-            registries::options(&arguments.reach)?,
-            &arguments.reach,
-            &arguments.registry,
-        )?
+        ..registries::reached(&arguments.reach, &arguments.registry)?
     };
     Ok(Client::new(&arguments.registry, options)?)
 }

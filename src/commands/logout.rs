@@ -104,9 +104,7 @@ fn of_all(arguments: &Arguments) -> Result<LoggedOut, Failure> {
 
 fn show(logged_out: &LoggedOut) {
     let file = logged_out.file.display();
-    for registry in &logged_out.registries {
-        render::line!("logged out of  {registry}");
-    }
+    render::lines("logged out of  ", &logged_out.registries);
     match &logged_out.helper {
         _ if logged_out.registries.is_empty() => render::line!("no login       in {file}"),
         Some(helper) => render::line!("removed from   {helper}, as {file} says"),

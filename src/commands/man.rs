@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::{Cli, Files, give};
+use super::{Files, give};
 use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome, cannot};
 use crate::render;
@@ -30,10 +30,10 @@ pub(crate) struct Arguments {
     directory: PathBuf,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &Arguments, cli: Command, output: Output) -> Result<Outcome, Failure> {
     let directory = &arguments.directory;
     fs::create_dir_all(directory).map_err(cannot("create", directory))?;
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let mut program = cli.disable_help_subcommand(true);
     program.build();
     let mut open = vec![program];
     let mut written = Vec::new();

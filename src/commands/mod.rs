@@ -5,7 +5,9 @@ mod apply;
 mod at_registry;
 mod cat;
 mod change;
+mod cli;
 mod completion;
+mod deactivate;
 mod delete;
 mod deploy;
 mod diff;
@@ -42,6 +44,7 @@ mod sign;
 mod site;
 mod status;
 mod trust;
+mod undeploy;
 mod undo;
 mod unimport;
 mod validate;
@@ -50,102 +53,14 @@ mod watch;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::CommandFactory as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Output, choose};
+pub(crate) use self::cli::{Cli, Command};
+use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::interrupt::Hangup;
 use crate::{render, verbose};
-
-/// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
-#[derive(Debug, Parser)]
-#[command(
-    name = "solution",
-    version,
-    arg_required_else_help = true,
-    after_help = "\
-Exit codes: 0 yes or done, 1 the answer is no (trying again changes nothing), 2 wrong command line,
-3 could not find out (disk, registry, cluster: trying again may help), 129, 130 or 143 ended by
-SIGHUP, Ctrl-C or SIGTERM.
-
-Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
-Check:   solution validate app.iso --key publisher.pub
-Install: solution import app.iso --key publisher.pub --registry registry.example --environment prod"
-)]
-pub(crate) struct Cli {
-    /// How results are shown: for people, or as JSON on standard output
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    pub(crate) output: Output,
-
-    /// Show each request to a registry or cluster on standard error: method, URL, status, milliseconds
-    #[arg(short, long, global = true)]
-    verbose: bool,
-
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Keygen(keygen::Arguments),
-    Init(init::Arguments),
-    Pack(pack::Arguments),
-    Validate(validate::Arguments),
-    Sign(sign::Arguments),
-    #[command(subcommand)]
-    Trust(trust::Command),
-    Inspect(inspect::Arguments),
-    Cat(cat::Arguments),
-    Login(login::Arguments),
-    Logout(logout::Arguments),
-    Preflight(Box<preflight::Arguments>),
-    Import(Box<import::Arguments>),
-    Push(Box<push::Arguments>),
-    Activate(Box<activate::Arguments>),
-    Apply(Box<apply::Arguments>),
-    Deploy(Box<deploy::Arguments>),
-    Rollback(Box<rollback::Arguments>),
-    Diff(Box<diff::Arguments>),
-    Unimport(Box<unimport::Arguments>),
-    Export(Box<export::Arguments>),
-    #[command(subcommand)]
-    Registry(at_registry::Command),
-    Status(status::Arguments),
-    History(history::Arguments),
-    Undeploy(undo::Undeploy),
-    Deactivate(undo::Deactivate),
-    Delete(delete::Arguments),
-    #[command(subcommand)]
-    Environment(environment::Command),
-    Rbac(Box<rbac::Arguments>),
-    #[command(subcommand)]
-    Site(site::Command),
-    Mirrors(mirrors::Arguments),
-    Serve(Box<serve::Arguments>),
-    Completion(completion::Arguments),
-    Man(man::Arguments),
-    #[command(hide = true)]
-    Postrender(postrender::Arguments),
-}
-
-impl Command {
-    /// What becomes of it when its terminal is closed.
-    pub(crate) fn hangup(&self) -> Hangup {
-        choose(
-            matches!(self, Self::Serve(_)),
-            Hangup::Reloads,
-            Hangup::Ends,
-        )
-    }
-}
 
 /// Gives a result, as it was asked for; the answer is yes.
 fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outcome {
@@ -198,8 +113,8 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Site(command) => site::run(command, output),
         Command::Mirrors(arguments) => mirrors::run(&arguments, output),
         Command::Serve(arguments) => serve::run(*arguments, output),
-        Command::Completion(arguments) => completion::run(&arguments, output),
-        Command::Man(arguments) => man::run(&arguments, output),
+        Command::Completion(arguments) => completion::run(&arguments, Cli::command(), output),
+        Command::Man(arguments) => man::run(&arguments, Cli::command(), output),
         Command::Postrender(arguments) => postrender::run(&arguments),
     }
 }

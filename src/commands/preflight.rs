@@ -1,18 +1,18 @@
 //! `solution preflight`: what a registry can do, before anything is pushed.
 
 pub(super) mod shown;
+mod words;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use registry::{Client, Credentials, RegistryAddress};
-use schemas::SolutionId;
 use shelf::Preflight;
 
 use self::shown::{Login, Shown};
 use super::image_map::LayoutArguments;
 use super::import::accept_by;
-use crate::args::{Output, RegistryArguments, TrustArguments};
+use crate::args::{Output, RegistryArguments, SignatureArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, registries, render};
 
@@ -20,6 +20,7 @@ use crate::{cluster, registries, render};
 #[derive(Args, Debug)]
 #[command(
     mut_arg("keys", |argument| argument.requires("archive")),
+    mut_arg("allow_unsigned", |argument| argument.requires("archive")),
     mut_arg("repository_layout", |argument| argument.requires("archive")),
     after_help = "\
 Whether it can be reached and trusts the login, whether one may push to each repository, what must be made first, \
@@ -50,18 +51,14 @@ pub(crate) struct Arguments {
     reach: RegistryArguments,
 
     #[command(flatten)]
-    trust: TrustArguments,
-
-    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
-    #[arg(long, value_name = "ID", help_heading = "Trust", requires = "archive")]
-    allow_unsigned: Option<SolutionId>,
+    signatures: SignatureArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let registry = &arguments.registry;
     let archive = match &arguments.archive {
         Some(archive) => {
-            let (trust, allow) = (&arguments.trust, arguments.allow_unsigned.clone());
+            let (trust, allow) = arguments.signatures.judging();
             let follows = "the registry was not asked";
             let Some(found) = accept_by(archive, trust, allow, follows, output)? else {
                 return Ok(Outcome::No);
@@ -72,8 +69,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let found = registries::find_login(registry)?;
     let login = found.as_ref().map(|(path, login)| Login::of(path, login));
-    let options = registries::options(&arguments.reach)?;
-    let mut options = registries::certified(options, &arguments.reach, registry)?;
+    let mut options = registries::reached(&arguments.reach, registry)?;
     options.credentials = found.map_or(Credentials::Anonymous, |(_, login)| login);
     let client = Client::new(registry, options)?;
     let archive = archive
@@ -85,9 +81,6 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     })?;
     let shown = Shown::of(&preflight, &client, login, is_asked);
     render::result(output, &shown, Shown::show);
-    Ok(if preflight.obstacles.is_empty() {
-        Outcome::Yes
-    } else {
-        Outcome::No
-    })
+    let is_free = preflight.obstacles.is_empty();
+    Ok(choose(is_free, Outcome::Yes, Outcome::No))
 }

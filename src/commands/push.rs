@@ -1,80 +1,25 @@
 //! `solution push`: the registry gets the images of an archive, and no cluster is asked or told.
 
-use std::path::PathBuf;
+mod arguments;
 
-use clap::Args;
 use importer::Run;
-use registry::{Client, RegistryAddress};
-use schemas::SolutionId;
+use registry::Client;
 use shelf::{PathLayout, PushPlan, PushReceipt, PushRequest, PushSummary, Replace, TargetState};
 
+pub(crate) use self::arguments::Arguments;
 use super::give;
-use super::image_map::{LayoutArguments, MapArguments, Mapped, Mapping, ShownMap};
+use super::image_map::{Mapped, Mapping, ShownMap};
 use super::import::{self, Acceptance, ImageRegistry, accept_by};
 use super::pushing::{Goal, Push, Pushing};
 use super::refusal::refuse;
-use crate::args::{Output, ProgressArguments, RegistryArguments, TrustArguments, choose};
+use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, push_events, registries, render};
-
-/// Push an archive's images to a registry, without a cluster
-#[derive(Args, Debug)]
-#[command(after_help = "\
-The archive is verified as by an import, and what the registry lacks is pushed; every image is
-verified while it is sent. No cluster is asked, nothing is recorded and nothing is deployed: an
-operator or objects are deployed by `solution import` with the same registry, which pushes nothing
-twice.
-
-Examples:
-  solution push images.iso --key publisher.pub --registry registry.site/apps --dry-run
-  solution push images.iso --key publisher.pub --registry registry.site/apps
-  solution push images.iso --key publisher.pub --registry registry.site/apps --image-map kustomize \\
-      > images.yaml")]
-pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
-    archive: PathBuf,
-
-    /// Where images are pushed; `serve://HOST[/PREFIX]` is a registry that has them already, as `solution serve` does:
-    /// nothing is pushed, and every image must be there
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
-    registry: ImageRegistry,
-
-    /// Where nodes pull them from, if nodes know the registry by another name
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
-    pull_registry: Option<RegistryAddress>,
-
-    /// Move tags that name something else
-    #[arg(long, help_heading = "Registry")]
-    replace: bool,
-
-    #[command(flatten)]
-    layout: LayoutArguments,
-
-    #[command(flatten)]
-    reach: RegistryArguments,
-
-    #[command(flatten)]
-    map: MapArguments,
-
-    #[command(flatten)]
-    progress: ProgressArguments,
-
-    /// Stop after the plan and show it
-    #[arg(long)]
-    dry_run: bool,
-
-    #[command(flatten)]
-    trust: TrustArguments,
-
-    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
-    #[arg(long, value_name = "ID", help_heading = "Trust")]
-    allow_unsigned: Option<SolutionId>,
-}
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     arguments.map.set_aside(output);
     push_events::begin(&arguments.progress)?;
-    let (trust, allow) = (&arguments.trust, arguments.allow_unsigned.clone());
+    let (trust, allow) = arguments.signatures.judging();
     let follows = "nothing was pushed";
     let found = accept_by(&arguments.archive, trust, allow, follows, output)?;
     let Some(Acceptance { accepted, findings }) = found else {
@@ -156,9 +101,7 @@ fn show(plan: &PushSummary) {
         [plan.images, plan.referrers],
         [plan.bytes_to_push, plan.bytes],
     );
-    for note in &plan.notes {
-        render::line!("note      {note}");
-    }
+    render::lines("note      ", &plan.notes);
 }
 
 /// What was done, for people.

@@ -3,6 +3,7 @@
 use importer::{Hindered, Obstacle, Use};
 use schemars::JsonSchema;
 use serde::Serialize;
+use shelf::Unprunable;
 
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
@@ -67,6 +68,12 @@ impl From<&shelf::RegistryObstacle> for InTheWay {
     }
 }
 
+impl From<&Unprunable> for InTheWay {
+    fn from(why: &Unprunable) -> Self {
+        Self::new(why.to_string(), failure::unprunable(why))
+    }
+}
+
 impl InTheWay {
     pub(super) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
@@ -103,7 +110,7 @@ pub(super) fn refuse<P: Serialize>(
 ) -> Outcome {
     let obstacles = obstacles.into_iter().map(Into::into).collect();
     let refused = Refused { plan, obstacles };
-    render::result(output, &refused, |refused| show(&refused.obstacles));
+    render::result(output, &refused, |refused| show(&refused.obstacles, ""));
     Outcome::No
 }
 
@@ -130,15 +137,16 @@ pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Out
         obstacles: &obstacles,
         uses: &hindered.uses,
     };
-    render::result(output, &kept, |kept| show(kept.obstacles));
+    render::result(output, &kept, |kept| show(kept.obstacles, ""));
     Outcome::No
 }
 
-fn show(obstacles: &[InTheWay]) {
+/// All that is in the way, and of what: ` of a push`.
+pub(super) fn show(obstacles: &[InTheWay], what: &str) {
     for obstacle in obstacles {
         render::note!("error: {}", obstacle.message);
         render::note!("hint: {}", obstacle.fix);
     }
     let obstacles = render::count(obstacles.len(), "obstacle");
-    render::note!("nothing was changed: {obstacles} in the way");
+    render::note!("nothing was changed: {obstacles} in the way{what}");
 }

@@ -1,9 +1,9 @@
 //! `solution status`: what is imported and what runs where.
 
+mod incomplete;
+
 use clap::Args;
-use importer::{
-    ChangeReceipt, EnvironmentNamespace, OperatorStatus, Outcome as Change, Unseen, VersionStatus,
-};
+use importer::{ChangeReceipt, EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};
 use schemars::JsonSchema;
 use schemas::Namespace;
 use serde::Serialize;
@@ -114,47 +114,11 @@ fn show(status: &Shown) {
         here.for_each(show_operator);
     }
     for receipt in status.incomplete {
-        render::line(incomplete(receipt));
-        render::line!("  hint: {}", way_on(&receipt.outcome));
+        render::line(incomplete::in_words(receipt));
+        render::line!("  hint: {}", incomplete::way_on(&receipt.outcome));
     }
-    for note in status.notes {
-        render::line!("note: {note}");
-    }
+    render::lines("note: ", status.notes);
     show_unseen(status.unseen);
-}
-
-/// A change of which a part may be there, as one line.
-fn incomplete(receipt: &ChangeReceipt) -> String {
-    let subject = &receipt.subject;
-    let solution = subject.solution.as_ref().map(ToString::to_string);
-    let version = subject.version.as_ref().map(ToString::to_string);
-    let words = [Some(subject.verb.to_string()), solution, version];
-    let what: Vec<String> = words.into_iter().flatten().collect();
-    let places = subject.places.iter().map(|place| place.namespace.as_str());
-    let places: Vec<&str> = places.collect();
-    let places = match places.join(", ") {
-        none if none.is_empty() => none,
-        places => format!(" in {places}"),
-    };
-    let why = match &receipt.outcome {
-        Change::Failed(why) | Change::RolledBack(why) => format!("it failed: {why}"),
-        Change::Begun => "it goes on, or was interrupted".to_owned(),
-        Change::Interrupted | Change::Done => "it was interrupted".to_owned(),
-    };
-    let (revision, what) = (receipt.revision, what.join(" "));
-    let (by, at) = (&receipt.by, receipt.at);
-    format!("revision {revision} is incomplete: {what}{places}, by {by} at {at}: {why}")
-}
-
-/// What completes a change of which a part may be there.
-fn way_on(outcome: &Change) -> &'static str {
-    match outcome {
-        Change::Begun => "if nobody is at work on it any more, the same command again completes it",
-        Change::Interrupted | Change::Done => "the same command again completes it",
-        Change::Failed(_) | Change::RolledBack(_) => {
-            "once what it failed for is mended, the same command again completes it"
-        }
-    }
 }
 
 /// What this user may not see, all of it together.

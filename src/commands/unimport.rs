@@ -75,23 +75,22 @@ impl Arguments {
         even_if_used: EvenIfUsed,
     ) -> Result<Result<Undone, Box<Hindered>>, Failure> {
         let (solution, version) = (&self.solution, &self.version);
-        if self.images {
+        let scratch = environment::scratch();
+        let client = if self.images {
             let record = importer::imported(change.cluster, solution, Some(version)).await?;
             let site = importer::site(change.cluster).await?;
-            let client = import::client(&record.registry()?, &self.reach, &site)?;
-            let scratch = environment::scratch();
-            let images = Images::Free(&client, &scratch);
-            let undone = importer::unimport(change, solution, version, even_if_used, images);
-            let mut undone = free(undone.await)?;
-            if let Ok(undone) = &mut undone {
-                undone.notes.push(COLLECT.to_owned());
-            }
-            return Ok(undone);
-        }
-        let undone = importer::unimport(change, solution, version, even_if_used, Images::Keep);
+            Some(import::client(&record.registry()?, &self.reach, &site)?)
+        } else {
+            None
+        };
+        let (images, note) = match &client {
+            Some(client) => (Images::Free(client, &scratch), COLLECT),
+            None => (Images::Keep, NOT_FREED),
+        };
+        let undone = importer::unimport(change, solution, version, even_if_used, images);
         let mut undone = free(undone.await)?;
         if let Ok(undone) = &mut undone {
-            undone.notes.push(NOT_FREED.to_owned());
+            undone.notes.push(note.to_owned());
         }
         Ok(undone)
     }

@@ -127,6 +127,14 @@ impl ImageMap {
         Ok(found)
     }
 
+    /// Returns the map if every image can lie under its `ref`; else the first that cannot is the error.
+    pub fn without_collisions(self) -> Result<Self, Error> {
+        match self.collisions()?.into_iter().next() {
+            Some(collision) => Err(collision.into()),
+            None => Ok(self),
+        }
+    }
+
     /// The list `images` of a `kustomization.yaml` (kubectl.docs.kubernetes.io, "images"). It knows an image by its name
     /// without a tag, as it is written, so two of one name are refused.
     pub fn kustomize(&self) -> Result<String, Error> {
@@ -257,6 +265,8 @@ mod tests {
             let names = ["a:1", "b:1", "c:1"];
             let images: Vec<_> = names.into_iter().zip(asked.iter().copied()).collect();
             let found = map(layout, &images).collisions().unwrap();
+            let kept = map(layout, &images).without_collisions();
+            assert_eq!(kept.is_ok(), found.is_empty());
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let hosts = ["quay.io/org/app:1", "ghcr.io/org/app:2"];

@@ -62,10 +62,7 @@ impl Mirrors {
         registry: &RegistryAddress,
         layout: PathLayout,
     ) -> Result<Self, Error> {
-        let map = ImageMap::of(id, images, registry, layout)?;
-        if let Some(collision) = map.collisions()?.into_iter().next() {
-            return Err(collision.into());
-        }
+        ImageMap::of(id, images, registry, layout)?.without_collisions()?;
         let mut mirrors = Self {
             layout,
             ..Self::default()

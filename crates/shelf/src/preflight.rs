@@ -3,6 +3,8 @@
 use std::mem;
 
 use registry::{Abilities, Client, PushProbe, Refusal, RepositoryPath, Space};
+use schemars::JsonSchema;
+use serde::Serialize;
 use validator::Accepted;
 
 use crate::error::Error;
@@ -31,18 +33,20 @@ pub struct Preflight {
 }
 
 /// The images of an archive, and what the registry has of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ImagesToPush {
-    /// The Solution id.
+    /// The id of the Solution, `<name>-<version>`.
     pub solution: String,
-    /// The number of images of the archive.
-    pub count: usize,
-    /// Signatures and other referrers of these.
+    /// Images in the archive.
+    pub images: usize,
+    /// Signatures and other referrers of images, if there are any.
+    #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
-    /// The number of images that are in place, under a tag of the same digest.
-    pub present: usize,
+    /// Images that the registry has already.
+    pub images_present: usize,
     /// Bytes that the registry lacks.
-    pub missing_bytes: u64,
+    pub bytes_to_push: u64,
 }
 
 impl Preflight {
@@ -84,10 +88,10 @@ impl Preflight {
             .zip(planned)
             .map(|((accepted, _), it)| ImagesToPush {
                 solution: accepted.statement().predicate.id.to_string(),
-                count: it.count,
+                images: it.count,
                 referrers: it.referrers,
-                present: it.present,
-                missing_bytes: it.missing_bytes,
+                images_present: it.present,
+                bytes_to_push: it.missing_bytes,
             });
         Ok(Self {
             images,
@@ -96,6 +100,12 @@ impl Preflight {
             abilities,
             space,
         })
+    }
+
+    /// Returns whether a repository takes something. None does where nothing could be tried.
+    #[must_use]
+    pub fn is_taken(&self, repository: &RepositoryPath) -> bool {
+        self.abilities.is_some() && !self.obstacles.iter().any(|it| names(it, repository))
     }
 }
 
@@ -179,4 +189,44 @@ fn too_small(space: &Space, missing: u64) -> Option<RegistryObstacle> {
         free,
         coming: missing,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use registry::{Ability, BodyLimit, Chunks};
+
+    use super::*;
+
+    #[test]
+    fn a_repository_takes_something_unless_it_refused_or_all_did() {
+        let abilities = Abilities {
+            mount: Ability::Yes,
+            chunks: Chunks {
+                taken: Ability::Yes,
+                smallest: None,
+                resumed: Ability::Yes,
+                cancelled: Ability::Yes,
+            },
+            body: BodyLimit::NoneSeen { taken: 1 },
+            delete: Ability::Yes,
+        };
+        let [open, closed] = ["a/open", "a/closed"].map(|it| it.parse::<RepositoryPath>().unwrap());
+        let mut found = Preflight {
+            images: None,
+            tried: vec![open.clone(), closed.clone()],
+            obstacles: vec![RegistryObstacle::PushRefused {
+                why: Refusal::Denied,
+                words: String::new(),
+                host: "r.test".to_owned(),
+                repository: closed.to_string(),
+            }],
+            abilities: Some(abilities),
+            space: Space::Unknown {
+                reason: String::new(),
+            },
+        };
+        assert!(found.is_taken(&open) && !found.is_taken(&closed));
+        found.abilities = None;
+        assert!(!found.is_taken(&open));
+    }
 }

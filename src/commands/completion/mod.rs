@@ -1,9 +1,9 @@
 //! `solution completion`: what a shell needs to complete command lines of this program.
 
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
-use super::{Cli, cat};
+use super::cat;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
@@ -36,23 +36,23 @@ enum Completer {
     Kubectl,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(crate) fn run(arguments: &Arguments, cli: Command, output: Output) -> Result<Outcome, Failure> {
     if output == Output::Json {
         let failure = Failure::usage("a script has no JSON form");
         return Err(failure.hint("leave `--output json` out"));
     }
     let script = match arguments.shell {
-        Completer::Bash => generated(Shell::Bash),
-        Completer::Zsh => generated(Shell::Zsh),
-        Completer::Fish => generated(Shell::Fish),
+        Completer::Bash => generated(Shell::Bash, cli),
+        Completer::Zsh => generated(Shell::Zsh, cli),
+        Completer::Fish => generated(Shell::Fish, cli),
         Completer::Kubectl => KUBECTL.into(),
     };
     cat::write(&script).map(drop)?;
     Ok(Outcome::Yes)
 }
 
-fn generated(shell: Shell) -> Vec<u8> {
+fn generated(shell: Shell, mut cli: Command) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "solution", &mut script);
+    clap_complete::generate(shell, &mut cli, "solution", &mut script);
     script
 }

@@ -9,7 +9,7 @@ use registry::Client;
 use schemas::SolutionName;
 
 use self::plan::{in_the_way, show, unconfirmed};
-use super::change::change;
+use super::change::remove;
 use super::question::agreed;
 use super::refusal::refuse;
 use super::undo::{RemoveSetsArguments, UseArguments};
@@ -64,18 +64,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let even_if_used = arguments.uses.choice(arguments.solution.as_str())?;
-    let removal = &arguments.removal;
-    let run = removal.dry_run.run();
-    change(
-        &removal.cluster,
-        &removal.wait,
-        run,
-        output,
-        async |change| {
-            let change = arguments.sets.accepting(change);
-            delete(arguments, even_if_used, &change, output).await
-        },
-    )
+    remove(&arguments.removal, output, async |change| {
+        let change = arguments.sets.accepting(change);
+        delete(arguments, even_if_used, &change, output).await
+    })
 }
 
 async fn delete(

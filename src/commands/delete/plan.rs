@@ -15,28 +15,16 @@ pub(super) fn show(plan: &Deletion) {
         let (environment, namespace) = (&leaving.environment, &leaving.namespace);
         let version = &leaving.version;
         render::line!("undeploy  {version} from environment {environment}, namespace {namespace}");
-        for object in &leaving.applied {
-            render::line!("          first applies {object}");
-        }
-        for object in &leaving.objects {
-            render::line!("          {object}");
-        }
+        render::lines("          first applies ", &leaving.applied);
+        render::lines("          ", &leaving.objects);
     }
-    for crd in &plan.crds {
-        render::line!("crd       {crd}");
-    }
+    render::lines("crd       ", &plan.crds);
     if !plan.versions.is_empty() {
         render::line!("forget    {}", render::list(&plan.versions));
     }
-    for manifest in &plan.freed {
-        render::line!("free      {manifest}");
-    }
-    for used in &plan.uses {
-        render::line!("used by   {used}");
-    }
-    for note in &plan.notes {
-        render::line!("note      {note}");
-    }
+    render::lines("free      ", &plan.freed);
+    render::lines("used by   ", &plan.uses);
+    render::lines("note      ", &plan.notes);
 }
 
 /// What is in the way. That custom resources exist cannot be forced: they are never deleted.

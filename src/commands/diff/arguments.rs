@@ -65,14 +65,14 @@ pub(crate) struct Arguments {
     pub(super) cluster: ReadArguments,
 }
 
-/// What is meant by the first word.
-pub(super) enum Meant<'a> {
+/// What is meant by the first word, with the archive if it is one.
+pub(super) enum Meant<'a, A = &'a Path> {
     /// Nothing is named: what was deployed.
     Deployed,
     /// An imported version; the newest if none is named.
     Imported(SolutionName, Option<&'a Version>),
     /// An archive.
-    Archive(&'a Path),
+    Archive(A),
 }
 
 impl Arguments {

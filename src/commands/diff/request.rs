@@ -5,7 +5,7 @@ use importer::{
     Adopt, Adoption, Allowed, Downgrade, Error, Goal, Obstacle, PullLogin, Request, Target,
 };
 use registry::RegistryAddress;
-use schemas::{Namespace, SolutionId, SolutionName, Version};
+use schemas::{Namespace, SolutionId};
 use shelf::Replace;
 use validator::Accepted;
 
@@ -14,15 +14,8 @@ use crate::args::{ChangeArguments, Output};
 use crate::commands::import;
 use crate::failure::Failure;
 
-/// What is compared with the environment.
-pub(super) enum Compared<'a> {
-    /// What was deployed.
-    Deployed,
-    /// An imported version; the newest if none is named.
-    Imported(SolutionName, Option<&'a Version>),
-    /// An archive that is accepted.
-    Archive(Box<Accepted>),
-}
+/// What is compared with the environment: of an archive, one that is accepted.
+pub(super) type Compared<'a> = Meant<'a, Box<Accepted>>;
 
 /// What is compared; nothing where an archive is not accepted, which was said.
 pub(super) fn compared(

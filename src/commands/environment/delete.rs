@@ -7,7 +7,7 @@ use schemas::EnvironmentName;
 use serde::Serialize;
 
 use crate::args::{Output, RemovalArguments, choose};
-use crate::commands::change::{change, show_revision};
+use crate::commands::change::{remove, show_revision};
 use crate::commands::give;
 use crate::commands::refusal::{free, hindered};
 use crate::failure::{Failure, Outcome};
@@ -47,22 +47,12 @@ pub(crate) struct Deleted {
 }
 
 pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
-    let resources = choose(
-        arguments.delete_resources,
-        Resources::Delete,
-        Resources::Keep,
-    );
-    let removal = &arguments.removal;
-    let run = removal.dry_run.run();
-    let deleted = change(
-        &removal.cluster,
-        &removal.wait,
-        run,
-        output,
-        async |change| {
-            free(importer::delete_environment(change, &arguments.environment, resources).await)
-        },
-    )?;
+    let all = arguments.delete_resources;
+    let resources = choose(all, Resources::Delete, Resources::Keep);
+    let run = arguments.removal.dry_run.run();
+    let deleted = remove(&arguments.removal, output, async |change| {
+        free(importer::delete_environment(change, &arguments.environment, resources).await)
+    })?;
     let environment = match deleted {
         Ok(environment) => environment,
         Err(it) => return Ok(hindered(output, &it, "")),

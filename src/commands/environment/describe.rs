@@ -39,9 +39,7 @@ pub(super) fn run(arguments: &DescribeArguments, output: Output) -> Result<Outco
 fn show(described: &Description) {
     render::line!("environment {}", described.environment);
     described.namespaces.iter().for_each(namespace);
-    for note in &described.notes {
-        render::line!("note: {note}");
-    }
+    render::lines("note: ", &described.notes);
 }
 
 fn namespace(space: &NamespaceDescription) {
@@ -108,8 +106,6 @@ fn operator(deployed: &DeployedOperator) {
     }) = accepted
     {
         render::line!("    {by} accepted this beyond the environment at {at} (id {id}):");
-        for line in lines {
-            render::line!("      {line}");
-        }
+        render::lines("      ", lines);
     }
 }

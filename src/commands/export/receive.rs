@@ -9,7 +9,6 @@ use watch::Progress;
 
 use crate::args::Output;
 use crate::progress::{self, Bar};
-use crate::render;
 
 /// What the bar says.
 const EXPORT: &str = "export";
@@ -36,12 +35,7 @@ impl Receiving {
         match event {
             Event::BlobReceived { digest, position } => self.reached(*digest, *position),
             Event::BlobComplete { digest, size } => self.reached(*digest, *size),
-            Event::Retrying { reason, wait } => {
-                let seconds = wait.as_secs_f32().ceil();
-                self.bar.suspend(|| {
-                    render::note!("note: {reason}; trying again in {seconds} s");
-                });
-            }
+            Event::Retrying { reason, wait } => self.bar.retrying(reason, *wait),
             Event::BlobSent { .. }
             | Event::BlobResumed { .. }
             | Event::JournalIgnored { .. }

@@ -95,18 +95,13 @@ fn rows(receipt: &ChangeReceipt) -> Vec<[String; 8]> {
 
 /// A namespace, and what ran there.
 fn whereabouts(place: &Passage) -> [String; 2] {
-    let Passage {
-        environment,
-        namespace,
-        from,
-        ..
-    } = place;
+    let (environment, namespace) = (&place.environment, &place.namespace);
     let namespace = if namespace.as_str() == environment.as_str() {
         namespace.to_string()
     } else {
         format!("{namespace} ({environment})")
     };
-    let before = from.as_ref().map(|from| from.version.to_string());
+    let before = place.from.as_ref().map(|from| from.version.to_string());
     [namespace, before.unwrap_or_default()]
 }
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use schemas::{ChartName, ChartSource, ChartVersion, SolutionName, Version, limits};
 use serde::Serialize;
 
-use super::{Arguments, show_files, wishes};
+use super::{Arguments, show_files, show_next, wishes, write};
 use crate::args::Output;
 use crate::commands::give;
 use crate::commands::pack::{request, watch};
@@ -61,9 +61,7 @@ pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result
         files,
     };
     let tree = release::chart(&published, &wishes(arguments))?;
-    let named = arguments.directory.as_deref();
-    let directory = named.unwrap_or(Path::new(tree.id.name().as_str()));
-    let written = tree.write(directory)?;
+    let (directory, written) = write(arguments, &tree)?;
     let made = Made {
         solution: tree.id.name(),
         version: tree.id.version(),
@@ -72,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result
         source: &published.source,
         files: &written,
     };
-    Ok(give(output, &made, |made| show(made, directory)))
+    Ok(give(output, &made, |made| show(made, &directory)))
 }
 
 /// Where the chart is: in the notation of `solution.yaml`, or as a path of this disk.
@@ -135,16 +133,8 @@ fn values_of(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn show(made: &Made<'_>, directory: &Path) {
     show_files(made.files);
-    let Made {
-        solution,
-        version,
-        chart,
-        chart_version,
-        ..
-    } = made;
+    let (solution, version) = (made.solution, made.version);
+    let (chart, chart_version) = (made.chart, made.chart_version);
     render::note!("{solution} {version}: chart {chart} {chart_version}");
-    let directory = directory.display();
-    render::note!(
-        "next: read {directory}/NOTES.md and {directory}/solution.yaml, list the images with `solution pack {directory} --add-images`, then `solution pack {directory} -o FILE --key KEY`"
-    );
+    show_next(directory);
 }

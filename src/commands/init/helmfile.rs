@@ -1,20 +1,20 @@
 //! `solution init --from HELMFILE`: a source tree that carries the releases of a helmfile.
 
-use std::fs;
+mod disk;
+
 use std::path::{Path, PathBuf};
 
-use helm::{HelmError, Values};
-use packager::ReadChart;
-use release::{ChartRead, Copied, HelmfileReader, HelmfileReleases, Note, NoteWeight};
+use release::{HelmfileReleases, Note, NoteWeight};
 use schemars::JsonSchema;
 use schemas::{ChartSource, ReleaseName, SolutionName, Version, limits};
 use serde::Serialize;
 
-use super::{Arguments, HelmfileArguments, chart, show_files, wishes};
+use self::disk::Disk;
+use super::{Arguments, refuse, show_files, show_next, wishes, write};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
-use crate::{environment, interrupt, render};
+use crate::{environment, render};
 
 /// With a helmfile: what was made of it.
 #[derive(Serialize, JsonSchema)]
@@ -60,29 +60,11 @@ fn file_name(from: &Path) -> String {
 
 pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
     refuse_others(arguments)?;
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Failure::from(files::failed(&path, source))
-    };
-    let beside = match from.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let root = fs::canonicalize(beside).map_err(failed(beside))?;
-    let called = file_name(&root);
-    let mut disk = Disk {
-        arguments,
-        from,
-        program: program(arguments)?,
-        root: &root,
-        output,
-        left: release::limits::HELMFILE_COPIES,
-    };
+    let mut disk = Disk::of(arguments, from, output)?;
+    let called = file_name(&disk.root);
     let wishes = wishes(arguments);
     let tree = release::carry_helmfile(&file_name(from), &called, &wishes, &mut disk)?;
-    let named = arguments.directory.as_deref();
-    let directory = named.unwrap_or(Path::new(tree.id.name().as_str()));
-    let written = tree.write(directory)?;
+    let (directory, written) = write(arguments, &tree)?;
     let releases = tree.source.spec.charts.iter();
     let made = Made {
         solution: tree.id.name(),
@@ -96,21 +78,17 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
         files: &written,
         notes: &tree.notes,
     };
-    Ok(give(output, &made, |made| show(made, directory)))
+    Ok(give(output, &made, |made| show(made, &directory)))
 }
 
 /// Refuses what only says something about manifests.
 fn refuse_others(arguments: &Arguments) -> Result<(), Failure> {
-    let taken = arguments.taken.map(|_| "--as");
-    let update = arguments.update.then_some("--update");
-    let deployment = arguments.deployment.as_ref().map(|_| "--deployment");
-    match taken.or(update).or(deployment) {
-        None => Ok(()),
-        Some(option) => {
-            let message = format!("`{option}` is about manifests, and a helmfile is given");
-            Err(Failure::usage(message).hint(format!("leave `{option}` out")))
-        }
-    }
+    let given = [
+        (arguments.taken.is_some(), "--as"),
+        (arguments.update, "--update"),
+        (arguments.deployment.is_some(), "--deployment"),
+    ];
+    refuse(&given, "manifests", "a helmfile is")
 }
 
 /// What to do without the program.
@@ -130,106 +108,6 @@ fn program(arguments: &Arguments) -> Result<PathBuf, Failure> {
     })
 }
 
-/// What became of a run of Helmfile.
-fn failed(error: HelmError) -> Failure {
-    match error {
-        HelmError::Missing(_) => Failure::no(error).hint(PROGRAM),
-        HelmError::Failed { .. } => {
-            Failure::no(error).hint("`helmfile build`, run beside the file, says the same")
-        }
-        error => error.into(),
-    }
-}
-
-/// A helmfile, and the files that it names.
-struct Disk<'a> {
-    arguments: &'a Arguments,
-    from: &'a Path,
-    program: PathBuf,
-    /// Its directory, without links.
-    root: &'a Path,
-    output: Output,
-    /// Bytes that may still be copied.
-    left: u64,
-}
-
-impl Disk<'_> {
-    /// What Helmfile makes of it.
-    fn build(&self, values: Values) -> Result<HelmfileReleases, Failure> {
-        let HelmfileArguments {
-            environment,
-            selectors,
-            ..
-        } = &self.arguments.helmfile;
-        let helmfile = helm::Helmfile {
-            program: &self.program,
-            file: self.from,
-            environment: environment.as_deref(),
-            selectors,
-            variables: environment::variables(),
-        };
-        let printed = helmfile
-            .build(values, interrupt::cancel())
-            .map_err(failed)?;
-        let usual = environment::variable("HELMFILE_ENVIRONMENT");
-        let environment = environment.clone().or(usual);
-        let environment = environment.as_deref().unwrap_or("default");
-        let helmfile = HelmfileReleases::read(&printed, environment);
-        Ok(helmfile.map_err(release::ReleaseError::from)?)
-    }
-
-    fn copied(&mut self, path: &Path, bytes: Vec<u8>) -> Result<Copied, Failure> {
-        let size = bytes.len() as u64;
-        self.left = self.left.checked_sub(size).ok_or_else(|| {
-            let most = release::limits::HELMFILE_COPIES >> 20;
-            let path = path.display();
-            let message = format!("with `{path}`, more than {most} MiB would be copied");
-            Failure::no(anyhow::anyhow!(message))
-                .hint("make several Solutions of it, or take the largest charts from a registry")
-        })?;
-        let real = fs::canonicalize(path).map_err(|source| files::failed(path, source))?;
-        let outside = !real.starts_with(self.root);
-        Ok(Copied { bytes, outside })
-    }
-
-    fn read(&self, source: &ChartSource) -> Result<(ChartRead, Vec<u8>), Failure> {
-        let read = chart::read(self.arguments, source, self.output)?;
-        let ReadChart {
-            name,
-            version,
-            archive,
-            ..
-        } = read;
-        Ok((ChartRead { name, version }, archive))
-    }
-}
-
-impl HelmfileReader for Disk<'_> {
-    type Error = Failure;
-
-    fn named(&mut self) -> Result<HelmfileReleases, Failure> {
-        self.build(Values::Named)
-    }
-
-    fn embedded(&mut self) -> Result<HelmfileReleases, Failure> {
-        self.build(Values::Embedded)
-    }
-
-    fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), Failure> {
-        let (chart, archive) = self.read(&chart::on_disk(path.to_owned()))?;
-        Ok((chart, self.copied(path, archive)?))
-    }
-
-    fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, Failure> {
-        self.read(source).map(|(chart, _)| chart)
-    }
-
-    fn file(&mut self, path: &Path) -> Result<Copied, Failure> {
-        let bytes = files::read(path, limits::YAML_SIZE)?;
-        self.copied(path, bytes)
-    }
-}
-
 fn show(made: &Made<'_>, directory: &Path) {
     show_files(made.files);
     let releases = render::count(made.releases.len(), "release");
@@ -238,8 +116,5 @@ fn show(made: &Made<'_>, directory: &Path) {
     for note in of(NoteWeight::Lost) {
         render::note!("left out: {}: {}", note.about, note.text);
     }
-    let directory = directory.display();
-    render::note!(
-        "next: read {directory}/NOTES.md and {directory}/solution.yaml, list the images with `solution pack {directory} --add-images`, then `solution pack {directory} -o FILE --key KEY`"
-    );
+    show_next(directory);
 }

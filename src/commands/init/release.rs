@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
-use super::{Arguments, Taken, show_files, wishes};
+use super::{Arguments, Taken, show_files, wishes, write};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
@@ -35,9 +35,7 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
         return Err(Failure::usage(message).hint("give `--as operator` too, or leave it out"));
     }
     let draft = draft(arguments, taken, from)?;
-    let named = arguments.directory.as_deref();
-    let directory = named.unwrap_or(Path::new(draft.id.name().as_str()));
-    let written = draft.write(directory)?;
+    let (directory, written) = write(arguments, &draft)?;
     let made = Made {
         solution: draft.id.name(),
         version: draft.id.version(),
@@ -47,7 +45,7 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
     };
     Ok(give(output, &made, |made| {
         show_files(made.files);
-        show(made, directory);
+        show(made, &directory);
     }))
 }
 

@@ -59,12 +59,7 @@ pub(super) fn charts(
 
 /// A chart, for people.
 pub(super) fn show(release: &ChartRelease, line: &ChartLine) {
-    let ChartRelease {
-        name,
-        chart,
-        version,
-        ..
-    } = release;
+    let (name, chart, version) = (&release.name, &release.chart, &release.version);
     render::line!("chart       {name}  {chart} {version}");
     for (word, text) in [
         ("app       ", &line.app_version),

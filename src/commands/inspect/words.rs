@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
-use super::{Inspected, charts, images, sets};
+use super::archive::Inspected;
+use super::{charts, images, sets};
 use crate::args::choose;
 use crate::render;
 

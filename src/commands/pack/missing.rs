@@ -34,12 +34,8 @@ pub(super) fn failure(error: PackError, directory: &Path) -> Failure {
 }
 
 fn said(missing: &MissingImage) -> String {
-    let MissingImage {
-        reference,
-        place,
-        pointer,
-    } = missing;
-    format!("{place}: {pointer} is `{reference}`")
+    let (place, pointer) = (&missing.place, &missing.pointer);
+    format!("{place}: {pointer} is `{}`", missing.reference)
 }
 
 /// The lines for the images that are not there; other places are kept free as far as `solution.yaml` can be read.

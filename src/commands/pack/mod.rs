@@ -63,12 +63,12 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         }
         Err(error) => return Err(missing::failure(error, &arguments.directory)),
     };
-    words::talk_of(&packed.report, output);
+    words::talk(packed.report.findings(), output);
     Ok(give(output, &packed, show))
 }
 
 fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
-    words::talk_of(report, output);
+    words::talk(report.findings(), output);
     let refused = Refused {
         archive,
         verdict: report.verdict(),

@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         packager::preview(&request, watch)
     })
     .map_err(|error| missing::failure(error, &arguments.directory))?;
-    validate::words::talk_of(&preview.report, output);
+    validate::words::talk(preview.report.findings(), output);
     if !arguments.files {
         preview.files.clear();
     }
@@ -48,9 +48,7 @@ fn show(preview: &Preview) {
     if preview.to_download != 0 {
         render::line!("download    {} first", render::bytes(preview.to_download));
     }
-    for image in &preview.images {
-        show_image(image);
-    }
+    preview.images.iter().for_each(show_image);
     preview.helm.iter().for_each(show_helm);
     inspect::words::show_files(&preview.files);
     render::note(match preview.verdict {

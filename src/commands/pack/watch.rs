@@ -29,10 +29,7 @@ pub(crate) fn show(bar: &Bar, event: Event) {
         Event::Sources(Sources::Preparing(progress)) => bar.show("prepare", progress),
         Event::Sources(Sources::Downloading(progress)) => bar.show("download", progress),
         Event::Writing(progress) => bar.show("write", progress),
-        Event::Sources(Sources::Retrying { reason, wait }) => {
-            let seconds = wait.as_secs_f32().ceil();
-            say(format!("note: {reason}; trying again in {seconds} s"));
-        }
+        Event::Sources(Sources::Retrying { reason, wait }) => bar.retrying(&reason, wait),
         Event::Sources(Sources::Damaged(digest)) => say(format!(
             "note: the cache's copy of {digest} was damaged; it was removed, and packing starts over"
         )),

@@ -1,25 +1,61 @@
-//! By what the archives are judged that are served, and where it is said what becomes of them.
+//! The archives that are served, by what they are judged, and where it is said what becomes of them.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use schemas::SolutionId;
-use shelf::{ArchiveJudge, Whole};
+use shelf::{ArchiveJudge, Archives, Serving, Whole};
 use validator::{Accepted, Depth, Signatures};
 
+use super::arguments::Arguments;
 use super::log::Log;
-use crate::args::{Output, TrustArguments};
+use crate::args::{Output, SignatureArguments};
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 
+/// The archives that are served, and by what they are judged.
+pub(super) struct Judged {
+    archives: Archives,
+    judge: Trusting,
+}
+
+impl Judged {
+    pub(super) fn of(arguments: Arguments, output: Output, log: Arc<Log>) -> Result<Self, Failure> {
+        let prefix = arguments.prefix.as_ref();
+        let prefix = prefix.map_or_else(String::new, |prefix| format!("/{prefix}"));
+        let registry = format!("localhost{prefix}").parse();
+        Ok(Self {
+            archives: Archives::new(arguments.archives, registry.map_err(Failure::usage)?),
+            judge: Trusting {
+                signatures: arguments.signatures,
+                output,
+                log,
+            },
+        })
+    }
+}
+
+/// What has changed of what is served, if anything has.
+type ServingChange = Result<Option<Serving>, Failure>;
+
+/// Looks at the archives, which may read a slow disc, beside what is served.
+pub(super) async fn look(
+    mut judged: Judged,
+    whole: Whole,
+) -> Result<(Judged, ServingChange), Failure> {
+    let looked = tokio::task::spawn_blocking(move || {
+        let changes = judged.archives.look(whole, &mut judged.judge);
+        (judged, changes)
+    });
+    looked.await.map_err(Failure::unknown)
+}
+
 /// The keys and policies by which archives are judged.
 #[derive(Debug)]
-pub(super) struct Trusting {
-    pub(super) trust: TrustArguments,
-    pub(super) allow_unsigned: Option<SolutionId>,
-    pub(super) output: Output,
-    pub(super) log: Arc<Log>,
+struct Trusting {
+    signatures: SignatureArguments,
+    output: Output,
+    log: Arc<Log>,
 }
 
 impl ArchiveJudge for Trusting {
@@ -32,13 +68,13 @@ impl ArchiveJudge for Trusting {
             Whole::First => self.output,
             Whole::Changed | Whole::All => Output::Json,
         };
-        let allow = self.allow_unsigned.clone();
-        Ok(check::whose(&self.trust, allow, output)?.0)
+        let (trust, allow) = self.signatures.judging();
+        Ok(check::whose(trust, allow, output)?.0)
     }
 
     fn accept(&mut self, path: &Path, trust: &Signatures) -> Result<Accepted, Failure> {
         let report = check::check(path, trust.clone(), Depth::Documents, self.output)?;
-        words::talk_of(&report, self.output);
+        words::talk(report.findings(), self.output);
         report.accept().map_err(|report| {
             let findings = report.findings().iter();
             let refused = anyhow!("`{}` is not accepted", path.display());

@@ -142,9 +142,9 @@ impl Log {
             Event::Access(_) => {}
             Event::Unfit(digest, unfit) => {
                 let reasons = reasons(*unfit);
+                let why = reasons.join(": ");
                 self.say(&Said::Unfit { digest, reasons }, || {
-                    let reasons = self::reasons(*unfit).join(": ");
-                    render::note!("error: {digest} is not served: {reasons}");
+                    render::note!("error: {digest} is not served: {why}");
                 });
             }
             Event::NoRoom(error) => {

@@ -92,9 +92,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         render::line!("signed      {}", signed.solution);
         render::line!("written to  {}", signed.written.display());
         render::line!("archive id  {archive_id}");
-        for key in &signed.key_ids {
-            render::line!("key id      {key}");
-        }
+        render::lines("key id      ", &signed.key_ids);
     }))
 }
 

@@ -48,9 +48,7 @@ pub(super) fn run(arguments: &Arguments, plan: Plan, output: Output) -> Result<O
     };
     Ok(give(output, &signed, |signed| {
         render::line!("signed    {}", signed.written.display());
-        for key in &signed.key_ids {
-            render::line!("key id    {key}");
-        }
+        render::lines("key id    ", &signed.key_ids);
     }))
 }
 

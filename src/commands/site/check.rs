@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         };
         return Ok(give(output, &usable, |_| {
             render::line!("`{}` can be used as the site's file", path.display());
-            show(&notes);
+            render::notes("note: ", &notes);
         }));
     }
     let SiteChecked { problems, notes } = cluster::read(&arguments.cluster, async |cluster| {
@@ -84,12 +84,6 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     Ok(give(output, &fulfilled, |_| {
         render::line("the cluster has all that the site's files name");
-        show(&notes);
+        render::notes("note: ", &notes);
     }))
-}
-
-fn show(notes: &[String]) {
-    for note in notes {
-        render::note!("note: {note}");
-    }
 }

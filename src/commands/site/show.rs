@@ -44,9 +44,7 @@ fn show(shown: &SiteShown) {
         render::line!("{} {}", workload.solution, workload.workload);
         workload.values.iter().for_each(value);
     }
-    for note in &shown.notes {
-        render::note!("note: {note}");
-    }
+    render::notes("note: ", &shown.notes);
 }
 
 fn value(SiteValue { field, value, from }: &SiteValue) {

@@ -45,8 +45,12 @@ pub(crate) fn documents(
     allow: Option<SolutionId>,
     output: Output,
 ) -> Result<Report, Failure> {
-    let (signatures, _) = whose(trust, allow, output)?;
-    check(archive, signatures, Depth::Documents, output)
+    check(
+        archive,
+        whose(trust, allow, output)?.0,
+        Depth::Documents,
+        output,
+    )
 }
 
 /// The same of an archive that has to be signed. None if it is not accepted, which is said, and what `follows`.
@@ -58,16 +62,9 @@ pub(crate) fn accept(
 ) -> Result<Option<Accepted>, Failure> {
     let report = documents(archive, trust, None, output)?;
     let findings = report.findings().to_vec();
-    Ok(match report.accept() {
-        Ok(accepted) => {
-            words::talk(&findings, output);
-            Some(accepted)
-        }
-        Err(report) => {
-            words::refuse(&report, follows, output);
-            None
-        }
-    })
+    let accepted = report.accept();
+    let accepted = accepted.map_err(|report| words::refuse(&report, follows, output));
+    Ok(accepted.inspect(|_| words::talk(&findings, output)).ok())
 }
 
 /// Checks an archive, with progress.

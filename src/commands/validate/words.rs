@@ -24,7 +24,7 @@ pub(crate) fn in_words(judged: &SignatureRule, signed: usize) -> String {
 
 /// A report.
 pub(super) fn show(report: &Report) {
-    talk_of(report, Output::Human);
+    talk(report.findings(), Output::Human);
     let summary = report.summary();
     let name = match (&summary.solution, &summary.version) {
         (Some(solution), Some(version)) => format!("{solution} {version}"),
@@ -33,9 +33,7 @@ pub(super) fn show(report: &Report) {
     if let Some(id) = &summary.archive_id {
         render::line!("archive id  {id}");
     }
-    for signer in &summary.signers {
-        render::line!("signed by   {signer}");
-    }
+    render::lines("signed by   ", &summary.signers);
     if let Some(judged) = &summary.judged {
         render::line!("judged by   {}", in_words(judged, summary.signers.len()));
     }
@@ -61,11 +59,6 @@ pub(super) fn show(report: &Report) {
 }
 
 /// The findings, if a person reads.
-pub(crate) fn talk_of(report: &Report, output: Output) {
-    talk(report.findings(), output);
-}
-
-/// The same.
 pub(crate) fn talk(findings: &[Finding], output: Output) {
     if output == Output::Human {
         findings.iter().for_each(show_finding);
@@ -74,7 +67,7 @@ pub(crate) fn talk(findings: &[Finding], output: Output) {
 
 /// Says that an archive is not accepted, and what `follows`.
 pub(crate) fn refuse(report: &Report, follows: &str, output: Output) -> Outcome {
-    talk_of(report, output);
+    talk(report.findings(), output);
     render::result(output, report, |report| {
         let archive = &report.summary().archive;
         render::note!("error: `{archive}` is not accepted{follows}");

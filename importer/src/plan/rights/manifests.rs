@@ -120,6 +120,30 @@ pub enum Within {
     Namespace(Namespace),
 }
 
+impl Within {
+    /// Returns the scope that an environment and a namespace name: alone, a namespace is all of it.
+    #[must_use]
+    pub fn of(environment: Option<EnvironmentName>, namespace: Option<Namespace>) -> Self {
+        match (environment, namespace) {
+            (None, None) => Self::Anywhere,
+            (None, Some(namespace)) => Self::Namespace(namespace),
+            (Some(environment), namespace) => {
+                let namespace = namespace.unwrap_or_else(|| default_namespace(&environment));
+                Self::Environment(environment, namespace)
+            }
+        }
+    }
+
+    /// Returns the verbs that can be done there. Whoever administers only a namespace deploys into it, and sees it.
+    #[must_use]
+    pub fn verbs(&self) -> &'static [Verb] {
+        match self {
+            Self::Namespace(_) => &Verb::ALONE,
+            Self::Anywhere | Self::Environment(..) => &Verb::ALL,
+        }
+    }
+}
+
 /// The rights that are wanted, and their subjects.
 #[derive(Debug)]
 pub struct Wanted<'a> {
@@ -732,6 +756,19 @@ mod tests {
         let named: BTreeSet<&str> = named.filter_map(Value::as_str).collect();
         let expected = ["metalk8s-environment", "namespace-prod", "site"];
         assert_eq!(named, BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn a_namespace_alone_is_the_scope_and_an_environment_has_a_usual_one() {
+        let environment = || "prod".parse().ok();
+        let usual = Within::of(environment(), None);
+        let same = Within::of(environment(), "prod".parse().ok());
+        assert_eq!(usual, same);
+        assert_eq!(usual.verbs(), Verb::ALL);
+        let alone = Within::of(None, "prod".parse().ok());
+        assert_eq!(alone, Within::Namespace("prod".parse().unwrap()));
+        assert_eq!(alone.verbs(), Verb::ALONE);
+        assert_eq!(Within::of(None, None).verbs(), Verb::ALL);
     }
 
     #[test]

@@ -1,0 +1,130 @@
+//! What an archive says of itself.
+
+use archive::{Architecture, Feature, Listed, Opened, helm_path};
+use schemars::JsonSchema;
+use schemas::{
+    ContentsEntry, Digest, KeyId, Solution, SolutionName, StatementTime, Version, limits,
+};
+use serde::Serialize;
+
+use super::Arguments;
+use super::charts::{self, ChartLine};
+use super::images::{self, ImageLine};
+use super::sets::{self, SetLine};
+use crate::commands::image_map::{Mapping, ShownMap};
+use crate::failure::{self, Failure};
+use crate::registries;
+
+/// What an archive says of itself. Nothing of it is verified.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Inspected {
+    /// SHA-256 of the statement.
+    pub(super) archive_id: Digest,
+    /// The name of the Solution.
+    pub(super) solution: SolutionName,
+    /// The version of the Solution.
+    pub(super) version: Version,
+    /// When it was packed.
+    pub(super) time: StatementTime,
+    /// Bytes of the image.
+    pub(super) size: u64,
+    /// The keys that signed, as the archive says.
+    pub(super) signatures: Vec<KeyId>,
+    /// The manifest.
+    pub(super) manifest: Solution,
+    /// The images.
+    pub(super) images: Vec<ImageLine>,
+    /// Signatures and other referrers of images, if there are any.
+    #[serde(skip_serializing_if = "schemas::is_default")]
+    pub(super) referrers: usize,
+    #[serde(flatten)]
+    pub(super) map: Option<ShownMap>,
+    /// The sets of objects that it carries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) sets: Vec<SetLine>,
+    /// The charts that it carries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) charts: Vec<ChartLine>,
+    /// The programs that it includes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) programs: Vec<ContentsEntry>,
+    /// Its files, with `--files`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<ContentsEntry>,
+}
+
+/// Reads what is shown of an archive.
+pub(super) fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
+    let read = |error| failure::reading(&arguments.archive, error);
+    let mut opened = Opened::open(&arguments.archive).map_err(read)?;
+    let detached = |error| failure::beside(&arguments.archive, error);
+    if let Some(beside) = archive::read_detached(&arguments.archive).map_err(detached)? {
+        opened.attach(&beside).map_err(detached)?;
+    }
+    let signatures = opened.envelope().signatures();
+    let signatures = signatures.map(|signature| signature.key_id).collect();
+    let listed = opened
+        .skip_signature()
+        .and_then(archive::Trusted::list)
+        .map_err(read)?;
+    let manifest = listed.read(archive::MANIFEST, limits::MANIFEST_SIZE);
+    let manifest = Solution::from_slice(&manifest.map_err(read)?).map_err(|error| {
+        Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
+    })?;
+    let predicate = &listed.statement().predicate;
+    let images = images::images(&arguments.archive, &listed, &manifest.spec.images)?;
+    let map = map(arguments, &listed, &images)?;
+    let sets = sets::sets(&arguments.archive, &listed, &manifest.spec.manifests)?;
+    let charts = charts::charts(&arguments.archive, &listed, &manifest.spec.charts)?;
+    let mut files = Vec::new();
+    if arguments.files {
+        files.extend_from_slice(listed.contents().entries());
+    }
+    Ok(Inspected {
+        archive_id: listed.archive_id(),
+        solution: predicate.id.name().clone(),
+        version: predicate.id.version().clone(),
+        time: predicate.time,
+        size: listed.image_size(),
+        signatures,
+        referrers: images::count(&images).1,
+        images,
+        map,
+        sets,
+        charts,
+        programs: programs(&listed),
+        manifest,
+        files,
+    })
+}
+
+/// The programs, if the statement says that there are any.
+fn programs(listed: &Listed) -> Vec<ContentsEntry> {
+    let requires = &listed.statement().predicate.requires;
+    if !requires.contains(&Feature::Programs.capability()) {
+        return Vec::new();
+    }
+    let paths = Architecture::ALL.into_iter().map(helm_path);
+    let found = paths.filter_map(|it| listed.contents().get(it.as_str()).cloned());
+    found.collect()
+}
+
+/// Where nodes will find the images that the archive has.
+fn map(
+    arguments: &Arguments,
+    listed: &Listed,
+    images: &[ImageLine],
+) -> Result<Option<ShownMap>, Failure> {
+    let Some(registry) = &arguments.registry else {
+        return Ok(None);
+    };
+    let mapping = Mapping {
+        id: &listed.statement().predicate.id,
+        images: images::recorded(&arguments.archive, listed, images)?,
+        layout: arguments.layout.layout(),
+        format: arguments.map.image_map.unwrap_or_default(),
+        reach: &registries::options(&arguments.reach)?,
+    };
+    mapping.at(registry).map(Some)
+}

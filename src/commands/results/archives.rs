@@ -1,0 +1,48 @@
+//! What the verbs answer that are about archives, keys and trust, and about the program itself.
+
+use packager::{Added, Packed, Preview};
+use serde_json::Value;
+
+use super::answers::{Results, said};
+use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, validate};
+
+/// Those about archives, keys and trust, and the program itself.
+pub(super) fn add(all: &mut Results, report: &Value) {
+    let made = &all.own::<keygen::Made>();
+    all.verb("keygen", &[made]);
+    let files = &all.shared::<Files>("files");
+    all.verb("man", &[files]);
+    all.verb("cat", &[]);
+    all.verb("completion", &[]);
+    let chart = &all.own::<init::chart::Made>();
+    let helmfile = &all.own::<init::helmfile::Made>();
+    let release = &all.own::<init::release::Made>();
+    let updated = &all.own::<init::update::Updated>();
+    all.verb("init", &[files, chart, helmfile, release, updated]);
+
+    let packed = &all.own::<Packed>();
+    let refused = &all.own::<pack::Refused>();
+    let preview = &said(
+        "With `--check`: what would be packed.",
+        &all.own::<Preview>(),
+    );
+    let added = &said("With `--add-images`: what was added.", &all.own::<Added>());
+    all.verb("pack", &[packed, refused, preview, added]);
+    let validated = &all.own::<validate::Validated>();
+    all.verb("validate", &[validated]);
+    let signed = &all.own::<sign::Signed>();
+    let to_sign = &all.own::<sign::ToSign>();
+    all.verb("sign", &[signed, to_sign]);
+    let archive = &all.own::<inspect::archive::Inspected>();
+    let plan = &all.own::<inspect::plan::Inspected>();
+    all.verb("inspect", &[archive, plan]);
+    let differences = &all.own::<diff::show::All>();
+    all.verb("diff", &[differences, report]);
+
+    let policy = &all.shared::<trust::Shown>("policy");
+    all.verb("trust-add", &[policy]);
+    let policies = &all.own::<trust::Policies>();
+    all.verb("trust-list", &[policies]);
+    let removed = &all.own::<trust::remove::Removed>();
+    all.verb("trust-remove", &[removed, policy]);
+}

@@ -1,0 +1,64 @@
+//! What those verbs answer that change what runs in a cluster.
+
+use importer::{Deletion, Receipt, Undone};
+use serde_json::Value;
+use shelf::{PushReceipt, PushSummary};
+
+use super::answers::{Results, said};
+use crate::commands::apply::configuration::show::Overview;
+use crate::commands::image_map::{Mapped, ShownMap};
+use crate::commands::import::show::Planned;
+use crate::commands::import::then;
+use crate::commands::refusal::{Kept, Refused};
+
+/// Those that change what runs in a cluster.
+pub(super) fn add(all: &mut Results, report: &Value) {
+    let receipt = &all.shared::<Mapped<Receipt>>("receipt");
+    let dry_run = &all.shared::<Mapped<Planned>>("dryRun");
+    let written = &all.shared::<then::Written>("writtenPlan");
+    let refused = &all.shared::<Refused<Planned>>("refusedPlan");
+    let planned = [receipt, dry_run, written, refused, report];
+    all.verb("activate", &planned);
+    all.verb("rollback", &planned);
+
+    let undone = &all.shared::<Undone>("undone");
+    let hindered = &all.shared::<Kept>("hindered");
+    all.verb("deploy", &[&planned[..], &[hindered]].concat());
+    all.verb("deactivate", &[undone, hindered]);
+    all.verb("undeploy", &[undone, hindered]);
+    all.verb("unimport", &[undone, hindered]);
+    let deletion = &all.own::<Deletion>();
+    let kept = &all.own::<Refused<Deletion>>();
+    let deletion = &said("With `--dry-run`: what would go, and what stays.", deletion);
+    all.verb("delete", &[undone, deletion, kept]);
+
+    let pushed = &all.shared::<Mapped<PushReceipt, ShownMap>>("pushReceipt");
+    let push = &all.shared::<Mapped<PushSummary, ShownMap>>("pushDryRun");
+    let refused_push = &all.shared::<Refused<PushSummary>>("refusedPush");
+    let push = [pushed, push, refused_push];
+    // With `--no-cluster`, the old spelling of `push`.
+    all.verb("import", &[&planned[..], &push].concat());
+    all.verb("push", &[&push[..], &[report]].concat());
+
+    let steps = &all.own::<Overview>();
+    let unconfirmed = &all.own::<Refused<Overview>>();
+    let in_place = &all.own::<then::InPlace>();
+    all.verb(
+        "apply",
+        &[
+            steps,
+            unconfirmed,
+            &said("With `--plan`: what was done.", receipt),
+            &said(
+                "With `--plan` and `--dry-run`: what would be done.",
+                dry_run,
+            ),
+            in_place,
+            &said(
+                "With `--plan`: what is in the way, or what has changed since the plan was made.",
+                refused,
+            ),
+            &said("With `--plan`: the archive is not accepted.", report),
+        ],
+    );
+}

@@ -1,0 +1,45 @@
+//! What the verbs answer that are about registries, and what a push tells.
+
+use registry::Event;
+use serde_json::{Value, json};
+use shelf::ImagesToPush;
+
+use super::answers::Results;
+use crate::commands::at_registry::{prune, verify};
+use crate::commands::refusal::Refused;
+use crate::commands::{export, login, logout, mirrors, preflight, serve};
+use crate::push_events::{self, Line};
+
+/// Those about registries.
+pub(super) fn add(all: &mut Results, report: &Value) {
+    let logged_in = &all.own::<login::LoggedIn>();
+    all.verb("login", &[logged_in]);
+    let logged_out = &all.own::<logout::LoggedOut>();
+    all.verb("logout", &[logged_out]);
+    let alone = &all.own::<preflight::shown::Shown<()>>();
+    let archive = &all.own::<preflight::shown::Shown<ImagesToPush>>();
+    all.verb("preflight", &[alone, archive, report]);
+    let exported = &all.own::<export::Exported>();
+    all.verb("export", &[exported, report]);
+    let pruned = &all.own::<prune::Pruned>();
+    let kept = &all.own::<Refused<prune::Pruned>>();
+    all.verb("registry-prune", &[pruned, kept]);
+    let found = &all.own::<verify::Found>();
+    all.verb("registry-verify", &[found, report]);
+    let mirrors = &all.own::<mirrors::Shown>();
+    all.verb("mirrors", &[mirrors, report]);
+    let event = &all.own::<serve::log::Said>();
+    all.verb("serve", &[event]);
+    let lines = "One object a line, as long as the server runs.";
+    all.describe("serve", lines);
+    let lines = [
+        all.own::<Line<push_events::Said>>(),
+        all.own::<Line<Event>>(),
+    ];
+    let progress = json!({
+        "title": "--progress",
+        "description": "One object a line, while a push runs.",
+        "anyOf": lines,
+    });
+    all.file("push-event", progress);
+}

@@ -1,0 +1,39 @@
+//! What the verbs answer that are about a site: its environments, its file, and what runs there.
+
+use importer::{Description, SiteShown};
+
+use super::answers::Results;
+use super::references::reference;
+use crate::commands::refusal::Refused;
+use crate::commands::{environment, history, rbac, site, status};
+
+/// Those about a site: its environments, its file, and what runs there.
+pub(super) fn add(all: &mut Results) {
+    let created = &all.own::<environment::Created>();
+    all.verb("environment-create", &[created]);
+    let hindered = &reference("hindered");
+    let deleted = &all.own::<environment::delete::Deleted>();
+    all.verb("environment-delete", &[deleted, hindered]);
+    let description = &all.own::<Description>();
+    all.verb("environment-describe", &[description]);
+    let environments = &all.own::<environment::Environments>();
+    all.verb("environment-list", &[environments]);
+
+    let begun = &all.own::<site::init::Begun>();
+    all.verb("site-init", &[begun]);
+    let usable = &all.own::<site::check::Usable>();
+    let fulfilled = &all.own::<site::check::Fulfilled>();
+    let missing = &all.own::<Refused<site::check::Nothing>>();
+    all.verb("site-check", &[usable, fulfilled, missing]);
+    let set = &all.own::<site::set::Shown>();
+    all.verb("site-set", &[set]);
+    let shown = &all.own::<SiteShown>();
+    all.verb("site-show", &[shown]);
+
+    let list = &all.own::<rbac::List>();
+    all.verb("rbac", &[list, &reference("report")]);
+    let status = &all.own::<status::Shown>();
+    all.verb("status", &[status]);
+    let history = &all.own::<history::shown::Shown>();
+    all.verb("history", &[history]);
+}

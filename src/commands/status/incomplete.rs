@@ -1,0 +1,85 @@
+//! Changes of which a part may be there, for people.
+
+use importer::{ChangeReceipt, Outcome};
+
+/// A change of which a part may be there, as one line.
+pub(super) fn in_words(receipt: &ChangeReceipt) -> String {
+    let subject = &receipt.subject;
+    let solution = subject.solution.as_ref().map(ToString::to_string);
+    let version = subject.version.as_ref().map(ToString::to_string);
+    let words = [Some(subject.verb.to_string()), solution, version];
+    let what: Vec<String> = words.into_iter().flatten().collect();
+    let places = subject.places.iter().map(|place| place.namespace.as_str());
+    let places: Vec<&str> = places.collect();
+    let places = match places.join(", ") {
+        none if none.is_empty() => none,
+        places => format!(" in {places}"),
+    };
+    let why = match &receipt.outcome {
+        Outcome::Failed(why) | Outcome::RolledBack(why) => format!("it failed: {why}"),
+        Outcome::Begun => "it goes on, or was interrupted".to_owned(),
+        Outcome::Interrupted | Outcome::Done => "it was interrupted".to_owned(),
+    };
+    let (revision, what) = (receipt.revision, what.join(" "));
+    let (by, at) = (&receipt.by, receipt.at);
+    format!("revision {revision} is incomplete: {what}{places}, by {by} at {at}: {why}")
+}
+
+/// What completes a change of which a part may be there.
+pub(super) fn way_on(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Begun => {
+            "if nobody is at work on it any more, the same command again completes it"
+        }
+        Outcome::Interrupted | Outcome::Done => "the same command again completes it",
+        Outcome::Failed(_) | Outcome::RolledBack(_) => {
+            "once what it failed for is mended, the same command again completes it"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_change_that_is_incomplete_is_one_line() {
+        let receipt = |places: serde_json::Value, outcome: serde_json::Value| -> ChangeReceipt {
+            let mut receipt = json!({
+                "schemaVersion": 1, "revision": 7, "at": "2026-01-02T03:04:05Z", "by": "me@here",
+                "verb": "deploy", "solution": "shop", "version": "1.1.0", "places": places,
+                "written": [], "removed": [],
+            });
+            let fields = receipt.as_object_mut().unwrap();
+            fields.extend(outcome.as_object().unwrap().clone());
+            serde_json::from_value(receipt).unwrap()
+        };
+        let place = |namespace: &str| json!({"environment": "prod", "namespace": namespace});
+        let by = "by me@here at 2026-01-02T03:04:05Z";
+        let begun = receipt(
+            json!([place("prod"), place("shop")]),
+            json!({"outcome": "begun"}),
+        );
+        assert_eq!(
+            in_words(&begun),
+            format!(
+                "revision 7 is incomplete: deploy shop 1.1.0 in prod, shop, {by}: it goes on, or was interrupted"
+            )
+        );
+        let failed = receipt(json!([]), json!({"outcome": "failed", "reason": "no"}));
+        let again = "the same command again completes it";
+        assert_eq!(way_on(&Outcome::Interrupted), again);
+        for (outcome, first) in [
+            (&begun.outcome, "if nobody is at work on it any more"),
+            (&failed.outcome, "once what it failed for is mended"),
+        ] {
+            assert_eq!(way_on(outcome), format!("{first}, {again}"));
+        }
+        assert_eq!(
+            in_words(&failed),
+            format!("revision 7 is incomplete: deploy shop 1.1.0, {by}: it failed: no")
+        );
+    }
+}
