@@ -220,7 +220,7 @@ fn merged(
         let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
         let read = charts::read_values(&bytes);
         let read = read.map_err(|source| PackError::Values { path, source })?;
-        charts::merge_values(&mut values, read);
+        schemas::merge_values(&mut values, &read);
     }
     Ok(values)
 }

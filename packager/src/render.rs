@@ -186,7 +186,7 @@ impl RenderSetup<'_> {
         for with in self.all(chart) {
             let mut values = chart.values.clone();
             if let Some(set) = with.set {
-                charts::merge_values(&mut values, set.values.clone());
+                schemas::merge_values(&mut values, &set.values);
             }
             self.set(chart, &values, with, &mut found)?;
         }
@@ -236,7 +236,7 @@ impl RenderSetup<'_> {
             return Err(PackError::ReleaseSize { release, size });
         }
         let mut effective = chart.chart.default_values();
-        charts::merge_values(&mut effective, values);
+        schemas::merge_values(&mut effective, &values);
         self.annotated(chart, &effective, found);
         let in_values = ImagesInValues::of(&effective);
         found.names.extend(in_values.names);

@@ -76,7 +76,7 @@ pub use sets::{
 pub use site::{
     Affinity, ChartChoices, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site,
     SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, VariableName,
-    by_path, put_above,
+    by_path, merge_values,
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::charts::{ChartChoices, by_path, put_above};
+pub use self::charts::{ChartChoices, by_path, merge_values};
 pub use self::choices::{
     Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
 };

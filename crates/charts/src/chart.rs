@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::{ChartName, ChartVersion};
+use schemas::{ChartName, ChartVersion, merge_values};
 use serde_json::{Map, Value};
 
 use crate::archive::{self, ArchivedFile, Budget};
@@ -10,7 +10,7 @@ use crate::artifact::ChartArtifact;
 use crate::asks::Asks;
 use crate::error::{ArchiveProblem, ChartError, ChartProblem};
 use crate::metadata::ChartMetadata;
-use crate::values::{merge_values, read_values};
+use crate::values::read_values;
 use crate::{limits, schema, stored};
 
 /// A chart that can be installed without anything from elsewhere.
@@ -89,7 +89,7 @@ impl Chart {
     #[must_use]
     pub fn default_values(&self) -> Map<String, Value> {
         let mut values = self.values_within.clone();
-        merge_values(&mut values, self.values.clone());
+        merge_values(&mut values, &self.values);
         values
     }
 
@@ -102,7 +102,7 @@ impl Chart {
 
     /// Its default values and its definitions, which are all that is kept of a chart at this path of another.
     fn into_kept(mut self, path: &str) -> (Map<String, Value>, impl Iterator<Item = ArchivedFile>) {
-        merge_values(&mut self.values_within, self.values);
+        merge_values(&mut self.values_within, &self.values);
         let own = self.files.into_iter();
         let own = own.filter(|it| is_definition(&it.path));
         let files = own

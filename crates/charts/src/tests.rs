@@ -5,9 +5,10 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use schemas::merge_values;
 use serde_json::json;
 
-use crate::{Chart, limits, merge_values, package, read_values};
+use crate::{Chart, limits, package, read_values};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3+build.5\n";
 
@@ -568,9 +569,9 @@ fn values_are_merged_as_helm_does() {
     let mut values = read("a: {b: 1, c: 2}\nd: [1]\ne: {f: 1}\ng: 1\n");
     merge_values(
         &mut values,
-        read("a: {b: null, x: 3}\nd: [2]\ne: 5\ng: {h: on}\n"),
+        &read("a: {b: null, x: 3}\nd: [2]\ne: 5\ng: {h: on}\n"),
     );
-    merge_values(&mut values, read(""));
+    merge_values(&mut values, &read(""));
     let merged = json!({
         "a": {"b": null, "c": 2, "x": 3}, "d": [2], "e": 5, "g": {"h": true},
     });

@@ -1,4 +1,4 @@
-//! Values of a release: the files that a publisher gives, merged as `helm install -f A -f B` does.
+//! Values of a release, as a file has them.
 
 use schemas::yaml::{self, YamlError};
 use serde_json::{Map, Value};
@@ -21,16 +21,5 @@ pub fn read_values(bytes: &[u8]) -> Result<Map<String, Value>, ValuesError> {
         (None, _) => Ok(Map::new()),
         (Some(Value::Object(values)), true) => Ok(values),
         _ => Err(ValuesError::Shape),
-    }
-}
-
-/// Lays the values of a later file over those of an earlier one: mappings are merged, everything else is replaced. A null
-/// stays, since by it Helm removes what the chart's own values have there.
-pub fn merge_values(below: &mut Map<String, Value>, above: Map<String, Value>) {
-    for (key, value) in above {
-        match (below.get_mut(&key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => merge_values(below, above),
-            (_, value) => drop(below.insert(key, value)),
-        }
     }
 }

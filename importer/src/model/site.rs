@@ -10,7 +10,7 @@ use registry::{AddressError, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Patch, ReleaseName, Site, SiteError, SiteSpec,
-    SolutionName, SolutionSpec, by_path, put_above,
+    SolutionName, SolutionSpec, by_path, merge_values,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -333,7 +333,7 @@ impl HeldSite {
     ) -> Map<String, Value> {
         let mut values = Map::new();
         for (_, layer) in self.layers_of_chart(solution, release) {
-            put_above(&mut values, layer);
+            merge_values(&mut values, layer);
         }
         values
     }

@@ -14,15 +14,13 @@ pub struct ChartChoices {
     pub values: Map<String, Value>,
 }
 
-/// Puts values above others, as Helm does with several files: maps are merged, anything else is replaced. That a value is
-/// `null` takes the chart's own default away, which only Helm knows, so that it stays.
-pub fn put_above(weaker: &mut Map<String, Value>, stronger: &Map<String, Value>) {
-    for (key, value) in stronger {
-        match (weaker.get_mut(key), value) {
-            (Some(Value::Object(weaker)), Value::Object(stronger)) => put_above(weaker, stronger),
-            _ => {
-                weaker.insert(key.clone(), value.clone());
-            }
+/// Lays values over others, as `helm install -f BELOW -f ABOVE` does: maps are merged, everything else is replaced. A null
+/// stays, since by it Helm removes what the chart's own values have there.
+pub fn merge_values(below: &mut Map<String, Value>, above: &Map<String, Value>) {
+    for (key, value) in above {
+        match (below.get_mut(key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => merge_values(below, above),
+            _ => drop(below.insert(key.clone(), value.clone())),
         }
     }
 }
@@ -77,7 +75,7 @@ mod tests {
         let stronger = json!({
             "a": { "c": [3], "n": null }, "d": { "x": 1 }, "e": null, "h": {},
         });
-        put_above(&mut values, &map(stronger));
+        merge_values(&mut values, &map(stronger));
         let expected = json!({
             "a": { "b": 1, "c": [3], "n": null }, "d": { "x": 1 }, "e": null, "g": 1, "h": {},
         });

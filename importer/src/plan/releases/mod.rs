@@ -18,7 +18,7 @@ use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, 
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, put_above, yaml};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, merge_values, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -240,7 +240,7 @@ impl Releasing<'_> {
         let chosen = self
             .site
             .chart_values(self.asked.id.name(), &chart.release.name);
-        put_above(&mut values, &chosen);
+        merge_values(&mut values, &chosen);
         Ok(yaml::to_string(&values))
     }
 
