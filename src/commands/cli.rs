@@ -6,7 +6,7 @@ use super::{
     activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
     export, history, import, init, inspect, keygen, login, logout, man, mirrors, pack, postrender,
     preflight, push, rbac, rollback, serve, sign, site, status, trust, undeploy, unimport,
-    validate,
+    validate, values,
 };
 use crate::args::{Output, choose};
 use crate::interrupt::Hangup;
@@ -56,6 +56,7 @@ pub(crate) enum Command {
     Trust(trust::Command),
     Inspect(inspect::Arguments),
     Cat(cat::Arguments),
+    Values(values::Arguments),
     Login(login::Arguments),
     Logout(logout::Arguments),
     Preflight(Box<preflight::Arguments>),

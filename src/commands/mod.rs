@@ -48,6 +48,7 @@ mod undeploy;
 mod undo;
 mod unimport;
 mod validate;
+mod values;
 mod vouched;
 mod watch;
 
@@ -90,6 +91,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Trust(command) => trust::run(command, output),
         Command::Inspect(arguments) => inspect::run(&arguments, output),
         Command::Cat(arguments) => cat::run(&arguments, output),
+        Command::Values(arguments) => values::run(&arguments, output),
         Command::Login(arguments) => login::run(&arguments, output),
         Command::Logout(arguments) => logout::run(&arguments, output),
         Command::Preflight(arguments) => preflight::run(&arguments, output),

@@ -118,6 +118,35 @@ chart       db  shop 1.2.3+b
 }
 
 #[test]
+fn the_values_of_charts_are_shown_as_a_sites_file_that_can_be_used() {
+    let desk = desk("");
+    let values = "# How many servers run.\nreplicas: 1\n";
+    desk.write("source/chart/values.yaml", values);
+    desk.solution(&PACK).success();
+    let file = desk.solution(&["values", "out.iso"]).success();
+    for line in [
+        "  #     web:\n",
+        "  #         #   image: '$(image:example-server)'\n",
+        "  #         # How many servers run.\n  #         replicas: 1\n",
+    ] {
+        assert!(file.contains(line), "{line}: {file}");
+    }
+    desk.write("site.yaml", &file);
+    desk.solution(&["site", "check", "site.yaml"]).success();
+    let chosen = file.lines().map(|line| match line.strip_prefix("  #") {
+        Some(line) => format!(" {line}\n"),
+        None => format!("{line}\n"),
+    });
+    let chosen = chosen.collect::<String>();
+    assert!(chosen.contains("\n          replicas: 1\n"), "{chosen}");
+    desk.write("site.yaml", chosen);
+    desk.solution(&["site", "check", "site.yaml"]).success();
+    let json = desk.solution(&["values", "out.iso", "--output", "json"]);
+    let expected = json!({"image": "$(image:example-server)", "replicas": 1});
+    assert_eq!(json.json()["releases"][0]["values"], expected);
+}
+
+#[test]
 fn the_artifact_of_a_chart_is_shown_before_it_is_made() {
     let desk = desk("");
     let json = |arguments: &[&str]| {

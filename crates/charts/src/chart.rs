@@ -93,6 +93,15 @@ impl Chart {
         values
     }
 
+    /// Its own default values as they are written, with their comments; nothing where it has no such file.
+    #[must_use]
+    pub fn values_text(&self) -> &str {
+        let mut files = self.files.iter();
+        let file = files.find(|file| file.path == "values.yaml");
+        // It was read as YAML, which is UTF-8.
+        file.map_or("", |file| str::from_utf8(&file.bytes).unwrap_or_default())
+    }
+
     /// The files that Helm takes for definitions of custom resources: those in `crds/`, and behind them those of the
     /// charts in it, whatever values turn off.
     pub fn definition_files(&self) -> impl Iterator<Item = ChartFile<'_>> {

@@ -4,7 +4,7 @@ use packager::{Added, Packed, Preview};
 use serde_json::Value;
 
 use super::answers::{Results, said};
-use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, validate};
+use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, validate, values};
 
 /// Those about archives, keys and trust, and the program itself.
 pub(super) fn add(all: &mut Results, report: &Value) {
@@ -36,6 +36,8 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let archive = &all.own::<inspect::archive::Inspected>();
     let plan = &all.own::<inspect::plan::Inspected>();
     all.verb("inspect", &[archive, plan]);
+    let choices = &all.own::<values::read::SiteChoices>();
+    all.verb("values", &[choices]);
     let differences = &all.own::<diff::show::All>();
     all.verb("diff", &[differences, report]);
 
