@@ -27,7 +27,7 @@ pub use apply::environment::create as create_environment;
 pub use apply::leased_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, undeploy_alone};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
-pub use apply::unimport::{Images, unimport};
+pub use apply::unimport::{ImageTreatment, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
@@ -58,9 +58,7 @@ pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
 pub use plan::migration::PlannedMigration;
 pub use plan::place::default_namespace;
-pub use plan::rights::manifests::{
-    Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,
-};
+pub use plan::rights::manifests::{RightsVerb, Subject, WantedRights, Within as WantedWithin};
 pub use plan::rights::roles::Manifest as RightsManifest;
 pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedHelm,

@@ -1,7 +1,7 @@
 //! `solution unimport`: forgets an imported version, and frees what it has at the registry.
 
 use clap::Args;
-use importer::{Change, EvenIfUsed, Hindered, Images, Undone};
+use importer::{Change, EvenIfUsed, Hindered, ImageTreatment, Undone};
 use schemas::{SolutionName, Version};
 
 use super::import;
@@ -84,8 +84,8 @@ impl Arguments {
             None
         };
         let (images, note) = match &client {
-            Some(client) => (Images::Free(client, &scratch), COLLECT),
-            None => (Images::Keep, NOT_FREED),
+            Some(client) => (ImageTreatment::Free(client, &scratch), COLLECT),
+            None => (ImageTreatment::Keep, NOT_FREED),
         };
         let undone = importer::unimport(change, solution, version, even_if_used, images);
         let mut undone = free(undone.await)?;

@@ -8,7 +8,7 @@ use schemas::SolutionName;
 
 use crate::apply::leased::Leased;
 use crate::apply::steps::settle;
-use crate::model::cleanup::{Cleanup, Step, check_step};
+use crate::model::cleanup::{Cleanup, CleanupStep, check_step};
 use crate::model::error::Error;
 
 impl Cleanup {
@@ -19,7 +19,7 @@ impl Cleanup {
         recorded: &Inventory,
         wait: Duration,
     ) -> Result<(), Error> {
-        for wave in self.steps.chunk_by(Step::is_in_one_wave) {
+        for wave in self.steps.chunk_by(CleanupStep::is_in_one_wave) {
             let mut objects = Vec::new();
             for step in wave {
                 let object = step.object()?;

@@ -16,7 +16,7 @@ use crate::apply::definitions::Definitions;
 use crate::apply::done::Done;
 use crate::apply::leased::{Leased, LeasedDecision};
 use crate::apply::lock::LeaseCandidate;
-use crate::apply::releases::{self, Hand};
+use crate::apply::releases::{self, HelmHand};
 use crate::apply::withdraw;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
@@ -123,7 +123,7 @@ impl Leave {
 struct Stopping {
     spaces: Spaces,
     /// The hand that uninstalls its releases, if there are any.
-    hand: Option<Hand>,
+    hand: Option<HelmHand>,
     /// Whether the cluster has definitions of it, which stay with what is made of them.
     is_active: bool,
 }
@@ -411,7 +411,7 @@ pub(crate) async fn hand_for(
     solution: &SolutionName,
     spaces: &Spaces,
     change: &Change<'_>,
-) -> Result<Option<Hand>, Error> {
+) -> Result<Option<HelmHand>, Error> {
     let releases = || spaces.iter().flat_map(Leave::releases);
     if releases().next().is_none() {
         return Ok(None);
@@ -426,7 +426,7 @@ pub(crate) async fn hand_for(
         obstacles.extend(unknown.map(|it| it.unknown(release)));
     }
     check_free(obstacles, &[])?;
-    Ok(helm.map(|helm| Hand::new(&helm, solution).accepting(&change.accepted)))
+    Ok(helm.map(|helm| HelmHand::new(&helm, solution).accepting(&change.accepted)))
 }
 
 /// Removes what goes from these namespaces and keeps the Lease from being taken. Returns what that was.
@@ -450,7 +450,7 @@ pub(crate) async fn clear(
 /// Releases that something else needs go last.
 pub(crate) async fn remove_operators(
     leased: &mut Leased<'_>,
-    hand: Option<&Hand>,
+    hand: Option<&HelmHand>,
     solution: &SolutionName,
     spaces: &mut Spaces,
     deadline: Duration,
@@ -508,7 +508,7 @@ async fn disarm(
 }
 
 async fn uninstall(
-    hand: Option<&Hand>,
+    hand: Option<&HelmHand>,
     releases: &[ReleaseEntry],
     home: &Namespace,
     leased: &mut Leased<'_>,

@@ -59,7 +59,7 @@ use crate::plan::Ready;
 use crate::plan::crd::PlannedCrd;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 use crate::plan::veil;
 
 /// The outcome of an import.
@@ -117,7 +117,7 @@ impl Ready<'_> {
         self,
         client: &Client,
         cluster: &Cluster,
-        hidden: &Hidden,
+        hidden: &HiddenTexts,
         tell: Tell<'_, Event>,
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;

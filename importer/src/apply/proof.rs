@@ -286,11 +286,11 @@ impl Proving<'_> {
 }
 
 /// The outcome of the pod of an architecture, or of the one on any node.
-type Outcome = (Option<String>, Result<(), Error>);
+type PullOutcome = (Option<String>, Result<(), Error>);
 
 /// Whether the image is pulled wherever pods go: an architecture whose nodes take none needs no proof, since the
 /// Deployment's pods do not come there either, as long as another one has it. Returns those that are left out.
-fn judge(outcomes: Vec<Outcome>) -> Result<Vec<(String, Error)>, Error> {
+fn judge(outcomes: Vec<PullOutcome>) -> Result<Vec<(String, Error)>, Error> {
     let (mut proven, mut homeless) = (false, Vec::new());
     for (architecture, pulled) in outcomes {
         match (pulled, architecture) {

@@ -38,7 +38,7 @@ const AWAITED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "Po
 
 /// A program that is run for the releases of a Solution in an environment.
 #[derive(Clone, Debug)]
-pub(crate) struct Hand {
+pub(crate) struct HelmHand {
     helm: Helm,
     /// The Solution whose releases it changes.
     solution: SolutionName,
@@ -46,7 +46,7 @@ pub(crate) struct Hand {
     accepted: BTreeSet<String>,
 }
 
-impl Hand {
+impl HelmHand {
     pub(crate) fn new(helm: &Helm, solution: &SolutionName) -> Self {
         Self {
             helm: helm.clone(),
@@ -217,8 +217,8 @@ impl Ready<'_> {
         self.record_progress(deployment, leased).await
     }
 
-    fn hand(&self, helm: &Helm) -> Hand {
-        Hand::new(helm, self.asked.id.name())
+    fn hand(&self, helm: &Helm) -> HelmHand {
+        HelmHand::new(helm, self.asked.id.name())
     }
 
     /// Notes the revision that a release has now.
@@ -254,7 +254,7 @@ impl Ready<'_> {
     /// Makes Helm install or upgrade a release, and looks meanwhile at its objects.
     async fn upgrade(
         &self,
-        hand: &Hand,
+        hand: &HelmHand,
         deployment: &Deployment,
         planned: &PlannedRelease,
         leased: &mut Leased<'_>,

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use watch::{Cancel, Tell};
 
 use crate::apply::leased::Leased;
-use crate::gate::{Course, Gate, Lookups, Note, Passage, Place, Writing};
+use crate::gate::{Course, Gate, GatePass, Lookups, Note, ObjectPath, Writing};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::{Event, HelmEnd};
@@ -75,7 +75,7 @@ pub(crate) async fn run(
     if let Err(cancelled) = leased.cancel.go_on() {
         return Ok(Err(cancelled.into()));
     }
-    let mut running = Running::begin(leased.tell, farewell);
+    let mut running = HelmRunReport::begin(leased.tell, farewell);
     let (ends, cancel) = (Ends::default(), leased.cancel);
     let work = alone(helm, gate.access(), &ends, cancel, work);
     tokio::pin!(work);
@@ -138,12 +138,12 @@ async fn asked(cancel: Cancel<'_>) {
 }
 
 /// Tells of a run of Helm, and of its end when it goes.
-struct Running<'a> {
+struct HelmRunReport<'a> {
     tell: Tell<'a, Event>,
     end: HelmEnd,
 }
 
-impl<'a> Running<'a> {
+impl<'a> HelmRunReport<'a> {
     fn begin(tell: Tell<'a, Event>, farewell: Duration) -> Self {
         tell(Event::HelmRuns(farewell));
         let end = HelmEnd::Killed;
@@ -151,7 +151,7 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for HelmRunReport<'_> {
     fn drop(&mut self) {
         (self.tell)(Event::HelmEnded(self.end));
     }
@@ -218,9 +218,9 @@ async fn passage(
     release: &Release<'_>,
     known: &[RevisionEntry],
     sending: Option<&Sending<'_>>,
-) -> Result<Passage, Error> {
+) -> Result<GatePass, Error> {
     let recorded = release.recorded;
-    let mut passage = Passage::new(&recorded.namespace, &recorded.name);
+    let mut passage = GatePass::new(&recorded.namespace, &recorded.name);
     passage.revisions = known.iter().map(|it| (it.revision, it.clone())).collect();
     let standing = StandingRelease::read(cluster, &recorded.namespace, &recorded.name).await?;
     let mut objects = sending.map_or_else(Vec::new, |it| it.objects.to_vec());
@@ -265,9 +265,9 @@ fn is_own(object: &Object, live: &Object, release: &ReleaseEntry) -> bool {
 }
 
 /// Returns the place that the cluster has an object at; none where it has no such kind.
-async fn place(cluster: &Cluster, object: &Object) -> Result<Option<Place>, Error> {
+async fn place(cluster: &Cluster, object: &Object) -> Result<Option<ObjectPath>, Error> {
     let served = cluster.served(object.gvk()).await?;
-    Ok(served.map(|it| Place {
+    Ok(served.map(|it| ObjectPath {
         group: object.gvk().group.clone(),
         plural: it.plural,
         namespace: object.namespace().map(str::to_owned),

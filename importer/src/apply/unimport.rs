@@ -27,7 +27,7 @@ use crate::plan::uses::{self, workloads};
 
 /// The treatment of a version's images at the registry.
 #[derive(Clone, Copy, Debug)]
-pub enum Images<'a> {
+pub enum ImageTreatment<'a> {
     /// The images stay.
     Keep,
     /// The images are deleted at this registry, which must be the one that the version was pushed to. The registry's
@@ -43,7 +43,7 @@ pub async fn unimport(
     solution: &SolutionName,
     version: &Version,
     even_if_used: EvenIfUsed,
-    images: Images<'_>,
+    images: ImageTreatment<'_>,
 ) -> Result<Undone, Error> {
     let decide = async |state: &ClusterState| {
         let record = state.record(solution, version).cloned();
@@ -54,21 +54,21 @@ pub async fn unimport(
         let record = record.ok_or_else(absent)?;
         let uses = check(change, state, &record, even_if_used).await?;
         let holdings = match images {
-            Images::Keep => Holdings::default(),
-            Images::Free(client, scratch) => {
+            ImageTreatment::Keep => Holdings::default(),
+            ImageTreatment::Free(client, scratch) => {
                 let goes = |other: &SolutionId| other.to_string() == record.id();
                 shelf::holdings(client, scratch, &state.records, goes).await?
             }
         };
-        Ok(Going {
+        Ok(DepartingVersion {
             record,
             uses,
             holdings,
             freed: None,
         })
     };
-    let act = async |leased: &mut Leased<'_>, going: &mut Going| {
-        if let Images::Free(client, _) = images {
+    let act = async |leased: &mut Leased<'_>, going: &mut DepartingVersion| {
+        if let ImageTreatment::Free(client, _) = images {
             let freed = going.holdings.free(client, || leased.lock.check()).await?;
             going.freed = Some(freed);
         }
@@ -85,7 +85,7 @@ pub async fn unimport(
 }
 
 /// A version that goes.
-struct Going {
+struct DepartingVersion {
     record: Record,
     uses: Vec<Use>,
     holdings: Holdings,
@@ -93,15 +93,15 @@ struct Going {
     freed: Option<Vec<String>>,
 }
 
-impl Going {
-    fn undone(self, done: Option<Done>, images: Images<'_>) -> Undone {
+impl DepartingVersion {
+    fn undone(self, done: Option<Done>, images: ImageTreatment<'_>) -> Undone {
         let registry = &self.record.pushed_to;
         let (notes, freed) = match images {
-            Images::Keep => {
+            ImageTreatment::Keep => {
                 let note = format!("the images stay in the registry, under {registry}");
                 (vec![note], Vec::new())
             }
-            Images::Free(client, _) => {
+            ImageTreatment::Free(client, _) => {
                 let would = || self.holdings.names(client);
                 let notes = self.holdings.notes().collect();
                 (notes, self.freed.unwrap_or_else(would))

@@ -19,7 +19,7 @@ use crate::apply::lifecycle::{
     self, Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
     remove_operators, shared_login,
 };
-use crate::apply::releases::Hand;
+use crate::apply::releases::HelmHand;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
@@ -115,7 +115,7 @@ impl Deletion {
         needs.found_everywhere();
         needs.running();
         let state = rights::state(cluster, &needs).await?;
-        let going = Going::of(cluster, &state, solution, sets).await?;
+        let going = DepartingSolution::of(cluster, &state, solution, sets).await?;
         let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
         let (authority, own) = (&Authority::Cluster, going.own());
         let namespaces = going.spaces.iter().map(|leave| &leave.space.namespace);
@@ -161,7 +161,7 @@ impl Deletion {
     pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
         let (cluster, solution) = (change.cluster, &self.solution);
         let decide = async |state: &ClusterState| {
-            let going = Going::of(cluster, state, solution, self.sets).await?;
+            let going = DepartingSolution::of(cluster, state, solution, self.sets).await?;
             let added = going.named().difference(&self.named).next().cloned();
             let added = added.map(|object| Obstacle::Unplanned {
                 object: object.to_string(),
@@ -175,7 +175,7 @@ impl Deletion {
             if let Some(obstacle) = obstacles.next() {
                 return Err(obstacle.into());
             }
-            Ok(Decided {
+            Ok(DecidedDeletion {
                 hand: hand_for(solution, &going.spaces, change).await?,
                 holdings: going.holdings(state, &self.registries).await?,
                 going,
@@ -183,7 +183,7 @@ impl Deletion {
                 freed: Vec::new(),
             })
         };
-        let act = async |leased: &mut Leased<'_>, decided: &mut Decided<'_>| {
+        let act = async |leased: &mut Leased<'_>, decided: &mut DecidedDeletion<'_>| {
             let (going, hand) = (&mut decided.going, decided.hand.as_ref());
             let spaces = &mut going.spaces;
             remove_operators(leased, hand, solution, spaces, change.deadline).await?;
@@ -204,7 +204,7 @@ impl Deletion {
             let spaces = state.deployments(solution).map(|(space, _)| space);
             ChangeSubject::leaving(Verb::Delete, solution, state, spaces)
         };
-        let clear = async |decided: &Decided<'_>| {
+        let clear = async |decided: &DecidedDeletion<'_>| {
             let spaces = &decided.going.spaces;
             lifecycle::clear(change, solution, spaces).await
         };
@@ -227,17 +227,17 @@ impl Deletion {
 }
 
 /// The decision under the Lease, and the blobs that were deleted at the registries.
-struct Decided<'a> {
-    going: Going,
+struct DecidedDeletion<'a> {
+    going: DepartingSolution,
     /// The hand that uninstalls releases, if there are any.
-    hand: Option<Hand>,
+    hand: Option<HelmHand>,
     uses: Vec<Use>,
     holdings: Vec<(&'a Client, Holdings)>,
     freed: Vec<String>,
 }
 
 /// The parts of a Solution that go.
-struct Going {
+struct DepartingSolution {
     spaces: Spaces,
     definitions: Definitions,
     /// The records of its versions, with their ConfigMaps.
@@ -247,7 +247,7 @@ struct Going {
     images: Images,
 }
 
-impl Going {
+impl DepartingSolution {
     async fn of(
         cluster: &Cluster,
         state: &ClusterState,

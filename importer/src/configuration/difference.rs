@@ -11,7 +11,7 @@ use crate::status::{Status, VersionStatus};
 #[derive(Debug)]
 pub(super) struct Difference {
     /// What is configured to be active.
-    pub(super) active: Vec<Wanted>,
+    pub(super) active: Vec<ConfiguredVersion>,
     /// The Solutions that are active and not configured to be.
     pub(super) deactivate: Vec<SolutionName>,
     /// The imported versions that are neither listed nor configured to be active.
@@ -20,7 +20,7 @@ pub(super) struct Difference {
 
 /// A Solution that is configured to be active.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ConfiguredVersion {
     pub(super) solution: SolutionName,
     /// The version, if it is imported or will be.
     pub(super) version: Result<Version, Obstacle>,
@@ -45,7 +45,7 @@ impl Difference {
         let active: Vec<_> = configuration
             .active
             .iter()
-            .map(|(solution, wanted)| Wanted {
+            .map(|(solution, wanted)| ConfiguredVersion {
                 solution: solution.clone(),
                 version: choose(solution, wanted, archives, status),
             })

@@ -8,6 +8,6 @@ mod outline;
 mod removal;
 mod step;
 
-pub use self::outline::{Asked, ListedArchive, Outline, Prune, Question, Why};
+pub use self::outline::{AskedStep, ListedArchive, Outline, Prune, Question, Why};
 pub use self::removal::{PlannedRemoval, Removed, SolutionRemoval};
 pub use self::step::{ConfigurationStep, State, StepAction};

@@ -4,7 +4,7 @@
 
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
-use crate::configuration::difference::{Difference, Unlisted, Wanted};
+use crate::configuration::difference::{ConfiguredVersion, Difference, Unlisted};
 use crate::configuration::removal::{CrdOutlook, SolutionRemoval};
 use crate::configuration::step::{ConfigurationStep, State, StepAction};
 use crate::model::obstacle::Obstacle;
@@ -60,7 +60,7 @@ enum StepNeeds {
 
 /// A step, and what is to be found out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedStep {
     /// The step.
     pub step: ConfigurationStep,
     /// What is to be found out.
@@ -133,7 +133,7 @@ impl Outline {
 
     /// Returns the step behind those of which this is known, in their order; none behind the last.
     #[must_use]
-    pub fn next(&self, known: &[State]) -> Option<Asked> {
+    pub fn next(&self, known: &[State]) -> Option<AskedStep> {
         let Outlined { step, needs } = self.0.get(known.len())?;
         let question = match needs {
             StepNeeds::Nothing(why) => Question::Nothing(why.clone()),
@@ -155,7 +155,7 @@ impl Outline {
                 Question::Remove(SolutionRemoval::of_version(unlisted.clone(), definitions))
             }
         };
-        Some(Asked {
+        Some(AskedStep {
             step: step.clone(),
             question,
         })
@@ -203,8 +203,8 @@ fn import(archives: &[ListedArchive], archive: usize) -> Outlined {
     Outlined { step, needs }
 }
 
-fn activation(wanted: Wanted, archives: &[ListedArchive]) -> Outlined {
-    let Wanted { solution, version } = wanted;
+fn activation(wanted: ConfiguredVersion, archives: &[ListedArchive]) -> Outlined {
+    let ConfiguredVersion { solution, version } = wanted;
     Outlined {
         step: ConfigurationStep::of(StepAction::Activate, &solution, version.as_ref().ok()),
         needs: match version {
@@ -271,7 +271,7 @@ mod tests {
     fn walk(outline: &Outline, found: impl Fn(&ConfigurationStep) -> State) -> Vec<String> {
         let mut known = Vec::new();
         let mut lines = Vec::new();
-        while let Some(Asked { step, question }) = outline.next(&known) {
+        while let Some(AskedStep { step, question }) = outline.next(&known) {
             known.push(match &question {
                 Question::Nothing(why) => why.state(),
                 _ => found(&step),

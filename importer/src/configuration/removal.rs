@@ -5,7 +5,7 @@ use schemas::SolutionName;
 
 use crate::apply::change::{Change, Run};
 use crate::apply::lifecycle::{Undone, deactivate};
-use crate::apply::unimport::{Images, unimport};
+use crate::apply::unimport::{ImageTreatment, unimport};
 use crate::configuration::difference::Unlisted;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
@@ -87,7 +87,7 @@ impl SolutionRemoval {
                 let Unlisted {
                     solution, version, ..
                 } = unlisted;
-                unimport(change, solution, version, used, Images::Keep).await
+                unimport(change, solution, version, used, ImageTreatment::Keep).await
             }
         }
     }

@@ -13,9 +13,9 @@ use tokio::io::AsyncWrite;
 use tokio::sync::{mpsc, oneshot};
 
 use super::discovery;
-use super::policy::{Asked, Going, Lookup, Passage, Phase, Shown, Verdict};
-use super::target::Place;
-use super::wire::{self, Request};
+use super::policy::{GatePass, HelmDeletion, HelmRequest, Lookup, Phase, Shown, Verdict};
+use super::target::ObjectPath;
+use super::wire::{self, WireRequest};
 use crate::limits;
 
 /// The form of everything that is looked into.
@@ -81,7 +81,7 @@ impl Course {
 pub(super) struct Desk {
     cluster: Cluster,
     course: Course,
-    passage: Mutex<Passage>,
+    passage: Mutex<GatePass>,
     pub(super) refused: Mutex<Vec<String>>,
 }
 
@@ -117,7 +117,7 @@ impl Answer {
 }
 
 impl Desk {
-    pub(super) fn new(cluster: &Cluster, passage: Passage, course: Course) -> Self {
+    pub(super) fn new(cluster: &Cluster, passage: GatePass, course: Course) -> Self {
         Self {
             cluster: cluster.clone(),
             course,
@@ -126,7 +126,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn passage(&self) -> MutexGuard<'_, Passage> {
+    pub(super) fn passage(&self) -> MutexGuard<'_, GatePass> {
         self.passage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,10 +142,10 @@ impl Desk {
     /// Answers a request.
     pub(super) async fn answer(
         &self,
-        request: Request,
+        request: WireRequest,
         to: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
-        let asked = Asked {
+        let asked = HelmRequest {
             method: &request.method,
             target: &request.target,
             content_type: request.content_type.as_deref().unwrap_or_default(),
@@ -174,7 +174,11 @@ impl Desk {
     }
 
     /// Sends it as it is, and answers as it is answered.
-    async fn pass(&self, request: Request, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    async fn pass(
+        &self,
+        request: WireRequest,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
         let passed = self.cluster.pass(passing(request)).await;
         let mut passed = match passed {
             Ok(passed) => passed,
@@ -201,7 +205,7 @@ impl Desk {
         &self,
         group: &str,
         plural: &str,
-        request: Request,
+        request: WireRequest,
         to: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
         let passed = self.cluster.pass(in_json(request)).await;
@@ -237,7 +241,7 @@ impl Desk {
     }
 
     /// Sends it, and notes what it is answered.
-    async fn look(&self, request: Request) -> Result<Answer, deployer::Error> {
+    async fn look(&self, request: WireRequest) -> Result<Answer, deployer::Error> {
         let target = request.target.clone();
         let (status, body) = self.ask(in_json(request)).await?;
         let lookup = Lookup { status, body };
@@ -257,7 +261,7 @@ impl Desk {
     }
 
     /// Sends it, and adds to the answer what is coming, in the form that the server has chosen.
-    async fn discover(&self, request: Request) -> Result<Answer, deployer::Error> {
+    async fn discover(&self, request: WireRequest) -> Result<Answer, deployer::Error> {
         let path = request
             .target
             .split('?')
@@ -287,7 +291,7 @@ impl Desk {
     }
 
     /// Sends it, and shows what may be seen of the answer.
-    async fn show(&self, shown: &Shown, request: Request) -> Result<Answer, deployer::Error> {
+    async fn show(&self, shown: &Shown, request: WireRequest) -> Result<Answer, deployer::Error> {
         let (status, mut body) = self.ask(in_json(request)).await?;
         if status != 200 {
             return Ok(Answer::json(status, &body));
@@ -314,7 +318,11 @@ impl Desk {
     }
 
     /// Sends what was planned, and keeps in mind which object that is now.
-    async fn write(&self, place: Place, request: Request) -> Result<Answer, deployer::Error> {
+    async fn write(
+        &self,
+        place: ObjectPath,
+        request: WireRequest,
+    ) -> Result<Answer, deployer::Error> {
         if !self.may_write() {
             return Ok(self.lost());
         }
@@ -333,7 +341,7 @@ impl Desk {
         &self,
         revision: &RevisionEntry,
         secret: &Value,
-        request: Request,
+        request: WireRequest,
     ) -> Result<Answer, deployer::Error> {
         if !self.may_write() || !self.note(revision).await {
             return Ok(self.lost());
@@ -341,7 +349,7 @@ impl Desk {
         self.passage()
             .revisions
             .insert(revision.revision, revision.clone());
-        let request = Request {
+        let request = WireRequest {
             body: secret.to_string().into_bytes(),
             content_type: Some(JSON.to_owned()),
             ..request
@@ -356,20 +364,20 @@ impl Desk {
 
     async fn delete(
         &self,
-        going: Going,
+        going: HelmDeletion,
         options: &Value,
-        request: Request,
+        request: WireRequest,
     ) -> Result<Answer, deployer::Error> {
         if !self.may_write() {
             return Ok(self.lost());
         }
-        let request = Request {
+        let request = WireRequest {
             body: options.to_string().into_bytes(),
             content_type: Some(JSON.to_owned()),
             ..request
         };
         let (status, body) = self.ask(in_json(request)).await?;
-        if let (Going::Revision(number), 200 | 202 | 404) = (&going, status) {
+        if let (HelmDeletion::Revision(number), 200 | 202 | 404) = (&going, status) {
             self.passage().revisions.remove(number);
         }
         Ok(Answer::json(status, &body))
@@ -419,7 +427,7 @@ async fn all_of(passed: &mut Passed) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn passing(request: Request) -> Passing {
+fn passing(request: WireRequest) -> Passing {
     Passing {
         method: request.method,
         target: request.target,
@@ -430,7 +438,7 @@ fn passing(request: Request) -> Passing {
 }
 
 /// Returns the same request, with an answer that can be looked into.
-fn in_json(request: Request) -> Passing {
+fn in_json(request: WireRequest) -> Passing {
     Passing {
         accept: JSON.to_owned(),
         ..passing(request)

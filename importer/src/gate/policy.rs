@@ -12,7 +12,7 @@ use schemas::{Namespace, ReleaseName};
 use serde_json::{Map, Value, json};
 
 use super::protobuf;
-use super::target::{Place, Query, Target};
+use super::target::{ObjectPath, Query, RequestTarget};
 pub(crate) use crate::model::lookups::{Lookup, Lookups};
 
 /// The labels by which Helm asks for revisions.
@@ -35,11 +35,11 @@ pub(crate) enum Phase {
 
 /// All that may pass in a run of Helm.
 #[derive(Clone, Debug)]
-pub(crate) struct Passage {
+pub(crate) struct GatePass {
     pub(crate) namespace: Namespace,
     pub(crate) release: ReleaseName,
     /// The objects that may be looked at, written and deleted.
-    pub(crate) objects: BTreeMap<Place, Planned>,
+    pub(crate) objects: BTreeMap<ObjectPath, AllowedObject>,
     /// The revisions that Helm sees.
     pub(crate) revisions: BTreeMap<u32, RevisionEntry>,
     /// The answers that templates were given for the plan, by the target of each request.
@@ -50,7 +50,7 @@ pub(crate) struct Passage {
 
 /// The planned fate of an object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Planned {
+pub(crate) struct AllowedObject {
     /// The forms in which it may be written, without Helm's marks; none of one that only goes.
     pub(crate) bodies: Vec<Value>,
     /// The uid of the object that may be deleted; none if there is none that may.
@@ -59,7 +59,7 @@ pub(crate) struct Planned {
 
 /// The request that Helm makes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct HelmRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) target: &'a str,
     pub(crate) content_type: &'a str,
@@ -80,11 +80,11 @@ pub(crate) enum Verdict {
     /// It is answered from what was noted, and not sent.
     Answer(Lookup),
     /// It is sent, and makes or changes an object that was planned.
-    Write(Place),
+    Write(ObjectPath),
     /// This revision is noted, then stored like this.
     Store(RevisionEntry, Value),
     /// It is sent with these options; what it deletes is known afterwards to be gone.
-    Delete(Going, Value),
+    Delete(HelmDeletion, Value),
     /// It is answered that there is nothing of this release.
     Absent,
     /// It is not sent, for this reason.
@@ -93,8 +93,8 @@ pub(crate) enum Verdict {
 
 /// The object or revision that Helm deletes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Going {
-    Object(Place),
+pub(crate) enum HelmDeletion {
+    Object(ObjectPath),
     Revision(u32),
 }
 
@@ -111,7 +111,7 @@ pub(crate) enum Shown {
     Changes(String, String),
 }
 
-impl Passage {
+impl GatePass {
     /// A passage for a release of which nothing may be written.
     pub(crate) fn new(namespace: &Namespace, release: &ReleaseName) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Passage {
     }
 
     /// Lets an object be written in this form too.
-    pub(crate) fn plan(&mut self, place: Place, body: &Value) {
+    pub(crate) fn plan(&mut self, place: ObjectPath, body: &Value) {
         let body = self.bare(body);
         let bodies = &mut self.objects.entry(place).or_default().bodies;
         if !bodies.contains(&body) {
@@ -134,22 +134,24 @@ impl Passage {
     }
 
     /// Lets the object of a place be deleted as long as it has this uid.
-    pub(crate) fn may_delete(&mut self, place: &Place, uid: Option<&str>) {
+    pub(crate) fn may_delete(&mut self, place: &ObjectPath, uid: Option<&str>) {
         if let Some(planned) = self.objects.get_mut(place) {
             planned.uid = uid.map(str::to_owned);
         }
     }
 
     /// Decides about a request.
-    pub(crate) fn decide(&self, phase: Phase, asked: &Asked<'_>) -> Verdict {
-        let target = Target::of(asked.target);
+    pub(crate) fn decide(&self, phase: Phase, asked: &HelmRequest<'_>) -> Verdict {
+        let target = RequestTarget::of(asked.target);
         match (asked.method, target) {
-            ("GET", Target::Discovery) if self.adds_to(phase, asked.target) => Verdict::Discover,
-            ("GET", Target::Discovery) => Verdict::Pass,
-            ("GET", Target::Object(place, _)) => self.read(phase, &place, asked),
+            ("GET", RequestTarget::Discovery) if self.adds_to(phase, asked.target) => {
+                Verdict::Discover
+            }
+            ("GET", RequestTarget::Discovery) => Verdict::Pass,
+            ("GET", RequestTarget::Object(place, _)) => self.read(phase, &place, asked),
             (
                 "GET",
-                Target::Collection {
+                RequestTarget::Collection {
                     group,
                     plural,
                     namespace,
@@ -159,19 +161,19 @@ impl Passage {
             _ if phase != Phase::Sending => refuse(asked),
             (
                 "POST",
-                Target::Collection {
+                RequestTarget::Collection {
                     group,
                     plural,
                     namespace,
                     ..
                 },
             ) if self.is_ours(&group, &plural, namespace.as_deref()) => self.store(None, asked),
-            ("PUT", Target::Object(place, _)) => match self.revision_at(&place) {
+            ("PUT", RequestTarget::Object(place, _)) => match self.revision_at(&place) {
                 Some(revision) => self.store(Some(revision), asked),
                 None => refuse(asked),
             },
-            ("PATCH", Target::Object(place, version)) => self.write(place, &version, asked),
-            ("DELETE", Target::Object(place, _)) => self.delete(place, asked),
+            ("PATCH", RequestTarget::Object(place, version)) => self.write(place, &version, asked),
+            ("DELETE", RequestTarget::Object(place, _)) => self.delete(place, asked),
             _ => refuse(asked),
         }
     }
@@ -186,7 +188,7 @@ impl Passage {
     }
 
     /// The revision of this release whose Secret has this place.
-    fn revision_at(&self, place: &Place) -> Option<u32> {
+    fn revision_at(&self, place: &ObjectPath) -> Option<u32> {
         if !self.is_ours(&place.group, &place.plural, place.namespace.as_deref()) {
             return None;
         }
@@ -195,7 +197,7 @@ impl Passage {
         (stored::secret_name(&self.release, number) == place.name).then_some(number)
     }
 
-    fn read(&self, phase: Phase, place: &Place, asked: &Asked<'_>) -> Verdict {
+    fn read(&self, phase: Phase, place: &ObjectPath, asked: &HelmRequest<'_>) -> Verdict {
         if let Some(revision) = self.revision_at(place) {
             return if self.revisions.contains_key(&revision) {
                 Verdict::Show(Shown::Revision)
@@ -221,7 +223,7 @@ impl Passage {
         plural: String,
         namespace: Option<&str>,
         query: &Query,
-        asked: &Asked<'_>,
+        asked: &HelmRequest<'_>,
     ) -> Verdict {
         let mut labels = query.labels.split(',');
         if self.is_ours(&group, &plural, namespace)
@@ -252,7 +254,7 @@ impl Passage {
         })
     }
 
-    fn write(&self, place: Place, version: &str, asked: &Asked<'_>) -> Verdict {
+    fn write(&self, place: ObjectPath, version: &str, asked: &HelmRequest<'_>) -> Verdict {
         let Some(planned) = self.objects.get(&place) else {
             return refuse(asked);
         };
@@ -283,14 +285,17 @@ impl Passage {
         }
     }
 
-    fn delete(&self, place: Place, asked: &Asked<'_>) -> Verdict {
+    fn delete(&self, place: ObjectPath, asked: &HelmRequest<'_>) -> Verdict {
         let (uid, going) = match self.revision_at(&place) {
             Some(number) => {
                 let known = self.revisions.get(&number);
-                (known.and_then(|it| it.uid.clone()), Going::Revision(number))
+                (
+                    known.and_then(|it| it.uid.clone()),
+                    HelmDeletion::Revision(number),
+                )
             }
             None => match self.objects.get(&place) {
-                Some(planned) => (planned.uid.clone(), Going::Object(place)),
+                Some(planned) => (planned.uid.clone(), HelmDeletion::Object(place)),
                 None => return refuse(asked),
             },
         };
@@ -308,7 +313,7 @@ impl Passage {
     }
 
     /// Decides about a revision that Helm stores.
-    fn store(&self, at: Option<u32>, asked: &Asked<'_>) -> Verdict {
+    fn store(&self, at: Option<u32>, asked: &HelmRequest<'_>) -> Verdict {
         let refused = || refuse(asked);
         let read = || serde_json::from_slice::<Value>(asked.body).ok();
         let Some(mut secret) = protobuf::secret(asked.body).or_else(read) else {
@@ -316,7 +321,7 @@ impl Passage {
         };
         let metadata = &secret["metadata"];
         let space = metadata.get("namespace").and_then(Value::as_str);
-        let place = Place {
+        let place = ObjectPath {
             group: String::new(),
             plural: "secrets".to_owned(),
             namespace: Some(space.unwrap_or(self.namespace.as_str()).to_owned()),
@@ -379,7 +384,7 @@ impl Passage {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata.get(field).and_then(Value::as_str);
         let namespace = text("namespace");
-        let place = Place {
+        let place = ObjectPath {
             group: group.to_owned(),
             plural: plural.to_owned(),
             namespace: namespace.map(str::to_owned),
@@ -388,7 +393,7 @@ impl Passage {
         if self.objects.contains_key(&place) {
             return true;
         }
-        let selected = |(at, planned): (&Place, &Planned)| {
+        let selected = |(at, planned): (&ObjectPath, &AllowedObject)| {
             let mut bodies = planned.bodies.iter();
             at.namespace.as_deref() == namespace
                 && bodies.any(|it| is_selected(&it["spec"]["selector"]["matchLabels"], metadata))
@@ -397,7 +402,7 @@ impl Passage {
     }
 }
 
-fn refuse(asked: &Asked<'_>) -> Verdict {
+fn refuse(asked: &HelmRequest<'_>) -> Verdict {
     let path = asked.target.split('?').next().unwrap_or_default();
     Verdict::Refuse(format!("{} {path} was not planned", asked.method))
 }

@@ -16,8 +16,8 @@ use tokio::task::{JoinHandle, JoinSet};
 
 pub(crate) use super::forward::Course;
 use super::forward::{Answer, Desk};
-use super::policy::{Lookups, Passage};
-use super::wire::{self, Request};
+use super::policy::{GatePass, Lookups};
+use super::wire::{self, WireRequest};
 use crate::limits;
 use crate::model::error::Error;
 
@@ -46,7 +46,7 @@ impl Gate {
     /// Opens a gate for a run of Helm.
     pub(crate) async fn open(
         cluster: &Cluster,
-        passage: Passage,
+        passage: GatePass,
         course: Course,
     ) -> Result<Self, Error> {
         let mut password = [0; PASSWORD];
@@ -161,7 +161,7 @@ async fn converse(mut stream: TcpStream, authorization: &str, desk: &Desk) -> io
 async fn answer(
     stream: &mut TcpStream,
     rest: &mut Vec<u8>,
-    request: Request,
+    request: WireRequest,
     desk: &Desk,
 ) -> io::Result<()> {
     let (mut from, mut to) = stream.split();

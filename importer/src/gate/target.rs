@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The place of an object at an API server, whatever the version of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct ObjectPath {
     pub(crate) group: String,
     /// The plural of its kind.
     pub(crate) plural: String,
@@ -12,7 +12,7 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ObjectPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plural, name) = (&self.plural, &self.name);
         match &self.namespace {
@@ -24,11 +24,11 @@ impl fmt::Display for Place {
 
 /// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum RequestTarget {
     /// The server's discovery documents: versions, kinds and their schemas.
     Discovery,
     /// An object, of which the version of its kind is the second.
-    Object(Place, String),
+    Object(ObjectPath, String),
     /// All objects of a kind: its group and plural, and the namespace if it is one alone.
     Collection {
         group: String,
@@ -48,7 +48,7 @@ pub(super) struct Query {
     pub(super) labels: String,
 }
 
-impl Target {
+impl RequestTarget {
     pub(super) fn of(target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let Some(path) = path.strip_prefix('/') else {
@@ -73,7 +73,7 @@ impl Target {
 
     fn below(group: &str, version: &str, rest: &[&str], query: &str) -> Self {
         let object = |plural: &str, namespace: Option<&str>, name: &str| {
-            let place = Place {
+            let place = ObjectPath {
                 group: group.to_owned(),
                 plural: plural.to_owned(),
                 namespace: namespace.map(str::to_owned),
@@ -111,12 +111,12 @@ pub(crate) struct Looked {
 impl Looked {
     /// Returns the look by the target of the request.
     pub(crate) fn of(target: &str) -> Self {
-        match Target::of(target) {
-            Target::Object(place, _) => Self {
+        match RequestTarget::of(target) {
+            RequestTarget::Object(place, _) => Self {
                 what: place.to_string(),
                 namespace: place.namespace,
             },
-            Target::Collection {
+            RequestTarget::Collection {
                 plural,
                 namespace: Some(namespace),
                 ..
@@ -124,11 +124,11 @@ impl Looked {
                 what: format!("all {plural} in {namespace}"),
                 namespace: Some(namespace),
             },
-            Target::Collection { plural, .. } => Self {
+            RequestTarget::Collection { plural, .. } => Self {
                 what: format!("all {plural} in the whole cluster"),
                 namespace: None,
             },
-            Target::Discovery | Target::Other => Self {
+            RequestTarget::Discovery | RequestTarget::Other => Self {
                 what: target.to_owned(),
                 namespace: None,
             },
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn paths_lead_to_objects_and_collections_and_nothing_else_counts() {
         let object = |group: &str, plural: &str, namespace: Option<&str>, name: &str| {
-            Target::Object(
-                Place {
+            RequestTarget::Object(
+                ObjectPath {
                     group: group.to_owned(),
                     plural: plural.to_owned(),
                     namespace: namespace.map(str::to_owned),
@@ -192,7 +192,7 @@ mod tests {
             )
         };
         let all = |group: &str, plural: &str, namespace: Option<&str>, watch, labels: &str| {
-            Target::Collection {
+            RequestTarget::Collection {
                 group: group.to_owned(),
                 plural: plural.to_owned(),
                 namespace: namespace.map(str::to_owned),
@@ -203,9 +203,9 @@ mod tests {
             }
         };
         let expected = [
-            ("/version", Target::Discovery),
-            ("/apis/apps/v1?timeout=32s", Target::Discovery),
-            ("/openapi/v3/apis/apps/v1", Target::Discovery),
+            ("/version", RequestTarget::Discovery),
+            ("/apis/apps/v1?timeout=32s", RequestTarget::Discovery),
+            ("/openapi/v3/apis/apps/v1", RequestTarget::Discovery),
             ("/api/v1/namespaces/a", object("", "namespaces", None, "a")),
             (
                 "/api/v1/namespaces/a/secrets/b",
@@ -232,7 +232,7 @@ mod tests {
             ("/api/v1/pods?watch=false", all("", "pods", None, false, "")),
         ];
         for (target, expected) in expected {
-            assert_eq!(Target::of(target), expected, "{target}");
+            assert_eq!(RequestTarget::of(target), expected, "{target}");
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
             "/api/v1/namespaces/a/secrets/%ff",
             "/version/../api/v1/secrets",
         ] {
-            assert_eq!(Target::of(target), Target::Other, "{target}");
+            assert_eq!(RequestTarget::of(target), RequestTarget::Other, "{target}");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::limits;
 
 /// A request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct WireRequest {
     pub(super) method: String,
     /// The path and the query, as they were written.
     pub(super) target: String,
@@ -26,7 +26,7 @@ fn bad(why: &'static str) -> io::Error {
 pub(super) async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     rest: &mut Vec<u8>,
-) -> io::Result<Option<Request>> {
+) -> io::Result<Option<WireRequest>> {
     let mut request = loop {
         if let Some((request, length)) = head(rest)? {
             rest.drain(..length);
@@ -54,7 +54,7 @@ pub(super) async fn read(
 }
 
 /// The head at the beginning of what came, and its length; none as long as it is not all there.
-fn head(bytes: &[u8]) -> io::Result<Option<(Request, usize)>> {
+fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; limits::GATE_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let length = match parsed.parse(bytes) {
@@ -62,10 +62,10 @@ fn head(bytes: &[u8]) -> io::Result<Option<(Request, usize)>> {
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(_) => return Err(bad("not a head")),
     };
-    let mut request = Request {
+    let mut request = WireRequest {
         method: parsed.method.unwrap_or_default().to_owned(),
         target: parsed.path.unwrap_or_default().to_owned(),
-        ..Request::default()
+        ..WireRequest::default()
     };
     let mut lengths = 0;
     for header in parsed.headers.iter() {
@@ -131,7 +131,7 @@ pub(super) async fn end(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()
 mod tests {
     use super::*;
 
-    async fn requests(mut bytes: &[u8]) -> io::Result<Vec<Request>> {
+    async fn requests(mut bytes: &[u8]) -> io::Result<Vec<WireRequest>> {
         let (mut all, mut rest) = (Vec::new(), Vec::new());
         while let Some(request) = read(&mut bytes, &mut rest).await? {
             all.push(request);
@@ -144,7 +144,7 @@ mod tests {
         let bytes = b"PATCH /a?b=c HTTP/1.1\r\nAuthorization: Basic eA==\r\nAccept: */*\r\n\
             Content-Type: x/y\r\nContent-Length: 2\r\n\r\n{}GET /d HTTP/1.1\r\n\r\n";
         let read = requests(bytes).await.unwrap();
-        let first = Request {
+        let first = WireRequest {
             method: "PATCH".to_owned(),
             target: "/a?b=c".to_owned(),
             authorization: Some("Basic eA==".to_owned()),

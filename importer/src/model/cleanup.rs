@@ -33,24 +33,24 @@ pub enum RemoveSets {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cleanup {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<CleanupStep>,
 }
 
 /// An object, and how it is found again.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Step {
+pub(crate) struct CleanupStep {
     pub(crate) recorded: Entry,
     object: Value,
 }
 
-impl std::fmt::Debug for Step {
+impl std::fmt::Debug for CleanupStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.recorded.fmt(f)
     }
 }
 
-impl Step {
+impl CleanupStep {
     pub(crate) fn new(recorded: Entry, object: Object) -> Self {
         let object = object.into_value();
         Self { recorded, object }
@@ -96,7 +96,7 @@ impl Cleanup {
 
     /// Returns all objects.
     pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
-        self.steps.iter().map(Step::object).collect()
+        self.steps.iter().map(CleanupStep::object).collect()
     }
 
     /// Returns the Secret that holds the record.
@@ -241,7 +241,7 @@ mod tests {
             uid: None,
         };
         let cleanup = Cleanup {
-            steps: vec![Step::new(recorded, Object::new(object).unwrap())],
+            steps: vec![CleanupStep::new(recorded, Object::new(object).unwrap())],
         };
         let (solution, namespace) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         let secret = Object::new(cleanup.to_object(&solution, &namespace)).unwrap();

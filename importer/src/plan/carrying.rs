@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
 
 use crate::model::authority::Authority;
-use crate::model::cleanup::{Cleanup, Step};
+use crate::model::cleanup::{Cleanup, CleanupStep};
 use crate::model::error::Error;
 use crate::model::labelled::Place;
 use crate::model::look::{live, look};
@@ -36,7 +36,7 @@ use crate::plan::operator::operator_reference;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
-use crate::plan::sets::{PullSecret, Rendering, kinds, namespaces, parts};
+use crate::plan::sets::{PullSecret, SetInputs, kinds, namespaces, parts};
 
 /// The part of a deployment that Helm does not bring.
 #[derive(Debug, Default)]
@@ -410,9 +410,9 @@ impl Carrying<'_> {
         sets: &'s [&'s CarriedSet],
         parameters: ParameterValues,
         login: Option<PullSecret>,
-    ) -> Result<Rendering<'s>, Error> {
+    ) -> Result<SetInputs<'s>, Error> {
         let Asked { accepted, id, .. } = self.asked;
-        Ok(Rendering {
+        Ok(SetInputs {
             solution: id.name(),
             environment: &self.place.environment,
             namespace: &self.place.namespace,
@@ -559,7 +559,7 @@ fn unmade<'a>(
 /// Returns the record of the objects that are applied before a removal.
 fn cleanup_of(desired: Vec<DesiredObject>) -> Cleanup {
     let steps = desired.into_iter();
-    let step = |desired: DesiredObject| Some(Step::new(desired.entry()?, desired.object));
+    let step = |desired: DesiredObject| Some(CleanupStep::new(desired.entry()?, desired.object));
     Cleanup {
         steps: steps.filter_map(step).collect(),
     }

@@ -22,7 +22,7 @@ use crate::model::look::look_all;
 use crate::model::namespace_record::{Consent, Grant};
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Request;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 
 /// Hex digits of an id: 96 bits, so that nobody makes another block with the same one.
 const ID_LENGTH: usize = 24;
@@ -45,7 +45,7 @@ pub(crate) struct ClusterView {
 pub(crate) struct Home<'a> {
     pub(crate) namespace: &'a Namespace,
     /// The values that nobody may find out. Some are others with each plan.
-    pub(crate) hidden: &'a Hidden,
+    pub(crate) hidden: &'a HiddenTexts,
     /// The entries that were brought before, and are left alone.
     pub(crate) kept: &'a [Entry],
 }
@@ -322,7 +322,7 @@ fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<RightsSubject>)
 }
 
 /// The digest of what of an object acts, if anything does beyond its name.
-fn content(object: &Value, hidden: &Hidden) -> Option<String> {
+fn content(object: &Value, hidden: &HiddenTexts) -> Option<String> {
     let mut acts = rules::acts(object)?;
     hidden.mask(&mut acts, None);
     let mut digest = Digest::new(Sha256::digest(acts.to_string()).into()).hex();
@@ -442,7 +442,7 @@ mod tests {
         let namespace = "ns".parse().unwrap();
         let home = Home {
             namespace: &namespace,
-            hidden: &Hidden::default(),
+            hidden: &HiddenTexts::default(),
             kept: &[],
         };
         lines(objects, home, view).unwrap()

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -23,7 +23,11 @@ const MASKED: [&str; 2] = ["data", "stringData"];
 
 /// The difference between what is there and what is to be there; empty when there is none. Values of Secrets are not
 /// shown, nor is what is hidden: of one that changes, only that it does.
-pub(crate) fn unified(before: Option<&Object>, after: Option<&Object>, hidden: &Hidden) -> String {
+pub(crate) fn unified(
+    before: Option<&Object>,
+    after: Option<&Object>,
+    hidden: &HiddenTexts,
+) -> String {
     let [mut old, mut new] =
         [before, after].map(|it| it.map(|it| without_server_fields(it.as_value().clone())));
     if [before, after].into_iter().flatten().any(Object::is_secret) {
@@ -50,7 +54,7 @@ pub(crate) fn unified(before: Option<&Object>, after: Option<&Object>, hidden: &
 
 /// The digest of an object as it is, without what the server and its controllers keep in it, and without the number of pods,
 /// which others may change at any time.
-pub(crate) fn live_digest(object: &Object, hidden: &Hidden) -> Digest {
+pub(crate) fn live_digest(object: &Object, hidden: &HiddenTexts) -> Digest {
     let mut object = without_server_fields(object.as_value().clone());
     hidden.mask(&mut object, None);
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
@@ -97,7 +101,7 @@ mod tests {
     use super::*;
 
     fn unified(before: Option<&Object>, after: Option<&Object>) -> String {
-        super::unified(before, after, &Hidden::default())
+        super::unified(before, after, &HiddenTexts::default())
     }
 
     fn object(kind: &str, fields: &Value) -> Object {

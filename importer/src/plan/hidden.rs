@@ -16,9 +16,9 @@ const WITHIN: usize = 4;
 
 /// Texts that nobody may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Hidden(BTreeSet<String>);
+pub(crate) struct HiddenTexts(BTreeSet<String>);
 
-impl Hidden {
+impl HiddenTexts {
     pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a Value>) -> Self {
         let texts = values.into_iter().map(text);
         Self(texts.filter(|text| !text.is_empty()).collect())
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn whatever_holds_a_hidden_text_is_masked() {
-        let hidden = Hidden::of(&[json!("hunter2"), json!(4711), json!("ab"), json!("")]);
+        let hidden = HiddenTexts::of(&[json!("hunter2"), json!(4711), json!("ab"), json!("")]);
         let mut object = json!({
             "url": "postgres://u:hunter2@db", "port": 4711, "short": "ab",
             "within": ["tab", 47, true, null, "postgres"],

@@ -16,7 +16,7 @@ pub(super) const INT_OR_STRING_TYPE: &str = "integer or string";
 
 /// A step from a value to those inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SchemaStep {
     /// The field of this name.
     Field(String),
     /// Every item of a list.
@@ -31,7 +31,7 @@ pub(crate) struct Narrowing {
     /// The version of the API.
     pub(crate) api: String,
     /// The path to it in the version's objects.
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<SchemaStep>,
     pub(super) lost: Lost,
 }
 
@@ -63,11 +63,11 @@ pub(super) enum Lost {
 impl Narrowing {
     /// Returns its path, for example `.spec.ports[].name`.
     pub(crate) fn path(&self) -> String {
-        let step = |step: &Step| match step {
-            Step::Field(name) if name.contains(['.', '/', '[']) => format!("[{name}]"),
-            Step::Field(name) => format!(".{name}"),
-            Step::Items => "[]".to_owned(),
-            Step::Values => "[*]".to_owned(),
+        let step = |step: &SchemaStep| match step {
+            SchemaStep::Field(name) if name.contains(['.', '/', '[']) => format!("[{name}]"),
+            SchemaStep::Field(name) => format!(".{name}"),
+            SchemaStep::Items => "[]".to_owned(),
+            SchemaStep::Values => "[*]".to_owned(),
         };
         let path: String = self.path.iter().map(step).collect();
         if path.is_empty() {
@@ -88,15 +88,15 @@ impl Narrowing {
     }
 
     /// Whether a value loses something by it, so many steps away: at most [`crate::limits::SCHEMA_DEPTH`].
-    fn hits_inside(&self, value: &Value, steps: &[Step]) -> bool {
+    fn hits_inside(&self, value: &Value, steps: &[SchemaStep]) -> bool {
         let Some((step, rest)) = steps.split_first() else {
             return self.lost.hits(value);
         };
         let hits = |value: &Value| self.hits_inside(value, rest);
         match (step, value) {
-            (Step::Field(name), Value::Object(fields)) => fields.get(name).is_some_and(hits),
-            (Step::Items, Value::Array(items)) => items.iter().any(hits),
-            (Step::Values, Value::Object(fields)) => fields.values().any(hits),
+            (SchemaStep::Field(name), Value::Object(fields)) => fields.get(name).is_some_and(hits),
+            (SchemaStep::Items, Value::Array(items)) => items.iter().any(hits),
+            (SchemaStep::Values, Value::Object(fields)) => fields.values().any(hits),
             _ => false,
         }
     }

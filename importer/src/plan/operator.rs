@@ -26,7 +26,7 @@ const HASH_LENGTH: usize = 32;
 
 /// Everything that decides the objects of an operator.
 #[derive(Debug)]
-pub(crate) struct Rendering<'a> {
+pub(crate) struct OperatorInputs<'a> {
     pub(crate) id: &'a SolutionId,
     pub(crate) operator: &'a Operator,
     /// The documents of role.yaml.
@@ -42,7 +42,7 @@ pub(crate) struct Rendering<'a> {
     pub(crate) metrics: Option<Served<'a>>,
 }
 
-impl Rendering<'_> {
+impl OperatorInputs<'_> {
     /// The name of upstream's operator objects.
     pub(crate) fn operator_name(&self) -> String {
         operator_name(self.id.name().as_str())
@@ -374,7 +374,7 @@ spec:
                 "pull.test/shop-1.2.0",
                 places.iter().map(|place| (place, Digest::new([7; 32]))),
             );
-            let rendering = Rendering {
+            let rendering = OperatorInputs {
                 id: &id,
                 operator: self.solution.spec.operator.as_ref().unwrap(),
                 roles: &roles,

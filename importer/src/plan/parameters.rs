@@ -22,7 +22,7 @@ use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::{
     AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber, ValueSource,
 };
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 
 /// Letters and digits, of which values are generated.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -77,7 +77,7 @@ pub(crate) struct Parameters {
     /// The number of the running version's Secret: a way back leads to it, or if it stays to the one before it.
     pub(crate) standing: Option<SecretNumber>,
     /// The values that no diff and no message shows.
-    pub(crate) hidden: Hidden,
+    pub(crate) hidden: HiddenTexts,
     /// Values of parameters that this version does not have.
     pub(crate) notes: Vec<String>,
 }
@@ -120,7 +120,7 @@ impl Resolving<'_> {
         parameters.standing = self.standing.and_then(|standing| standing.secret);
         let kept = self.kept.values.values().flat_map(BTreeMap::values);
         let hidden = kept.chain(parameters.secret.values());
-        parameters.hidden = Hidden::of(hidden);
+        parameters.hidden = HiddenTexts::of(hidden);
         for (named, values) in [
             ("the chosen values of parameters", &parameters.chosen),
             ("the sensitive values of parameters", &parameters.secret),

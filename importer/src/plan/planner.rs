@@ -27,7 +27,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
-use crate::plan::operator::Rendering;
+use crate::plan::operator::OperatorInputs;
 use crate::plan::parameters::number_of;
 use crate::plan::releases::{Releases, Releasing, is_test};
 use crate::plan::sets;
@@ -310,7 +310,7 @@ impl Planner<'_> {
             objects.push(account.object(&place.namespace));
         }
         if let Some(operator) = self.operator() {
-            let rendering = Rendering {
+            let rendering = OperatorInputs {
                 id,
                 operator,
                 roles: accepted.roles(),

@@ -28,7 +28,7 @@ use crate::model::uses::check_free;
 use crate::plan::crd::PlannedCrd;
 use crate::plan::deployment::Deployment;
 use crate::plan::rights::ask::deny;
-use crate::plan::rights::manifests::Wanted;
+use crate::plan::rights::manifests::WantedRights;
 use crate::plan::rights::needs::Needs;
 use crate::plan::withdrawal::Withdrawal;
 
@@ -52,7 +52,7 @@ pub(crate) async fn check_reading(
     if denied.is_empty() {
         return Ok(());
     }
-    let wanted = Wanted::of(accepted, &request.goal);
+    let wanted = WantedRights::of(accepted, &request.goal);
     let objects = wanted.objects()?;
     let mut needs = wanted.required(&objects)?;
     if request.allowed.create == CreateEnvironment::Allow {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::plan::crd::versions;
-use crate::plan::narrowing::{INT_OR_STRING_TYPE, LOWER, Lost, Narrowing, Step, UPPER};
+use crate::plan::narrowing::{INT_OR_STRING_TYPE, LOWER, Lost, Narrowing, SchemaStep, UPPER};
 
 /// Whether the bound itself is out of bounds, and the bound.
 const EXCLUSIVE: [(&str, &str); 2] = [
@@ -63,7 +63,7 @@ pub(crate) fn narrowings(before: &Value, after: &Value) -> Vec<Narrowing> {
 
 /// A pair of schemas that are to be compared.
 struct Pair<'a> {
-    path: Vec<Step>,
+    path: Vec<SchemaStep>,
     old: &'a Value,
     new: &'a Value,
 }
@@ -93,7 +93,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn lose(&mut self, path: &[Step], lost: Lost) {
+    fn lose(&mut self, path: &[SchemaStep], lost: Lost) {
         let (api, path) = (self.api.to_owned(), path.to_vec());
         self.found.push(Narrowing { api, path, lost });
     }
@@ -112,11 +112,11 @@ impl<'a> Walk<'a, '_> {
         self.required(pair);
         self.fields(pair);
         if let (Some(old), Some(new)) = (old.get("items"), new.get("items")) {
-            self.descend(path, Step::Items, old, new);
+            self.descend(path, SchemaStep::Items, old, new);
         }
     }
 
-    fn descend(&mut self, path: &[Step], step: Step, old: &'a Value, new: &'a Value) {
+    fn descend(&mut self, path: &[SchemaStep], step: SchemaStep, old: &'a Value, new: &'a Value) {
         let path = [path, &[step]].concat();
         self.open.push_back(Pair { path, old, new });
     }
@@ -188,7 +188,7 @@ impl<'a> Walk<'a, '_> {
         let is_object = path.is_empty() || old[EMBEDDED] == true;
         let own = |name: &str| is_object && OF_OBJECTS.contains(&name);
         for (name, old) in properties(old).filter(|(name, _)| !own(name)) {
-            let step = Step::Field(name.clone());
+            let step = SchemaStep::Field(name.clone());
             match new["properties"].get(name).or(after) {
                 Some(now) => self.descend(path, step, old, now),
                 None if keeps => {}
@@ -201,11 +201,11 @@ impl<'a> Walk<'a, '_> {
             let known = &old["properties"];
             let named = properties(new).filter(|(name, _)| known.get(name).is_none());
             for (name, now) in named.filter(|(name, _)| !own(name)) {
-                self.descend(path, Step::Field(name.clone()), unnamed, now);
+                self.descend(path, SchemaStep::Field(name.clone()), unnamed, now);
             }
         }
         match (unnamed, after) {
-            (Some(unnamed), Some(after)) => self.descend(path, Step::Values, unnamed, after),
+            (Some(unnamed), Some(after)) => self.descend(path, SchemaStep::Values, unnamed, after),
             (Some(_), None) if !keeps => {
                 let known = properties(new).map(|(name, _)| name.as_str());
                 let of_objects = OF_OBJECTS.into_iter().filter(|_| is_object);

@@ -44,7 +44,7 @@ fn part_of(carried: &CarriedSet) -> Part<'_> {
 
 /// Everything that decides them.
 #[derive(Debug)]
-pub(crate) struct Rendering<'a> {
+pub(crate) struct SetInputs<'a> {
     pub(crate) solution: &'a SolutionName,
     pub(crate) environment: &'a EnvironmentName,
     /// The namespace that is deployed to, which those of the sets are that are not fixed.
@@ -86,7 +86,7 @@ impl PullSecret {
     }
 }
 
-impl Rendering<'_> {
+impl SetInputs<'_> {
     /// Returns all objects, in the order to apply them: set by set, and by stage.
     pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<DesiredObject>, Error> {
         let mut all = Vec::new();
@@ -346,7 +346,7 @@ pub(crate) fn of_any_site(
         let value = parameter.default.clone();
         (name.clone(), value.unwrap_or_default())
     });
-    let rendering = Rendering {
+    let rendering = SetInputs {
         solution: id.name(),
         environment,
         namespace,
@@ -457,12 +457,12 @@ mod tests {
         sets: &[CarriedSet],
         login: Option<PullSecret>,
         sensitive: Option<Value>,
-        make: impl FnOnce(&Rendering<'_>) -> T,
+        make: impl FnOnce(&SetInputs<'_>) -> T,
     ) -> T {
         let sets: Vec<&CarriedSet> = sets.iter().collect();
         let parameters = [("size".parse().unwrap(), json!(3))];
         let (environment, namespace) = ("prod".parse().unwrap(), "shop-prod".parse().unwrap());
-        let rendering = Rendering {
+        let rendering = SetInputs {
             solution: &"shop".parse().unwrap(),
             environment: &environment,
             namespace: &namespace,

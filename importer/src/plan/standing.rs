@@ -25,7 +25,7 @@ pub(crate) struct StandingRelease {
 }
 
 /// A revision, as the labels of its Secret have it.
-struct Revision<'a> {
+struct RevisionSecret<'a> {
     number: u32,
     status: ReleaseStatus,
     secret: &'a Object,
@@ -57,7 +57,8 @@ impl StandingRelease {
         let secrets = Gvk::new("v1", "Secret");
         let namespace = Some(namespace.as_str());
         let secrets = cluster.list(&secrets, namespace, Some(&selector)).await?;
-        let mut revisions: Vec<Revision<'_>> = secrets.iter().filter_map(Revision::of).collect();
+        let mut revisions: Vec<RevisionSecret<'_>> =
+            secrets.iter().filter_map(RevisionSecret::of).collect();
         revisions.sort_by_key(|it| it.number);
         let Some(newest) = revisions.last() else {
             return Ok(None);
@@ -99,7 +100,7 @@ impl StandingRelease {
 
     /// Returns all of its revisions, to be recorded as they are.
     pub(crate) fn as_it_is(&self) -> Vec<RevisionEntry> {
-        let revisions = self.secrets.iter().filter_map(Revision::of);
+        let revisions = self.secrets.iter().filter_map(RevisionSecret::of);
         let revisions = revisions.map(|it| {
             let secret = it.secret.as_value();
             RevisionEntry::new(it.number, secret).stored(it.secret.uid())
@@ -157,7 +158,11 @@ impl StandingRelease {
     /// Returns the revision of [`Stands::deployed`]; only recorded ones count, as long as anything is recorded.
     pub(crate) fn deployed(&self, known: &[RevisionEntry]) -> Option<u32> {
         let counts = |it: &&Object| known.is_empty() || is_known(known, it);
-        let revisions = self.secrets.iter().filter(counts).filter_map(Revision::of);
+        let revisions = self
+            .secrets
+            .iter()
+            .filter(counts)
+            .filter_map(RevisionSecret::of);
         let whole = revisions.filter(|it| it.status == ReleaseStatus::Deployed);
         whole.map(|it| it.number).max()
     }
@@ -186,7 +191,7 @@ fn stored_in(secret: &Object) -> Result<StoredRevision, Error> {
     })
 }
 
-impl<'a> Revision<'a> {
+impl<'a> RevisionSecret<'a> {
     fn of(secret: &'a Object) -> Option<Self> {
         if secret.as_value()["type"] != SECRET_TYPE {
             return None;

@@ -20,7 +20,7 @@ use crate::model::request::{LeftOpen, Request};
 use crate::model::sight::Unseen;
 use crate::model::site::SiteValue;
 use crate::plan::diff;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
 
@@ -419,7 +419,7 @@ pub(crate) fn planned(
     object: &Object,
     trial: Trial,
     conflicts: Conflicts,
-    hidden: &Hidden,
+    hidden: &HiddenTexts,
 ) -> Result<PlannedObject, Obstacle> {
     let (applied, changes, diff, taken, live) = match trial {
         Trial::Would(difference) => {
@@ -493,7 +493,7 @@ pub(crate) fn kept(crd: &ObjectRef, newer: &Version) -> PlannedObject {
     }
 }
 
-pub(crate) fn removed(object: &Object, hidden: &Hidden) -> PlannedObject {
+pub(crate) fn removed(object: &Object, hidden: &HiddenTexts) -> PlannedObject {
     PlannedObject {
         object: object.reference().to_string(),
         action: "remove".to_owned(),
@@ -512,7 +512,7 @@ const IMMUTABLE: [&str; 4] = [
 ];
 
 /// Returns the obstacle for an object that is not taken. One that could be made anew says so.
-fn refused(object: &Object, error: &deployer::Error, hidden: &Hidden) -> Obstacle {
+fn refused(object: &Object, error: &deployer::Error, hidden: &HiddenTexts) -> Obstacle {
     let why = hidden.say(&error.to_string());
     let is_immutable = matches!(error, deployer::Error::Invalid { .. })
         && IMMUTABLE.iter().any(|words| why.contains(words));
@@ -558,7 +558,7 @@ mod tests {
                 taken,
             };
             let trial = Trial::Would(Box::new(difference));
-            planned(&object, trial, conflicts, &Hidden::default())
+            planned(&object, trial, conflicts, &HiddenTexts::default())
         };
         let both = || vec![field("x"), field("y")];
         let words = "ConfigMap n/a has fields that other field managers set: .data.x (them), .data.y (them)";

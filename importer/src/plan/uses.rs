@@ -79,7 +79,7 @@ pub(crate) async fn workloads(
     if check_looking(cluster, obstacles).await? {
         return Ok(Vec::new());
     }
-    let mut found = Found::new(images, leaving);
+    let mut found = UseSearch::new(images, leaving);
     for (api, kind, _, pods) in WORKLOADS {
         let look = |object: Object| found.take(&object, pods);
         let kind = Gvk::new(api, kind);
@@ -88,7 +88,7 @@ pub(crate) async fn workloads(
     Ok(found.uses)
 }
 
-struct Found<'a> {
+struct UseSearch<'a> {
     images: &'a Images,
     leaving: &'a BTreeSet<ObjectRef>,
     uses: Vec<Use>,
@@ -96,7 +96,7 @@ struct Found<'a> {
     named: BTreeSet<String>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> UseSearch<'a> {
     fn new(images: &'a Images, leaving: &'a BTreeSet<ObjectRef>) -> Self {
         Self {
             images,
@@ -238,7 +238,7 @@ mod tests {
     fn found_beside(leaving: &[&Object], objects: &[(Object, &str)]) -> Vec<String> {
         let leaving = leaving.iter().map(|it| it.reference().clone()).collect();
         let images = images();
-        let mut found = Found::new(&images, &leaving);
+        let mut found = UseSearch::new(&images, &leaving);
         for (object, pods) in objects {
             found.take(object, pods);
         }

@@ -6,10 +6,10 @@ use deployer::{Reword, Words};
 
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 
 /// The event without these values.
-pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
+pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
     let reword: Reword<'_> = &|words| hidden.say(words);
     match &mut event {
         Event::Waiting(error) => error.reword(reword),
@@ -36,7 +36,7 @@ pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
 }
 
 /// The error without these values.
-pub(crate) fn error(mut error: Error, hidden: &Hidden) -> Error {
+pub(crate) fn error(mut error: Error, hidden: &HiddenTexts) -> Error {
     cover(&mut error, &|words| hidden.say(words));
     error
 }
@@ -90,8 +90,8 @@ mod tests {
 
     const SECRET: &str = "hunter2";
 
-    fn hidden() -> Hidden {
-        Hidden::of(&[json!(SECRET)])
+    fn hidden() -> HiddenTexts {
+        HiddenTexts::of(&[json!(SECRET)])
     }
 
     fn refused() -> Error {

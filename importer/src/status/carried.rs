@@ -18,7 +18,7 @@ use crate::status::{Condition, OperatorStatus};
 const RUNNING: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
 /// A Solution in a namespace, and what its version carries.
-pub(super) struct Carrying<'a> {
+pub(super) struct DeployedParts<'a> {
     pub(super) space: &'a NamespaceRecord,
     pub(super) solution: &'a SolutionName,
     pub(super) deployed: &'a Deployed,
@@ -26,10 +26,10 @@ pub(super) struct Carrying<'a> {
 }
 
 /// The number of workloads that are settled, the number of all, and the reason why the first of the others is not.
-type Judged = (Option<[u64; 2]>, Condition, Option<String>);
+type WorkloadTally = (Option<[u64; 2]>, Condition, Option<String>);
 
 /// The state of a part that is not as it should be.
-type Found = (Condition, String);
+type PartState = (Condition, String);
 
 /// A workload, and how the part that brought it is kept.
 struct Workload {
@@ -37,7 +37,7 @@ struct Workload {
     strategy: Strategy,
 }
 
-impl Carrying<'_> {
+impl DeployedParts<'_> {
     /// Tells whether what the Solution carries is there, and its workloads settled. What this user may not read of it is
     /// noted.
     pub(super) async fn status(
@@ -66,7 +66,7 @@ impl Carrying<'_> {
         })
     }
 
-    async fn judged(&self, cluster: &Cluster) -> Result<Judged, Error> {
+    async fn judged(&self, cluster: &Cluster) -> Result<WorkloadTally, Error> {
         let recorded = inventory::read(cluster, self.solution, self.space).await?;
         let workloads = recorded.entries.iter().filter(|it| it.is_running());
         // The operator is looked at by itself.
@@ -96,7 +96,11 @@ impl Carrying<'_> {
     /// Returns the objects that others have removed or made anew of those that sets have brought besides workloads, as
     /// far as this user may look. Objects with data, and definitions, may be there still from versions before: nobody
     /// misses them.
-    async fn missed(&self, cluster: &Cluster, recorded: &Inventory) -> Result<Vec<Found>, Error> {
+    async fn missed(
+        &self,
+        cluster: &Cluster,
+        recorded: &Inventory,
+    ) -> Result<Vec<PartState>, Error> {
         let is_kept = |it: &&Entry| {
             let mut sets = self.spec.manifests.iter();
             let set = sets.find(|set| it.part.as_ref() == Some(&set.name));
@@ -115,13 +119,13 @@ impl Carrying<'_> {
             Err(deployer::Error::Forbidden { .. } | deployer::Error::NoSuchKind(_)) => Ok(None),
             Err(error) => Err(Error::from(error)),
         });
-        let found: Vec<Option<Found>> = found.collect::<Result<_, _>>()?;
+        let found: Vec<Option<PartState>> = found.collect::<Result<_, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
 }
 
 /// Returns the finding that the object of an entry is gone, or is not the one that was applied.
-fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Option<Found> {
+fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Option<PartState> {
     let object = entry.reference();
     match live {
         None => Some((Condition::Gone, format!("{object} is gone"))),
@@ -135,7 +139,11 @@ fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Opt
 
 /// Returns the number of settled workloads, and the first finding that is not as it should be. A workload that is
 /// missing of a part that is installed once was removed by the site: no import brings it again.
-fn summed(changed: Vec<Found>, workloads: &[Workload], live: &[Option<Object>]) -> Judged {
+fn summed(
+    changed: Vec<PartState>,
+    workloads: &[Workload],
+    live: &[Option<Object>],
+) -> WorkloadTally {
     let (mut unsettled, mut wanted) = (Vec::new(), 0);
     for (Workload { object, strategy }, live) in workloads.iter().zip(live) {
         let found = match live.as_ref().map(settled) {
@@ -170,7 +178,7 @@ fn strategy(spec: &SolutionSpec, name: &str) -> Strategy {
 #[derive(Default)]
 struct JudgedRelease {
     /// The first thing by which it is not what was brought.
-    found: Option<Found>,
+    found: Option<PartState>,
     /// The workloads that it has now.
     running: Vec<(ObjectRef, Option<Object>)>,
 }
@@ -219,7 +227,7 @@ async fn judged_release(
 }
 
 /// Returns the finding that others have removed or changed an object since it was applied.
-fn drifted(applied: &Object, live: Option<&Object>) -> Option<Found> {
+fn drifted(applied: &Object, live: Option<&Object>) -> Option<PartState> {
     let drift = match live {
         None => Drift::gone(),
         Some(live) => Drift::seen(applied, live, &manager())?,
@@ -248,7 +256,7 @@ fn other_revision(
     strategy: Strategy,
     revision: u32,
     content: Content,
-) -> Option<Found> {
+) -> Option<PartState> {
     let is_sites = strategy == Strategy::BootstrapOnly && release.revision.is_some();
     let is_other = release.revision != Some(revision) || content == Content::Other;
     (!is_sites && is_other).then(|| {

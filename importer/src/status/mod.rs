@@ -21,7 +21,7 @@ use crate::model::receipts::Receipts;
 use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};
 use crate::plan::operator::operator_name;
-use crate::status::carried::Carrying;
+use crate::status::carried::DeployedParts;
 use crate::status::claims::{About, claims};
 
 /// The label of an operator's objects that says of which version they are.
@@ -155,7 +155,7 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
     let mut operators = Vec::new();
     let mut found = match only {
         None => found_at_once(cluster).await?,
-        Some(_) => Found::new(),
+        Some(_) => OperatorDeployments::new(),
     };
     for space in &state.namespaces {
         for (solution, deployed) in &space.solutions {
@@ -183,13 +183,13 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
 }
 
 /// Deployments by namespace and name, each with how it stands.
-type Found = BTreeMap<(String, String), (Object, RolloutState)>;
+type OperatorDeployments = BTreeMap<(String, String), (Object, RolloutState)>;
 
 /// Returns every operator's Deployment that says whose it is, read at once so that many environments take no more
 /// requests than one; none where this user may only look into single namespaces.
-async fn found_at_once(cluster: &Cluster) -> Result<Found, Error> {
+async fn found_at_once(cluster: &Cluster) -> Result<OperatorDeployments, Error> {
     let all = match cluster.rollout_states(&Selector::has(v::SOLUTION)).await {
-        Err(deployer::Error::Forbidden { .. }) => return Ok(Found::new()),
+        Err(deployer::Error::Forbidden { .. }) => return Ok(OperatorDeployments::new()),
         all => all?,
     };
     let place = |it: &Object| {
@@ -257,12 +257,14 @@ async fn standing(
 ) -> Result<OperatorStatus, Error> {
     let record = state.record(solution, &deployed.version);
     let spec = record.map(|record| &record.manifest.spec);
-    let carried = spec.filter(|spec| spec.carries()).map(|spec| Carrying {
-        space,
-        solution,
-        deployed,
-        spec,
-    });
+    let carried = spec
+        .filter(|spec| spec.carries())
+        .map(|spec| DeployedParts {
+            space,
+            solution,
+            deployed,
+            spec,
+        });
     if let (Some(carried), Some(None)) = (&carried, spec.map(|spec| &spec.operator)) {
         return carried.status(cluster, sight).await;
     }

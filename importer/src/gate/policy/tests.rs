@@ -3,8 +3,8 @@ use super::*;
 const SECRET: &str = "/api/v1/namespaces/prod/secrets/sh.helm.release.v1.web.v";
 const SECRETS: &str = "/api/v1/namespaces/prod/secrets";
 
-fn place(group: &str, plural: &str, name: &str) -> Place {
-    Place {
+fn place(group: &str, plural: &str, name: &str) -> ObjectPath {
+    ObjectPath {
         group: group.to_owned(),
         plural: plural.to_owned(),
         namespace: Some("prod".to_owned()),
@@ -53,8 +53,8 @@ fn standing(number: u32) -> Value {
     secret
 }
 
-fn passage() -> Passage {
-    let mut passage = Passage::new(&"prod".parse().unwrap(), &"web".parse().unwrap());
+fn passage() -> GatePass {
+    let mut passage = GatePass::new(&"prod".parse().unwrap(), &"web".parse().unwrap());
     let [web, map] = [
         place("apps", "deployments", "web"),
         place("", "configmaps", "gone"),
@@ -76,7 +76,7 @@ fn decide(phase: Phase, method: &str, target: &str, body: &Value) -> Verdict {
         "PATCH" => ("application/apply-patch+yaml", body.to_string()),
         _ => ("application/json", body.to_string()),
     };
-    let asked = Asked {
+    let asked = HelmRequest {
         method,
         target,
         content_type,
@@ -128,7 +128,7 @@ fn what_is_not_as_it_was_planned_is_refused() {
         refuses("PATCH", web, &body);
     }
     let body = deployment("a").to_string();
-    let asked = Asked {
+    let asked = HelmRequest {
         method: "PATCH",
         target: web,
         content_type: "application/merge-patch+json",
@@ -212,13 +212,13 @@ fn nothing_is_deleted_but_the_object_that_was_planned_to_go() {
             "preconditions": { "uid": uid },
         })
     };
-    let gone = Going::Object(place("", "configmaps", "gone"));
+    let gone = HelmDeletion::Object(place("", "configmaps", "gone"));
     let verdict = sent("/api/v1/namespaces/prod/configmaps/gone");
     assert_eq!(verdict, Verdict::Delete(gone, options("uid-gone")));
     let verdict = sent(&format!("{SECRET}2"));
     assert_eq!(
         verdict,
-        Verdict::Delete(Going::Revision(2), options("uid-2"))
+        Verdict::Delete(HelmDeletion::Revision(2), options("uid-2"))
     );
     // It may be made, and there was none to be deleted before.
     assert_eq!(
@@ -337,8 +337,8 @@ fn a_revision_is_noted_before_it_is_stored() {
 #[test]
 fn templates_are_told_of_kinds_that_come_only_for_a_plan() {
     let mut passage = passage();
-    let decide = |passage: &Passage, phase, target| {
-        let asked = Asked {
+    let decide = |passage: &GatePass, phase, target| {
+        let asked = HelmRequest {
             method: "GET",
             target,
             content_type: "",
@@ -376,7 +376,7 @@ fn templates_are_told_what_they_were_told_for_the_plan() {
     };
     let mut passage = passage();
     passage.lookups.insert(target.to_owned(), lookup.clone());
-    let asked = Asked {
+    let asked = HelmRequest {
         method: "GET",
         target,
         content_type: "",

@@ -13,19 +13,19 @@ use crate::model::request::Asked;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 
 /// Digests of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Decided {
+pub(super) struct DecisionDigests {
     /// The digest of the site's records of the Solution, as they are and as they would be.
     pub(super) records: Digest,
     /// The digest of every object that would be written.
     objects: Digest,
 }
 
-impl Decided {
+impl DecisionDigests {
     pub(super) fn of(asked: &Asked<'_>, decision: &Decision) -> Result<Self, Error> {
         let deployment = decision.deployment.as_ref();
         let namespace = deployment.map(Deployment::namespace);
@@ -66,7 +66,7 @@ fn written(deployment: &Deployment) -> Result<Value, Error> {
 
 /// Returns the object without secrets: who knows all else that a digest is of would find a short one out. A generated
 /// value is another one whenever it is planned, and so is the digest of a Job that has it.
-fn masked(object: &Object, hidden: &Hidden) -> Value {
+fn masked(object: &Object, hidden: &HiddenTexts) -> Value {
     let mut value = object.as_value().clone();
     if object.is_secret() {
         diff::mask(Some(&mut value), None);
@@ -93,10 +93,10 @@ mod tests {
             });
             Object::new(object).unwrap()
         };
-        let of = |kind, text: &str| masked(&object(kind, text), &Hidden::of(&[json!(text)]));
+        let of = |kind, text: &str| masked(&object(kind, text), &HiddenTexts::of(&[json!(text)]));
         assert_eq!(of("ConfigMap", "chance"), of("ConfigMap", "another"));
         assert_eq!(of("ConfigMap", "chance")["data"]["size"], "3");
-        let open = |kind, text| masked(&object(kind, text), &Hidden::default());
+        let open = |kind, text| masked(&object(kind, text), &HiddenTexts::default());
         assert_ne!(open("ConfigMap", "chance"), open("ConfigMap", "another"));
         assert_eq!(open("Secret", "chance"), open("Secret", "another"));
     }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use self::asked::FiledRequest;
-use self::decided::Decided;
+use self::decided::DecisionDigests;
 use self::shown::{as_shown, told_otherwise};
 use crate::model::error::Error;
 use crate::model::parameters::ValueSource;
@@ -53,7 +53,7 @@ pub struct PlanFile {
     /// The plan in words, as it was shown.
     pub summary: PlanSummary,
     request: FiledRequest,
-    decided: Decided,
+    decided: DecisionDigests,
 }
 
 /// The same plan as JSON: the summary as programs get it, and beside it the parts that they get in another form.
@@ -71,7 +71,7 @@ struct Filed {
     defaults: Vec<PlannedDefault>,
     /// The objects, in the order of the summary's.
     objects: Vec<FiledObject>,
-    decided: Decided,
+    decided: DecisionDigests,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ impl Ready<'_> {
             archive_id: self.asked.record.archive_id,
             summary: self.filed_summary(),
             request: FiledRequest::of(request)?.accepting(shown(&self.summary)),
-            decided: Decided::of(&self.asked, &self.decision)?,
+            decided: DecisionDigests::of(&self.asked, &self.decision)?,
         })
     }
 

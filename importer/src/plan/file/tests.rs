@@ -15,7 +15,7 @@ use crate::model::request::{Allowed, Goal, HelmFrom, LeftOpen, Login, Nodes, Pul
 use crate::model::verb::Verb;
 use crate::model::writer::Turn;
 use crate::plan::diff::live_digest;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 use crate::plan::summary::{PlannedBeyond, PlannedChart, PlannedTarget};
 
 fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
@@ -370,7 +370,7 @@ fn the_state_of_an_object_is_what_others_asked_of_it() {
         for (key, value) in more.as_object().unwrap() {
             map["metadata"][key] = value.clone();
         }
-        live_digest(&Object::new(map).unwrap(), &Hidden::default())
+        live_digest(&Object::new(map).unwrap(), &HiddenTexts::default())
     };
     let seen = map(json!({}));
     let server = json!({ "uid": "1", "resourceVersion": "2", "managedFields": [] });
@@ -381,7 +381,7 @@ fn the_state_of_an_object_is_what_others_asked_of_it() {
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": { "name": "a" }, "spec": { "replicas": replicas, "paused": paused },
         });
-        live_digest(&Object::new(workload).unwrap(), &Hidden::default())
+        live_digest(&Object::new(workload).unwrap(), &HiddenTexts::default())
     };
     assert_eq!(workload(1, false), workload(5, false), "it was scaled");
     assert_ne!(workload(1, false), workload(1, true));

@@ -12,7 +12,7 @@ use super::{MANAGER, Releasing};
 use crate::model::error::Error;
 use crate::plan::diff;
 use crate::plan::diff::live_digest;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 use crate::plan::standing::StandingRelease;
 use crate::plan::summary::{PlannedField, PlannedObject};
 
@@ -34,7 +34,7 @@ impl Drifted {
     }
 
     /// Returns the planned change that sets it back.
-    pub(super) fn planned(&self, object: &Object, hidden: &Hidden) -> PlannedObject {
+    pub(super) fn planned(&self, object: &Object, hidden: &HiddenTexts) -> PlannedObject {
         let Drift {
             before,
             after,

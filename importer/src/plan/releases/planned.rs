@@ -18,7 +18,7 @@ use crate::model::renderings::named_object;
 use crate::model::site::SiteValue;
 use crate::plan::diff;
 use crate::plan::finish::FinishInputs;
-use crate::plan::hidden::Hidden;
+use crate::plan::hidden::HiddenTexts;
 use crate::plan::summary::{PlannedChart, PlannedObject};
 
 /// A release, and what is to be done about it.
@@ -90,7 +90,7 @@ impl PlannedRelease {
     }
 
     /// Returns the same plan for people and programs.
-    pub(crate) fn planned(&self, values: Vec<SiteValue>, hidden: &Hidden) -> PlannedChart {
+    pub(crate) fn planned(&self, values: Vec<SiteValue>, hidden: &HiddenTexts) -> PlannedChart {
         let action = match (self.step, self.revision) {
             (ReleaseStep::Keep, _) => "keep",
             (ReleaseStep::Leave, _) => "leave",
@@ -178,7 +178,7 @@ impl PlannedRelease {
     }
 
     /// The objects that Helm would make, change or remove, compared with what it sent last.
-    pub(crate) fn changed(&self, hidden: &Hidden) -> Vec<PlannedObject> {
+    pub(crate) fn changed(&self, hidden: &HiddenTexts) -> Vec<PlannedObject> {
         let [before, objects] = [&self.before, &self.objects].map(|it| without_empty(it));
         let (known, new) = (by_identity(&before), by_identity(&objects));
         let mut all = Vec::new();
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn what_has_drifted_is_shown_as_it_is_and_not_as_it_was_sent() {
         let shown = |drift: Vec<Drifted>| {
-            let planned = planned(drift).planned(Vec::new(), &Hidden::default());
+            let planned = planned(drift).planned(Vec::new(), &HiddenTexts::default());
             let objects = planned.objects.iter();
             let objects = objects.map(|it| format!("{} {}", it.action, it.object));
             (planned.action, planned.found, objects.collect::<Vec<_>>())

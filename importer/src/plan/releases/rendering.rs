@@ -15,7 +15,7 @@ use watch::Cancel;
 
 use super::sent::objects;
 use super::{MANAGER, PlannedRelease, Releasing};
-use crate::gate::{Course, Gate, Passage};
+use crate::gate::{Course, Gate, GatePass};
 use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
@@ -55,7 +55,7 @@ impl Releasing<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let release = &planned.recorded;
-        let mut passage = Passage::new(&release.namespace, &release.name);
+        let mut passage = GatePass::new(&release.namespace, &release.name);
         passage.coming.clone_from(&there.definitions);
         let gate = Gate::open(self.cluster, passage, Course::Look).await?;
         let rendering = Arc::new(OwnedRendering {

@@ -17,7 +17,7 @@ use crate::model::{self, namespace_record, record, site};
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
-use crate::plan::operator::Rendering;
+use crate::plan::operator::OperatorInputs;
 use crate::plan::place::default_namespace;
 use crate::plan::rights::needs::Needs;
 use crate::plan::rights::roles::{Bound, Manifest};
@@ -40,7 +40,7 @@ fn any() -> (EnvironmentName, Namespace) {
 
 /// The task of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verb {
+pub enum RightsVerb {
     /// Make versions available.
     Import,
     /// Put CRDs in the cluster.
@@ -63,7 +63,7 @@ pub enum Verb {
     Status,
 }
 
-impl Verb {
+impl RightsVerb {
     /// All verbs.
     pub const ALL: [Self; 10] = [
         Self::Import,
@@ -136,19 +136,19 @@ impl Within {
 
     /// Returns the verbs that can be done there. Whoever administers only a namespace deploys into it, and sees it.
     #[must_use]
-    pub fn verbs(&self) -> &'static [Verb] {
+    pub fn verbs(&self) -> &'static [RightsVerb] {
         match self {
-            Self::Namespace(_) => &Verb::ALONE,
-            Self::Anywhere | Self::Environment(..) => &Verb::ALL,
+            Self::Namespace(_) => &RightsVerb::ALONE,
+            Self::Anywhere | Self::Environment(..) => &RightsVerb::ALL,
         }
     }
 }
 
 /// The rights that are wanted, and their subjects.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct WantedRights<'a> {
     /// The verbs that are to be done.
-    pub verbs: BTreeSet<Verb>,
+    pub verbs: BTreeSet<RightsVerb>,
     /// The version that it is to be done with; without one, only what every Solution takes is given.
     pub archive: Option<&'a Accepted>,
     /// The scope that they may be done in.
@@ -157,7 +157,7 @@ pub struct Wanted<'a> {
     pub subjects: Vec<Subject>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedRights<'a> {
     /// Returns the rights to reach a goal with an archive.
     pub(crate) fn of(archive: &'a Accepted, goal: &Goal) -> Self {
         let place = |target: &Target| {
@@ -167,9 +167,9 @@ impl<'a> Wanted<'a> {
             Within::Environment(environment, namespace)
         };
         let (verb, within) = match goal {
-            Goal::Available => (Verb::Import, Within::Anywhere),
-            Goal::Activated => (Verb::Activate, Within::Anywhere),
-            Goal::Deployed(target) => (Verb::Deploy, place(target)),
+            Goal::Available => (RightsVerb::Import, Within::Anywhere),
+            Goal::Activated => (RightsVerb::Activate, Within::Anywhere),
+            Goal::Deployed(target) => (RightsVerb::Deploy, place(target)),
         };
         Self {
             verbs: BTreeSet::from([verb]),
@@ -185,7 +185,7 @@ impl<'a> Wanted<'a> {
         let objects = self.objects()?;
         let mut rules = Rules::default();
         let mut needs = self.required(&objects)?;
-        if self.verbs.contains(&Verb::Deploy) {
+        if self.verbs.contains(&RightsVerb::Deploy) {
             needs.login(self.login().as_ref());
             needs.diagnosis();
             needs.trial();
@@ -199,13 +199,13 @@ impl<'a> Wanted<'a> {
                 rules.bind(&carried.object);
             }
         }
-        if self.verbs.contains(&Verb::Undeploy) && !self.carried()?.is_empty() {
+        if self.verbs.contains(&RightsVerb::Undeploy) && !self.carried()?.is_empty() {
             needs.emptied();
         }
-        if self.verbs.contains(&Verb::Site) {
+        if self.verbs.contains(&RightsVerb::Site) {
             needs.named_by_site();
         }
-        if [Verb::Deploy, Verb::Undeploy]
+        if [RightsVerb::Deploy, RightsVerb::Undeploy]
             .iter()
             .any(|verb| self.verbs.contains(verb))
         {
@@ -226,7 +226,7 @@ impl<'a> Wanted<'a> {
     /// Returns the name of the role, with everything that is wanted in it, so that no two grants have the same one.
     fn name(&self) -> String {
         let mut parts = vec![PREFIX.to_owned()];
-        if self.verbs.len() < Verb::ALL.len() {
+        if self.verbs.len() < RightsVerb::ALL.len() {
             parts.extend(self.verbs.iter().map(|verb| verb.name().to_owned()));
         }
         let id = self.archive.map(|it| &it.statement().predicate.id);
@@ -252,7 +252,7 @@ impl<'a> Wanted<'a> {
         };
         let (environment, namespace) = &self.place();
         let images = accepted.images().iter();
-        let rendering = Rendering {
+        let rendering = OperatorInputs {
             id: &accepted.statement().predicate.id,
             operator,
             roles: accepted.roles(),
@@ -269,7 +269,7 @@ impl<'a> Wanted<'a> {
         if let Within::Namespace(_) = self.within {
             let wide = objects.extract_if(.., |object| object.namespace().is_none());
             let wide: Vec<Object> = wide.collect();
-            if let (Some(wide), true) = (wide.first(), self.verbs.contains(&Verb::Deploy)) {
+            if let (Some(wide), true) = (wide.first(), self.verbs.contains(&RightsVerb::Deploy)) {
                 let object = format!("a {} of its operator", wide.gvk().kind);
                 return Err(Obstacle::from(Above::ClusterObject { object }).into());
             }
@@ -279,7 +279,7 @@ impl<'a> Wanted<'a> {
 
     /// Refuses rights to deploy what nobody deploys with the rights of one namespace alone.
     fn check_carried(&self) -> Result<(), Error> {
-        let deploys = self.verbs.contains(&Verb::Deploy);
+        let deploys = self.verbs.contains(&RightsVerb::Deploy);
         match (&self.within, self.archive) {
             (Within::Namespace(_), Some(archive))
                 if deploys && archive.manifest().spec.carries() =>
@@ -359,21 +359,21 @@ impl<'a> Wanted<'a> {
         for verb in &self.verbs {
             self.add(*verb, objects, &mut needs);
         }
-        if self.verbs.contains(&Verb::Status) {
+        if self.verbs.contains(&RightsVerb::Status) {
             needs.standing(self.workloads()?.iter());
         }
         let recorded = self.recorded(&self.carried()?);
-        if !recorded.is_empty() && self.verbs.contains(&Verb::Deploy) {
+        if !recorded.is_empty() && self.verbs.contains(&RightsVerb::Deploy) {
             needs.carried(recorded.iter());
             needs.served();
             // An upgrade may drop a Service.
             needs.callers();
         }
-        if !recorded.is_empty() && self.verbs.contains(&Verb::Undeploy) {
+        if !recorded.is_empty() && self.verbs.contains(&RightsVerb::Undeploy) {
             needs.withdrawn(recorded.iter());
             needs.space();
         }
-        if self.verbs.contains(&Verb::Deploy) || self.verbs.contains(&Verb::Undeploy) {
+        if self.verbs.contains(&RightsVerb::Deploy) || self.verbs.contains(&RightsVerb::Undeploy) {
             // Those that belong to an environment go with it, once they have no objects.
             let carried = self.carried()?;
             let definitions = carried.iter().filter(|it| it.stage == Stage::Definition);
@@ -391,10 +391,10 @@ impl<'a> Wanted<'a> {
         if applied.peek().is_none() {
             return;
         }
-        if self.verbs.contains(&Verb::Deploy) || self.verbs.contains(&Verb::Undeploy) {
+        if self.verbs.contains(&RightsVerb::Deploy) || self.verbs.contains(&RightsVerb::Undeploy) {
             needs.cleanup(self.kept_cleanup().as_ref());
         }
-        if self.verbs.contains(&Verb::Undeploy) {
+        if self.verbs.contains(&RightsVerb::Undeploy) {
             needs.carried(applied);
         }
     }
@@ -421,8 +421,8 @@ impl<'a> Wanted<'a> {
     }
 
     /// Adds the rights that a verb needs.
-    fn add(&self, verb: Verb, objects: &[Object], needs: &mut Needs) {
-        if verb == Verb::Status {
+    fn add(&self, verb: RightsVerb, objects: &[Object], needs: &mut Needs) {
+        if verb == RightsVerb::Status {
             return self.add_status(needs);
         }
         if let Within::Namespace(namespace) = &self.within {
@@ -431,32 +431,32 @@ impl<'a> Wanted<'a> {
         needs.state();
         needs.records();
         match verb {
-            Verb::Import | Verb::Site => needs.nodes(),
-            Verb::Activate => {
+            RightsVerb::Import | RightsVerb::Site => needs.nodes(),
+            RightsVerb::Activate => {
                 needs.nodes();
                 needs.definitions(self.names());
                 needs.resources(self.definitions());
             }
-            Verb::Migrate => needs.migration(self.definitions()),
-            Verb::Deploy => self.add_deploy(objects, needs),
-            Verb::Undeploy => {
+            RightsVerb::Migrate => needs.migration(self.definitions()),
+            RightsVerb::Deploy => self.add_deploy(objects, needs),
+            RightsVerb::Undeploy => {
                 needs.left(self.namespace());
                 needs.found();
                 needs.monitors();
                 needs.taken_back(objects);
                 needs.login(self.login().as_ref());
             }
-            Verb::Deactivate => {
+            RightsVerb::Deactivate => {
                 needs.no_definitions(self.names());
                 needs.resources(self.definitions());
                 needs.running();
             }
-            Verb::Unimport => {
+            RightsVerb::Unimport => {
                 needs.forgetting();
                 needs.resources(self.definitions());
                 needs.running();
             }
-            Verb::Environment => {
+            RightsVerb::Environment => {
                 needs.space();
                 needs.new_namespace();
                 needs.no_space();
@@ -467,7 +467,7 @@ impl<'a> Wanted<'a> {
                 needs.taken_back(objects);
                 needs.resources_here(self.definitions());
             }
-            Verb::Status => unreachable!("it writes nothing"),
+            RightsVerb::Status => unreachable!("it writes nothing"),
         }
     }
 
@@ -504,12 +504,18 @@ impl<'a> Wanted<'a> {
 
     /// Adds the rights that a verb needs of an administrator of only a namespace. Verbs that change more have no place
     /// there.
-    fn add_alone(&self, verb: Verb, namespace: &Namespace, objects: &[Object], needs: &mut Needs) {
+    fn add_alone(
+        &self,
+        verb: RightsVerb,
+        namespace: &Namespace,
+        objects: &[Object],
+        needs: &mut Needs,
+    ) {
         needs.alone();
         needs.record(&namespace_record::reference(namespace));
         self.add_version(needs);
         needs.monitors();
-        if verb == Verb::Deploy {
+        if verb == RightsVerb::Deploy {
             needs.record(&site::reference(None));
             needs.operator_objects();
             needs.written(objects);
@@ -643,16 +649,16 @@ mod tests {
     use super::*;
 
     /// The manifests as JSON.
-    fn manifests(wanted: &Wanted<'_>) -> Vec<Value> {
+    fn manifests(wanted: &WantedRights<'_>) -> Vec<Value> {
         let manifests = wanted.manifests().unwrap().into_iter();
         manifests
             .map(|it| serde_json::to_value(it).unwrap())
             .collect()
     }
 
-    fn wanted(verbs: &[Verb], place: Option<&str>) -> Wanted<'static> {
+    fn wanted(verbs: &[RightsVerb], place: Option<&str>) -> WantedRights<'static> {
         let place = place.map(|it| Within::Environment(it.parse().unwrap(), it.parse().unwrap()));
-        Wanted {
+        WantedRights {
             verbs: verbs.iter().copied().collect(),
             archive: None,
             within: place.unwrap_or(Within::Anywhere),
@@ -661,7 +667,7 @@ mod tests {
     }
 
     /// The rules of the roles that lie in a namespace, or in none, as `verbs group/resources`.
-    fn rules(wanted: &Wanted<'_>, namespace: Option<&str>) -> Vec<String> {
+    fn rules(wanted: &WantedRights<'_>, namespace: Option<&str>) -> Vec<String> {
         let manifests = manifests(wanted);
         let here = |it: &&Value| it["metadata"]["namespace"].as_str() == namespace;
         let there = manifests.iter().filter(here);
@@ -689,10 +695,10 @@ mod tests {
             "list apiextensions.k8s.io/customresourcedefinitions",
             "list rbac.authorization.k8s.io/clusterrolebindings,clusterroles",
         ];
-        let deploy = wanted(&[Verb::Deploy], Some("prod"));
+        let deploy = wanted(&[RightsVerb::Deploy], Some("prod"));
         assert_eq!(rules(&deploy, None), expected);
         assert!(rules(&deploy, Some("prod")).len() > 3);
-        let anywhere = wanted(&[Verb::Deploy], None);
+        let anywhere = wanted(&[RightsVerb::Deploy], None);
         let all = rules(&anywhere, None).join("\n");
         assert!(
             all.contains("deployments") && all.contains("create"),
@@ -704,7 +710,7 @@ mod tests {
     #[test]
     fn who_only_sees_writes_nothing() {
         for place in [None, Some("prod")] {
-            let status = wanted(&[Verb::Status], place);
+            let status = wanted(&[RightsVerb::Status], place);
             for namespace in [None, Some("prod"), Some(v::RECORDS_NAMESPACE)] {
                 for rule in rules(&status, namespace) {
                     let mut verbs = rule.split(' ').next().unwrap().split(',');
@@ -717,7 +723,7 @@ mod tests {
 
     #[test]
     fn who_sees_one_environment_has_no_right_in_the_cluster_and_one_to_a_record() {
-        let status = wanted(&[Verb::Status], Some("prod"));
+        let status = wanted(&[RightsVerb::Status], Some("prod"));
         assert_eq!(rules(&status, None), Vec::<String>::new());
         let records = rules(&status, Some(v::RECORDS_NAMESPACE));
         assert_eq!(records, ["get /configmaps"]);
@@ -734,18 +740,18 @@ mod tests {
             "get,patch /namespaces",
             "create,get,update coordination.k8s.io/leases",
         ];
-        assert_eq!(of(Verb::Import), import);
+        assert_eq!(of(RightsVerb::Import), import);
         assert_eq!(
-            of(Verb::Unimport)[0],
+            of(RightsVerb::Unimport)[0],
             "create,delete,get,list,patch /configmaps"
         );
     }
 
     #[test]
     fn who_administers_one_namespace_gets_no_right_in_the_cluster_and_reads_single_records() {
-        let alone = Wanted {
+        let alone = WantedRights {
             within: Within::Namespace("prod".parse().unwrap()),
-            ..wanted(&Verb::ALONE, None)
+            ..wanted(&RightsVerb::ALONE, None)
         };
         assert_eq!(rules(&alone, None), Vec::<String>::new());
         let records = rules(&alone, Some(v::RECORDS_NAMESPACE));
@@ -764,28 +770,28 @@ mod tests {
         let usual = Within::of(environment(), None);
         let same = Within::of(environment(), "prod".parse().ok());
         assert_eq!(usual, same);
-        assert_eq!(usual.verbs(), Verb::ALL);
+        assert_eq!(usual.verbs(), RightsVerb::ALL);
         let alone = Within::of(None, "prod".parse().ok());
         assert_eq!(alone, Within::Namespace("prod".parse().unwrap()));
-        assert_eq!(alone.verbs(), Verb::ALONE);
-        assert_eq!(Within::of(None, None).verbs(), Verb::ALL);
+        assert_eq!(alone.verbs(), RightsVerb::ALONE);
+        assert_eq!(Within::of(None, None).verbs(), RightsVerb::ALL);
     }
 
     #[test]
     fn different_rights_have_different_names() {
         let some = [
-            wanted(&Verb::ALL, None),
-            wanted(&Verb::ALL, Some("prod")),
-            wanted(&[Verb::Import], None),
-            wanted(&[Verb::Import, Verb::Status], None),
-            wanted(&[Verb::Import], Some("prod")),
-            Wanted {
+            wanted(&RightsVerb::ALL, None),
+            wanted(&RightsVerb::ALL, Some("prod")),
+            wanted(&[RightsVerb::Import], None),
+            wanted(&[RightsVerb::Import, RightsVerb::Status], None),
+            wanted(&[RightsVerb::Import], Some("prod")),
+            WantedRights {
                 within: Within::Namespace("prod".parse().unwrap()),
-                ..wanted(&[Verb::Deploy], None)
+                ..wanted(&[RightsVerb::Deploy], None)
             },
-            wanted(&[Verb::Deploy], Some("prod")),
+            wanted(&[RightsVerb::Deploy], Some("prod")),
         ];
-        let names: BTreeSet<String> = some.iter().map(Wanted::name).collect();
+        let names: BTreeSet<String> = some.iter().map(WantedRights::name).collect();
         assert_eq!(names.len(), some.len(), "{names:?}");
     }
 
@@ -796,9 +802,9 @@ mod tests {
             Subject::Group("admins".to_owned()),
             Subject::ServiceAccount("ci".parse().unwrap(), "importer".parse().unwrap()),
         ];
-        let wanted = Wanted {
+        let wanted = WantedRights {
             subjects,
-            ..wanted(&[Verb::Import], None)
+            ..wanted(&[RightsVerb::Import], None)
         };
         let manifests = manifests(&wanted);
         let kinds: Vec<&str> = manifests

@@ -1,7 +1,7 @@
 //! Every step that a configuration comes to, with all that is in the way. Nothing is written.
 
 use importer::configuration::{
-    Asked, ListedArchive, Outline, PlannedRemoval, Prune, Question, SolutionRemoval, State,
+    AskedStep, ListedArchive, Outline, PlannedRemoval, Prune, Question, SolutionRemoval, State,
     StepAction, Why,
 };
 use importer::{Change, Goal, PlanSummary, PushDestination, Request};
@@ -107,7 +107,7 @@ impl Plan {
 }
 
 impl Planner<'_> {
-    async fn find_out(&self, asked: Asked) -> Result<Planned, Failure> {
+    async fn find_out(&self, asked: AskedStep) -> Result<Planned, Failure> {
         let step = Step::from(asked.step);
         match asked.question {
             Question::Nothing(why) => Ok((untaken(step, &why), None)),
