@@ -22,19 +22,19 @@ use crate::{disk, render};
 const START: &[u8] = b"{\"payload\":\"";
 
 /// A plan, and who signed it.
-pub(crate) struct Plan {
+pub(crate) struct SignedPlan {
     pub(crate) envelope: Envelope,
     pub(crate) file: PlanFile,
 }
 
 /// Reads the plan in a file.
-pub(crate) fn read(path: &Path) -> Result<Plan, Failure> {
+pub(crate) fn read(path: &Path) -> Result<SignedPlan, Failure> {
     let bytes = bytes(path)?;
     parse(&bytes).map_err(|error| failure::no_plan(path, error))
 }
 
 /// Reads the plan in a file, unless it is an archive, or its statement alone.
-pub(crate) fn recognise(path: &Path) -> Result<Option<Plan>, Failure> {
+pub(crate) fn recognise(path: &Path) -> Result<Option<SignedPlan>, Failure> {
     // What cannot be read is for whoever opens the archive to say.
     if !is_envelope(path).unwrap_or(false) {
         return Ok(None);
@@ -61,10 +61,10 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     files::read(path, limits::PLAN_SIZE as u64).map_err(Failure::unknown)
 }
 
-fn parse(bytes: &[u8]) -> anyhow::Result<Plan> {
+fn parse(bytes: &[u8]) -> anyhow::Result<SignedPlan> {
     let envelope = Envelope::from_slice_of(PayloadType::Plan, bytes)?;
     let file = PlanFile::from_slice(envelope.payload())?;
-    Ok(Plan { envelope, file })
+    Ok(SignedPlan { envelope, file })
 }
 
 /// Writes a plan that nobody signed yet, where there is no file. Whoever reads it sees what a dry run shows, and no

@@ -80,11 +80,11 @@ impl Bar {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     output: Output,
-    shown: Mutex<Shown>,
+    shown: Mutex<ShownText>,
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownText {
     text: String,
     spinner: Option<ProgressBar>,
 }

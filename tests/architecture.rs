@@ -196,60 +196,6 @@ const FINDINGS: &str =
 /// Names of types that every package may have, and several times.
 const CONVENTIONAL: &[&str] = &["Arguments", "Command", "Error", "Event"];
 
-/// The names that several types of one package have all the same, package by package. To be shortened, never extended.
-const SHARED_WITHIN: &[(&str, &[&str])] = &[
-    ("deployer", &["Answer", "Cause", "Look", "Passing"]),
-    (
-        "importer",
-        &[
-            "Asked",
-            "Carrying",
-            "Decided",
-            "Found",
-            "Going",
-            "Hand",
-            "Hidden",
-            "Images",
-            "Judged",
-            "Outcome",
-            "Passage",
-            "Place",
-            "Planned",
-            "Rendering",
-            "Request",
-            "Revision",
-            "Running",
-            "Step",
-            "Target",
-            "Verb",
-            "Wanted",
-        ],
-    ),
-    ("schemas", &["Piece", "Raw"]),
-    (
-        "solution",
-        &[
-            "Found",
-            "Inspected",
-            "Judged",
-            "Kept",
-            "List",
-            "Made",
-            "Plan",
-            "Planned",
-            "PruneArguments",
-            "Refused",
-            "Registries",
-            "Said",
-            "Shown",
-            "State",
-            "Typed",
-            "Verb",
-            "Work",
-        ],
-    ),
-];
-
 /// The names that public types of several libraries have all the same, and which. To be shortened, never extended.
 const SHARED_AMONG: &[(&str, &[&str])] = &[
     ("Condition", &["importer", "schemas"]),
@@ -562,7 +508,7 @@ fn a_name_is_one_type_within_a_package() {
             }
         }
     }
-    assert_eq!(shared, listed(SHARED_WITHIN), "names of several types");
+    assert_eq!(shared, BTreeMap::new(), "names of several types");
 }
 
 #[test]

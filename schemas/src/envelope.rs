@@ -159,7 +159,7 @@ fn size_in_words(payload_type: PayloadType) -> String {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Raw {
+struct RawEnvelope {
     payload: String,
     payload_type: String,
     signatures: Vec<RawSignature>,
@@ -198,7 +198,7 @@ impl Envelope {
         if !payload_type.fits(bytes.len()) {
             return Err(EnvelopeError::Size(bytes.len(), payload_type));
         }
-        let raw: Raw = json::from_slice(bytes).map_err(EnvelopeError::Json)?;
+        let raw: RawEnvelope = json::from_slice(bytes).map_err(EnvelopeError::Json)?;
         if raw.payload_type != payload_type.as_str() {
             return Err(EnvelopeError::PayloadType(raw.payload_type, payload_type));
         }
@@ -278,7 +278,7 @@ impl Envelope {
     }
 
     fn text(&self) -> Result<Vec<u8>, EnvelopeError> {
-        let raw = Raw {
+        let raw = RawEnvelope {
             payload: STANDARD.encode(&self.payload),
             payload_type: self.payload_type.as_str().to_owned(),
             signatures: self

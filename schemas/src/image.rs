@@ -161,7 +161,7 @@ const LAYERS: [&str; 2] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Raw {
+struct RawImage {
     schema_version: u32,
     media_type: Option<String>,
     artifact_type: Option<String>,
@@ -234,7 +234,7 @@ impl ImageDocument {
         if bytes.len() as u64 > limits::IMAGE_MANIFEST_SIZE {
             return Err(ImageDocumentError::Size(bytes.len()));
         }
-        let raw: Raw = json::from_slice_of(bytes, known_keys::IMAGE_DOCUMENT)
+        let raw: RawImage = json::from_slice_of(bytes, known_keys::IMAGE_DOCUMENT)
             .map_err(ImageDocumentError::Json)?;
         let document = Self::from_raw(raw)?;
         let foreign = document
@@ -246,7 +246,7 @@ impl ImageDocument {
         })
     }
 
-    fn from_raw(raw: Raw) -> Result<Self, ImageDocumentError> {
+    fn from_raw(raw: RawImage) -> Result<Self, ImageDocumentError> {
         if raw.schema_version != 2 {
             let version = raw.schema_version;
             return Err(ImageDocumentError::MediaType(format!(

@@ -106,7 +106,7 @@ const FACTS: [(&str, SolutionFact); 3] = [
 
 /// A piece of a text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum PlaceholderPiece<'a> {
     /// A text that stands for itself.
     Text(&'a str),
     /// A placeholder, which stands for something else.
@@ -195,14 +195,14 @@ fn shorten(text: &str) -> String {
 }
 
 /// Splits a text at its placeholders ([`pieces`]).
-pub fn split(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
+pub fn split(text: &str) -> Result<Vec<PlaceholderPiece<'_>>, PlaceholderError> {
     let pieces = pieces(text)?;
     Ok(pieces.into_iter().map(|(_, piece)| piece).collect())
 }
 
 /// Splits a text at its placeholders, each piece with where it is written. One more `$` before a placeholder makes it
 /// stand for itself, without that `$`; every other `$`, Kubernetes' own `$(VARIABLE)` too, stands for itself.
-pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, Piece<'_>)>, PlaceholderError> {
+pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, PlaceholderPiece<'_>)>, PlaceholderError> {
     let mut pieces = Vec::new();
     // What lies between is text that is not yet a piece.
     let (mut begin, mut position) = (0, 0);
@@ -218,7 +218,7 @@ pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, Piece<'_>)>, PlaceholderE
             let end = end.ok_or_else(|| PlaceholderError::Open(text[dollar..name].to_owned()))?;
             let placeholder = opening.placeholder(&text[name..end])?;
             begin = end + 1;
-            pieces.push((dollar..begin, Piece::Placeholder(placeholder)));
+            pieces.push((dollar..begin, PlaceholderPiece::Placeholder(placeholder)));
             position = begin;
         } else {
             position = dollar + 1;
@@ -228,9 +228,13 @@ pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, Piece<'_>)>, PlaceholderE
     Ok(pieces)
 }
 
-fn push_text<'a>(pieces: &mut Vec<(Range<usize>, Piece<'a>)>, text: &'a str, range: Range<usize>) {
+fn push_text<'a>(
+    pieces: &mut Vec<(Range<usize>, PlaceholderPiece<'a>)>,
+    text: &'a str,
+    range: Range<usize>,
+) {
     if !range.is_empty() {
-        pieces.push((range.clone(), Piece::Text(&text[range])));
+        pieces.push((range.clone(), PlaceholderPiece::Text(&text[range])));
     }
 }
 
@@ -342,15 +346,15 @@ pub fn expand<E: From<PlaceholderError>>(
     }
     let pieces = split(text)?;
     match &pieces[..] {
-        [Piece::Text(same)] if *same == text => return Ok(None),
-        [Piece::Placeholder(alone)] => return resolve(alone).map(Some),
+        [PlaceholderPiece::Text(same)] if *same == text => return Ok(None),
+        [PlaceholderPiece::Placeholder(alone)] => return resolve(alone).map(Some),
         _ => {}
     }
     let mut expanded = String::with_capacity(text.len());
     for piece in &pieces {
         match piece {
-            Piece::Text(text) => expanded.push_str(text),
-            Piece::Placeholder(placeholder) => match resolve(placeholder)? {
+            PlaceholderPiece::Text(text) => expanded.push_str(text),
+            PlaceholderPiece::Placeholder(placeholder) => match resolve(placeholder)? {
                 Value::String(text) => expanded.push_str(&text),
                 other => expanded.push_str(&other.to_string()),
             },
@@ -365,9 +369,9 @@ mod tests {
 
     use super::*;
 
-    fn image(part: AddressPart, image: &str) -> Piece<'static> {
+    fn image(part: AddressPart, image: &str) -> PlaceholderPiece<'static> {
         let image = image.parse().unwrap();
-        Piece::Placeholder(Placeholder::Image { part, image })
+        PlaceholderPiece::Placeholder(Placeholder::Image { part, image })
     }
 
     #[test]
@@ -379,20 +383,20 @@ mod tests {
             "$(images:x) $(image) $(image.x) $(Image:x)",
             "$",
         ] {
-            let whole = (!text.is_empty()).then_some(Piece::Text(text));
+            let whole = (!text.is_empty()).then_some(PlaceholderPiece::Text(text));
             assert_eq!(split(text).unwrap(), Vec::from_iter(whole), "{text}");
         }
         assert_eq!(
             split("--a=$(image:org/app),$(image.tag:b:1.0)!$(namespace:ns)$(solution:version)$(param:size)").unwrap(),
             [
-                Piece::Text("--a="),
+                PlaceholderPiece::Text("--a="),
                 image(AddressPart::Whole, "org/app"),
-                Piece::Text(","),
+                PlaceholderPiece::Text(","),
                 image(AddressPart::Tag, "b:1.0"),
-                Piece::Text("!"),
-                Piece::Placeholder(Placeholder::Namespace("ns".parse().unwrap())),
-                Piece::Placeholder(Placeholder::Solution(SolutionFact::Version)),
-                Piece::Placeholder(Placeholder::Parameter("size".parse().unwrap())),
+                PlaceholderPiece::Text("!"),
+                PlaceholderPiece::Placeholder(Placeholder::Namespace("ns".parse().unwrap())),
+                PlaceholderPiece::Placeholder(Placeholder::Solution(SolutionFact::Version)),
+                PlaceholderPiece::Placeholder(Placeholder::Parameter("size".parse().unwrap())),
             ]
         );
     }
@@ -402,8 +406,8 @@ mod tests {
         let literal = |text: &str| {
             let pieces = split(text).unwrap();
             let texts = pieces.iter().map(|piece| match piece {
-                Piece::Text(text) => *text,
-                Piece::Placeholder(_) => panic!("{text}"),
+                PlaceholderPiece::Text(text) => *text,
+                PlaceholderPiece::Placeholder(_) => panic!("{text}"),
             });
             texts.collect::<String>()
         };
@@ -412,7 +416,10 @@ mod tests {
         assert_eq!(literal("$$(A)$$(param:b"), "$$(A)$(param:b");
         assert_eq!(
             split("$$(image:a)$(image:a)").unwrap(),
-            [Piece::Text("$(image:a)"), image(AddressPart::Whole, "a")]
+            [
+                PlaceholderPiece::Text("$(image:a)"),
+                image(AddressPart::Whole, "a")
+            ]
         );
     }
 

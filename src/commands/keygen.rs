@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 /// A pair of keys.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Made {
+pub(crate) struct MadeKeys {
     /// The file of the secret key.
     secret: PathBuf,
     /// The file of the public key.
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     disk::write_new(&secret, 0o600, pem.as_bytes())?;
     disk::write_new(&public, 0o644, key.public().to_pem().as_bytes())?;
-    let made = Made {
+    let made = MadeKeys {
         secret,
         public,
         key_id: key.public().id(),

@@ -107,7 +107,7 @@ impl Runtime {
 
 /// What nodes are told.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownMirrors<'a> {
     /// The images that workloads ask for by a `ref`.
     images: &'a [MirroredImage],
     /// The files that tell it to nodes; none if no image has a `ref`.
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let options = registries::options(&arguments.reach)?;
     let ca = registries::authorities(&options);
     let files = mirrors.files(arguments.format.format(), options.plain_http, ca.as_deref());
-    let shown = Shown {
+    let shown = ShownMirrors {
         images: &mirrors.images,
         files: files.map_err(shelf::Error::Refused)?,
     };
@@ -145,7 +145,7 @@ fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Fai
     })
 }
 
-fn show(shown: &Shown<'_>, runtime: Runtime) {
+fn show(shown: &ShownMirrors<'_>, runtime: Runtime) {
     if shown.files.is_empty() {
         return render::note("no image has a `ref`, so nodes need nothing");
     }

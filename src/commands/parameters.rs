@@ -13,11 +13,11 @@ use crate::failure::Failure;
 
 /// What is chosen for a Solution's parameters; of none both that it is chosen and that the choice is taken back.
 #[derive(Clone, Debug)]
-pub(crate) struct ParameterArguments(Typed);
+pub(crate) struct ParameterArguments(GivenParameters);
 
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Parameters")]
-struct Typed {
+struct GivenParameters {
     /// Choose the value of a parameter, which stays until it is chosen again; not for sensitive ones
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(ParameterName, String)>,
@@ -33,18 +33,18 @@ struct Typed {
 
 impl Args for ParameterArguments {
     fn augment_args(command: Command) -> Command {
-        Typed::augment_args(command)
+        GivenParameters::augment_args(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Typed::augment_args_for_update(command)
+        GivenParameters::augment_args_for_update(command)
     }
 }
 
 /// By hand, so that a command line that contradicts itself is refused before anything is read.
 impl FromArgMatches for ParameterArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let typed = Typed::from_arg_matches(matches)?;
+        let typed = GivenParameters::from_arg_matches(matches)?;
         match typed
             .set
             .iter()
@@ -71,7 +71,7 @@ fn twice(name: &ParameterName, flag: &str) -> String {
 impl ParameterArguments {
     /// What is asked for, with what the files hold. Of several values of a parameter the last one counts.
     pub(crate) fn asked(&self) -> Result<AskedParameters, Failure> {
-        let Typed { set, values, unset } = &self.0;
+        let GivenParameters { set, values, unset } = &self.0;
         let mut given = BTreeMap::new();
         for path in values {
             let values = read(path)?;

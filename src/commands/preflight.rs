@@ -9,7 +9,7 @@ use clap::Args;
 use registry::{Client, Credentials, RegistryAddress};
 use shelf::Preflight;
 
-use self::shown::{Login, Shown};
+use self::shown::{Login, ShownPreflight};
 use super::image_map::LayoutArguments;
 use super::import::accept_by;
 use crate::args::{Output, RegistryArguments, SignatureArguments, choose};
@@ -79,8 +79,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let preflight = Preflight::make(&client, archive).await?;
         Ok((preflight, client.wants_login().await))
     })?;
-    let shown = Shown::of(&preflight, &client, login, is_asked);
-    render::result(output, &shown, Shown::show);
+    let shown = ShownPreflight::of(&preflight, &client, login, is_asked);
+    render::result(output, &shown, ShownPreflight::show);
     let is_free = preflight.obstacles.is_empty();
     Ok(choose(is_free, Outcome::Yes, Outcome::No))
 }

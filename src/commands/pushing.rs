@@ -17,10 +17,10 @@ use crate::{interrupt, render, verbose};
 pub(super) struct Pushing {
     output: Output,
     bar: Bar,
-    state: Mutex<State>,
+    state: Mutex<PushingState>,
 }
 
-struct State {
+struct PushingState {
     solution: String,
     goal: Goal,
     sent: Sent,
@@ -54,7 +54,7 @@ impl Pushing {
     /// Begins.
     pub(super) fn new(output: Output, push: &Push<'_>) -> Self {
         let drawn = choose(push_events::on_standard_error(), Output::Json, output);
-        let state = State {
+        let state = PushingState {
             solution: push.solution.to_owned(),
             goal: push.goal,
             sent: Sent::of(push.bytes),
@@ -115,12 +115,12 @@ impl Pushing {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PushingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PushingState {
     /// What is said if a signal ends it now.
     fn sentence(&self) -> String {
         let (solution, (blobs, bytes)) = (&self.solution, self.placed);

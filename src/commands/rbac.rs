@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     if archive.is_some_and(has_charts) && output == Output::Human {
         render::note(CHARTS);
     }
-    let list = List {
+    let list = RightsList {
         api_version: "v1",
         items: arguments.wanted(archive)?.manifests()?,
         kind: "List",
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 /// A List of Kubernetes. kubectl takes it as it is and passes over `schemaVersion`, which is of no item.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct List {
+pub(crate) struct RightsList {
     /// Always `v1`.
     #[schemars(extend("const" = "v1"))]
     api_version: &'static str,

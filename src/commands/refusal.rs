@@ -21,7 +21,7 @@ pub(crate) struct Refused<P> {
 
 /// What keeps something from being removed. Nothing was.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct RefusedRemoval<'a> {
     /// What is in the way, in one line.
     error: String,
     /// There are none beside the obstacles.
@@ -129,7 +129,7 @@ pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Out
     let obstacles = hindered.obstacles.iter();
     let in_the_way = |obstacle: &Obstacle| InTheWay::of(obstacle, obstacle.is_use(), forced);
     let obstacles: Vec<InTheWay> = obstacles.map(in_the_way).collect();
-    let kept = Kept {
+    let kept = RefusedRemoval {
         error: hindered.to_string(),
         causes: [],
         hints: obstacles.iter().map(|it| it.fix.as_str()).collect(),

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 /// What is imported, and what runs where.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownStatus<'a> {
     /// The imported versions.
     versions: &'a [VersionStatus],
     /// The namespaces of environments.
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         Ok(importer::status(cluster, arguments.namespace.as_ref()).await?)
     })?;
     let operators = status.operators.iter().map(Hinted::of);
-    let shown = Shown {
+    let shown = ShownStatus {
         versions: &status.versions,
         environments: &status.environments,
         operators: operators.collect(),
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     Ok(Outcome::of_ready(status.is_ready()))
 }
 
-fn show(status: &Shown) {
+fn show(status: &ShownStatus) {
     if status.versions.is_empty() && status.unseen.is_empty() {
         render::line("no Solution is imported");
     }

@@ -40,7 +40,7 @@ mod words;
 mod write;
 
 pub use cluster::connect::{Account, Connect};
-pub use cluster::pass::{Passed, Passing};
+pub use cluster::pass::{ForwardedRequest, Passed};
 pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
 pub use error::{Error, FieldConflict, Source};

@@ -19,7 +19,7 @@ use crate::rollout::scene::Workload;
 use crate::rollout::{self, Suspicion, settling};
 use crate::settle::held;
 use crate::stuck::unsettled::{Cause, Settled, Unready, Unsettled};
-use look::Look;
+use look::ObjectLook;
 
 /// The goal of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -247,7 +247,7 @@ impl Waiting {
         }
     }
 
-    fn judge(&mut self, look: Look, tell: Tell<'_, Standing>) -> Verdict {
+    fn judge(&mut self, look: ObjectLook, tell: Tell<'_, Standing>) -> Verdict {
         let seen = look.seen.as_ref().map(|(stuck, passing)| (stuck, *passing));
         let suspected = self.suspicion.grows(seen);
         self.live = look.live.or(self.live.take());

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use schemas::placeholder::{self, Piece};
+use schemas::placeholder::{self, PlaceholderPiece};
 use schemas::{ImageReference, Namespace, PodTemplatePath, printable_within};
 use serde_json::{Map, Value};
 
@@ -222,8 +222,8 @@ impl TextWalk<'_> {
             end = range.end;
             let written = &text[range];
             match piece {
-                Piece::Placeholder(_) => compiled.push_str(written),
-                Piece::Text(_) => compiled.push_str(&self.images(written, hint)),
+                PlaceholderPiece::Placeholder(_) => compiled.push_str(written),
+                PlaceholderPiece::Text(_) => compiled.push_str(&self.images(written, hint)),
             }
         }
         compiled = self.namespaces(compiled, ContextHints { hint, ..about }.said());
@@ -272,19 +272,19 @@ fn is_flag_of_namespace(argument: &str) -> bool {
 }
 
 /// Returns where placeholders and literals are written.
-fn apart(pieces: &[(Range<usize>, Piece<'_>)]) -> Vec<Range<usize>> {
+fn apart(pieces: &[(Range<usize>, PlaceholderPiece<'_>)]) -> Vec<Range<usize>> {
     let mut end = 0;
     let mut apart = Vec::new();
     for (range, piece) in pieces {
         let is_literal = range.start > end;
         end = range.end;
         match piece {
-            Piece::Placeholder(_) => apart.push(range.clone()),
-            Piece::Text(written) if is_literal => {
+            PlaceholderPiece::Placeholder(_) => apart.push(range.clone()),
+            PlaceholderPiece::Text(written) if is_literal => {
                 let closed = written.find(')').map(|it| range.start + it + 1);
                 apart.push(range.start..closed.unwrap_or(range.end));
             }
-            Piece::Text(_) => {}
+            PlaceholderPiece::Text(_) => {}
         }
     }
     apart

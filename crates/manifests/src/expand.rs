@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schemas::placeholder::{
-    self, AddressPart, ImageChoice, Piece, Placeholder, PlaceholderError, SolutionFact,
+    self, AddressPart, ImageChoice, Placeholder, PlaceholderError, PlaceholderPiece, SolutionFact,
 };
 use schemas::{Digest, ImagePlace, Namespace, ParameterName, Tag};
 use serde_json::{Map, Value};
@@ -99,14 +99,16 @@ impl Expansion {
     /// A text's value: that of its parameter, with its type, if it is one placeholder alone.
     fn text(&self, text: &str) -> Result<Value, ResolveError> {
         let pieces = placeholder::split(text)?;
-        if let [Piece::Placeholder(Placeholder::Parameter(name))] = pieces.as_slice() {
+        if let [PlaceholderPiece::Placeholder(Placeholder::Parameter(name))] = pieces.as_slice() {
             return self.parameter(name).cloned();
         }
         let mut expanded = String::with_capacity(text.len());
         for piece in &pieces {
             match piece {
-                Piece::Text(text) => expanded.push_str(text),
-                Piece::Placeholder(placeholder) => expanded.push_str(&self.meant(placeholder)?),
+                PlaceholderPiece::Text(text) => expanded.push_str(text),
+                PlaceholderPiece::Placeholder(placeholder) => {
+                    expanded.push_str(&self.meant(placeholder)?);
+                }
             }
         }
         Ok(Value::String(expanded))

@@ -113,8 +113,8 @@ fn first(text: &str, unknown: &dyn Fn(&Placeholder) -> Option<String>) -> Option
         Err(error) => return Some(error.to_string()),
     };
     pieces.into_iter().find_map(|piece| match piece {
-        placeholder::Piece::Text(_) => None,
-        placeholder::Piece::Placeholder(it) => unknown(&it),
+        placeholder::PlaceholderPiece::Text(_) => None,
+        placeholder::PlaceholderPiece::Placeholder(it) => unknown(&it),
     })
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use change::RevisionEntry;
-use deployer::{Cluster, Passed, Passing};
+use deployer::{Cluster, ForwardedRequest, Passed};
 use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
 use tokio::sync::{mpsc, oneshot};
@@ -402,7 +402,7 @@ impl Desk {
     }
 
     /// Sends a request, and reads the answer as JSON.
-    async fn ask(&self, passing: Passing) -> Result<(u16, Value), deployer::Error> {
+    async fn ask(&self, passing: ForwardedRequest) -> Result<(u16, Value), deployer::Error> {
         let doing = format!("{} {}", passing.method, passing.target);
         let broken = |problem: String| deployer::Error::Answer {
             doing: doing.clone(),
@@ -427,8 +427,8 @@ async fn all_of(passed: &mut Passed) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn passing(request: WireRequest) -> Passing {
-    Passing {
+fn passing(request: WireRequest) -> ForwardedRequest {
+    ForwardedRequest {
         method: request.method,
         target: request.target,
         accept: request.accept,
@@ -438,8 +438,8 @@ fn passing(request: WireRequest) -> Passing {
 }
 
 /// Returns the same request, with an answer that can be looked into.
-fn in_json(request: WireRequest) -> Passing {
-    Passing {
+fn in_json(request: WireRequest) -> ForwardedRequest {
+    ForwardedRequest {
         accept: JSON.to_owned(),
         ..passing(request)
     }

@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     dry_run: bool,
 
     #[command(flatten)]
-    pruning: PruneArguments,
+    pruning: UnlistedArguments,
 
     /// Take over CRDs that belong to no Solution; they stay when the Solution is deactivated
     #[arg(long, value_name = "WHAT", value_parser = ["crds"], conflicts_with = "plan")]
@@ -102,7 +102,7 @@ pub(crate) struct Arguments {
 
 /// What becomes of what a configuration does not list.
 #[derive(Args, Debug)]
-struct PruneArguments {
+struct UnlistedArguments {
     /// Unimport and deactivate what the configuration does not list and nothing uses
     #[arg(long, conflicts_with = "plan")]
     prune: bool,

@@ -13,7 +13,7 @@ use crate::args::Output;
 use crate::commands::import::{self, Acceptance, Choices, Reached, Shown, Then};
 use crate::commands::kept::kept;
 use crate::failure::{self, Failure, Outcome};
-use crate::plans::{self, Plan};
+use crate::plans::{self, SignedPlan};
 use crate::{cluster, environment, helm, keys, render};
 
 pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<Outcome, Failure> {
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
 /// Everybody who must have signed the plan did.
 fn check_approval(
     path: &Path,
-    plan: &Plan,
+    plan: &SignedPlan,
     arguments: &ApprovalArguments,
     output: Output,
 ) -> Result<(), Failure> {

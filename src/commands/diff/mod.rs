@@ -10,14 +10,14 @@ use schemas::{Namespace, SolutionName, Version};
 use validator::Accepted;
 
 pub(crate) use self::arguments::Arguments;
-use self::request::{Compared, Registries, compared, registries, request};
+use self::request::{Compared, ComparedRegistries, compared, registries, request};
 use super::kept::kept;
 use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
 
 /// What was found out; nothing where an archive is not accepted, which was said.
-type Found = Result<Option<Vec<Comparison>>, Failure>;
+type Comparisons = Result<Option<Vec<Comparison>>, Failure>;
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     // A no would say that something differs.
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     Ok(shown.unwrap_or(Outcome::Unknown))
 }
 
-fn find(arguments: &Arguments, output: Output) -> Found {
+fn find(arguments: &Arguments, output: Output) -> Comparisons {
     let Some(compared) = compared(arguments, output)? else {
         return Ok(None);
     };
@@ -60,7 +60,7 @@ struct Diff<'a> {
 
 impl Diff<'_> {
     /// Everything that runs, against what was deployed.
-    async fn deployed(&self, running: Vec<Running>) -> Found {
+    async fn deployed(&self, running: Vec<Running>) -> Comparisons {
         let mut found = Vec::new();
         for it in running {
             let since = Since::Deployed(it.namespace.clone());
@@ -87,7 +87,7 @@ impl Diff<'_> {
         let Some(kept) = kept(self.cluster, solution, version, reach, self.output).await? else {
             return Ok(None);
         };
-        let registries = Registries {
+        let registries = ComparedRegistries {
             registry: kept.registry,
             pull_registry: Some(kept.pull_registry),
         };
@@ -97,7 +97,7 @@ impl Diff<'_> {
         Ok(Some(found))
     }
 
-    async fn archive(&self, accepted: &Accepted) -> Found {
+    async fn archive(&self, accepted: &Accepted) -> Comparisons {
         let id = &accepted.statement().predicate.id;
         let registries = registries(self.arguments, self.cluster, id).await?;
         let namespace = self.arguments.namespace.clone();

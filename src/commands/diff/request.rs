@@ -33,7 +33,7 @@ pub(super) fn compared(
 }
 
 /// The registry that has an archive's images.
-pub(super) struct Registries {
+pub(super) struct ComparedRegistries {
     pub(super) registry: RegistryAddress,
     /// The same as nodes know it, if that is known.
     pub(super) pull_registry: Option<RegistryAddress>,
@@ -45,9 +45,9 @@ pub(super) async fn registries(
     arguments: &Arguments,
     cluster: &Cluster,
     id: &SolutionId,
-) -> Result<Registries, Failure> {
+) -> Result<ComparedRegistries, Failure> {
     if let Some(registry) = &arguments.registry {
-        return Ok(Registries {
+        return Ok(ComparedRegistries {
             registry: registry.clone(),
             pull_registry: None,
         });
@@ -59,7 +59,7 @@ pub(super) async fn registries(
         }
         found => found?,
     };
-    Ok(Registries {
+    Ok(ComparedRegistries {
         registry: record.registry()?,
         pull_registry: Some(record.pull_registry()?),
     })
@@ -69,7 +69,7 @@ pub(super) async fn registries(
 pub(super) fn request(
     arguments: &Arguments,
     namespace: Option<Namespace>,
-    registries: Registries,
+    registries: ComparedRegistries,
 ) -> Result<Request, Failure> {
     let goal = Goal::Deployed(Target {
         environment: arguments.environment.clone(),

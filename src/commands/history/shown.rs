@@ -10,7 +10,7 @@ use super::signature::{self, Signature};
 
 /// The history of a cluster.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownHistory<'a> {
     /// The changes, the newest first.
     pub(super) revisions: Vec<ShownChange<'a>>,
     /// Receipts that cannot be read: of a later program, or damaged.
@@ -40,7 +40,7 @@ pub(crate) struct ShownChange<'a> {
     pub(super) is_asked: bool,
 }
 
-impl Shown<'_> {
+impl ShownHistory<'_> {
     /// Whether each change is as one of the keys signed it, and none is known to be gone.
     pub(super) fn is_proven(&self) -> bool {
         let mut revisions = self.revisions.iter();
@@ -52,7 +52,7 @@ impl Shown<'_> {
 }
 
 /// What is shown of a history to somebody who has these keys.
-pub(super) fn shown<'a>(history: &'a History, trust: Option<&Trust>) -> Shown<'a> {
+pub(super) fn shown<'a>(history: &'a History, trust: Option<&Trust>) -> ShownHistory<'a> {
     let changes = history.revisions.iter().map(|change| {
         let (signature, signed_by) = signature::judge(&change.sealed, trust);
         ShownChange {
@@ -62,7 +62,7 @@ pub(super) fn shown<'a>(history: &'a History, trust: Option<&Trust>) -> Shown<'a
             is_asked: trust.is_some(),
         }
     });
-    Shown {
+    ShownHistory {
         revisions: changes.collect(),
         unreadable: &history.unreadable,
         changed: &history.changed,

@@ -3,7 +3,7 @@
 use importer::{ChangeReceipt, Gap, Outcome, Passage};
 use schemas::KeyId;
 
-use super::shown::{Shown, ShownChange};
+use super::shown::{ShownChange, ShownHistory};
 use super::signature::Signature;
 use crate::render;
 
@@ -20,7 +20,7 @@ const TITLES: [&str; 8] = [
 ];
 
 /// Shows a history to people.
-pub(super) fn show(shown: &Shown<'_>) {
+pub(super) fn show(shown: &ShownHistory<'_>) {
     if shown.revisions.is_empty() {
         render::line("no change is known");
     } else {

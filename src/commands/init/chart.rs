@@ -20,7 +20,7 @@ use crate::{environment, progress, render};
 /// With a chart: what was made of it.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Made<'a> {
+pub(crate) struct ChartTree<'a> {
     /// The name of the Solution.
     solution: &'a SolutionName,
     /// The version of the Solution.
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result
     };
     let tree = release::chart(&published, &wishes(arguments))?;
     let (directory, written) = write(arguments, &tree)?;
-    let made = Made {
+    let made = ChartTree {
         solution: tree.id.name(),
         version: tree.id.version(),
         chart: &published.name,
@@ -131,7 +131,7 @@ fn values_of(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn show(made: &Made<'_>, directory: &Path) {
+fn show(made: &ChartTree<'_>, directory: &Path) {
     show_files(made.files);
     let (solution, version) = (made.solution, made.version);
     let (chart, chart_version) = (made.chart, made.chart_version);

@@ -18,7 +18,7 @@ use crate::{environment, render};
 
 /// With a helmfile: what was made of it.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Made<'a> {
+pub(crate) struct HelmfileTree<'a> {
     /// The name of the Solution.
     solution: &'a SolutionName,
     /// The version of the Solution.
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
     let tree = release::carry_helmfile(&file_name(from), &called, &wishes, &mut disk)?;
     let (directory, written) = write(arguments, &tree)?;
     let releases = tree.source.spec.charts.iter();
-    let made = Made {
+    let made = HelmfileTree {
         solution: tree.id.name(),
         version: tree.id.version(),
         releases: releases
@@ -108,7 +108,7 @@ fn program(arguments: &Arguments) -> Result<PathBuf, Failure> {
     })
 }
 
-fn show(made: &Made<'_>, directory: &Path) {
+fn show(made: &HelmfileTree<'_>, directory: &Path) {
     show_files(made.files);
     let releases = render::count(made.releases.len(), "release");
     render::note!("{} {}: {releases}", made.solution, made.version);

@@ -15,7 +15,7 @@ use crate::render;
 
 /// With a release: what was made of it.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Made<'a> {
+pub(crate) struct ReleaseTree<'a> {
     /// The name of the Solution.
     solution: &'a SolutionName,
     /// The version of the Solution.
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
     }
     let draft = draft(arguments, taken, from)?;
     let (directory, written) = write(arguments, &draft)?;
-    let made = Made {
+    let made = ReleaseTree {
         solution: draft.id.name(),
         version: draft.id.version(),
         files: &written,
@@ -59,7 +59,7 @@ fn draft(arguments: &Arguments, taken: Taken, from: &Path) -> Result<SourceTree,
 }
 
 /// What to know, the weightiest first.
-fn show(made: &Made<'_>, directory: &Path) {
+fn show(made: &ReleaseTree<'_>, directory: &Path) {
     let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
     let images = render::count(made.images, "image");
     render::note!("{} {}: {images}", made.solution, made.version);

@@ -18,7 +18,7 @@ use crate::registries;
 /// What an archive says of itself. Nothing of it is verified.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Inspected {
+pub(crate) struct InspectedArchive {
     /// SHA-256 of the statement.
     pub(super) archive_id: Digest,
     /// The name of the Solution.
@@ -55,7 +55,7 @@ pub(crate) struct Inspected {
 }
 
 /// Reads what is shown of an archive.
-pub(super) fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
+pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure> {
     let read = |error| failure::reading(&arguments.archive, error);
     let mut opened = Opened::open(&arguments.archive).map_err(read)?;
     let detached = |error| failure::beside(&arguments.archive, error);
@@ -81,7 +81,7 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
     if arguments.files {
         files.extend_from_slice(listed.contents().entries());
     }
-    Ok(Inspected {
+    Ok(InspectedArchive {
         archive_id: listed.archive_id(),
         solution: predicate.id.name().clone(),
         version: predicate.id.version().clone(),

@@ -10,7 +10,7 @@ use crate::commands::give;
 use crate::commands::import::show::{self, Planned};
 use crate::commands::import::{self, Shown};
 use crate::failure::Outcome;
-use crate::plans::{self, Plan};
+use crate::plans::{self, SignedPlan};
 use crate::render;
 
 /// What whoever reads a plan without asking who signed it must know.
@@ -19,7 +19,7 @@ const NOT_VERIFIED: &str = "not verified: `solution apply --plan FILE --approved
 /// What a plan file says.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Inspected<'a> {
+pub(crate) struct InspectedPlan<'a> {
     /// SHA-256 of the plan.
     plan_id: Digest,
     /// Who planned: user and host, as that machine said.
@@ -41,9 +41,9 @@ pub(crate) struct Inspected<'a> {
 }
 
 /// Shows a plan, with what changes in each object.
-pub(super) fn show(Plan { envelope, file }: &Plan, output: Output) -> Outcome {
+pub(super) fn show(SignedPlan { envelope, file }: &SignedPlan, output: Output) -> Outcome {
     let signatures = envelope.signatures().map(|signature| signature.key_id);
-    let inspected = Inspected {
+    let inspected = InspectedPlan {
         plan_id: file.id(),
         planned_by: &file.by,
         planned_at: file.at,

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
-use super::archive::Inspected;
+use super::archive::InspectedArchive;
 use super::{charts, images, sets};
 use crate::args::choose;
 use crate::render;
@@ -39,7 +39,7 @@ fn words(template: &OperatorTemplate) -> String {
 }
 
 /// An archive.
-pub(super) fn show(inspected: &Inspected) {
+pub(super) fn show(inspected: &InspectedArchive) {
     render::line!("solution    {} {}", inspected.solution, inspected.version);
     render::line!("archive id  {}", inspected.archive_id);
     render::line!("size        {}", render::bytes(inspected.size));

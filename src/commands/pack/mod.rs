@@ -24,7 +24,7 @@ use crate::{interrupt, keys, progress, render};
 
 /// What would not be accepted, and was not written.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Refused<'a> {
+pub(crate) struct RefusedPack<'a> {
     /// The path that was asked for.
     archive: &'a Path,
     /// Whether the archive would be accepted.
@@ -69,7 +69,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
 
 fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
     words::talk(report.findings(), output);
-    let refused = Refused {
+    let refused = RefusedPack {
         archive,
         verdict: report.verdict(),
         findings: report.findings(),

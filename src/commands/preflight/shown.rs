@@ -37,7 +37,7 @@ impl Login {
 // With an `A` that is no option the schema says that the fields of an archive are all there, or that none is.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Shown<A = Option<ImagesToPush>> {
+pub(crate) struct ShownPreflight<A = Option<ImagesToPush>> {
     /// The registry, `HOST[:PORT][/PREFIX]`.
     pub(super) registry: String,
     /// Whether it is reached by HTTPS.
@@ -88,7 +88,7 @@ pub(crate) struct Tried {
 /// Why nothing is known of what the registry can do.
 const NOT_TRIED: &str = "no repository takes anything, so it was not tried";
 
-impl Shown {
+impl ShownPreflight {
     pub(super) fn of(
         preflight: &Preflight,
         client: &Client,

@@ -2,12 +2,12 @@
 
 use registry::{Ability, BodyLimit, Space};
 
-use super::shown::Shown;
+use super::shown::ShownPreflight;
 use crate::args::choose;
 use crate::commands::refusal;
 use crate::render;
 
-impl Shown {
+impl ShownPreflight {
     /// All of it.
     pub(super) fn show(&self) {
         let Self { registry, .. } = self;

@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 
     /// What the person is to do; may be repeated [default: all of it]
     #[arg(long = "verb", value_name = "VERB", value_enum)]
-    pub(super) verbs: Vec<Verb>,
+    pub(super) verbs: Vec<RbacVerb>,
 
     /// Bind the roles to this user; may be repeated
     #[arg(long = "user", value_name = "NAME")]
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
 
 /// A verb, or those of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Verb {
+pub(super) enum RbacVerb {
     /// Make versions available
     Import,
     /// Put CRDs in the cluster
@@ -98,7 +98,7 @@ pub(super) enum Verb {
     Status,
 }
 
-impl Verb {
+impl RbacVerb {
     /// What it comes to.
     pub(super) fn steps(self) -> &'static [RightsVerb] {
         use RightsVerb as R;

@@ -8,20 +8,20 @@ use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, val
 
 /// Those about archives, keys and trust, and the program itself.
 pub(super) fn add(all: &mut Results, report: &Value) {
-    let made = &all.own::<keygen::Made>();
+    let made = &all.own::<keygen::MadeKeys>();
     all.verb("keygen", &[made]);
     let files = &all.shared::<Files>("files");
     all.verb("man", &[files]);
     all.verb("cat", &[]);
     all.verb("completion", &[]);
-    let chart = &all.own::<init::chart::Made>();
-    let helmfile = &all.own::<init::helmfile::Made>();
-    let release = &all.own::<init::release::Made>();
+    let chart = &all.own::<init::chart::ChartTree>();
+    let helmfile = &all.own::<init::helmfile::HelmfileTree>();
+    let release = &all.own::<init::release::ReleaseTree>();
     let updated = &all.own::<init::update::Updated>();
     all.verb("init", &[files, chart, helmfile, release, updated]);
 
     let packed = &all.own::<Packed>();
-    let refused = &all.own::<pack::Refused>();
+    let refused = &all.own::<pack::RefusedPack>();
     let preview = &said(
         "With `--check`: what would be packed.",
         &all.own::<Preview>(),
@@ -33,15 +33,15 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let signed = &all.own::<sign::Signed>();
     let to_sign = &all.own::<sign::ToSign>();
     all.verb("sign", &[signed, to_sign]);
-    let archive = &all.own::<inspect::archive::Inspected>();
-    let plan = &all.own::<inspect::plan::Inspected>();
+    let archive = &all.own::<inspect::archive::InspectedArchive>();
+    let plan = &all.own::<inspect::plan::InspectedPlan>();
     all.verb("inspect", &[archive, plan]);
     let choices = &all.own::<values::read::SiteChoices>();
     all.verb("values", &[choices]);
     let differences = &all.own::<diff::show::All>();
     all.verb("diff", &[differences, report]);
 
-    let policy = &all.shared::<trust::Shown>("policy");
+    let policy = &all.shared::<trust::ShownPolicy>("policy");
     all.verb("trust-add", &[policy]);
     let policies = &all.own::<trust::Policies>();
     all.verb("trust-list", &[policies]);

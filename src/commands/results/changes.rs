@@ -9,7 +9,7 @@ use crate::commands::apply::configuration::show::Overview;
 use crate::commands::image_map::{Mapped, ShownMap};
 use crate::commands::import::show::Planned;
 use crate::commands::import::then;
-use crate::commands::refusal::{Kept, Refused};
+use crate::commands::refusal::{Refused, RefusedRemoval};
 
 /// Those that change what runs in a cluster.
 pub(super) fn add(all: &mut Results, report: &Value) {
@@ -22,7 +22,7 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     all.verb("rollback", &planned);
 
     let undone = &all.shared::<Undone>("undone");
-    let hindered = &all.shared::<Kept>("hindered");
+    let hindered = &all.shared::<RefusedRemoval>("hindered");
     all.verb("deploy", &[&planned[..], &[hindered]].concat());
     all.verb("deactivate", &[undone, hindered]);
     all.verb("undeploy", &[undone, hindered]);

@@ -25,15 +25,15 @@ pub(super) fn add(all: &mut Results) {
     let fulfilled = &all.own::<site::check::Fulfilled>();
     let missing = &all.own::<Refused<site::check::Nothing>>();
     all.verb("site-check", &[usable, fulfilled, missing]);
-    let set = &all.own::<site::set::Shown>();
+    let set = &all.own::<site::set::KeptSiteFile>();
     all.verb("site-set", &[set]);
     let shown = &all.own::<SiteShown>();
     all.verb("site-show", &[shown]);
 
-    let list = &all.own::<rbac::List>();
+    let list = &all.own::<rbac::RightsList>();
     all.verb("rbac", &[list, &reference("report")]);
-    let status = &all.own::<status::Shown>();
+    let status = &all.own::<status::ShownStatus>();
     all.verb("status", &[status]);
-    let history = &all.own::<history::shown::Shown>();
+    let history = &all.own::<history::shown::ShownHistory>();
     all.verb("history", &[history]);
 }

@@ -14,12 +14,12 @@ use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 
 /// The archives that are served, and by what they are judged.
-pub(super) struct Judged {
+pub(super) struct JudgedArchives {
     archives: Archives,
     judge: Trusting,
 }
 
-impl Judged {
+impl JudgedArchives {
     pub(super) fn of(arguments: Arguments, output: Output, log: Arc<Log>) -> Result<Self, Failure> {
         let prefix = arguments.prefix.as_ref();
         let prefix = prefix.map_or_else(String::new, |prefix| format!("/{prefix}"));
@@ -40,9 +40,9 @@ type ServingChange = Result<Option<Serving>, Failure>;
 
 /// Looks at the archives, which may read a slow disc, beside what is served.
 pub(super) async fn look(
-    mut judged: Judged,
+    mut judged: JudgedArchives,
     whole: Whole,
-) -> Result<(Judged, ServingChange), Failure> {
+) -> Result<(JudgedArchives, ServingChange), Failure> {
     let looked = tokio::task::spawn_blocking(move || {
         let changes = judged.archives.look(whole, &mut judged.judge);
         (judged, changes)

@@ -24,7 +24,7 @@ pub(super) struct Log {
 /// What has happened.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "event")]
-pub(crate) enum Said<'a> {
+pub(crate) enum ServeLogLine<'a> {
     /// It takes connections now.
     Listening {
         /// Where it listens.
@@ -95,7 +95,7 @@ impl Log {
     }
 
     pub(super) fn listening(&self, url: &str) {
-        self.say(&Said::Listening { url }, || {
+        self.say(&ServeLogLine::Listening { url }, || {
             render::line!("listening at {url}");
         });
     }
@@ -103,7 +103,7 @@ impl Log {
     pub(super) fn serving(&self, path: &Path, accepted: &Accepted) {
         let id = &accepted.statement().predicate.id;
         let (images, referrers) = Referrers::count(accepted.images());
-        let said = Said::Serving {
+        let said = ServeLogLine::Serving {
             archive: path.display().to_string(),
             archive_id: accepted.archive_id(),
             solution: id.name().to_string(),
@@ -118,7 +118,7 @@ impl Log {
     }
 
     pub(super) fn left_out(&self, path: &Path, failure: &Failure) {
-        let said = Said::LeftOut {
+        let said = ServeLogLine::LeftOut {
             archive: path.display().to_string(),
             reasons: failure.lines().collect(),
         };
@@ -131,7 +131,7 @@ impl Log {
     /// Archives could not be looked at: what was served goes on.
     pub(super) fn failed(&self, failure: &Failure) {
         let reasons = failure.lines().collect();
-        self.say(&Said::Failed { reasons }, || {
+        self.say(&ServeLogLine::Failed { reasons }, || {
             failure.lines().for_each(render::note);
         });
     }
@@ -143,13 +143,13 @@ impl Log {
             Event::Unfit(digest, unfit) => {
                 let reasons = reasons(*unfit);
                 let why = reasons.join(": ");
-                self.say(&Said::Unfit { digest, reasons }, || {
+                self.say(&ServeLogLine::Unfit { digest, reasons }, || {
                     render::note!("error: {digest} is not served: {why}");
                 });
             }
             Event::NoRoom(error) => {
                 let reasons = reasons(*error);
-                self.say(&Said::Failed { reasons }, || {
+                self.say(&ServeLogLine::Failed { reasons }, || {
                     render::note!("error: no connection can be taken at the moment: {error}");
                 });
             }
@@ -158,7 +158,7 @@ impl Log {
 
     fn access(&self, access: &AccessRecord<'_>) {
         let time = environment::now().ok();
-        let said = Said::Access {
+        let said = ServeLogLine::Access {
             time,
             peer: access.peer.to_string(),
             method: access.method,
@@ -184,7 +184,7 @@ impl Log {
         });
     }
 
-    fn say(&self, said: &Said<'_>, human: impl FnOnce()) {
+    fn say(&self, said: &ServeLogLine<'_>, human: impl FnOnce()) {
         render::result(self.output, said, |_| human());
     }
 }

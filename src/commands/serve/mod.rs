@@ -14,7 +14,7 @@ use serve::Server;
 use shelf::{Serving, Whole};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::archives::{Judged, look};
+use self::archives::{JudgedArchives, look};
 pub(crate) use self::arguments::Arguments;
 use self::log::Log;
 use self::request::{Pair, options};
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
         arguments.listen.clone(),
         choose(options.tls.is_some(), "https", "http"),
     );
-    let judged = Judged::of(arguments, output, Arc::clone(&log))?;
+    let judged = JudgedArchives::of(arguments, output, Arc::clone(&log))?;
     raise_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: Arguments, output: Output) -> Result<Outcome, Failu
 /// Serves what is there, and what comes, until the end is asked for.
 async fn serve(
     server: Server,
-    judged: Judged,
+    judged: JudgedArchives,
     pair: Option<Pair>,
     log: &Log,
     url: &str,

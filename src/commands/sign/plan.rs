@@ -8,12 +8,16 @@ use crate::args::Output;
 use crate::commands::give;
 use crate::commands::import;
 use crate::failure::{Failure, Outcome};
-use crate::plans::{self, Plan};
+use crate::plans::{self, SignedPlan};
 use crate::{keys, render};
 
 /// Signs a plan, or writes what an outside key signs.
-pub(super) fn run(arguments: &Arguments, plan: Plan, output: Output) -> Result<Outcome, Failure> {
-    let Plan { mut envelope, file } = plan;
+pub(super) fn run(
+    arguments: &Arguments,
+    plan: SignedPlan,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let SignedPlan { mut envelope, file } = plan;
     expect(arguments, file.id())?;
     let (solution, id) = (&file.solution, Id::PlanId(file.id()));
     if let Some(payload) = &arguments.payload_out {

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 
 /// What became of the file that the cluster keeps, or would become.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Shown {
+pub(crate) struct KeptSiteFile {
     /// The environment that the file is for; null for all of them.
     environment: Option<EnvironmentName>,
     /// What becomes, or would become, of the file that the cluster keeps.
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         output,
         async |change| importer::keep_site(change, &file).await,
     )?;
-    let shown = Shown {
+    let shown = KeptSiteFile {
         environment: environment.cloned(),
         change: kept.change,
         problems: kept.problems.iter().map(InTheWay::from).collect(),

@@ -46,13 +46,13 @@ pub(crate) struct List {}
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Policies<'a> {
     /// The policies.
-    policies: Vec<Shown<'a>>,
+    policies: Vec<ShownPolicy<'a>>,
 }
 
 /// A policy of trust.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Policy")]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownPolicy<'a> {
     /// The name of the policy.
     name: &'a KubernetesName,
     /// The path of its file.
@@ -106,10 +106,10 @@ fn list(output: Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-fn shown(stored: &Stored) -> Shown<'_> {
+fn shown(stored: &Stored) -> ShownPolicy<'_> {
     let policy = &stored.policy;
     let keys = stored.keys();
-    Shown {
+    ShownPolicy {
         name: policy.name(),
         path: &stored.path,
         solutions: policy.solutions(),
@@ -118,7 +118,7 @@ fn shown(stored: &Stored) -> Shown<'_> {
     }
 }
 
-fn show(shown: &Shown<'_>) {
+fn show(shown: &ShownPolicy<'_>) {
     let keys = render::count(shown.keys.len(), "key");
     render::line!("policy      {}   ({})", shown.name, shown.path.display());
     render::line!("  for       {}", render::list(shown.solutions));

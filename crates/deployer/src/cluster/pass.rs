@@ -14,7 +14,7 @@ use crate::error::{Error, Source, bounded};
 
 /// A request of somebody else.
 #[derive(Clone, Debug)]
-pub struct Passing {
+pub struct ForwardedRequest {
     /// The method of the request.
     pub method: String,
     /// The path and query of the request.
@@ -59,7 +59,7 @@ impl Passed {
 impl Cluster {
     /// Sends a request of somebody else. A refusal of the server is an answer, and no failure. There is no time limit: who
     /// asks ends it, by dropping this future or the answer.
-    pub async fn pass(&self, passing: Passing) -> Result<Passed, Error> {
+    pub async fn pass(&self, passing: ForwardedRequest) -> Result<Passed, Error> {
         let doing = format!("pass on {} {}", passing.method, path(&passing.target));
         let invalid = |message: String| Error::Invalid {
             doing: doing.clone(),
@@ -125,7 +125,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_is_passed_on_as_it_is_and_a_refusal_is_an_answer() {
         let (cluster, seen) = cluster(|_| Answer::json(403, &json!({"message": "no"}))).await;
-        let passing = Passing {
+        let passing = ForwardedRequest {
             method: "PATCH".to_owned(),
             target: "/api/v1/namespaces/a/secrets/b?fieldManager=helm".to_owned(),
             accept: "application/json".to_owned(),

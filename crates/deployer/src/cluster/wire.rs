@@ -300,12 +300,12 @@ struct StatusBody {
 #[derive(Debug, Default, Deserialize)]
 struct Details {
     #[serde(default)]
-    causes: Vec<Cause>,
+    causes: Vec<StatusCause>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Cause {
+struct StatusCause {
     reason: String,
     message: String,
     field: String,

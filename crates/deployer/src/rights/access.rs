@@ -106,7 +106,7 @@ impl fmt::Display for Access {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct AccessAnswer {
     allowed: bool,
 }
 
@@ -151,7 +151,7 @@ impl Cluster {
             "namespace": access.namespace.as_deref().unwrap_or_default(),
         }});
         let doing = format!("check whether we may {access}");
-        let answer: Answer = self.review("SelfSubjectAccessReview", spec, &doing).await?;
+        let answer: AccessAnswer = self.review("SelfSubjectAccessReview", spec, &doing).await?;
         Ok(answer.allowed)
     }
 }

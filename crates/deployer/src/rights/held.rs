@@ -14,7 +14,7 @@ pub(super) const NOWHERE: &str = "-";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct RulesAnswer {
     #[serde(default)]
     resource_rules: Vec<PolicyRule>,
     #[serde(default)]
@@ -29,7 +29,7 @@ impl Cluster {
         }
         let doing = "list the rules we hold";
         let spec = json!({"namespace": namespace});
-        let held: Answer = self.review("SelfSubjectRulesReview", spec, doing).await?;
+        let held: RulesAnswer = self.review("SelfSubjectRulesReview", spec, doing).await?;
         let mut rules = held.resource_rules;
         rules.extend(held.non_resource_rules);
         let rules: Arc<[PolicyRule]> = rules.into();

@@ -30,7 +30,7 @@ const PULLED: [&str; 4] = [
 
 /// One look at a pod.
 #[derive(Debug)]
-enum Look {
+enum PodLook {
     /// The node of the pod has the image.
     Pulled,
     /// The node has no image yet, or will not have it.
@@ -82,13 +82,13 @@ impl Cluster {
         }
     }
 
-    async fn look_at_pull(&self, pod: &Object) -> Result<Look, Error> {
+    async fn look_at_pull(&self, pod: &Object) -> Result<PodLook, Error> {
         let value = pod.as_value();
         if has_image(value) {
-            return Ok(Look::Pulled);
+            return Ok(PodLook::Pulled);
         }
         if let Some(why) = over(value) {
-            return Ok(Look::Over(why));
+            return Ok(PodLook::Over(why));
         }
         let namespace = pod.namespace().unwrap_or_default();
         // Of a pod that has a node, only events say whether it pulls.
@@ -98,7 +98,7 @@ impl Cluster {
             Vec::new()
         };
         if has_pulled(value, &events) {
-            return Ok(Look::Pulled);
+            return Ok(PodLook::Pulled);
         }
         let sighting = diagnose::of_pod(value, &events);
         let awaited = match &sighting {
@@ -109,7 +109,7 @@ impl Cluster {
             }),
             None => awaited::of_pod(value, &events),
         };
-        Ok(Look::Without { sighting, awaited })
+        Ok(PodLook::Without { sighting, awaited })
     }
 }
 
@@ -132,11 +132,11 @@ impl Probe {
                     failure(pod, None, Stuck::NoCause, "somebody has deleted the pod")
                 })?;
                 let (sighting, awaited) = match cluster.look_at_pull(&live).await? {
-                    Look::Pulled => return Ok(()),
-                    Look::Over(why) => {
+                    PodLook::Pulled => return Ok(()),
+                    PodLook::Over(why) => {
                         return Err(failure(pod, Some(&live), Stuck::PodRefused, &why));
                     }
-                    Look::Without { sighting, awaited } => (sighting, awaited),
+                    PodLook::Without { sighting, awaited } => (sighting, awaited),
                 };
                 if let Some(Awaited::Image { .. }) = &awaited {
                     end = last.min(Instant::now() + deadline);

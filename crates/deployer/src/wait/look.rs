@@ -18,7 +18,7 @@ use crate::stuck::{Passing, Stuck};
 
 /// One look at an object.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct ObjectLook {
     pub(super) live: Option<Object>,
     pub(super) state: Settled,
     pub(super) awaited: Option<Awaited>,
@@ -33,7 +33,7 @@ pub(super) struct Look {
 }
 
 impl Cluster {
-    pub(super) async fn look_at_all(&self, waiting: &[Waiting]) -> Result<Vec<Look>, Error> {
+    pub(super) async fn look_at_all(&self, waiting: &[Waiting]) -> Result<Vec<ObjectLook>, Error> {
         let mut served = Vec::new();
         for one in waiting {
             // A kind goes with its definition, and its objects with it.
@@ -53,11 +53,11 @@ impl Cluster {
             .await
     }
 
-    async fn look_at(&self, one: &Waiting, live: Option<Object>) -> Result<Look, Error> {
+    async fn look_at(&self, one: &Waiting, live: Option<Object>) -> Result<ObjectLook, Error> {
         match (&one.goal, live) {
             (Goal::Settled(object), None) => {
                 let state = self.absent(object, one.live.as_ref()).await?;
-                Ok(Look::at_end(state))
+                Ok(ObjectLook::at_end(state))
             }
             (Goal::Settled(_), Some(live)) => self.look_at_settling(one, live).await,
             (Goal::Rollout(object), None) => Err(Error::NotFound {
@@ -65,18 +65,18 @@ impl Cluster {
                 message: "it does not exist".to_owned(),
             }),
             (Goal::Rollout(_), Some(live)) => self.look_at_rollout(one, live).await,
-            (Goal::Gone(leaving), live) => Ok(Look::at_leaving(leaving, live)),
-            (Goal::Empty(_), None) => Ok(Look::at_end(Settled::Ready)),
+            (Goal::Gone(leaving), live) => Ok(ObjectLook::at_leaving(leaving, live)),
+            (Goal::Empty(_), None) => Ok(ObjectLook::at_end(Settled::Ready)),
             (Goal::Empty(_), Some(live)) => self.look_at_stopping(live).await,
         }
     }
 
-    async fn look_at_settling(&self, one: &Waiting, live: Object) -> Result<Look, Error> {
+    async fn look_at_settling(&self, one: &Waiting, live: Object) -> Result<ObjectLook, Error> {
         let state = match settled(&live) {
             Settled::Ready if !self.is_found(&live).await? => pending("clients do not find it yet"),
             state => state,
         };
-        let mut look = Look::at(state);
+        let mut look = ObjectLook::at(state);
         match look.state {
             Settled::Ready => {
                 look.is_old = one.ready_since.is_none()
@@ -93,9 +93,9 @@ impl Cluster {
         Ok(look)
     }
 
-    async fn look_at_rollout(&self, one: &Waiting, live: Object) -> Result<Look, Error> {
+    async fn look_at_rollout(&self, one: &Waiting, live: Object) -> Result<ObjectLook, Error> {
         let seen = self.judge(live).await?;
-        let mut look = Look::at(seen.settled());
+        let mut look = ObjectLook::at(seen.settled());
         if look.state == Settled::Ready {
             look.is_old = one.ready_since.is_none() && self.is_settled(&seen.deployment).await?;
         }
@@ -106,14 +106,14 @@ impl Cluster {
         Ok(look)
     }
 
-    async fn look_at_stopping(&self, live: Object) -> Result<Look, Error> {
+    async fn look_at_stopping(&self, live: Object) -> Result<ObjectLook, Error> {
         if !is_stopped(live.as_value()) {
-            let mut look = Look::at(pending("not all of its pods are stopped yet"));
+            let mut look = ObjectLook::at(pending("not all of its pods are stopped yet"));
             look.live = Some(live);
             return Ok(look);
         }
         let pods = self.all_pods_of(&live).await?;
-        let mut look = Look::at_end(Settled::Ready);
+        let mut look = ObjectLook::at_end(Settled::Ready);
         let uid = |pod: &Object| pod.uid().map(str::to_owned);
         let leaving = pods.iter().map(|pod| Leaving {
             object: pod.reference().clone(),
@@ -148,7 +148,7 @@ impl Cluster {
     }
 }
 
-impl Look {
+impl ObjectLook {
     fn at(state: Settled) -> Self {
         Self {
             live: None,

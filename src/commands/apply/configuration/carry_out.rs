@@ -4,7 +4,7 @@
 use importer::configuration::{Removed, SolutionRemoval, State};
 use importer::{Change, Receipt};
 
-use super::plan::{Import, Plan, Work};
+use super::plan::{Import, Plan, StepWork};
 use super::show::{Overview, Step};
 use crate::args::Output;
 use crate::commands::import::{self, Reached};
@@ -18,8 +18,8 @@ impl Plan {
         };
         for (step, work) in self.shown.steps.into_iter().zip(self.work) {
             done.steps.push(match work {
-                Some(Work::Import(import)) => apply(step, *import, change, output).await,
-                Some(Work::Remove(removal)) => remove(step, &removal, change).await,
+                Some(StepWork::Import(import)) => apply(step, *import, change, output).await,
+                Some(StepWork::Remove(removal)) => remove(step, &removal, change).await,
                 None => step,
             });
         }

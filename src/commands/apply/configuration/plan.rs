@@ -21,11 +21,11 @@ use crate::failure::{Failure, Outcome};
 pub(super) struct Plan {
     pub(super) shown: Overview,
     /// For each step.
-    pub(super) work: Vec<Option<Work>>,
+    pub(super) work: Vec<Option<StepWork>>,
 }
 
 /// What a step needs that is planned.
-pub(super) enum Work {
+pub(super) enum StepWork {
     Import(Box<Import>),
     Remove(SolutionRemoval),
 }
@@ -40,7 +40,7 @@ pub(super) struct Import {
 }
 
 /// A step, with what it needs if it is planned.
-type Planned = (Step, Option<Work>);
+type PlannedStep = (Step, Option<StepWork>);
 
 /// Where plans are made.
 struct Planner<'a> {
@@ -98,7 +98,7 @@ impl Plan {
     /// Whether anything goes.
     pub(super) fn removes(&self) -> bool {
         let mut work = self.work.iter().flatten();
-        work.any(|work| matches!(work, Work::Remove(_)))
+        work.any(|work| matches!(work, StepWork::Remove(_)))
     }
 
     fn states(&self) -> Vec<State> {
@@ -107,7 +107,7 @@ impl Plan {
 }
 
 impl Planner<'_> {
-    async fn find_out(&self, asked: AskedStep) -> Result<Planned, Failure> {
+    async fn find_out(&self, asked: AskedStep) -> Result<PlannedStep, Failure> {
         let step = Step::from(asked.step);
         match asked.question {
             Question::Nothing(why) => Ok((untaken(step, &why), None)),
@@ -121,7 +121,7 @@ impl Planner<'_> {
     }
 
     /// The step with the plan of a listed archive.
-    async fn listed(&self, step: Step, archive: usize, goal: Goal) -> Result<Planned, Failure> {
+    async fn listed(&self, step: Step, archive: usize, goal: Goal) -> Result<PlannedStep, Failure> {
         match &self.listed[archive].found {
             Ok(archive) => {
                 let request = self.request(goal)?;
@@ -146,7 +146,7 @@ impl Planner<'_> {
         Ok(import::allow(request, registries, signers))
     }
 
-    async fn kept(&self, step: Step, solution: &SolutionName, version: &Version) -> Planned {
+    async fn kept(&self, step: Step, solution: &SolutionName, version: &Version) -> PlannedStep {
         let Arguments {
             registries, turn, ..
         } = self.arguments;
@@ -174,7 +174,7 @@ impl Planner<'_> {
         archive: &Archive,
         mut request: Request,
         client: &Client,
-    ) -> Planned {
+    ) -> PlannedStep {
         request.allowed.adopt.crds = self.arguments.adopt();
         let reached = Reached {
             client,
@@ -199,13 +199,13 @@ impl Planner<'_> {
             client: client.clone(),
             planned,
         };
-        (step, Some(Work::Import(Box::new(import))))
+        (step, Some(StepWork::Import(Box::new(import))))
     }
 
-    async fn remove(&self, step: Step, removal: SolutionRemoval) -> Result<Planned, Failure> {
+    async fn remove(&self, step: Step, removal: SolutionRemoval) -> Result<PlannedStep, Failure> {
         Ok(match removal.plan(self.change).await? {
             PlannedRemoval::Goes(objects) => {
-                (Step { objects, ..step }, Some(Work::Remove(removal)))
+                (Step { objects, ..step }, Some(StepWork::Remove(removal)))
             }
             PlannedRemoval::Left(obstacles) => (step.left(&obstacles), None),
         })

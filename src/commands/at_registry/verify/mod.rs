@@ -11,7 +11,7 @@ use validator::Accepted;
 
 pub(crate) use self::arguments::VerifyArguments;
 use self::request::{check_source, kept};
-pub(crate) use self::shown::Found;
+pub(crate) use self::shown::Verification;
 use self::shown::{ShownFault, fix, show};
 use crate::args::{Output, choose};
 use crate::commands::pushing::{Goal, Push, Pushing};
@@ -69,7 +69,7 @@ async fn verify(
     };
     let shown = |it: &Faulty| ShownFault::of(client, it, fix(it, arguments.repair));
     let healed = repaired.healed.iter();
-    let found = Found {
+    let found = Verification {
         solution: accepted.statement().predicate.id.clone(),
         archive_id: accepted.archive_id(),
         registry: client.address().to_string(),

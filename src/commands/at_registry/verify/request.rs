@@ -23,7 +23,7 @@ pub(super) fn check_source(version: Option<&Version>, repair: bool) -> Result<()
 }
 
 /// An archive that is accepted, or why it is not.
-type Judged = Result<Accepted, Box<Report>>;
+type JudgedArchive = Result<Accepted, Box<Report>>;
 
 /// The archive that the registry keeps.
 pub(super) async fn kept(
@@ -31,7 +31,7 @@ pub(super) async fn kept(
     client: &Client,
     id: &SolutionId,
     output: Output,
-) -> Result<Judged, Failure> {
+) -> Result<JudgedArchive, Failure> {
     let kept = vouched::find(&arguments.judging, client, id, output).await?;
     let scratch = environment::scratch();
     let archive_id = &kept.archive_id;

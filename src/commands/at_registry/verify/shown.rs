@@ -10,7 +10,7 @@ use crate::render;
 /// What was found.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Found {
+pub(crate) struct Verification {
     /// The id of the Solution, `<name>-<version>`.
     pub(super) solution: SolutionId,
     /// SHA-256 of the signed statement.
@@ -93,7 +93,7 @@ pub(super) fn fix(faulty: &Faulty, tried: bool) -> Option<String> {
 }
 
 /// What was found, for people.
-pub(super) fn show(found: &Found) {
+pub(super) fn show(found: &Verification) {
     let (solution, registry) = (&found.solution, &found.registry);
     let blobs = render::count(found.blobs, "blob");
     let manifests = render::count(found.manifests, "manifest");
