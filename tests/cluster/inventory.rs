@@ -91,8 +91,8 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
 
     site.import("1.1.0.iso", &INTO).success();
     let format = |map: &str| site.field(RECORDS, map, "{.data.format}");
-    assert_eq!(format("configmap/namespace-tenant"), "3");
-    assert_eq!(format(INVENTORY), "3");
+    assert_eq!(format("configmap/namespace-tenant"), "4");
+    assert_eq!(format(INVENTORY), "4");
     let same = |kind: &str| {
         let find = |all: &[(String, String)]| all.iter().find(|it| it.0 == kind).cloned();
         assert_eq!(find(&entries(&site)), find(&before), "{kind}");
