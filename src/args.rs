@@ -62,7 +62,8 @@ impl DryRunArguments {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ChangeArguments {
-    /// Wait while somebody else changes the cluster, for at most SECONDS (`--wait=60`), or an hour if none are given
+    /// Wait while somebody else changes the environment or the cluster, for at most SECONDS (`--wait=60`), or an hour if
+    /// none are given
     #[arg(
         long,
         value_name = "SECONDS",
