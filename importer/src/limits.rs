@@ -85,6 +85,6 @@ pub const REFUSALS: usize = 20;
 /// The number of decisions about an object when others keep changing it.
 pub const DECISIONS: u32 = 5;
 
-/// The time that a change waits for the cluster's Lease without being asked to: others hold it for as long as it takes to
+/// The time that a change waits for the cluster's Lease at least, whether it is asked to or not: others hold it for as long as it takes to
 /// decide about one environment, a second or two where the API server is near.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const CLUSTER_LEASE_WAIT: Duration = Duration::from_secs(20);

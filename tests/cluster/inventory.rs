@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::charts;
+use crate::gate::Gate;
 use crate::site::{Site, difference, eventually};
 
 const RECORDS: &str = "metalk8s-solutions";
@@ -143,9 +144,18 @@ fn releases_that_the_record_of_the_namespace_names_are_read_and_recorded_anew() 
     assert!(!record("configmap/namespace-prod").contains("releases"));
     assert!(record("configmap/carried.prod.shop").contains("releases"));
 
-    // The first change may be the last one.
+    // The first change may be the last one, and be killed once it has written the record of the namespace anew.
     name_releases_in_namespace(&site);
-    charts::solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    let lease = ["delete", "lease", "solution"];
+    site.kubectl(RECORDS, &lease).success();
+    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let given_back =
+        "PUT /apis/coordination.k8s.io/v1/namespaces/metalk8s-solutions/leases/solution";
+    let mut command = site.command();
+    command.env("HELM", &*charts::HELM).args(undeploy);
+    Gate::before(&site, given_back).kill(&site, &command);
+    assert!(!record("configmap/namespace-prod").contains("releases"));
+    charts::solution(&site, &undeploy).success();
     let listed = charts::helm(&site, &["list", "--short"]).success();
     assert_eq!(listed, "");
 }

@@ -167,6 +167,7 @@ pub async fn undeploy(
     };
     let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
         let hand = stopping.hand.as_ref();
+        note_releases(leased, solution, &stopping.spaces).await?;
         if let Some(leave) = stopping.spaces.first() {
             leased.leave_cluster(&leave.space).await?;
         }
@@ -429,7 +430,7 @@ pub(crate) async fn hand_for(
     Ok(helm.map(|helm| HelmHand::new(&helm, solution).accepting(&change.accepted)))
 }
 
-/// Removes what goes from these namespaces and keeps the Lease from being taken. Returns what that was.
+/// Removes what goes from these namespaces and keeps a Lease from being taken. Returns what that was.
 pub(crate) async fn clear(
     change: &Change<'_>,
     solution: &SolutionName,
@@ -446,6 +447,21 @@ pub(crate) async fn clear(
     Ok(cleared)
 }
 
+/// Names the releases that go in the inventories of these namespaces, which a record of before does not: before the record
+/// of a namespace is written anew, which names none, and before Helm stores anything of them.
+pub(crate) async fn note_releases(
+    leased: &mut Leased<'_>,
+    solution: &SolutionName,
+    spaces: &Spaces,
+) -> Result<(), Error> {
+    for leave in spaces.iter().filter(|it| it.releases().next().is_some()) {
+        let namespace = &leave.space.namespace;
+        let recorded = inventory::to_object(&leave.carried.recorded, solution, namespace);
+        leased.keep(recorded).await?;
+    }
+    Ok(())
+}
+
 /// Removes what an operator has in these namespaces, one after the other: everywhere first what could refuse the rest.
 /// Releases that something else needs go last.
 pub(crate) async fn remove_operators(
@@ -457,11 +473,6 @@ pub(crate) async fn remove_operators(
 ) -> Result<(), Error> {
     for leave in spaces.iter_mut() {
         let namespace = &leave.space.namespace;
-        if leave.releases().next().is_some() {
-            // What is about to be stored of them is noted there, which a record of before does not name.
-            let recorded = inventory::to_object(&leave.carried.recorded, solution, namespace);
-            leased.keep(recorded).await?;
-        }
         let cleaned = leave
             .carried
             .clean_up(leased, solution, namespace, deadline);

@@ -19,7 +19,7 @@ use schemas::EnvironmentName;
 use tokio::time::Instant;
 use watch::Tell;
 
-use crate::limits::PATIENCE;
+use crate::limits::CLUSTER_LEASE_WAIT;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
@@ -89,8 +89,11 @@ impl Lock {
         }
         // Others hold it for a moment, where what they change has a Lease of its own.
         let turn = match (authority, writer.turn) {
-            (Authority::Cluster, Turn::Refuse) => Turn::Wait(PATIENCE),
-            (_, turn) => turn,
+            (Authority::Cluster, Turn::Refuse) => Turn::Wait(CLUSTER_LEASE_WAIT),
+            (Authority::Cluster, Turn::Wait(longest)) => {
+                Turn::Wait(longest.max(CLUSTER_LEASE_WAIT))
+            }
+            (Authority::Namespace(_), turn) => turn,
         };
         let wanted = request(WHOLE.to_owned());
         let whole = candidate.take(&wanted, turn, &mut clearing).await?;

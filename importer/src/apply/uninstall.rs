@@ -17,7 +17,7 @@ use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
     self, Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
-    remove_operators, shared_login,
+    note_releases, remove_operators, shared_login,
 };
 use crate::apply::releases::HelmHand;
 use crate::model::authority::Authority;
@@ -186,6 +186,7 @@ impl Deletion {
         let act = async |leased: &mut Leased<'_>, decided: &mut DecidedDeletion<'_>| {
             let (going, hand) = (&mut decided.going, decided.hand.as_ref());
             let spaces = &mut going.spaces;
+            note_releases(leased, solution, spaces).await?;
             remove_operators(leased, hand, solution, spaces, change.deadline).await?;
             // Operators took their time to go, and somebody may have asked for something meanwhile.
             going.definitions.check_unused(cluster).await?;
@@ -226,7 +227,7 @@ impl Deletion {
     }
 }
 
-/// The decision under the Lease, and the blobs that were deleted at the registries.
+/// The decision under the Leases, and the blobs that were deleted at the registries.
 struct DecidedDeletion<'a> {
     going: DepartingSolution,
     /// The hand that uninstalls releases, if there are any.

@@ -119,7 +119,7 @@ impl SiteFile {
     }
 
     /// Says of each release that the file has values for, of a Solution that is imported, that no version of it has it.
-    pub(crate) fn unknown_releases(&self, imported: &[Record]) -> Vec<String> {
+    pub(crate) fn releases_of_no_version(&self, imported: &[Record]) -> Vec<String> {
         let mut notes = Vec::new();
         for (solution, releases) in &self.spec.charts {
             let versions = || imported.iter().filter(|it| it.name == *solution);

@@ -1,5 +1,5 @@
 //! The decision of an import about the cluster as it is: which CRDs, which objects, which rights. A plan shows it.
-//! Pushing takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
+//! Pushing takes time, so it is decided again under the Leases, and carried out only if it comes out the same.
 
 use change::{ObjectChange, vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Gvk, Object};

@@ -96,7 +96,7 @@ pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
     let (mut all, mut notes) = (Vec::new(), Vec::new());
     for file in state.site.all()? {
         notes.extend(operators_alone(&file));
-        notes.extend(file.unknown_releases(&state.records));
+        notes.extend(file.releases_of_no_version(&state.records));
         if let Some(environment) = file.environment()
             && state.environment(environment).next().is_none()
         {
