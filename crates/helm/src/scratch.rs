@@ -149,7 +149,8 @@ mod tests {
         let made = make(parent.path()).unwrap();
         let taken = abandoned(made.path()).unwrap();
         assert!(hold(made.path()).unwrap().is_none(), "it is locked");
-        drop(taken);
+        // Not `drop`: until it runs its program, a process that another test starts at this moment has the lock as well.
+        taken.unlock().unwrap();
         assert!(hold(made.path()).unwrap().is_some());
         let path = made.keep();
         fs::remove_dir(&path).unwrap();
