@@ -39,8 +39,10 @@ pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
-pub use model::obstacle::{Above, KindIn, Obstacle, Unfit};
-pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber};
+pub use model::obstacle::{Above, KindIn, Obstacle, SourceProblem, Unfit};
+pub use model::parameters::{
+    AskedParameters, AskedValues, ChosenBefore, Given, ParameterValues, SecretNumber,
+};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision};
 pub use model::record::place as record_place;
 pub use model::request::{

@@ -37,6 +37,10 @@ pub const NARROWINGS: usize = 1000;
 /// other Solutions, and twice in a receipt. 256 parameters have 250 bytes each.
 pub const PARAMETERS_SIZE: usize = 64 * 1024;
 
+/// Values of a site of which each is left out once to see whether it turned an image on: each takes a rendering, and only
+/// where one is missing.
+pub const VALUES_TRIED: usize = 32;
+
 /// The Secrets of a Solution's sensitive values that rights are printed for, which name each: a value that changes every
 /// month has one for more than two years. `undeploy` begins again with the first.
 pub const SECRET_NUMBERS: u32 = 32;

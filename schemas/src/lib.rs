@@ -75,8 +75,9 @@ pub use sets::{
 };
 pub use site::{
     Affinity, ChartChoices, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site,
-    SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, VariableName,
-    by_path, merge_values,
+    SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, ValuePath,
+    ValuePathError, ValuesByPath, ValuesKind, ValuesSource, VariableName, by_path, choose,
+    merge_values,
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};

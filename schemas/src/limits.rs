@@ -76,5 +76,11 @@ pub const SITE_RULES: usize = 1000;
 /// Patches of a site's file, for all Solutions together: more than anybody keeps in step with releases by hand. Each is
 /// compared with every object of a release.
 pub const SITE_PATCHES: usize = 256;
+/// Objects that values of one release come from.
+pub const VALUES_SOURCES: usize = 32;
+/// Parts of the place of a value of a chart. Helm reads 30.
+pub const VALUE_DEPTH: usize = 30;
+/// The greatest index of a list in the place of a value.
+pub const VALUE_INDEX: usize = 1024;
 /// Values that a message lists before it says how many more there are.
 pub const LISTED: usize = 20;

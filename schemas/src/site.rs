@@ -5,6 +5,7 @@
 mod charts;
 mod choices;
 mod names;
+mod value_path;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +13,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::charts::{ChartChoices, by_path, merge_values};
+pub use self::charts::{ChartChoices, ValuesKind, ValuesSource, merge_values};
 pub use self::choices::{
     Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
 };
 pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
+pub use self::value_path::{ValuePath, ValuePathError, ValuesByPath, by_path, choose};
 use crate::manifest::{ManifestError, check_kind};
 use crate::{
     API_VERSION, KubernetesName, ParameterName, Patch, ReleaseName, SolutionName, SolutionPattern,
@@ -121,6 +123,9 @@ pub enum SiteError {
     /// The file has more patches than [`limits::SITE_PATCHES`].
     #[error("has {0} patches; at most {max} are read", max = limits::SITE_PATCHES)]
     Patches(usize),
+    /// A release has values from more objects than [`limits::VALUES_SOURCES`].
+    #[error("has {0} entries in one `valuesFrom`; at most {max} are read", max = limits::VALUES_SOURCES)]
+    ValuesSources(usize),
     /// Two entries are for the same workloads.
     #[error("two entries in `workloads` are for {0}")]
     Twice(String),
@@ -199,6 +204,11 @@ impl Site {
         let patches = site.spec.patches.values().map(Vec::len).sum();
         if patches > limits::SITE_PATCHES {
             return Err(SiteError::Patches(patches));
+        }
+        let releases = site.spec.charts.values().flat_map(BTreeMap::values);
+        let most = releases.map(|it| it.values_from.len()).max();
+        if let Some(sources) = most.filter(|most| *most > limits::VALUES_SOURCES) {
+            return Err(SiteError::ValuesSources(sources));
         }
         let mut scopes = BTreeSet::new();
         for rule in rules {

@@ -1,13 +1,17 @@
 //! The values of a Solution's parameters, as they are typed.
 
+mod charts;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use importer::{AskedParameters, ChosenBefore, Given, ParameterValues};
-use schemas::{ParameterName, yaml};
+use schemas::{ParameterName, ReleaseName, yaml};
+use serde::de::DeserializeOwned;
 
+use self::charts::{ChartValue, Unset, chart_file, chart_value, parsed};
 use crate::disk;
 use crate::failure::Failure;
 
@@ -26,9 +30,17 @@ struct GivenParameters {
     #[arg(long, value_name = "FILE")]
     values: Vec<PathBuf>,
 
-    /// Take back what was chosen for a parameter, so that the site's file or the default counts again
-    #[arg(long, value_name = "NAME")]
-    unset: Vec<ParameterName>,
+    /// Choose the values of a chart that a YAML file has, above those of the archive and of the site's file
+    #[arg(long, value_name = "RELEASE=FILE", value_parser = chart_file)]
+    chart_values: Vec<(ReleaseName, PathBuf)>,
+
+    /// Choose one value of a chart, by its path as Helm writes it and in YAML; takes precedence over files
+    #[arg(long, value_name = "RELEASE:PATH=VALUE", value_parser = chart_value)]
+    chart_set: Vec<ChartValue>,
+
+    /// Take back what was chosen for a parameter or a chart, so that the site's file or the default counts again
+    #[arg(long, value_name = "NAME|RELEASE:[PATH]", value_parser = Unset::parse)]
+    unset: Vec<Unset>,
 }
 
 impl Args for ParameterArguments {
@@ -45,11 +57,7 @@ impl Args for ParameterArguments {
 impl FromArgMatches for ParameterArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let typed = GivenParameters::from_arg_matches(matches)?;
-        match typed
-            .set
-            .iter()
-            .find(|(name, _)| typed.unset.contains(name))
-        {
+        match typed.set.iter().find(|(name, _)| typed.takes_back(name)) {
             Some((name, _)) => Err(clap::Error::raw(
                 ErrorKind::ArgumentConflict,
                 twice(name, "--set"),
@@ -68,30 +76,37 @@ fn twice(name: &ParameterName, flag: &str) -> String {
     format!("the parameter `{name}` is both given with `{flag}` and taken back with `--unset`")
 }
 
+impl GivenParameters {
+    fn takes_back(&self, name: &ParameterName) -> bool {
+        let mut unset = self.unset.iter();
+        unset.any(|unset| matches!(unset, Unset::Parameter(unset) if unset == name))
+    }
+}
+
 impl ParameterArguments {
     /// What is asked for, with what the files hold. Of several values of a parameter the last one counts.
     pub(crate) fn asked(&self) -> Result<AskedParameters, Failure> {
-        let GivenParameters { set, values, unset } = &self.0;
         let mut given = BTreeMap::new();
-        for path in values {
-            let values = read(path)?;
-            if let Some(name) = unset.iter().find(|name| values.contains_key(*name)) {
+        for path in &self.0.values {
+            let values: ParameterValues = read(path)?;
+            if let Some(name) = values.keys().find(|name| self.0.takes_back(name)) {
                 return Err(Failure::usage(twice(name, "--values")));
             }
             let values = values.into_iter();
             given.extend(values.map(|(name, value)| (name, Given::Filed(value))));
         }
-        let words = set.iter().cloned();
+        let words = self.0.set.iter().cloned();
         given.extend(words.map(|(name, word)| (name, Given::Word(word))));
         Ok(AskedParameters {
             before: ChosenBefore::Keep,
             given,
-            unset: unset.iter().cloned().collect(),
+            unset: self.0.unset.iter().filter_map(Unset::parameter).collect(),
+            charts: self.0.charts()?,
         })
     }
 }
 
-fn read(path: &Path) -> Result<ParameterValues, Failure> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let context = || format!("cannot use the values in `{}`", path.display());
     let bytes = disk::read(path)?;
     yaml::from_slice(&bytes).map_err(|error| Failure::no(error).context(context()))
@@ -101,14 +116,11 @@ fn assignment(word: &str) -> Result<(ParameterName, String), String> {
     let (name, value) = word
         .split_once('=')
         .ok_or("there is no `=` between a name and a value")?;
-    let name = name
-        .parse()
-        .map_err(|error: schemas::NameError| error.to_string())?;
-    Ok((name, value.to_owned()))
+    Ok((parsed(name)?, value.to_owned()))
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use clap::Parser as _;
     use serde_json::json;
 
@@ -120,7 +132,7 @@ mod tests {
         parameters: ParameterArguments,
     }
 
-    fn asked(words: &[&str]) -> Result<AskedParameters, String> {
+    pub(super) fn asked(words: &[&str]) -> Result<AskedParameters, String> {
         let typed = [&["solution"], words].concat();
         let verb = Verb::try_parse_from(typed).map_err(|error| error.to_string())?;
         let asked = verb.parameters.asked();

@@ -75,13 +75,13 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
         environment: arguments.environment.clone(),
         namespace: Some(back.namespace),
         pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
-        parameters: AskedParameters {
+        parameters: Box::new(AskedParameters {
             before: ChosenBefore::As {
                 values: back.parameters,
                 secret: back.secret,
             },
             ..AskedParameters::default()
-        },
+        }),
     });
     let pull_registry = Some(kept.pull_registry.clone());
     let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.kept.turn)?;

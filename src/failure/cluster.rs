@@ -27,6 +27,7 @@ const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const NO_SENSITIVE: &str =
     "deploy once with the value, and without a file of the plan: then the environment keeps it";
+const NO_SECRET_VALUE: &str = "put it into a Secret of the environment's namespace, and name that in `valuesFrom` of the site's file; or deploy once without a file of the plan";
 const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
 
 impl Judge for Error {
@@ -200,6 +201,7 @@ impl From<importer::Error> for Failure {
             E::Shelf(_) | E::NoIdentity | E::Random(_) | E::Gate(_) => Self::unknown(error),
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::Sensitive(_) => Self::new(Outcome::Usage, error).hint(NO_SENSITIVE),
+            E::SecretValue(_) => Self::new(Outcome::Usage, error).hint(NO_SECRET_VALUE),
             E::RolledBack { source, .. } => {
                 let (answer, log) = why(source);
                 quoting(log, Self::judged(answer, error))

@@ -2,7 +2,9 @@
 
 use deployer::ObjectRef;
 use importer::{Above, KindIn, NotOurs, Obstacle as O, Recreate, Unfit};
-use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
+use schemas::{
+    EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName, SolutionName,
+};
 
 use super::at_registry;
 use crate::hints;
@@ -59,6 +61,7 @@ const NO_INCLUDED_HELM: &str = "install helm 4 here, and leave `--use-included-h
 const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from elsewhere and name it with `--helm`";
 const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution cat`) shows the same";
 const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
+const TURNED_ON: &str = "choose another value, or have the publisher pack the chart with the images that this one needs (`render` names such values)";
 const FORBIDDEN: &str = "ask the publisher to leave it out, or to turn it off by a value of the chart; `solution inspect` says who that is";
 const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects` takes it over, after `--dry-run --diff` has shown what would change";
 const NOT_RECORDED: &str = "whoever may write Secrets in its namespace may have made it, and what it sends would be sent with your rights: `helm get manifest` and `helm get hooks` show that. Take it over with `--accept ID`, or delete its Secret";
@@ -196,12 +199,22 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::ImmutableOwn { object, .. } => return deleted_first(object, "the import"),
         Unfit::NotRecreated { .. } => NOT_RECREATED,
         Unfit::NoNamespace { namespace, .. } => return make_namespace(namespace),
-        Unfit::NoParameter { near, .. } => return no_parameter(near.as_ref()),
+        Unfit::NoParameter { near, releases, .. } => {
+            return no_parameter(near.as_ref(), releases.first());
+        }
+        Unfit::NoRelease { near, .. } => return no_release(near.as_ref()),
+        Unfit::ValuesLost { release } => {
+            return format!(
+                "choose them again with `--chart-values {release}=FILE`, or take them back with `--unset {release}:`"
+            );
+        }
+        Unfit::ValuesSource { .. } => SITE_FILE,
         Unfit::NoKind { found, .. } => other_kind(found),
         Unfit::NoHelm | Unfit::HelmUnusable { .. } => NO_HELM,
         Unfit::NoIncludedHelm { .. } => NO_INCLUDED_HELM,
         Unfit::UnsignedHelm => UNSIGNED_HELM,
         Unfit::NotRendered { .. } => RENDERING,
+        Unfit::NotCarried { values, .. } if !values.is_empty() => TURNED_ON,
         Unfit::NotCarried { .. } => NOT_CARRIED,
         Unfit::ForbiddenInChart { .. } => FORBIDDEN,
         Unfit::ReleaseTaken { .. } => RELEASE_TAKEN,
@@ -328,9 +341,17 @@ fn create_first(environment: Option<&EnvironmentName>, namespace: &Namespace) ->
     })
 }
 
-fn no_parameter(near: Option<&ParameterName>) -> String {
+fn no_parameter(near: Option<&ParameterName>, release: Option<&ReleaseName>) -> String {
     let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
-    format!("{meant}{ALL_PARAMETERS}")
+    let chart = release.map_or(String::new(), |release| {
+        format!("; values of a chart are given with `--chart-values {release}=FILE` or `--chart-set {release}:PATH=VALUE`")
+    });
+    format!("{meant}{ALL_PARAMETERS}{chart}")
+}
+
+fn no_release(near: Option<&ReleaseName>) -> String {
+    let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
+    format!("{meant}`solution inspect` shows the charts of a version")
 }
 
 fn unknown_environment(near: Option<&EnvironmentName>) -> String {

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::carried::{pods, unanswered};
 use crate::common::Answer;
@@ -490,87 +490,6 @@ fn charts_are_installed_by_the_helm_that_the_archive_includes() {
     let login = ["--pull-secret", "login", "--use-included-helm"];
     site.solution(&[&deploy[..], &login].concat()).success();
     assert_eq!(statuses(&site), ["deployed"]);
-}
-
-/// Has the site keep a file with these values for a release: the default one, or that of an environment.
-fn choose(site: &Site, release: &str, values: &str, environment: &[&str]) {
-    let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";
-    let text = format!("{head}spec: {{charts: {{shop: {{{release}: {{values: {values}}}}}}}}}\n");
-    site.desk.write("site.yaml", text);
-    let set = ["site", "set", "site.yaml"];
-    solution(site, &[&set[..], environment].concat()).success();
-}
-
-/// The greeting and the number of pods in an environment.
-fn chosen(site: &Site, environment: &str) -> String {
-    let path = "{.spec.template.metadata.annotations.greeting} {.spec.replicas}";
-    site.field(environment, "deployment/web", path)
-}
-
-#[test]
-fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
-    let site = site("charts-values");
-    site.environment("test");
-    choose(
-        &site,
-        "web",
-        "{greeting: $(namespace), image: {tag: 1.0.0}}",
-        &[],
-    );
-    choose(
-        &site,
-        "web",
-        "{replicas: 2, greeting: good day}",
-        &["-e", "test"],
-    );
-    let archive = pack(&site, "1.0.0", VALUES);
-    let shown = import(&site, &archive, &["--dry-run"]).success();
-    let line = "greeting \"$(namespace)\" (the site's file)";
-    assert!(shown.contains(line), "{shown}");
-    import(&site, &archive, &[]).success();
-    let test = |archive: &str, more: &[&str]| {
-        let into = ["-e", "test", "--pull-secret", "login"];
-        let mut command = site.import_command(archive, &[&into[..], more].concat());
-        Answer::of(command.env("HELM", &*HELM))
-    };
-    let shown = test(&archive, &["--dry-run", "--output", "json"]).json();
-    let values = &shown["target"]["releases"][0]["values"];
-    let from = "the site's file of test";
-    let expected = json!([
-        {"field": "greeting", "value": "good day", "from": from},
-        {"field": "image.tag", "value": "1.0.0", "from": "the site's file"},
-        {"field": "replicas", "value": 2, "from": from},
-    ]);
-    assert_eq!(*values, expected, "{shown}");
-    test(&archive, &[]).success();
-    // No placeholder: so Kubernetes has its own variables.
-    assert_eq!(chosen(&site, "prod"), "$(namespace) 1");
-    assert_eq!(chosen(&site, "test"), "good day 2");
-
-    let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
-    test(&next, &[]).success();
-    assert_eq!(chosen(&site, "test"), "good day 2");
-    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
-    let back = ["rollback", "shop", "-e", "test", "--ca-file", &ca];
-    solution(&site, &back).success();
-    assert_eq!(chosen(&site, "test"), "good day 2");
-
-    // What another value turns on is judged like any release.
-    choose(
-        &site,
-        "web",
-        "{image: {repository: other.test/web}}",
-        &["-e", "test"],
-    );
-    let refused = test(&next, &[]).failure(1);
-    assert!(
-        refused.contains("with images that are not carried: other.test/web"),
-        "{refused}"
-    );
-    choose(&site, "webb", "{}", &["-e", "test"]);
-    let checked = solution(&site, &["site", "check"]);
-    let words = "release `webb`, which no imported version of shop has";
-    assert!(checked.stderr.contains(words), "{checked:?}");
 }
 
 #[test]

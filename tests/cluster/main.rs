@@ -15,6 +15,7 @@ mod book;
 mod carried;
 mod carried_faults;
 mod carried_many;
+mod chart_values;
 mod charts;
 mod charts_hostile;
 mod charts_interrupted;

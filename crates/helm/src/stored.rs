@@ -12,6 +12,7 @@ use flate2::bufread::GzDecoder;
 use schemas::ReleaseName;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use crate::limits;
 
@@ -129,6 +130,8 @@ pub struct StoredRevision {
     pub manifest: String,
     /// The objects of the hooks, tests included, each as YAML.
     pub hooks: Vec<String>,
+    /// The values that whoever made it gave, beside the chart's own.
+    pub config: Map<String, Value>,
 }
 
 /// The reason why a stored release cannot be read.
@@ -215,6 +218,8 @@ struct RevisionDocument {
     manifest: String,
     #[serde(default)]
     hooks: Hooks,
+    #[serde(default)]
+    config: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
@@ -283,6 +288,7 @@ impl From<RevisionDocument> for StoredRevision {
             chart_version: document.chart.metadata.version,
             manifest: document.manifest,
             hooks: document.hooks.0,
+            config: document.config.unwrap_or_default(),
         }
     }
 }
@@ -351,6 +357,7 @@ mod tests {
             chart_version: "1.2.3+build".to_owned(),
             manifest: "---\n# Source: web/templates/a.yaml\na: b\n".to_owned(),
             hooks: vec!["kind: Job".to_owned(), "kind: Pod".to_owned()],
+            config: Map::from_iter([("a".to_owned(), json!({}))]),
         };
         assert_eq!(read(&release()).unwrap(), expected);
     }
@@ -361,6 +368,7 @@ mod tests {
         let all = release.as_object_mut().unwrap();
         all.remove("manifest");
         all.remove("hooks");
+        all.insert("config".to_owned(), Value::Null);
         all["info"].as_object_mut().unwrap().remove("description");
         let stored = read(&release).unwrap();
         assert_eq!((stored.manifest, stored.hooks.len()), (String::new(), 0));

@@ -178,6 +178,11 @@ pub enum Error {
         "the plan holds the value of the sensitive parameter `{0}`, so it is not written to a file"
     )]
     Sensitive(schemas::ParameterName),
+    /// A plan with a value of a chart that nobody is to see.
+    #[error(
+        "the plan holds the value of `{0}`, which looks like a password, so it is not written to a file"
+    )]
+    SecretValue(String),
     /// The system gives no random bytes.
     #[error("cannot generate the value of a parameter")]
     Random(#[source] getrandom::Error),

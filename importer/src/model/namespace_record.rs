@@ -11,7 +11,8 @@ use deployer::{Object, ObjectRef};
 use rules::{Right, RightsSubject};
 use schemars::JsonSchema;
 use schemas::{
-    EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
+    EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName, SolutionName,
+    StatementTime, Version,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -59,6 +60,9 @@ pub(crate) struct Deployed {
     /// The parameters whose values only a Secret of the namespace has.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) sensitive: BTreeSet<ParameterName>,
+    /// The releases of charts for which values were chosen, which that Secret has too.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) charts: BTreeSet<ReleaseName>,
     /// The number of that Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<SecretNumber>,
@@ -336,6 +340,7 @@ pub(crate) mod tests {
                 pull_secret: accepted.as_ref().map(|_| "login".parse().unwrap()),
                 parameters: [("size".parse().unwrap(), json!(3))].into(),
                 sensitive: ["password".parse().unwrap()].into(),
+                charts: ["db".parse().unwrap()].into(),
                 secret: Some(1),
                 labels: [("a".to_owned(), "b".to_owned())].into(),
                 former_releases: Vec::new(),

@@ -10,8 +10,8 @@ use deployer::{Gvk, ObjectRef};
 use rules::ValueProblem;
 use schemars::JsonSchema;
 use schemas::{
-    Digest, EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionId, SolutionName,
-    Version, VersionRange, named,
+    Digest, EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName, SolutionId,
+    SolutionName, Version, VersionRange, named,
 };
 use serde::{Serialize, Serializer};
 
@@ -568,6 +568,31 @@ pub enum Obstacle {
     Above(#[from] Above),
 }
 
+/// The reason why an object is no source of values.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceProblem {
+    /// The object is not there.
+    #[error("does not exist")]
+    Missing,
+    /// The object has no such key.
+    #[error("has no key `{0}`")]
+    NoKey(String),
+    /// The value of the key is not text.
+    #[error("has no text under `{0}`")]
+    NoText(String),
+    /// The text is not YAML, or no map.
+    #[error("has no map of values in YAML under `{0}`")]
+    NoValues(String),
+}
+
+/// Names the values that turned on what is missing.
+fn turned_on_by(values: &[String]) -> String {
+    match values {
+        [] => String::new(),
+        values => format!("; turned on by {}", named(values.to_vec())),
+    }
+}
+
 /// An obstacle that keeps objects that are carried as they are from an environment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -600,12 +625,50 @@ pub enum Unfit {
         why: String,
     },
     /// Pods of a release want images that the archive does not have.
-    #[error("the {release} has pods with images that are not carried: {images}", images = named(images.clone()))]
+    #[error(
+        "the {release} has pods with images that are not carried: {images}{by}",
+        images = named(images.clone()),
+        by = turned_on_by(values)
+    )]
     NotCarried {
         /// The release, with its namespace.
         release: String,
         /// The images.
         images: Vec<String>,
+        /// The values of the site without any one of which fewer are missing, each with where it comes from.
+        values: Vec<String>,
+    },
+    /// The version has no release of this name.
+    #[error("this version has no release `{release}`")]
+    NoRelease {
+        /// The name that was given.
+        release: ReleaseName,
+        /// The release that may have been meant.
+        near: Option<ReleaseName>,
+    },
+    /// The environment's Secret no longer has the values that were chosen for a release.
+    #[error(
+        "the values that were chosen for the release `{release}` were kept in a Secret of the environment, which is gone or made anew by others"
+    )]
+    ValuesLost {
+        /// The release.
+        release: ReleaseName,
+    },
+    /// An object that values of a release come from cannot be used.
+    #[error("{object}, from which values of the release `{release}` come ({from}), {why}")]
+    ValuesSource {
+        /// The object.
+        #[serde(serialize_with = "as_text")]
+        #[schemars(with = "String")]
+        object: Box<ObjectRef>,
+        /// The release.
+        release: ReleaseName,
+        /// The site's file that names it.
+        from: String,
+        /// The reason.
+        #[serde(serialize_with = "as_text")]
+        #[schemars(with = "String")]
+        why: SourceProblem,
     },
     /// A release has an object that no chart may bring.
     #[error("{object} is nothing that a chart may bring: {why}")]
@@ -733,6 +796,8 @@ pub enum Unfit {
         parameter: ParameterName,
         /// The parameter that may have been meant.
         near: Option<ParameterName>,
+        /// The releases of charts that the version has, which may have a value of this name.
+        releases: Vec<ReleaseName>,
     },
     /// A parameter does not take a value.
     #[error("the value of the parameter `{parameter}` ({from}) {why}")]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
-use schemas::ParameterName;
+use schemas::{ParameterName, ReleaseName, ValuePath, ValuesByPath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,13 +28,42 @@ pub struct AskedParameters {
     /// The parameters whose choice is taken back.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unset: BTreeSet<ParameterName>,
+    /// The choices for the values of charts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub charts: BTreeMap<ReleaseName, AskedValues>,
 }
 
-impl AskedParameters {
-    /// Whether all stays as it stands.
-    #[must_use]
-    pub fn is_keep(&self) -> bool {
-        *self == Self::default()
+/// The choices that a request makes for the values of a release.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AskedValues {
+    /// The values that are chosen now.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub given: ValuesByPath,
+    /// The places at which, and within which, no choice of before counts any more.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unset: BTreeSet<ValuePath>,
+    /// Whether none of before counts any more.
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    pub unset_all: bool,
+}
+
+/// The values that only a Secret of the environment has: those of sensitive parameters, and those that were chosen for
+/// charts, of which nobody can say whether there is a password among them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct KeptValues {
+    pub(crate) parameters: ParameterValues,
+    pub(crate) charts: ChartValues,
+    /// A text that nobody knows who may not read the Secret. What is digested with it cannot be guessed.
+    pub(crate) key: Option<String>,
+}
+
+/// Values by the release that they are for.
+pub(crate) type ChartValues = BTreeMap<ReleaseName, ValuesByPath>;
+
+impl KeptValues {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parameters.is_empty() && self.charts.is_empty()
     }
 }
 
@@ -80,6 +109,10 @@ pub(crate) enum ValueSource {
     Filed,
     /// A word of this request.
     Word,
+    /// This request, which does not say by which of the two.
+    Given,
+    /// The release that is adopted.
+    Adopted,
     /// The generator of random values.
     Generated,
 }
@@ -93,6 +126,8 @@ impl Display for ValueSource {
             Self::Kept => "kept in the environment's Secret",
             Self::Filed => "given in a file",
             Self::Word => "given on the command line",
+            Self::Given => "given with this command",
+            Self::Adopted => "of the release that is adopted",
             Self::Generated => "generated when it is deployed",
         })
     }

@@ -131,8 +131,8 @@ pub struct Target {
     /// The login of nodes to the registry.
     pub pull_login: PullLogin,
     /// The values of the Solution's parameters.
-    #[serde(default, skip_serializing_if = "AskedParameters::is_keep")]
-    pub parameters: AskedParameters,
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    pub parameters: Box<AskedParameters>,
 }
 
 /// The login of nodes to the registry.
@@ -330,6 +330,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) planned: SystemTime,
     /// A value for each parameter that may have to be generated, the same however often it is decided.
     pub(crate) generated: ParameterValues,
+    /// A key for digests of values that nobody may see, where none is kept.
+    pub(crate) digest_key: String,
     /// The renderings of charts, kept in the same way.
     pub(crate) renderings: Renderings,
     /// The program that installs charts, once it has said its version.

@@ -9,11 +9,11 @@ use manifests::{PatchError, check_patch};
 use registry::{AddressError, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::{
-    Choices, EnvironmentName, KubernetesName, Patch, ReleaseName, Site, SiteError, SiteSpec,
-    SolutionName, SolutionSpec, by_path, merge_values,
+    ChartChoices, Choices, EnvironmentName, KubernetesName, Patch, ReleaseName, Site, SiteError,
+    SiteSpec, SolutionName, SolutionSpec, by_path, choose,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use shelf::Record;
 
 use crate::model::config_map;
@@ -325,50 +325,38 @@ impl HeldSite {
         layers.collect()
     }
 
-    /// The values of a Solution's releases of charts, by the release, as they count together.
-    pub(crate) fn chart_values(
-        &self,
-        solution: &SolutionName,
-        release: &ReleaseName,
-    ) -> Map<String, Value> {
-        let mut values = Map::new();
-        for (_, layer) in self.layers_of_chart(solution, release) {
-            merge_values(&mut values, layer);
-        }
-        values
-    }
-
-    /// Returns the same values one by one, each with its source; `under` is what their fields begin with.
-    pub(crate) fn chart_choices(
-        &self,
-        solution: &SolutionName,
-        release: &ReleaseName,
-        under: &str,
-    ) -> Vec<SiteValue> {
-        let layers: Vec<_> = self.layers_of_chart(solution, release).collect();
-        let source = |path: &str| {
-            let mut layers = layers.iter().rev();
-            let (file, _) = layers.find(|(_, layer)| by_path(layer).contains_key(path))?;
-            Some(file.name())
-        };
-        let values = self.chart_values(solution, release);
-        let value = |(path, value): (String, &Value)| SiteValue {
-            from: source(&path).unwrap_or_default(),
-            field: format!("{under}{path}"),
-            value: value.clone(),
-        };
-        by_path(&values).into_iter().map(value).collect()
-    }
-
-    fn layers_of_chart<'a>(
+    /// Returns the choices for a release file by file, the stronger last.
+    pub(crate) fn layers_of_chart<'a>(
         &'a self,
         solution: &'a SolutionName,
         release: &'a ReleaseName,
-    ) -> impl Iterator<Item = (&'a SiteFile, &'a Map<String, Value>)> {
+    ) -> impl Iterator<Item = (&'a SiteFile, &'a ChartChoices)> {
         self.0.iter().filter_map(|file| {
             let choices = file.spec.charts.get(solution)?.get(release)?;
-            Some((file, &choices.values))
+            Some((file, choices))
         })
+    }
+
+    /// Returns the choices for a release one by one: the objects that values come from, and the values that count.
+    fn settings_of_chart(&self, solution: &SolutionName, release: &ReleaseName) -> Vec<SiteValue> {
+        let under = format!("charts.{solution}.{release}");
+        let (mut sources, mut values) = (Vec::new(), BTreeMap::new());
+        for (file, choices) in self.layers_of_chart(solution, release) {
+            sources.extend(choices.values_from.iter().map(|source| SiteValue {
+                field: format!("{under}.valuesFrom"),
+                value: json!(source),
+                from: file.name(),
+            }));
+            for (path, value) in by_path(&choices.values) {
+                let value = SiteValue {
+                    field: format!("{under}.{path}"),
+                    value,
+                    from: file.name(),
+                };
+                choose(&mut values, path, value, |it| &it.value);
+            }
+        }
+        sources.into_iter().chain(values.into_values()).collect()
     }
 
     /// Says of each release that the files have values for and the version does not have that it does not.
@@ -481,10 +469,9 @@ impl HeldSite {
             solutions.flat_map(named).collect::<Vec<_>>()
         };
         let all: BTreeSet<(SolutionName, ReleaseName)> = files.flat_map(of_file).collect();
-        let values = all.iter().flat_map(|(solution, release)| {
-            let under = format!("charts.{solution}.{release}.");
-            self.chart_choices(solution, release, &under)
-        });
+        let values = all.iter();
+        let values =
+            values.flat_map(|(solution, release)| self.settings_of_chart(solution, release));
         values.collect()
     }
 
@@ -655,10 +642,7 @@ pub(crate) mod tests {
             "{charts: {shop: {db: {values: {size: 9Gi, auth: {hosts: []}, tls: {key: k}}}, old: {values: {}}}}}",
         );
         let (shop, db) = ("shop".parse().unwrap(), "db".parse().unwrap());
-        let values = held.chart_values(&shop, &db);
-        let expected =
-            json!({ "size": "9Gi", "auth": { "user": "a", "hosts": [] }, "tls": { "key": "k" } });
-        assert_eq!(json!(values), expected);
+        assert_eq!(held.layers_of_chart(&shop, &db).count(), 2);
         let seen = held.settings().into_iter();
         let seen: Vec<(String, String)> = seen.map(|it| (it.field, it.from)).collect();
         let (all, prod) = ("the site's file", "the site's file of prod");
@@ -670,8 +654,8 @@ pub(crate) mod tests {
         ];
         let expected = expected.map(|(field, from)| (field.to_owned(), from.to_owned()));
         assert_eq!(seen, expected);
-        let other = held.chart_values(&"other".parse().unwrap(), &db);
-        assert!(other.is_empty());
+        let other = "other".parse().unwrap();
+        assert_eq!(held.layers_of_chart(&other, &db).count(), 0);
         let spec = json!({"version": "1.0.0", "images": [],
             "charts": [{"name": "db", "chart": "db", "version": "1.0.0"}]});
         let spec = serde_json::from_value(spec).unwrap();

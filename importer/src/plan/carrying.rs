@@ -278,7 +278,9 @@ impl Carrying<'_> {
                     there.insert(namespace.clone());
                 }
             }
-            if namespaces.is_empty() {
+            // What was chosen for charts is kept before the first of them is installed.
+            let keeps = self.parameters.secret.charts.contains_key(&release.name);
+            if namespaces.is_empty() && !keeps {
                 continue;
             }
             let fixed = |name| OwnNamespace { name, fixed: true };

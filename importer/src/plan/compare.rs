@@ -128,6 +128,7 @@ impl Comparison {
             id,
             record,
             generated: parameters::generate(&accepted.manifest().spec.parameters)?,
+            digest_key: parameters::generate_key()?,
             renderings: Renderings::default(),
             helm: OnceLock::new(),
         };

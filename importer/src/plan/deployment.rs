@@ -61,6 +61,7 @@ impl PartialEq for Deployment {
             && self.deployed.pull_secret == other.deployed.pull_secret
             && self.deployed.parameters == other.deployed.parameters
             && self.deployed.sensitive == other.deployed.sensitive
+            && self.deployed.charts == other.deployed.charts
             && self.deployed.secret == other.deployed.secret
             && self.deployed.labels == other.deployed.labels
             && self.change.digest() == other.change.digest()

@@ -24,6 +24,12 @@ impl HiddenTexts {
         Self(texts.filter(|text| !text.is_empty()).collect())
     }
 
+    /// Hides more values.
+    pub(crate) fn extend(&mut self, values: impl Iterator<Item = Value>) {
+        let texts = values.map(|value| text(&value));
+        self.0.extend(texts.filter(|text| !text.is_empty()));
+    }
+
     /// Replaces whatever holds such a text by words, which differ from those of another object where the values do.
     pub(crate) fn mask(&self, value: &mut Value, other: Option<&Value>) {
         match value {

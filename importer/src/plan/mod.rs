@@ -36,12 +36,14 @@ pub(crate) mod rights;
 mod schema;
 pub(crate) mod sets;
 mod setting;
+mod sources;
 pub(crate) mod standing;
 mod summarize;
 pub(crate) mod summary;
 mod template;
 pub(crate) mod trial;
 pub(crate) mod uses;
+mod values;
 pub(crate) mod veil;
 pub(crate) mod withdrawal;
 
@@ -194,6 +196,7 @@ impl<'a> Plan<'a> {
                 record,
                 planned,
                 generated: parameters::generate(&accepted.manifest().spec.parameters)?,
+                digest_key: parameters::generate_key()?,
                 renderings: Renderings::default(),
                 helm: OnceLock::new(),
             },

@@ -1,7 +1,10 @@
 //! The values of a Solution's parameters in an environment, and where each comes from: the archive's default, then the
 //! site's file, what was chosen before, a file of this request, and a word of it, each before the one named here first.
 //! Sensitive ones are kept in Secrets of the environment alone: one is never changed, so that other values are in another
-//! one, and neither a change that ends half-way nor the way back lacks them. Resolving is a pure function.
+//! one, and neither a change that ends half-way nor the way back lacks them. So are all values that were chosen for
+//! charts. Resolving is a pure function.
+
+mod charts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::{Cluster, Object, ObjectRef};
 use rules::check_value;
-use schemas::{Generate, Namespace, Parameter, ParameterName, ParameterType, SolutionName};
+use schemas::{
+    Generate, Namespace, Parameter, ParameterName, ParameterType, ReleaseName, SolutionName,
+    ValuePath,
+};
 use serde_json::{Value, json};
 
+pub(crate) use self::charts::looks_secret;
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::inventory;
@@ -20,7 +27,8 @@ use crate::model::namespace_record::Deployed;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::{
-    AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber, ValueSource,
+    AskedParameters, ChartValues, ChosenBefore, Given, KeptValues, ParameterValues, SecretNumber,
+    ValueSource,
 };
 use crate::plan::hidden::HiddenTexts;
 
@@ -29,6 +37,12 @@ const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// The note on a way back to values that are not there any more.
 const GONE: &str =
     "the sensitive values that were used then are not kept any more: those of now stay";
+/// Letters of a key: more than 128 bits.
+const KEY_LENGTH: u8 = 32;
+/// The key of a Secret's data with the values of charts, which is no name of a parameter.
+const CHARTS: &str = ".charts";
+/// The key of a Secret's data with the key of digests.
+const DIGEST_KEY: &str = ".key";
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
 
@@ -45,13 +59,19 @@ pub(crate) struct Resolving<'a> {
     pub(crate) kept: &'a Kept,
     /// A value for each parameter that would be generated.
     pub(crate) generated: &'a ParameterValues,
+    /// The releases of the version.
+    pub(crate) releases: &'a BTreeSet<&'a ReleaseName>,
+    /// The values that releases have which are adopted.
+    pub(crate) adopted: &'a ChartValues,
+    /// The key of the next Secret, where none has one yet.
+    pub(crate) key: &'a str,
 }
 
 /// The values that the Secrets of a Solution hold in a namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     /// The values of each Secret that was applied; nothing where it is gone, or was made anew by others.
-    values: BTreeMap<SecretNumber, ParameterValues>,
+    values: BTreeMap<SecretNumber, KeptValues>,
     /// The last one that may have been.
     last: SecretNumber,
 }
@@ -64,6 +84,14 @@ pub(crate) struct Resolved {
     pub(crate) sensitive: bool,
 }
 
+/// A value that was chosen for a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ChosenValue {
+    pub(crate) path: ValuePath,
+    pub(crate) value: Value,
+    pub(crate) source: ValueSource,
+}
+
 /// The values in an environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parameters {
@@ -71,7 +99,9 @@ pub(crate) struct Parameters {
     /// The values that were chosen and may be seen: those that the site records.
     pub(crate) chosen: ParameterValues,
     /// The values that the Secret is to hold; those that this version does not have stay in it for others.
-    pub(crate) secret: ParameterValues,
+    pub(crate) secret: KeptValues,
+    /// The values that were chosen for charts.
+    pub(crate) charts: BTreeMap<ReleaseName, Vec<ChosenValue>>,
     /// The number of that Secret.
     pub(crate) number: Option<SecretNumber>,
     /// The number of the running version's Secret: a way back leads to it, or if it stays to the one before it.
@@ -111,21 +141,28 @@ impl Resolving<'_> {
             ..Parameters::default()
         };
         for (name, parameter) in self.declared {
-            match self.value(name, parameter, held.as_ref()) {
+            match self.value(name, parameter, held.as_ref().map(|it| &it.parameters)) {
                 Ok(resolved) => parameters.add(name, resolved),
                 Err(unfit) => obstacles.push(unfit.into()),
             }
         }
+        self.choose_values(&mut parameters, obstacles);
         parameters.number = self.number(&parameters.secret);
         parameters.standing = self.standing.and_then(|standing| standing.secret);
-        let kept = self.kept.values.values().flat_map(BTreeMap::values);
-        let hidden = kept.chain(parameters.secret.values());
-        parameters.hidden = HiddenTexts::of(hidden);
+        let kept = self.kept.values.values();
+        let all = kept.chain([&parameters.secret]);
+        parameters.hidden = HiddenTexts::of(all.flat_map(KeptValues::hidden));
+        let KeptValues {
+            parameters: sensitive,
+            charts,
+            key: _,
+        } = &parameters.secret;
         for (named, values) in [
-            ("the chosen values of parameters", &parameters.chosen),
-            ("the sensitive values of parameters", &parameters.secret),
+            ("the chosen values of parameters", json!(parameters.chosen)),
+            ("the sensitive values of parameters", json!(sensitive)),
+            ("the chosen values of charts", json!(charts)),
         ] {
-            let size = json!(values).to_string().len();
+            let size = values.to_string().len();
             if size > limits::PARAMETERS_SIZE {
                 let large = Unfit::ValuesTooLarge {
                     values: named,
@@ -149,23 +186,24 @@ impl Resolving<'_> {
             Unfit::NoParameter {
                 parameter: name.clone(),
                 near,
+                releases: self.releases.iter().copied().cloned().collect(),
             }
             .into()
         }));
     }
 
     /// Returns the values that are kept of the running version; none if it was never applied.
-    fn now(&self) -> Option<ParameterValues> {
+    fn now(&self) -> Option<KeptValues> {
         let standing = self.standing?;
         match standing.secret {
             Some(number) => self.kept.values.get(&number).cloned(),
             // As a build before this one kept them.
-            None => (!standing.sensitive.is_empty()).then(ParameterValues::new),
+            None => (!standing.sensitive.is_empty()).then(KeptValues::default),
         }
     }
 
     /// Returns the values that are kept of the version to go back to.
-    fn then(&self) -> Option<&ParameterValues> {
+    fn then(&self) -> Option<&KeptValues> {
         let kept = self.kept.values.get(&self.then_number()?);
         kept.filter(|values| !values.is_empty())
     }
@@ -178,27 +216,27 @@ impl Resolving<'_> {
     }
 
     /// Returns the values that hold unless others are given: those that only the newer version has stay for it.
-    fn held(&self) -> Option<ParameterValues> {
+    fn held(&self) -> Option<KeptValues> {
         let (now, then) = (self.now(), self.then());
         match then {
             None => now,
             Some(then) => {
                 let mut held = now.unwrap_or_default();
-                held.extend(then.clone());
+                held.parameters.extend(then.parameters.clone());
                 Some(held)
             }
         }
     }
 
     /// Returns the values that a change that did not end has kept, with their number.
-    fn begun(&self) -> Option<(SecretNumber, &ParameterValues)> {
+    fn begun(&self) -> Option<(SecretNumber, &KeptValues)> {
         let now = self.standing.and_then(|standing| standing.secret);
         let (number, values) = self.kept.values.last_key_value()?;
         (Some(*number) > now).then_some((*number, values))
     }
 
     /// The Secret of these values: one that has them already, else the next one.
-    fn number(&self, values: &ParameterValues) -> Option<SecretNumber> {
+    fn number(&self, values: &KeptValues) -> Option<SecretNumber> {
         let standing = self.standing.and_then(|standing| standing.secret);
         let begun = self.begun().filter(|(_, begun)| *begun == values);
         if *values == self.now().unwrap_or_default() {
@@ -304,7 +342,9 @@ impl Resolving<'_> {
             parameter: name.clone(),
         })?;
         // What was made with it may be there.
-        let begun = self.begun().and_then(|(_, begun)| begun.get(name));
+        let begun = self
+            .begun()
+            .and_then(|(_, begun)| begun.parameters.get(name));
         Ok(match begun {
             Some(value) => (value.clone(), ValueSource::Kept),
             None => (generated.clone(), ValueSource::Generated),
@@ -322,12 +362,14 @@ impl Parameters {
             | ValueSource::Kept
             | ValueSource::Filed
             | ValueSource::Word
+            | ValueSource::Given
+            | ValueSource::Adopted
             | ValueSource::Generated => Some(value.clone()),
         };
         match (chosen, resolved.sensitive) {
-            (Some(value), true) => drop(self.secret.insert(name.clone(), value)),
+            (Some(value), true) => drop(self.secret.parameters.insert(name.clone(), value)),
             (Some(value), false) => drop(self.chosen.insert(name.clone(), value)),
-            (None, true) => drop(self.secret.remove(name)),
+            (None, true) => drop(self.secret.parameters.remove(name)),
             (None, false) => {}
         }
         self.all.insert(name.clone(), resolved);
@@ -354,6 +396,11 @@ pub(crate) fn generate(
         Some(text.map(|text| (name.clone(), Value::from(text))))
     });
     generated.collect()
+}
+
+/// A key for a Secret that has none.
+pub(crate) fn generate_key() -> Result<String, Error> {
+    random(KEY_LENGTH).map_err(Error::Random)
 }
 
 fn random(length: u8) -> Result<String, getrandom::Error> {
@@ -394,10 +441,18 @@ pub(crate) fn secret(
     solution: &SolutionName,
     number: SecretNumber,
     namespace: &Namespace,
-    values: &ParameterValues,
+    values: &KeptValues,
 ) -> Value {
-    let data = values.iter();
-    let data: BTreeMap<&ParameterName, String> = data
+    let parameters = values.parameters.iter();
+    let mut data: BTreeMap<&str, Value> = parameters
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    if !values.charts.is_empty() {
+        data.insert(CHARTS, json!(values.charts));
+        data.insert(DIGEST_KEY, json!(values.key));
+    }
+    let data: BTreeMap<&str, String> = data
+        .into_iter()
         .map(|(name, value)| (name, STANDARD.encode(value.to_string())))
         .collect();
     json!({
@@ -437,13 +492,25 @@ pub(crate) async fn kept(
 }
 
 /// The values in a Secret. What cannot be read is as good as gone.
-fn values(secret: &Object) -> ParameterValues {
+fn values(secret: &Object) -> KeptValues {
     let data = secret.as_value()["data"].as_object();
-    let value = |(name, text): (&String, &Value)| {
+    let decoded = |(name, text): (&String, &Value)| {
         let bytes = STANDARD.decode(text.as_str()?).ok()?;
-        Some((name.parse().ok()?, serde_json::from_slice(&bytes).ok()?))
+        let value: Value = serde_json::from_slice(&bytes).ok()?;
+        Some((name.clone(), value))
     };
-    data.into_iter().flatten().filter_map(value).collect()
+    let mut data: BTreeMap<String, Value> =
+        data.into_iter().flatten().filter_map(decoded).collect();
+    let mut own = |name| data.remove(name).unwrap_or_default();
+    let (charts, key) = (own(CHARTS), own(DIGEST_KEY));
+    let parameters = data.into_iter();
+    KeptValues {
+        charts: serde_json::from_value(charts).unwrap_or_default(),
+        key: key.as_str().map(str::to_owned),
+        parameters: parameters
+            .filter_map(|(name, value)| Some((name.parse().ok()?, value)))
+            .collect(),
+    }
 }
 
 #[cfg(test)]
@@ -468,6 +535,7 @@ token: {type: string, sensitive: true}
         standing: Option<Deployed>,
         site: Vec<(String, ParameterValues)>,
         kept: Kept,
+        adopted: ChartValues,
     }
 
     impl Case {
@@ -489,7 +557,7 @@ token: {type: string, sensitive: true}
 
         /// Adds the values that a Secret holds.
         fn kept(mut self, number: SecretNumber, held: &Value) -> Self {
-            self.kept.values.insert(number, values(held));
+            self.kept.values.insert(number, kept(held));
             self.kept.last = self.kept.last.max(number);
             self
         }
@@ -518,6 +586,7 @@ token: {type: string, sensitive: true}
         fn resolve(&self) -> (Parameters, Vec<String>) {
             let declared = yaml::from_slice(DECLARED.as_bytes()).unwrap();
             let mut obstacles = Vec::new();
+            let releases: Vec<ReleaseName> = ["cache", "db"].map(|it| it.parse().unwrap()).into();
             let resolving = Resolving {
                 declared: &declared,
                 asked: &self.asked,
@@ -525,6 +594,9 @@ token: {type: string, sensitive: true}
                 site: &self.site,
                 kept: &self.kept,
                 generated: &values(&json!({ "password": "chance" })),
+                releases: &releases.iter().collect(),
+                adopted: &self.adopted,
+                key: "a new key",
             };
             let parameters = resolving.resolve(&mut obstacles);
             let obstacles = obstacles.iter().map(ToString::to_string).collect();
@@ -546,6 +618,14 @@ token: {type: string, sensitive: true}
 
     fn values(value: &Value) -> ParameterValues {
         serde_json::from_value(value.clone()).unwrap()
+    }
+
+    /// Values of parameters, as a Secret keeps them.
+    fn kept(parameters: &Value) -> KeptValues {
+        KeptValues {
+            parameters: values(parameters),
+            ..KeptValues::default()
+        }
     }
 
     fn from(value: Value, from: &str) -> (Value, String) {
@@ -599,13 +679,13 @@ token: {type: string, sensitive: true}
     #[test]
     fn sensitive_values_are_kept_in_the_secret_alone() {
         let case = Case::whole();
-        let kept = from(json!("t0ken"), "kept in the environment's Secret");
-        assert_eq!(case.found("token"), kept);
+        let of_secret = from(json!("t0ken"), "kept in the environment's Secret");
+        assert_eq!(case.found("token"), of_secret);
         let generated = from(json!("chance"), "generated when it is deployed");
         assert_eq!(case.found("password"), generated);
         let (parameters, _) = case.resolve();
         let secret = json!({ "password": "chance", "token": "t0ken" });
-        assert_eq!(parameters.secret, values(&secret));
+        assert_eq!(parameters.secret, kept(&secret));
         assert_eq!(parameters.chosen, ParameterValues::new());
         assert_eq!(parameters.hidden.say("t0ken chance"), "*** ***");
 
@@ -623,6 +703,12 @@ token: {type: string, sensitive: true}
         assert_eq!(number("shop", "prod"), Some(7));
         assert_eq!((number("sho", "prod"), number("shop", "p")), (None, None));
         assert_eq!(super::values(&document), parameters.secret);
+        let mut with_charts = parameters.secret.clone();
+        with_charts.charts = charts(json!({ "db": { "a\\.b[0]": [1] } }));
+        with_charts.key = Some("k".to_owned());
+        let names = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let document = super::secret(&names.0, 7, &names.1, &with_charts);
+        assert_eq!(super::values(&Object::new(document).unwrap()), with_charts);
         // A value that was made once stays.
         let both = json!({ "password": "first", "token": "t0ken" });
         let mut again = Case::whole().kept(1, &both);
@@ -738,7 +824,7 @@ token: {type: string, sensitive: true}
         // What only the newer version has stays for it.
         let (parameters, _) = back(Some(1)).resolve();
         let expected = json!({ "password": "made", "token": "one", "newer": "x" });
-        assert_eq!(parameters.secret, values(&expected));
+        assert_eq!(parameters.secret, kept(&expected));
         assert_eq!(parameters.notes, [""; 0]);
         assert_eq!(parameters.hidden.say("it was made"), "it was ***");
 
@@ -776,6 +862,7 @@ token: {type: string, sensitive: true}
         assert!(
             parameters
                 .secret
+                .parameters
                 .keys()
                 .any(|name| name.as_str() == "old-secret")
         );
@@ -785,6 +872,141 @@ token: {type: string, sensitive: true}
         assert_eq!(
             parameters.notes,
             [note("old", "chosen before"), note("new", "all")]
+        );
+    }
+
+    fn charts(value: Value) -> ChartValues {
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// A Solution for whose chart values were chosen, kept in its second Secret.
+    fn with_charts() -> Case {
+        let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
+        case.standing.as_mut().unwrap().secret = Some(2);
+        case.standing.as_mut().unwrap().charts = ["db".parse().unwrap()].into();
+        for (number, charts) in [
+            (1, self::charts(json!({ "db": { "size": 1 } }))),
+            (
+                2,
+                self::charts(
+                    json!({ "db": { "auth.password": "hunter2", "size": 2, "tls.key": "k" } }),
+                ),
+            ),
+        ] {
+            case = case.kept(number, &json!({ "password": "made", "token": "one" }));
+            let kept = case.kept.values.get_mut(&number).unwrap();
+            kept.charts = charts;
+            kept.key = Some("the key".to_owned());
+        }
+        case
+    }
+
+    fn ask(case: &mut Case, release: &str, asked: Value) {
+        let asked = serde_json::from_value(asked).unwrap();
+        case.asked.charts.insert(release.parse().unwrap(), asked);
+    }
+
+    #[test]
+    fn values_of_charts_stay_until_they_are_chosen_again_or_taken_back() {
+        let case = with_charts();
+        assert_eq!(secrets(&case), (Some(2), vec![1]));
+        let mut case = with_charts();
+        ask(
+            &mut case,
+            "db",
+            json!({ "given": { "size": 3, "a.b": null }, "unset": ["tls"] }),
+        );
+        ask(&mut case, "cache", json!({ "given": { "x": 1 } }));
+        assert_eq!(secrets(&case), (Some(3), vec![2]));
+        let (parameters, _) = case.resolve();
+        let expected = json!({
+            "db": { "a.b": null, "auth.password": "hunter2", "size": 3 }, "cache": { "x": 1 },
+        });
+        assert_eq!(parameters.secret.charts, charts(expected));
+        assert_eq!(parameters.secret.key.as_deref(), Some("the key"));
+        assert_eq!(parameters.hidden.say("hunter2 3"), "*** 3");
+        let sources = parameters.charts[&"db".parse().unwrap()].iter();
+        let sources: Vec<String> = sources
+            .map(|it| format!("{} {}", it.path, it.source))
+            .collect();
+        let expected = [
+            "a.b given with this command",
+            "auth.password chosen before",
+            "size given with this command",
+        ];
+        assert_eq!(sources, expected);
+
+        let mut case = with_charts();
+        ask(
+            &mut case,
+            "db",
+            json!({ "unsetAll": true, "given": { "size": 9 } }),
+        );
+        let chosen = case.resolve().0.secret.charts;
+        assert_eq!(chosen, charts(json!({ "db": { "size": 9 } })));
+        // Also where they are gone.
+        case.kept.values.get_mut(&2).unwrap().charts = ChartValues::new();
+        assert_eq!(case.refused(), [""; 0]);
+        case.asked.charts.clear();
+        let lost = "the values that were chosen for the release `db` were kept in a Secret of the environment, which is gone or made anew by others";
+        assert_eq!(case.refused(), [lost]);
+    }
+
+    #[test]
+    fn what_is_gone_back_to_has_its_values_of_charts_and_no_others() {
+        let back = |secret| {
+            let mut case = with_charts();
+            case.asked.before = ChosenBefore::As {
+                values: ParameterValues::new(),
+                secret,
+            };
+            case.resolve().0.secret.charts
+        };
+        assert_eq!(back(Some(1)), charts(json!({ "db": { "size": 1 } })));
+        assert_eq!(back(None), ChartValues::new());
+        assert_eq!(back(Some(9)), with_charts().resolve().0.secret.charts);
+    }
+
+    #[test]
+    fn an_adopted_release_brings_its_values_once() {
+        let adopted = charts(json!({ "cache": { "x": 1, "y": 1 }, "db": { "size": 7 } }));
+        let mut case = with_charts();
+        case.adopted.clone_from(&adopted);
+        ask(&mut case, "cache", json!({ "given": { "x": 2 } }));
+        let (parameters, _) = case.resolve();
+        let of = |release: &str| json!(parameters.secret.charts[&release.parse().unwrap()]);
+        assert_eq!(of("cache"), json!({ "x": 2, "y": 1 }));
+        assert_eq!(of("db")["size"], 2, "chosen before");
+        let sources = parameters.charts[&"cache".parse().unwrap()].iter();
+        let sources: Vec<String> = sources.map(|it| it.source.to_string()).collect();
+        assert_eq!(
+            sources,
+            ["given with this command", "of the release that is adopted"]
+        );
+        let case = Case {
+            adopted,
+            ..Case::default()
+        };
+        assert_eq!(case.resolve().0.secret.key.as_deref(), Some("a new key"));
+    }
+
+    #[test]
+    fn a_release_that_the_version_does_not_have_is_refused_or_noted() {
+        let mut case = with_charts();
+        ask(&mut case, "dp", json!({ "given": { "x": 1 } }));
+        assert_eq!(case.refused(), ["this version has no release `dp`"]);
+        let mut case = with_charts();
+        let kept = case.kept.values.get_mut(&2).unwrap();
+        kept.charts.extend(charts(json!({ "old": { "x": 1 } })));
+        let (parameters, obstacles) = case.resolve();
+        assert_eq!(obstacles, [""; 0]);
+        let note = "this version has no release `old`, for which values were chosen before";
+        assert_eq!(parameters.notes, [note]);
+        assert!(
+            parameters
+                .secret
+                .charts
+                .contains_key(&"old".parse().unwrap())
         );
     }
 

@@ -196,7 +196,8 @@ impl Planner<'_> {
             cluster: self.cluster,
             state: self.state,
             place: &setting.place,
-            site: &setting.site,
+            values: &setting.values,
+            hidden: &setting.parameters.hidden,
             carried: change,
             spaces: spaces(change),
             logins: self.logins(setting, change),
@@ -220,11 +221,12 @@ impl Planner<'_> {
             number.is_some() && number == deployed.secret
         };
         let entries = &planned.change.inventory.entries;
-        if !deployed.sensitive.is_empty() && !entries.iter().any(is_kept) {
+        if !setting.parameters.secret.is_empty() && !entries.iter().any(is_kept) {
             // No set is installed, so nothing more is kept.
             let kept = setting.standing.as_ref();
-            let kept = kept.map(|it| (it.sensitive.clone(), it.secret));
-            (deployed.sensitive, deployed.secret) = kept.unwrap_or_default();
+            deployed.sensitive = kept.map_or_else(BTreeSet::new, |it| it.sensitive.clone());
+            deployed.charts = kept.map_or_else(BTreeSet::new, |it| it.charts.clone());
+            deployed.secret = kept.and_then(|it| it.secret);
         }
         deployed.labels = std::mem::take(&mut planned.labels);
         let (place, space) = (&setting.place, setting.space.as_ref());

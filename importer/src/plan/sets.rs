@@ -16,7 +16,7 @@ use validator::{Accepted, CarriedSet};
 
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::parameters::ParameterValues;
+use crate::model::parameters::KeptValues;
 use crate::model::space::{self, Labels};
 use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
@@ -367,14 +367,14 @@ pub(crate) fn of_any_site(
         sensitive: declared
             .values()
             .any(|parameter| parameter.sensitive)
-            .then(|| parameters::secret(id.name(), 1, namespace, &ParameterValues::new())),
+            .then(|| parameters::secret(id.name(), 1, namespace, &KeptValues::default())),
     };
     let mut objects = rendering.objects(&mut Patches::new(&[]))?;
     let number = |it: &DesiredObject| number_of(it.object.reference(), id.name(), namespace);
     if let Some(first) = objects.iter().find(|it| number(it) == Some(1)).cloned() {
         // Rights to Secrets are given by name.
         for number in 2..=limits::SECRET_NUMBERS {
-            let values = ParameterValues::new();
+            let values = KeptValues::default();
             let object = Object::new(parameters::secret(id.name(), number, namespace, &values))?;
             objects.push(DesiredObject {
                 object,
@@ -717,7 +717,11 @@ mod tests {
         ];
         let (shop, prod) = ("shop".parse().unwrap(), "shop-prod".parse().unwrap());
         let values = [("password".parse().unwrap(), json!("$(param:none)"))];
-        let secret = parameters::secret(&shop, 2, &prod, &values.into());
+        let values = KeptValues {
+            parameters: values.into(),
+            ..KeptValues::default()
+        };
+        let secret = parameters::secret(&shop, 2, &prod, &values);
         let objects = by_site(&sets, None, "[]", Some(secret));
         let names: Vec<String> = objects
             .iter()

@@ -1,22 +1,31 @@
 //! The setting of a deployment: the namespace that a version is deployed to, and the choices made there, before its
 //! objects are known; and the obstacles to them.
 
+use std::collections::BTreeMap;
+
+use change::Adopt;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
-    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, SolutionName,
-    Version, VersionRange,
+    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ReleaseName,
+    SolutionName, Version, VersionRange, by_path,
 };
+use validator::CarriedChart;
 
 use crate::model::error::Error;
+use crate::model::inventory;
 use crate::model::look::look;
 use crate::model::namespace_record::{Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
+use crate::model::parameters::ChartValues;
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
 use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::state::ClusterState;
 use crate::plan::login;
 use crate::plan::parameters::{self, Kept, Parameters, Resolving};
 use crate::plan::place;
+use crate::plan::sources::ValuesSources;
+use crate::plan::standing::StandingRelease;
+use crate::plan::values::{ReleaseValues, ValuesLayer};
 
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
@@ -41,6 +50,8 @@ pub(crate) struct Setting {
     /// The choices of the site for the environment.
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
+    /// The values of releases above the publisher's.
+    pub(crate) values: BTreeMap<ReleaseName, ReleaseValues>,
     /// The record of the Solution after the change.
     pub(crate) deployed: Deployed,
 }
@@ -67,14 +78,19 @@ impl Planner<'_> {
         if let Some(standing) = &standing {
             self.check_upgrade(&standing.version, obstacles);
         }
-        let parameters = self
+        let mut parameters = self
             .parameters(&place, standing.as_ref(), &site, obstacles)
             .await?;
+        let values = self.values(&place, &site, &parameters, obstacles).await?;
+        parameters
+            .hidden
+            .extend(values.values().flat_map(ReleaseValues::hidden));
         let deployed = Deployed {
             version: id.version().clone(),
             pull_secret: self.pull_secret(&site, standing.as_ref()),
             parameters: parameters.chosen.clone(),
-            sensitive: parameters.secret.keys().cloned().collect(),
+            sensitive: parameters.secret.parameters.keys().cloned().collect(),
+            charts: parameters.secret.charts.keys().cloned().collect(),
             secret: parameters.number,
             labels: [].into(),
             former_releases: standing
@@ -89,6 +105,7 @@ impl Planner<'_> {
             standing,
             site,
             parameters,
+            values,
             deployed,
         };
         self.check_login(&setting, obstacles).await?;
@@ -112,7 +129,9 @@ impl Planner<'_> {
             ..
         } = self.asked;
         let declared = &accepted.manifest().spec.parameters;
+        let charts = accepted.charts();
         let is_kept = declared.values().any(|it| it.sensitive)
+            || !charts.is_empty()
             || standing.is_some_and(|it| it.secret.is_some());
         let kept = if is_kept {
             parameters::kept(self.cluster, id.name(), space).await?
@@ -126,8 +145,60 @@ impl Planner<'_> {
             site: &site.parameters(id.name()),
             kept: &kept,
             generated,
+            releases: &charts.iter().map(|it| &it.release.name).collect(),
+            adopted: &self.adopted(space).await?,
+            key: &self.asked.digest_key,
         };
         Ok(resolving.resolve(obstacles))
+    }
+
+    /// Returns the values of the releases that are adopted: what whoever installed them had chosen.
+    async fn adopted(&self, space: &NamespaceRecord) -> Result<ChartValues, Error> {
+        let mut adopted = ChartValues::new();
+        if self.asked.request.allowed.adopt.objects == Adopt::Refuse {
+            return Ok(adopted);
+        }
+        let solution = self.asked.id.name();
+        let record = inventory::look_up(self.cluster, solution, space).await?;
+        for CarriedChart { release, .. } in self.asked.accepted.charts() {
+            let namespace = release.namespace_in(&space.namespace);
+            let known = record.release(namespace, &release.name);
+            if known.is_some_and(|known| known.revision.is_some()) {
+                continue;
+            }
+            let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;
+            if let Some(of_others) = standing.as_ref().map(StandingRelease::newest_of_others) {
+                let config = of_others?.map(|it| by_path(&it.config));
+                let config = config.filter(|config| !config.is_empty());
+                adopted.extend(config.map(|config| (release.name.clone(), config)));
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// The values of each release above the publisher's, and whatever is wrong with the objects that they come from.
+    async fn values(
+        &self,
+        space: &NamespaceRecord,
+        site: &HeldSite,
+        parameters: &Parameters,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<BTreeMap<ReleaseName, ReleaseValues>, Error> {
+        let mut all = BTreeMap::new();
+        for CarriedChart { release, .. } in self.asked.accepted.charts() {
+            let sources = ValuesSources {
+                cluster: self.cluster,
+                namespace: &space.namespace,
+                release: &release.name,
+            };
+            let site = site.layers_of_chart(self.asked.id.name(), &release.name);
+            let mut layers = sources.layers(site, obstacles).await?;
+            let key = parameters.secret.key.as_ref();
+            let chosen = parameters.charts.get(&release.name).into_iter().flatten();
+            layers.extend(chosen.map(|it| ValuesLayer::chosen(it, key)));
+            all.insert(release.name.clone(), ReleaseValues(layers));
+        }
+        Ok(all)
     }
 
     /// Whether nodes can log in with what is chosen.

@@ -98,6 +98,13 @@ impl StandingRelease {
         known.map(stored_in).collect()
     }
 
+    /// Returns the newest revision that no Solution brought; none if there is none any more.
+    pub(crate) fn newest_of_others(&self) -> Result<Option<StoredRevision>, Error> {
+        let mut secrets = self.secrets.iter().rev();
+        let newest = secrets.find(|it| !it.labels().contains_key(v::RELEASE_OF));
+        newest.map(stored_in).transpose()
+    }
+
     /// Returns all of its revisions, to be recorded as they are.
     pub(crate) fn as_it_is(&self) -> Vec<RevisionEntry> {
         let revisions = self.secrets.iter().filter_map(RevisionSecret::of);

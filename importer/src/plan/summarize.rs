@@ -95,10 +95,7 @@ fn planned_proof(proof: &Proof) -> PlannedProof {
 fn planned_charts(deployment: &Deployment) -> Vec<PlannedChart> {
     let releases = &deployment.releases;
     let hidden = &deployment.parameters.hidden;
-    let all = releases.all.iter().map(|it| {
-        let (solution, release) = (&deployment.solution, &it.recorded.name);
-        it.planned(deployment.site.chart_choices(solution, release, ""), hidden)
-    });
+    let all = releases.all.iter().map(|it| it.planned(hidden));
     let going = releases.departing.iter().map(|it| PlannedChart {
         release: it.to_string(),
         chart: format!("{} {}", it.chart, it.version),

@@ -45,6 +45,7 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
     match error {
         Error::Cluster(error) => error.reword(reword),
         Error::Cleanup { source, .. } | Error::Unready { source, .. } => source.reword(reword),
+        Error::Helm { source, .. } => source.reword(reword),
         Error::Unpulled(unpulled) => unpulled.source.reword(reword),
         Error::RolledBack { source, .. } | Error::Mixed { source, .. } => cover(source, reword),
         Error::NotRolledBack {
@@ -71,11 +72,10 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
         | Error::Placeholder(_)
         | Error::Release { .. }
         | Error::Rendered { .. }
-        // Values of parameters do not come into charts.
-        | Error::Helm { .. }
         | Error::NoIdentity
         | Error::Password
         | Error::Sensitive(_)
+        | Error::SecretValue(_)
         | Error::Random(_)
         | Error::Gate(_) => {}
     }

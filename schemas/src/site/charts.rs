@@ -1,17 +1,53 @@
 //! Values that a site gives the release of a chart, and how they are put above the publisher's.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::ValuePath;
+use crate::{KubernetesName, limits};
+
 /// What a site chooses for the release of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChartChoices {
     /// Values, as the chart's own `values.yaml` has them.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
+    /// Objects of the environment's namespace that hold values, the stronger last. Those of `values` count above them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::VALUES_SOURCES))]
+    pub values_from: Vec<ValuesSource>,
+}
+
+/// An object that holds values of a chart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ValuesSource {
+    /// The kind of the object. What a Secret holds is shown nowhere.
+    pub kind: ValuesKind,
+    /// The name of the object.
+    pub name: KubernetesName,
+    /// The key within its data.
+    #[serde(default = "values_yaml")]
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+    /// The place that the text is put at, as it is. Without it the text is YAML, a map of values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_path: Option<ValuePath>,
+}
+
+/// A kind of object that holds values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ValuesKind {
+    /// A ConfigMap.
+    ConfigMap,
+    /// A Secret.
+    Secret,
+}
+
+fn values_yaml() -> String {
+    "values.yaml".to_owned()
 }
 
 /// Lays values over others, as `helm install -f BELOW -f ABOVE` does: maps are merged, everything else is replaced. A null
@@ -21,35 +57,6 @@ pub fn merge_values(below: &mut Map<String, Value>, above: &Map<String, Value>) 
         match (below.get_mut(key), value) {
             (Some(Value::Object(below)), Value::Object(above)) => merge_values(below, above),
             _ => drop(below.insert(key.clone(), value.clone())),
-        }
-    }
-}
-
-/// Returns each value that is no map, and each empty map, by its path as Helm's `--set` takes it.
-#[must_use]
-pub fn by_path(values: &Map<String, Value>) -> BTreeMap<String, &Value> {
-    let mut all = BTreeMap::new();
-    add_paths("", values, &mut all);
-    all
-}
-
-fn add_paths<'a>(
-    above: &str,
-    values: &'a Map<String, Value>,
-    all: &mut BTreeMap<String, &'a Value>,
-) {
-    for (key, value) in values {
-        let key = key.replace('\\', "\\\\").replace('.', "\\.");
-        let path = if above.is_empty() {
-            key
-        } else {
-            format!("{above}.{key}")
-        };
-        match value {
-            Value::Object(below) if !below.is_empty() => add_paths(&path, below, all),
-            _ => {
-                all.insert(path, value);
-            }
         }
     }
 }
@@ -80,17 +87,5 @@ mod tests {
             "a": { "b": 1, "c": [3], "n": null }, "d": { "x": 1 }, "e": null, "g": 1, "h": {},
         });
         assert_eq!(Value::Object(values), expected);
-    }
-
-    #[test]
-    fn a_path_is_the_one_that_helm_takes() {
-        let values = map(json!({
-            "nodeSelector": { "kubernetes.io/os": "linux" }, "list": [{ "a": 1 }], "none": {}, "a\\b": true,
-        }));
-        let paths: Vec<String> = by_path(&values).into_keys().collect();
-        assert_eq!(
-            paths,
-            ["a\\\\b", "list", "nodeSelector.kubernetes\\.io/os", "none"]
-        );
     }
 }

@@ -17,6 +17,8 @@ use crate::failure::Failure;
     mut_arg("set", |argument| argument.requires("what")),
     mut_arg("values", |argument| argument.requires("what")),
     mut_arg("unset", |argument| argument.requires("what")),
+    mut_arg("chart_values", |argument| argument.requires("what")),
+    mut_arg("chart_set", |argument| argument.requires("what")),
     after_help = "\
 With an archive or a name, the diff is what `solution import` or `solution deploy` would change.
 Without, every Solution of the environment is compared with what was deployed: what differs was

@@ -75,7 +75,7 @@ pub(super) fn request(
         environment: arguments.environment.clone(),
         namespace,
         pull_login: PullLogin::Keep,
-        parameters: arguments.parameters.asked()?,
+        parameters: Box::new(arguments.parameters.asked()?),
     });
     let nobody = ChangeArguments::default();
     Ok(Request {

@@ -32,6 +32,8 @@ const SERVED: &str = "serve://";
     mut_arg("set", |argument| argument.requires("environment")),
     mut_arg("values", |argument| argument.requires("environment")),
     mut_arg("unset", |argument| argument.requires("environment")),
+    mut_arg("chart_values", |argument| argument.requires("environment")),
+    mut_arg("chart_set", |argument| argument.requires("environment")),
     mut_arg("image_map", |argument| argument.conflicts_with("plan_out")),
     mut_arg("wait_for_cluster", |argument| argument.conflicts_with("plan_out")),
     after_help = "\
@@ -48,6 +50,8 @@ twice.
 Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
   solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
+  solution import app.iso --key publisher.pub --registry registry.site -e prod \\
+      --chart-values db=db.yaml --chart-set db:persistence.size=50Gi
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
       --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json
   solution import app.iso --key publisher.pub --registry serve://10.0.0.2:5000 --ca-file serve.crt -e prod"

@@ -194,7 +194,7 @@ pub(crate) fn of_place(
 ) -> Result<Request, Failure> {
     let known_as = pull_registry.as_ref().unwrap_or(registry);
     let pull_login = login::pull_login(place, registry, known_as)?;
-    let parameters = place.parameters.asked()?;
+    let parameters = Box::new(place.parameters.asked()?);
     let target = |environment| Target {
         environment,
         namespace: place.namespace.clone(),

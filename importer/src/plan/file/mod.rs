@@ -31,6 +31,7 @@ use crate::model::writer::Writer;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::notes::of_network;
+use crate::plan::parameters::{ChosenValue, looks_secret};
 use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject};
 
 /// The form of these files.
@@ -125,6 +126,9 @@ impl Ready<'_> {
         if let Some(name) = self.sensitive() {
             return Err(Error::Sensitive(name));
         }
+        if let Some(value) = self.secret_value() {
+            return Err(Error::SecretValue(value));
+        }
         Ok(PlanFile {
             by: request.by.clone(),
             at: request.now,
@@ -157,6 +161,16 @@ impl Ready<'_> {
         let mut all = deployment.parameters.all.iter();
         let given = all.find(|(_, it)| it.sensitive && it.source == ValueSource::Filed)?;
         Some(given.0.clone())
+    }
+
+    /// A value of a chart that is given, and that nobody is to see.
+    fn secret_value(&self) -> Option<String> {
+        let charts = &self.decision.deployment.as_ref()?.parameters.charts;
+        let all = charts.iter();
+        let mut all = all.flat_map(|(release, values)| values.iter().map(move |it| (release, it)));
+        let is_given = |it: &ChosenValue| it.source == ValueSource::Given && looks_secret(&it.path);
+        let (release, given) = all.find(|(_, it)| is_given(it))?;
+        Some(format!("{release}:{}", given.path))
     }
 
     /// Whether all of it is in place already, so that nothing is left to do.

@@ -10,7 +10,6 @@ use watch::Cancel;
 
 use super::*;
 use crate::model::authority::Authority;
-use crate::model::parameters::AskedParameters;
 use crate::model::request::{Allowed, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target};
 use crate::model::verb::Verb;
 use crate::model::writer::Turn;
@@ -97,7 +96,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
             environment: "prod".parse().unwrap(),
             namespace: None,
             pull_login,
-            parameters: AskedParameters::default(),
+            parameters: Box::default(),
         }),
         allowed: Allowed::NOTHING,
         accepted: ["1234".to_owned()].into(),

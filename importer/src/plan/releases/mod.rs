@@ -14,12 +14,14 @@ mod sent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, RevisionEntry};
+use change::{
+    Adopt, Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, RevisionEntry,
+};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, merge_values, yaml};
-use serde_json::{Value, json};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, ReleaseName, yaml};
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 
@@ -36,13 +38,14 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::record::addresses;
 use crate::model::request::Asked;
-use crate::model::site::HeldSite;
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
 use crate::plan::finish::FinishInputs;
+use crate::plan::hidden::HiddenTexts;
 use crate::plan::program;
 use crate::plan::sets;
 use crate::plan::standing::StandingRelease;
+use crate::plan::values::ReleaseValues;
 
 /// Counts what finishes objects: other objects of the same chart are another input.
 const FINISHED_AS: &str = "2";
@@ -136,7 +139,10 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
-    pub(crate) site: &'a HeldSite,
+    /// The values of each release above the publisher's.
+    pub(crate) values: &'a BTreeMap<ReleaseName, ReleaseValues>,
+    /// What no message shows.
+    pub(crate) hidden: &'a HiddenTexts,
     /// The change to all other objects.
     pub(crate) carried: &'a change::Plan,
     /// The Secrets that pods log in to the registry with, by namespace.
@@ -230,18 +236,18 @@ impl Releasing<'_> {
         &self.carried.before
     }
 
-    /// The values of a chart as Helm gets them, in YAML: the site's above the publisher's.
-    fn values(&self, chart: &CarriedChart) -> Result<String, Error> {
+    /// The publisher's values of a chart.
+    fn published(&self, chart: &CarriedChart) -> Result<Map<String, Value>, Error> {
         let expansion = Expansion {
             images: addresses(&self.asked.record)?,
             ..Expansion::default()
         };
-        let mut values = expansion.expand_values(chart.values.clone())?;
-        let chosen = self
-            .site
-            .chart_values(self.asked.id.name(), &chart.release.name);
-        merge_values(&mut values, &chosen);
-        Ok(yaml::to_string(&values))
+        Ok(expansion.expand_values(chart.values.clone())?)
+    }
+
+    /// The values of a chart in YAML, as Helm gets them: these above the publisher's.
+    fn text(&self, chart: &CarriedChart, site: &ReleaseValues) -> Result<String, Error> {
+        Ok(yaml::to_string(&site.above(self.published(chart)?)))
     }
 
     /// Returns the inputs that finish the objects of a release, as far as they are known before it is rendered.
@@ -257,7 +263,7 @@ impl Releasing<'_> {
     }
 
     /// The revisions of a release that count: those that are recorded, or all of them as they are where that was accepted.
-    /// That it has to be is in the way.
+    /// That it has to be is in the way, also of one that is adopted: Helm is shown no others, and removes what they sent.
     fn revisions(
         &self,
         known: &ReleaseEntry,
@@ -266,7 +272,9 @@ impl Releasing<'_> {
     ) -> Vec<RevisionEntry> {
         let solution = self.asked.id.name();
         let recorded = known.revisions.clone();
-        match standing.filter(|it| it.is_of(solution, &recorded) && !it.is_known(&recorded)) {
+        let adopts = self.asked.request.allowed.adopt.objects == Adopt::Allow;
+        let is_meant = |it: &&StandingRelease| adopts || it.is_of(solution, &recorded);
+        match standing.filter(|it| is_meant(it) && !it.is_known(&recorded)) {
             None => recorded,
             Some(standing) if self.asked.request.accepted.contains(&standing.id()) => {
                 standing.as_it_is()
@@ -288,7 +296,7 @@ impl Releasing<'_> {
         let release = &chart.release;
         let namespace = release.namespace_in(&self.place.namespace);
         self.check_namespace(namespace, obstacles);
-        let values = self.values(chart)?;
+        let site = self.values.get(&release.name).cloned().unwrap_or_default();
         let finish = self.finish(release);
         let mut recorded = ReleaseEntry {
             name: release.name.clone(),
@@ -296,7 +304,7 @@ impl Releasing<'_> {
             chart: release.chart.clone(),
             version: release.version.clone(),
             revision: None,
-            inputs: inputs(chart, &values, &finish),
+            inputs: inputs(chart, &self.text(chart, &site.told())?, &finish),
             revisions: Vec::new(),
             needed,
         };
@@ -304,9 +312,8 @@ impl Releasing<'_> {
         let known = self.before().release(namespace, &release.name);
         recorded.revisions =
             self.revisions(known.unwrap_or(&recorded), standing.as_ref(), obstacles);
-        let revisions = &recorded.revisions;
         let stands = standing.as_ref();
-        let stands = stands.map(|it| it.stands(self.asked.id.name(), revisions));
+        let stands = stands.map(|it| it.stands(self.asked.id.name(), &recorded.revisions));
         let adopt = self.asked.request.allowed.adopt.objects;
         let step = match ReleaseStep::decide(release.strategy, adopt, &recorded, known, stands) {
             Ok(step) => step,
@@ -339,7 +346,8 @@ impl Releasing<'_> {
         Ok(Some(PlannedRelease {
             recorded,
             timeout: timeout(release),
-            values,
+            values: self.text(chart, &site)?,
+            site,
             step,
             objects: before.clone(),
             random: Vec::new(),

@@ -15,11 +15,11 @@ use super::hooks::{self, Replaced};
 use super::sent::{is_hook, is_kept, is_test};
 use crate::gate::{Looked, Lookups};
 use crate::model::renderings::named_object;
-use crate::model::site::SiteValue;
 use crate::plan::diff;
 use crate::plan::finish::FinishInputs;
 use crate::plan::hidden::HiddenTexts;
 use crate::plan::summary::{PlannedChart, PlannedObject};
+use crate::plan::values::ReleaseValues;
 
 /// A release, and what is to be done about it.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) timeout: Duration,
     /// The values as Helm gets them, in YAML.
     pub(crate) values: String,
+    /// The values among them that are not the publisher's.
+    pub(crate) site: ReleaseValues,
     pub(crate) step: ReleaseStep,
     /// The objects that it has then, as Helm would send them; for a release that stays, as it sent them.
     pub(crate) objects: Vec<Object>,
@@ -90,7 +92,7 @@ impl PlannedRelease {
     }
 
     /// Returns the same plan for people and programs.
-    pub(crate) fn planned(&self, values: Vec<SiteValue>, hidden: &HiddenTexts) -> PlannedChart {
+    pub(crate) fn planned(&self, hidden: &HiddenTexts) -> PlannedChart {
         let action = match (self.step, self.revision) {
             (ReleaseStep::Keep, _) => "keep",
             (ReleaseStep::Leave, _) => "leave",
@@ -103,7 +105,7 @@ impl PlannedRelease {
             action: action.to_owned(),
             revision: self.revision,
             found: self.found(),
-            values,
+            values: self.site.shown(),
             random: self.random.clone(),
             objects: if self.changes() {
                 self.changed(hidden)
@@ -268,6 +270,7 @@ mod tests {
         PlannedRelease {
             timeout: Duration::ZERO,
             values: String::new(),
+            site: ReleaseValues::default(),
             step: if drift.is_empty() {
                 ReleaseStep::Keep
             } else {
@@ -307,7 +310,7 @@ mod tests {
     #[test]
     fn what_has_drifted_is_shown_as_it_is_and_not_as_it_was_sent() {
         let shown = |drift: Vec<Drifted>| {
-            let planned = planned(drift).planned(Vec::new(), &HiddenTexts::default());
+            let planned = planned(drift).planned(&HiddenTexts::default());
             let objects = planned.objects.iter();
             let objects = objects.map(|it| format!("{} {}", it.action, it.object));
             (planned.action, planned.found, objects.collect::<Vec<_>>())

@@ -16,10 +16,12 @@ use watch::Cancel;
 use super::sent::objects;
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::gate::{Course, Gate, GatePass};
+use crate::limits;
 use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::renderings::{Rendered, named_object};
+use crate::model::site::SiteValue;
 use crate::plan::finish::{Finish, kinds_of};
 
 /// The capabilities of the cluster that a release finds when it is installed.
@@ -72,7 +74,8 @@ impl Releasing<'_> {
         let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
             Ok(rendered) => rendered,
             Err(error) => {
-                let (release, why) = (release.to_string(), error.to_string());
+                let why = self.hidden.say(&error.to_string());
+                let release = release.to_string();
                 obstacles.push(Unfit::NotRendered { release, why }.into());
                 return Ok(());
             }
@@ -98,9 +101,16 @@ impl Releasing<'_> {
         }
         planned.objects = finished;
         if !missing.is_empty() {
+            let values = self.turned_on_by(planned, chart, &rendering, &missing);
+            let values = values.await?;
             let images = missing.iter().map(ImageReference::to_string).collect();
             let release = planned.recorded.to_string();
-            obstacles.push(Unfit::NotCarried { release, images }.into());
+            let unfit = Unfit::NotCarried {
+                release,
+                images,
+                values,
+            };
+            obstacles.push(unfit.into());
         }
         self.check_allowed(planned, obstacles);
         self.check_kinds(planned, &there.definitions, obstacles)
@@ -108,6 +118,37 @@ impl Releasing<'_> {
         self.check_owners(planned, obstacles).await?;
         self.check_definitions(planned, obstacles).await?;
         self.try_objects(planned, obstacles).await
+    }
+
+    /// Returns the values of the site without any one of which fewer images are missing, each with where it comes from: no
+    /// more than [`limits::VALUES_TRIED`] are tried.
+    async fn turned_on_by(
+        &self,
+        planned: &PlannedRelease,
+        chart: &CarriedChart,
+        rendering: &Arc<OwnedRendering>,
+        missing: &BTreeSet<ImageReference>,
+    ) -> Result<Vec<String>, Error> {
+        let finish = Finish::new(&planned.finish)?;
+        let mut found = Vec::new();
+        for SiteValue { field, from, .. } in planned.site.shown().iter().take(limits::VALUES_TRIED)
+        {
+            let Ok(path) = field.parse() else { continue };
+            let values = self.text(chart, &planned.site.without(&path))?;
+            let without = Arc::new(rendering.with(values));
+            // Without it the chart may render to nothing, which says nothing.
+            let Ok(text) = without.run().await? else {
+                continue;
+            };
+            let mut still = BTreeSet::new();
+            for object in objects(&planned.recorded, &text)? {
+                finish.finish(object.value, &mut still)?;
+            }
+            if !missing.is_subset(&still) {
+                found.push(format!("{field} ({from})"));
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the rendering of a chart, made twice where it can be another one each time. Lookups in the cluster are
@@ -209,6 +250,7 @@ impl Releasing<'_> {
 }
 
 /// A rendering that can go to another thread.
+#[derive(Clone)]
 struct OwnedRendering {
     helm: Helm,
     release: schemas::ReleaseName,
@@ -222,6 +264,14 @@ struct OwnedRendering {
 }
 
 impl OwnedRendering {
+    /// Returns the same rendering with other values.
+    fn with(&self, values: String) -> Self {
+        Self {
+            values,
+            ..self.clone()
+        }
+    }
+
     /// The digest of all that decides what it comes to, but for what is in the cluster.
     fn inputs(&self, chart: &CarriedChart) -> Digest {
         let told = json!({

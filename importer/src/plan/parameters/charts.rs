@@ -1,0 +1,165 @@
+//! The values that were chosen for charts: what stands, with what this request adds and takes back.
+
+use std::collections::BTreeSet;
+
+use schemas::{ReleaseName, ValuePath, choose};
+use serde_json::Value;
+
+use super::{ChosenValue, NEAR, Parameters, Resolving};
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::parameters::{ChartValues, ChosenBefore, KeptValues, ValueSource};
+
+/// How the name of a value ends that nobody is to see.
+const SECRET_ENDINGS: [&str; 10] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "privatekey",
+    "secretkey",
+    "accesskey",
+    "credentials",
+];
+/// How the name of a value begins that names an object.
+const NAMES_AN_OBJECT: &str = "existing";
+
+/// Whether a value is one that nobody is to see, by its name. Charts have no other way to say so.
+pub(crate) fn looks_secret(path: &ValuePath) -> bool {
+    let letters = path.key().chars().filter(char::is_ascii_alphanumeric);
+    let name: String = letters.map(|it| it.to_ascii_lowercase()).collect();
+    !name.starts_with(NAMES_AN_OBJECT) && SECRET_ENDINGS.iter().any(|end| name.ends_with(end))
+}
+
+impl KeptValues {
+    /// Returns the values that nobody is to see.
+    pub(super) fn hidden(&self) -> impl Iterator<Item = &Value> {
+        let of_charts = self.charts.values().flatten();
+        let of_charts = of_charts.filter(|(path, _)| looks_secret(path));
+        let of_charts = of_charts.map(|(_, value)| value);
+        self.parameters.values().chain(of_charts)
+    }
+}
+
+impl Resolving<'_> {
+    /// Adds what is chosen for charts, and whatever is wrong with it.
+    pub(super) fn choose_values(&self, parameters: &mut Parameters, obstacles: &mut Vec<Obstacle>) {
+        self.check_releases(obstacles);
+        let before = self.values_before(obstacles);
+        let mut all = before.clone();
+        for (release, values) in self.adopted {
+            all.entry(release.clone()).or_insert_with(|| values.clone());
+        }
+        for (release, asked) in &self.asked.charts {
+            let values = all.entry(release.clone()).or_default();
+            let is_unset = |path: &ValuePath| {
+                let mut unset = asked.unset.iter();
+                asked.unset_all || unset.any(|unset| path.is_within(unset))
+            };
+            values.retain(|path, _| !is_unset(path));
+            for (path, value) in &asked.given {
+                choose(values, path.clone(), value.clone(), |value| value);
+            }
+        }
+        all.retain(|_, values| !values.is_empty());
+        let source = |release: &ReleaseName, path: &ValuePath| {
+            let asked = self.asked.charts.get(release);
+            if asked.is_some_and(|asked| asked.given.contains_key(path)) {
+                ValueSource::Given
+            } else if before.contains_key(release) {
+                ValueSource::Before
+            } else {
+                ValueSource::Adopted
+            }
+        };
+        for (release, values) in &all {
+            let values = values.iter().map(|(path, value)| ChosenValue {
+                path: path.clone(),
+                value: value.clone(),
+                source: source(release, path),
+            });
+            parameters.charts.insert(release.clone(), values.collect());
+        }
+        if !all.is_empty() {
+            parameters.secret.key = Some(self.digest_key());
+        }
+        parameters.secret.charts = all;
+        let unknown = before.keys().filter(|it| !self.releases.contains(*it));
+        let note = |release: &ReleaseName| {
+            format!("this version has no release `{release}`, for which values were chosen before")
+        };
+        parameters.notes.extend(unknown.map(note));
+    }
+
+    fn check_releases(&self, obstacles: &mut Vec<Obstacle>) {
+        let asked = self.asked.charts.keys();
+        let unknown = asked.filter(|it| !self.releases.contains(*it));
+        obstacles.extend(unknown.map(|release| {
+            let distance =
+                |it: &&ReleaseName| strsim::damerau_levenshtein(it.as_str(), release.as_str());
+            let near = self.releases.iter().copied().min_by_key(distance);
+            Unfit::NoRelease {
+                release: release.clone(),
+                near: near.filter(|near| distance(near) <= NEAR).cloned(),
+            }
+            .into()
+        }));
+    }
+
+    /// Returns the values that were chosen before. Those that are gone are in the way until they are chosen again or
+    /// taken back.
+    fn values_before(&self, obstacles: &mut Vec<Obstacle>) -> ChartValues {
+        let now = || self.now().unwrap_or_default().charts;
+        match self.asked.before {
+            ChosenBefore::As { secret: None, .. } => ChartValues::new(),
+            ChosenBefore::As { .. } => self.then().map_or_else(now, |then| then.charts.clone()),
+            ChosenBefore::Keep => {
+                let now = now();
+                let recorded = self.standing.map(|it| &it.charts);
+                let is_lost = |release: &&ReleaseName| {
+                    let asked = self.asked.charts.get(*release);
+                    let is_kept = now.contains_key(*release);
+                    !is_kept && asked.is_none_or(|asked| !asked.unset_all)
+                };
+                let lost: BTreeSet<&ReleaseName> =
+                    recorded.into_iter().flatten().filter(is_lost).collect();
+                obstacles.extend(lost.into_iter().map(|release| {
+                    let release = release.clone();
+                    Unfit::ValuesLost { release }.into()
+                }));
+                now
+            }
+        }
+    }
+
+    /// The key of the digests: one that was made once stays.
+    fn digest_key(&self) -> String {
+        let now = self.now().and_then(|now| now.key);
+        let begun = || self.begun().and_then(|(_, begun)| begun.key.clone());
+        let key = now.or_else(begun);
+        key.unwrap_or_else(|| self.key.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_known_by_its_name() {
+        for (path, expected) in [
+            ("auth.password", true),
+            ("adminPassword", true),
+            ("users[0].passwd", true),
+            ("smtp.api_key", true),
+            ("oauth.clientSecret", true),
+            ("auth.existingSecret", false),
+            ("auth.passwordFile", false),
+            ("replicas", false),
+            ("secret.name", false),
+        ] {
+            assert_eq!(looks_secret(&path.parse().unwrap()), expected, "{path}");
+        }
+    }
+}

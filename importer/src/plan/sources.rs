@@ -1,0 +1,175 @@
+//! The objects of an environment that hold values of charts: read when it is planned, so that what is shown is used.
+//!
+//! Whoever may write in the namespace may write them. What they come to is judged like all values, and asks for the same
+//! consent.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use deployer::{Cluster, Object, ObjectRef};
+use schemas::{ChartChoices, Namespace, ReleaseName, ValuesKind, ValuesSource, yaml};
+use serde_json::{Map, Value};
+
+use crate::model::error::Error;
+use crate::model::look::look;
+use crate::model::obstacle::{Obstacle, SourceProblem, Unfit};
+use crate::model::site::SiteFile;
+use crate::plan::values::{LayerContent, ValuesLayer};
+
+/// The place in which the objects of a release's values are looked for.
+#[derive(Debug)]
+pub(crate) struct ValuesSources<'a> {
+    pub(crate) cluster: &'a Cluster,
+    /// The environment's namespace, wherever the release is installed.
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) release: &'a ReleaseName,
+}
+
+impl ValuesSources<'_> {
+    /// Returns the layers of the site's files, with what the objects hold; and what is wrong with these.
+    pub(crate) async fn layers<'s>(
+        &self,
+        files: impl Iterator<Item = (&'s SiteFile, &'s ChartChoices)>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<ValuesLayer>, Error> {
+        let mut layers = Vec::new();
+        for (file, choices) in files {
+            for source in &choices.values_from {
+                let object = self.reference(source);
+                let live = look(self.cluster, &object).await?;
+                match layer(source, live.as_ref(), &file.name()) {
+                    Ok(layer) => layers.push(layer),
+                    Err(why) => obstacles.push(
+                        Unfit::ValuesSource {
+                            object: Box::new(object),
+                            release: self.release.clone(),
+                            from: file.name(),
+                            why,
+                        }
+                        .into(),
+                    ),
+                }
+            }
+            if !choices.values.is_empty() {
+                layers.push(ValuesLayer {
+                    from: file.name(),
+                    content: LayerContent::Values(choices.values.clone()),
+                    key: None,
+                });
+            }
+        }
+        Ok(layers)
+    }
+
+    fn reference(&self, source: &ValuesSource) -> ObjectRef {
+        let kind = kind(source.kind);
+        ObjectRef::namespaced("v1", kind, self.namespace.as_str(), source.name.as_str())
+    }
+}
+
+fn kind(kind: ValuesKind) -> &'static str {
+    match kind {
+        ValuesKind::ConfigMap => "ConfigMap",
+        ValuesKind::Secret => "Secret",
+    }
+}
+
+/// Returns the layer of an object's values. What a Secret holds is digested with the Secret's uid, which only those know
+/// who may read it.
+fn layer(
+    source: &ValuesSource,
+    live: Option<&Object>,
+    file: &str,
+) -> Result<ValuesLayer, SourceProblem> {
+    let key = || source.key.clone();
+    let live = live.ok_or(SourceProblem::Missing)?;
+    let data = live.as_value()["data"].get(&source.key);
+    let data = data.ok_or_else(|| SourceProblem::NoKey(key()))?;
+    let text = data.as_str().map(str::to_owned);
+    let text = match source.kind {
+        ValuesKind::ConfigMap => text,
+        ValuesKind::Secret => text
+            .and_then(|text| STANDARD.decode(text).ok())
+            .and_then(|bytes| String::from_utf8(bytes).ok()),
+    };
+    let text = text.ok_or_else(|| SourceProblem::NoText(key()))?;
+    let content = if let Some(path) = &source.target_path {
+        LayerContent::At(path.clone(), Value::from(text))
+    } else {
+        let values: Option<Map<String, Value>> =
+            yaml::from_slice(text.as_bytes()).map_err(|_| SourceProblem::NoValues(key()))?;
+        LayerContent::Values(values.unwrap_or_default())
+    };
+    let from = format!("{} {}, {file}", kind(source.kind), source.name);
+    let uid = live.uid().unwrap_or_default().to_owned();
+    Ok(ValuesLayer {
+        from,
+        content,
+        key: (source.kind == ValuesKind::Secret).then_some(uid),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(source: &Value, data: &Value) -> Result<ValuesLayer, SourceProblem> {
+        let source: ValuesSource = serde_json::from_value(source.clone()).unwrap();
+        let live = json!({
+            "apiVersion": "v1", "kind": kind(source.kind),
+            "metadata": { "name": "a", "namespace": "prod", "uid": "u" }, "data": data,
+        });
+        layer(
+            &source,
+            Some(&Object::new(live).unwrap()),
+            "the site's file",
+        )
+    }
+
+    #[test]
+    fn an_object_holds_a_map_of_values_or_one_text() {
+        let map = json!({ "kind": "ConfigMap", "name": "a" });
+        let values = read(&map, &json!({ "values.yaml": "size: 3" })).unwrap();
+        let expected = serde_json::from_value(json!({ "size": 3 })).unwrap();
+        assert_eq!(values.content, LayerContent::Values(expected));
+        assert_eq!(
+            (values.from.as_str(), values.key),
+            ("ConfigMap a, the site's file", None)
+        );
+        let empty = read(&map, &json!({ "values.yaml": "" })).unwrap();
+        assert_eq!(empty.content, LayerContent::Values(Map::new()));
+
+        let secret = json!({ "kind": "Secret", "name": "a", "key": "pin", "targetPath": "db.pin" });
+        let one = read(&secret, &json!({ "pin": STANDARD.encode("0815") })).unwrap();
+        let path = "db.pin".parse().unwrap();
+        assert_eq!(one.content, LayerContent::At(path, json!("0815")));
+        assert_eq!(one.key.as_deref(), Some("u"));
+    }
+
+    #[test]
+    fn what_is_no_source_says_why_and_nothing_of_what_it_holds() {
+        let source = json!({ "kind": "Secret", "name": "a", "key": "k" });
+        let key = "k".to_owned();
+        for (data, expected) in [
+            (json!({}), SourceProblem::NoKey(key.clone())),
+            (json!({ "k": "?" }), SourceProblem::NoText(key.clone())),
+            (
+                json!({ "k": STANDARD.encode([0xff]) }),
+                SourceProblem::NoText(key.clone()),
+            ),
+            (
+                json!({ "k": STANDARD.encode("[1]") }),
+                SourceProblem::NoValues(key.clone()),
+            ),
+            (
+                json!({ "k": STANDARD.encode("a: {") }),
+                SourceProblem::NoValues(key),
+            ),
+        ] {
+            assert_eq!(read(&source, &data), Err(expected));
+        }
+        let source: ValuesSource = serde_json::from_value(source).unwrap();
+        assert_eq!(layer(&source, None, ""), Err(SourceProblem::Missing));
+    }
+}

@@ -1,0 +1,230 @@
+//! Values of charts that a site chooses: in its file, in objects that the file names, and by flags; kept by upgrades,
+//! brought back by the way back, and taken over with a release that was there.
+
+use serde_json::{Value, json};
+
+use crate::charts::{HELM, VALUES, helm, import, pack, site, solution, taken_over_by};
+use crate::common::Answer;
+use crate::site::Site;
+
+/// Has the site keep a file with these values for a release: the default one, or that of an environment.
+fn choose(site: &Site, release: &str, values: &str, environment: &[&str]) {
+    let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";
+    let text = format!("{head}spec: {{charts: {{shop: {{{release}: {{values: {values}}}}}}}}}\n");
+    site.desk.write("site.yaml", text);
+    let set = ["site", "set", "site.yaml"];
+    solution(site, &[&set[..], environment].concat()).success();
+}
+
+/// The greeting and the number of pods in an environment.
+fn chosen(site: &Site, environment: &str) -> String {
+    let path = "{.spec.template.metadata.annotations.greeting} {.spec.replicas}";
+    site.field(environment, "deployment/web", path)
+}
+
+#[test]
+fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
+    let site = site("charts-values");
+    site.environment("test");
+    choose(
+        &site,
+        "web",
+        "{greeting: $(namespace), image: {tag: 1.0.0}}",
+        &[],
+    );
+    choose(
+        &site,
+        "web",
+        "{replicas: 2, greeting: good day}",
+        &["-e", "test"],
+    );
+    let archive = pack(&site, "1.0.0", VALUES);
+    let shown = import(&site, &archive, &["--dry-run"]).success();
+    let line = "greeting \"$(namespace)\" (the site's file)";
+    assert!(shown.contains(line), "{shown}");
+    import(&site, &archive, &[]).success();
+    let test = |archive: &str, more: &[&str]| {
+        let into = ["-e", "test", "--pull-secret", "login"];
+        let mut command = site.import_command(archive, &[&into[..], more].concat());
+        Answer::of(command.env("HELM", &*HELM))
+    };
+    let shown = test(&archive, &["--dry-run", "--output", "json"]).json();
+    let values = &shown["target"]["releases"][0]["values"];
+    let from = "the site's file of test";
+    let expected = json!([
+        {"field": "greeting", "value": "good day", "from": from},
+        {"field": "image.tag", "value": "1.0.0", "from": "the site's file"},
+        {"field": "replicas", "value": 2, "from": from},
+    ]);
+    assert_eq!(*values, expected, "{shown}");
+    test(&archive, &[]).success();
+    // No placeholder: so Kubernetes has its own variables.
+    assert_eq!(chosen(&site, "prod"), "$(namespace) 1");
+    assert_eq!(chosen(&site, "test"), "good day 2");
+
+    let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
+    test(&next, &[]).success();
+    assert_eq!(chosen(&site, "test"), "good day 2");
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    let back = ["rollback", "shop", "-e", "test", "--ca-file", &ca];
+    solution(&site, &back).success();
+    assert_eq!(chosen(&site, "test"), "good day 2");
+
+    // What another value turns on is judged like any release.
+    choose(
+        &site,
+        "web",
+        "{image: {repository: other.test/web}}",
+        &["-e", "test"],
+    );
+    let refused = test(&next, &[]).failure(1);
+    assert!(
+        refused.contains("with images that are not carried: other.test/web:1.0.0; turned on by image.repository (the site's file of test)"),
+        "{refused}"
+    );
+    choose(&site, "webb", "{}", &["-e", "test"]);
+    let checked = solution(&site, &["site", "check"]);
+    let words = "release `webb`, which no imported version of shop has";
+    assert!(checked.stderr.contains(words), "{checked:?}");
+}
+
+/// What the plan would do about the release, with the values that it shows.
+fn planned(site: &Site, archive: &str, more: &[&str]) -> Value {
+    let json = ["--dry-run", "--output", "json"];
+    let mut shown = import(site, archive, &[&json[..], more].concat()).json();
+    shown["target"]["releases"][0].take()
+}
+
+#[test]
+fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
+    let site = site("charts-chosen");
+    let archive = pack(&site, "1.0.0", VALUES);
+    site.desk
+        .write("web.yaml", "{replicas: 2, greeting: from a file}");
+    let flags = [
+        "--chart-values",
+        "web=web.yaml",
+        "--chart-set",
+        "web:greeting=a, b",
+        "--chart-set",
+        "web:auth.password=hunter2",
+    ];
+    let by = "given with this command";
+    let expected = json!([
+        {"field": "auth.password", "value": "***", "from": by},
+        {"field": "greeting", "value": "a, b", "from": by},
+        {"field": "replicas", "value": 2, "from": by},
+    ]);
+    assert_eq!(planned(&site, &archive, &flags)["values"], expected);
+    let filed = import(
+        &site,
+        &archive,
+        &[&flags[..], &["--plan-out", "plan.json"]].concat(),
+    );
+    let refused = filed.failure(2);
+    assert!(
+        refused.contains("`web:auth.password`, which looks like a password"),
+        "{refused}"
+    );
+    import(&site, &archive, &flags).success();
+    assert_eq!(chosen(&site, "prod"), "a, b 2");
+    let record = site.kubectl("solutions", &["get", "configmaps", "--output=yaml"]);
+    assert!(!record.success().contains("hunter2"));
+
+    assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
+    let shown = planned(&site, &next, &[]);
+    assert_eq!(shown["values"][1]["from"], "chosen before", "{shown}");
+    import(&site, &next, &["--unset", "web:greeting"]).success();
+    assert_eq!(chosen(&site, "prod"), "welcome 2");
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
+    solution(&site, &back).success();
+    assert_eq!(chosen(&site, "prod"), "a, b 2");
+    let refused = import(&site, &next, &["--chart-set", "wep:a=1"]).failure(1);
+    assert!(refused.contains("did you mean `web`?"), "{refused}");
+    import(&site, &next, &["--unset", "web:"]).success();
+    assert_eq!(chosen(&site, "prod"), "welcome 1");
+}
+
+#[test]
+fn values_come_from_a_secret_that_nothing_shows() {
+    let site = site("charts-from");
+    let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";
+    let from = "[{kind: ConfigMap, name: web}, {kind: Secret, name: web-words, key: words, targetPath: greeting}]";
+    let text = format!("{head}spec: {{charts: {{shop: {{web: {{valuesFrom: {from}}}}}}}}}\n");
+    site.desk.write("site.yaml", text);
+    solution(&site, &["site", "set", "site.yaml"]).success();
+    let archive = pack(&site, "1.0.0", VALUES);
+    let refused = import(&site, &archive, &["--dry-run"]).failure(1);
+    for words in [
+        "ConfigMap prod/web, from which",
+        "Secret prod/web-words, from which",
+        "does not exist",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    let hold = |words: &str| {
+        let objects = format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: web, namespace: prod}}, data: {{values.yaml: 'replicas: 2'}}}}
+---
+{{apiVersion: v1, kind: Secret, metadata: {{name: web-words, namespace: prod}}, stringData: {{words: {words}}}}}
+"
+        );
+        site.apply(&objects).success();
+    };
+    hold("hush-hush");
+    let shown = import(&site, &archive, &["--dry-run", "--diff"]).success();
+    assert!(!shown.contains("hush-hush"), "{shown}");
+    assert!(
+        shown.contains("greeting \"***\" (Secret web-words, the site's file)"),
+        "{shown}"
+    );
+    import(&site, &archive, &[]).success();
+    assert_eq!(chosen(&site, "prod"), "hush-hush 2");
+    assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    hold("not a word");
+    assert_eq!(planned(&site, &archive, &[])["action"], "upgrade");
+    import(&site, &archive, &[]).success();
+    assert_eq!(chosen(&site, "prod"), "not a word 2");
+    let records = site.kubectl("solutions", &["get", "configmaps", "--output=yaml"]);
+    let records = records.success();
+    assert!(!records.contains("hush-hush") && !records.contains("not a word"));
+}
+
+#[test]
+fn a_release_that_is_adopted_keeps_its_values() {
+    let site = site("charts-kept-values");
+    let archive = pack(&site, "1.0.0", VALUES);
+    let image = crate::charts::SERVER;
+    let (repository, tag) = image.rsplit_once(':').unwrap();
+    // As it was installed by hand, with images that no node has.
+    let install = [
+        "install",
+        "web",
+        "1.0.0/web",
+        "--values",
+        "1.0.0/values.yaml",
+        "--no-hooks",
+        "--skip-crds",
+        "--set",
+        &format!(
+            "replicas=2,greeting=by hand,auth.password=hunter2,image.repository={repository},image.tag={tag}"
+        ),
+    ];
+    helm(&site, &install).success();
+    let adopt = ["--adopt", "objects"];
+    let refused = import(&site, &archive, &adopt).failure(1);
+    let accept = [&adopt[..], &["--accept", taken_over_by(&refused)]].concat();
+    let shown = planned(&site, &archive, &accept);
+    let values = shown["values"].as_array().unwrap();
+    let of = |field: &str| values.iter().find(|it| it["field"] == field).unwrap();
+    assert_eq!(of("replicas")["from"], "of the release that is adopted");
+    assert_eq!(of("auth.password")["value"], "***");
+    import(&site, &archive, &accept).success();
+    assert_eq!(chosen(&site, "prod"), "by hand 2");
+    assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
+    import(&site, &next, &["--chart-set", "web:replicas=1"]).success();
+    assert_eq!(chosen(&site, "prod"), "by hand 1");
+}
