@@ -84,6 +84,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "archive",
             "change",
+            // Values that a site gives are read as a chart's own.
+            "charts",
             "deployer",
             "helm",
             "manifests",

@@ -1,6 +1,7 @@
 //! The values of a Solution's parameters, as they are typed.
 
 mod charts;
+mod typed;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,9 +10,8 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use importer::{AskedParameters, ChosenBefore, Given, ParameterValues};
 use schemas::{ParameterName, ReleaseName, yaml};
-use serde::de::DeserializeOwned;
 
-use self::charts::{ChartValue, Unset, chart_file, chart_value, parsed};
+use self::typed::{ChartValue, Unset, chart_file, chart_value, parsed};
 use crate::disk;
 use crate::failure::Failure;
 
@@ -88,7 +88,7 @@ impl ParameterArguments {
     pub(crate) fn asked(&self) -> Result<AskedParameters, Failure> {
         let mut given = BTreeMap::new();
         for path in &self.0.values {
-            let values: ParameterValues = read(path)?;
+            let values = read(path)?;
             if let Some(name) = values.keys().find(|name| self.0.takes_back(name)) {
                 return Err(Failure::usage(twice(name, "--values")));
             }
@@ -106,7 +106,7 @@ impl ParameterArguments {
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
+fn read(path: &Path) -> Result<ParameterValues, Failure> {
     let context = || format!("cannot use the values in `{}`", path.display());
     let bytes = disk::read(path)?;
     yaml::from_slice(&bytes).map_err(|error| Failure::no(error).context(context()))

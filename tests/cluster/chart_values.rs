@@ -132,6 +132,10 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     assert!(!record.success().contains("hunter2"));
 
     assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    let mistyped = ["--chart-set", "web:replcas=3", "--dry-run"];
+    let shown = import(&site, &archive, &mistyped).success();
+    let note = "the chart of release `web` names no value `replcas` (`replcas`)";
+    assert!(shown.contains(note), "{shown}");
     let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
     let shown = planned(&site, &next, &[]);
     assert_eq!(shown["values"][1]["from"], "chosen before", "{shown}");

@@ -96,9 +96,18 @@ impl Chart {
     /// Its own default values as they are written, with their comments; nothing where it has no such file.
     #[must_use]
     pub fn values_text(&self) -> &str {
+        self.text("values.yaml")
+    }
+
+    /// The schema of its values as it is written; nothing where it has none.
+    pub(crate) fn schema_text(&self) -> &str {
+        self.text("values.schema.json")
+    }
+
+    fn text(&self, path: &str) -> &str {
         let mut files = self.files.iter();
-        let file = files.find(|file| file.path == "values.yaml");
-        // It was read as YAML, which is UTF-8.
+        let file = files.find(|file| file.path == path);
+        // It was read as YAML or JSON, which is UTF-8.
         file.map_or("", |file| str::from_utf8(&file.bytes).unwrap_or_default())
     }
 

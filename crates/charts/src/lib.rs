@@ -12,6 +12,7 @@ mod artifact;
 mod asks;
 mod chart;
 mod error;
+mod given;
 mod ignore;
 mod index;
 pub mod limits;
@@ -27,6 +28,7 @@ pub use artifact::{CONFIG, CONTENT, ChartArtifact, PROVENANCE, content, provenan
 pub use asks::Asks;
 pub use chart::{Chart, ChartFile};
 pub use error::{ArchiveProblem, ArtifactProblem, ChartError, ChartProblem, IndexProblem};
+pub use given::UnnamedValue;
 pub use ignore::IgnoreRules;
 pub use index::{IndexedVersion, find};
 pub use metadata::{ChartMetadata, Dependency, Maintainer};

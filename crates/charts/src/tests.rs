@@ -582,6 +582,34 @@ fn values_are_merged_as_helm_does() {
 }
 
 #[test]
+fn a_value_that_a_chart_names_nowhere_is_told_with_the_one_that_may_be_meant() {
+    let values =
+        "replicas: 1\n# storageClass: fast\ningress: {enabled: false, annotations: {}}\nlist: []\n";
+    let schema = r#"{"properties": {"size": {"type": "string"}}}"#;
+    let chart = Chart::read(&of(&[
+        ("Chart.yaml", CHART),
+        ("values.yaml", values),
+        ("values.schema.json", schema),
+    ]));
+    let given =
+        "replcas: 2\nreplicas: 3\nstorageClass: slow\nsize: 1Gi\nglobal: {x: 1}\nlist: [{a: 1}]
+ingress: {enable: true, annotations: {any: x}}\nother: {a: 1, b: 2}\n";
+    let told = chart
+        .unwrap()
+        .unnamed(&read_values(given.as_bytes()).unwrap());
+    let told: Vec<String> = told
+        .iter()
+        .map(|it| format!("{} {} {:?}", it.path, it.key, it.near))
+        .collect();
+    let expected = [
+        "ingress.enable enable Some(\"enabled\")",
+        "other.a other None",
+        "replcas replcas Some(\"replicas\")",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn what_helm_stores_of_a_release_is_known_beforehand() {
     // Numbers that no compression makes less of than a third.
     let mut number = 1_u64;

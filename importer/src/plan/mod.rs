@@ -274,6 +274,8 @@ impl<'a> Plan<'a> {
             .iter()
             .flat_map(|it| it.site.unknown_releases(id.name(), spec));
         self.summary.notes.extend(unknown);
+        let unnamed = deployment.iter().flat_map(|it| &it.releases.notes);
+        self.summary.notes.extend(unnamed.cloned());
         let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
         self.summary.notes.extend(unknown.cloned());
         let scratch = request.scratch.as_path();

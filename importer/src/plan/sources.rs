@@ -6,8 +6,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::{Cluster, Object, ObjectRef};
-use schemas::{ChartChoices, Namespace, ReleaseName, ValuesKind, ValuesSource, yaml};
-use serde_json::{Map, Value};
+use schemas::{ChartChoices, Namespace, ReleaseName, ValuesKind, ValuesSource};
+use serde_json::Value;
 
 use crate::model::error::Error;
 use crate::model::look::look;
@@ -95,9 +95,8 @@ fn layer(
     let content = if let Some(path) = &source.target_path {
         LayerContent::At(path.clone(), Value::from(text))
     } else {
-        let values: Option<Map<String, Value>> =
-            yaml::from_slice(text.as_bytes()).map_err(|_| SourceProblem::NoValues(key()))?;
-        LayerContent::Values(values.unwrap_or_default())
+        let values = charts::read_values(text.as_bytes());
+        LayerContent::Values(values.map_err(|_| SourceProblem::NoValues(key()))?)
     };
     let from = format!("{} {}, {file}", kind(source.kind), source.name);
     let uid = live.uid().unwrap_or_default().to_owned();
@@ -138,7 +137,7 @@ mod tests {
             ("ConfigMap a, the site's file", None)
         );
         let empty = read(&map, &json!({ "values.yaml": "" })).unwrap();
-        assert_eq!(empty.content, LayerContent::Values(Map::new()));
+        assert_eq!(empty.content, LayerContent::Values(serde_json::Map::new()));
 
         let secret = json!({ "kind": "Secret", "name": "a", "key": "pin", "targetPath": "db.pin" });
         let one = read(&secret, &json!({ "pin": STANDARD.encode("0815") })).unwrap();

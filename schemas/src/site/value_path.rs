@@ -119,6 +119,14 @@ impl ValuePath {
         self.0.starts_with(&other.0)
     }
 
+    /// The keys on the way to the value, up to the first index.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map_while(|segment| match segment {
+            Segment::Key(key) => Some(key.as_str()),
+            Segment::Index(_) => None,
+        })
+    }
+
     /// The key closest to the value.
     #[must_use]
     pub fn key(&self) -> &str {

@@ -1,53 +1,17 @@
-//! What is typed for the values of charts, and what is taken back.
+//! What is asked for the values of charts.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::path::Path;
 
+use charts::read_values;
 use importer::AskedValues;
-use schemas::{ParameterName, ReleaseName, ValuePath, ValuesByPath, by_path, choose, yaml};
-use serde_json::Value;
+use schemas::{ReleaseName, ValuesByPath, by_path, choose};
+use serde_json::{Map, Value};
 
-use super::{GivenParameters, read};
+use super::GivenParameters;
+use super::typed::{ChartValue, Unset};
+use crate::disk;
 use crate::failure::Failure;
-
-/// A value of a chart.
-#[derive(Clone, Debug)]
-pub(super) struct ChartValue {
-    release: ReleaseName,
-    path: ValuePath,
-    value: Value,
-}
-
-/// A choice that is taken back.
-#[derive(Clone, Debug)]
-pub(super) enum Unset {
-    Parameter(ParameterName),
-    /// What was chosen for a release.
-    Values(ReleaseName),
-    /// What was chosen for a value of a release, and within it.
-    Value(ReleaseName, ValuePath),
-}
-
-impl Unset {
-    pub(super) fn parse(word: &str) -> Result<Self, String> {
-        let Some((release, path)) = word.split_once(':') else {
-            return parsed(word).map(Self::Parameter);
-        };
-        let release = parsed(release)?;
-        if path.is_empty() {
-            return Ok(Self::Values(release));
-        }
-        parsed(path).map(|path| Self::Value(release, path))
-    }
-
-    pub(super) fn parameter(&self) -> Option<ParameterName> {
-        match self {
-            Self::Parameter(name) => Some(name.clone()),
-            Self::Values(_) | Self::Value(..) => None,
-        }
-    }
-}
 
 impl GivenParameters {
     /// What is asked for the values of charts, with what the files hold.
@@ -72,7 +36,7 @@ impl GivenParameters {
             }
         };
         for (release, path) in &self.chart_values {
-            give(release, by_path(&read(path)?));
+            give(release, by_path(&file(path)?));
         }
         for ChartValue {
             release,
@@ -86,43 +50,10 @@ impl GivenParameters {
     }
 }
 
-pub(super) fn parsed<T: FromStr<Err: ToString>>(word: &str) -> Result<T, String> {
-    word.parse().map_err(|error: T::Err| error.to_string())
-}
-
-pub(super) fn chart_file(word: &str) -> Result<(ReleaseName, PathBuf), String> {
-    let (release, path) = word
-        .split_once('=')
-        .ok_or("there is no `=` between a release and a file")?;
-    Ok((parsed(release)?, PathBuf::from(path)))
-}
-
-pub(super) fn chart_value(word: &str) -> Result<ChartValue, String> {
-    let (release, rest) = word
-        .split_once(':')
-        .ok_or("there is no `:` between a release and the path of a value")?;
-    let (path, value) =
-        at_value(rest).ok_or("there is no `=` between the path of a value and the value")?;
-    let value = match value {
-        "" => Value::from(""),
-        text => yaml::from_slice(text.as_bytes()).map_err(|error| error.to_string())?,
-    };
-    Ok(ChartValue {
-        release: parsed(release)?,
-        path: parsed(path)?,
-        value,
-    })
-}
-
-/// Divides at the first `=` that no backslash makes part of a key.
-fn at_value(text: &str) -> Option<(&str, &str)> {
-    let mut is_escaped = false;
-    let at = text.find(|letter| {
-        let found = letter == '=' && !is_escaped;
-        is_escaped = letter == '\\' && !is_escaped;
-        found
-    })?;
-    Some((&text[..at], &text[at + 1..]))
+fn file(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let context = || format!("cannot use the values in `{}`", path.display());
+    let bytes = disk::read(path)?;
+    read_values(&bytes).map_err(|error| Failure::no(error).context(context()))
 }
 
 #[cfg(test)]
@@ -186,7 +117,8 @@ mod tests {
             (["--chart-set", "size=1"], "no `:`"),
             (["--chart-set", "db:size"], "no `=`"),
             (["--chart-set", "db:=1"], "a key is empty"),
-            (["--chart-set", "db:a=[1"], "invalid value"),
+            (["--chart-set", "db:a=[1"], "not one value"),
+            (["--chart-set", "db:a=1\nb: 2"], "not one value"),
             (["--chart-values", "db"], "no `=`"),
             (["--unset", "db:a..b"], "a key is empty"),
         ] {

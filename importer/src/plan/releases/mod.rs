@@ -17,6 +17,7 @@ use std::time::Duration;
 use change::{
     Adopt, Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, RevisionEntry,
 };
+use charts::{Chart, UnnamedValue};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
@@ -60,6 +61,8 @@ pub(crate) struct Releases {
     pub(crate) all: Vec<PlannedRelease>,
     /// The releases that only the version before has, in the order in which they are uninstalled.
     pub(crate) departing: Vec<ReleaseEntry>,
+    /// The values of the site that a chart names nowhere.
+    pub(crate) notes: Vec<String>,
     /// The Helm that runs; none where there is nothing for it to do.
     pub(crate) helm: Option<Helm>,
 }
@@ -168,6 +171,7 @@ impl Releasing<'_> {
             return Ok(releases);
         }
         for chart in charts {
+            releases.notes.extend(self.unnamed(chart));
             let planned = self.release(chart, needed(chart), obstacles).await?;
             releases.all.extend(planned);
         }
@@ -248,6 +252,21 @@ impl Releasing<'_> {
     /// The values of a chart in YAML, as Helm gets them: these above the publisher's.
     fn text(&self, chart: &CarriedChart, site: &ReleaseValues) -> Result<String, Error> {
         Ok(yaml::to_string(&site.above(self.published(chart)?)))
+    }
+
+    /// Notes the values of the site that a chart names nowhere: Helm ignores them, and most are mistyped.
+    fn unnamed(&self, chart: &CarriedChart) -> Vec<String> {
+        let name = &chart.release.name;
+        let site = self.values.get(name).filter(|it| !it.0.is_empty());
+        let read = site.and_then(|site| {
+            let chart = Chart::read(&chart.archive).ok()?;
+            Some(chart.unnamed(&site.above(Map::new())))
+        });
+        let note = |UnnamedValue { path, key, near }| {
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            format!("the chart of release `{name}` names no value `{key}` (`{path}`){near}")
+        };
+        read.into_iter().flatten().map(note).collect()
     }
 
     /// Returns the inputs that finish the objects of a release, as far as they are known before it is rendered.

@@ -1,0 +1,78 @@
+//! Values that somebody gives a chart, compared with those that it names: Helm says nothing of one that no template reads.
+
+use schemas::{ValuePath, by_path};
+use serde_json::{Map, Value};
+
+use crate::Chart;
+
+/// The name that charts share values by, whatever they name themselves.
+const GLOBAL: &str = "global";
+/// Changes of a letter between a name and the one that may have been meant.
+const NEAR: usize = 2;
+
+/// A value that a chart names nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnnamedValue {
+    /// The place of the value.
+    pub path: ValuePath,
+    /// The key on the way to it that the chart does not name.
+    pub key: String,
+    /// The key that may have been meant.
+    pub near: Option<String>,
+}
+
+impl Chart {
+    /// Returns the given values that the chart names neither in its default values, nor in a comment beside them, nor in its
+    /// schema: at most one for each key. A map without defaults takes any.
+    #[must_use]
+    pub fn unnamed(&self, given: &Map<String, Value>) -> Vec<UnnamedValue> {
+        let defaults = self.default_values();
+        let text = self.values_text();
+        let mut all: Vec<UnnamedValue> = Vec::new();
+        for (path, _) in by_path(given) {
+            let Some((key, siblings)) = unknown(&path, &defaults) else {
+                continue;
+            };
+            let is_told = all.iter().any(|told| told.key == key);
+            if !is_told && !is_mentioned(text, key) && !is_mentioned(self.schema_text(), key) {
+                let distance = |it: &&String| strsim::damerau_levenshtein(it, key);
+                let near = siblings.keys().min_by_key(distance);
+                all.push(UnnamedValue {
+                    key: key.to_owned(),
+                    near: near.filter(|near| distance(near) <= NEAR).cloned(),
+                    path,
+                });
+            }
+        }
+        all
+    }
+}
+
+/// Returns the first key of a path that the values beside it do not have, with these.
+fn unknown<'a>(
+    path: &'a ValuePath,
+    defaults: &'a Map<String, Value>,
+) -> Option<(&'a str, &'a Map<String, Value>)> {
+    let mut values = defaults;
+    for (depth, key) in path.keys().enumerate() {
+        if depth == 0 && key == GLOBAL || depth > 0 && values.is_empty() {
+            return None;
+        }
+        match values.get(key) {
+            None => return Some((key, values)),
+            Some(Value::Object(below)) => values = below,
+            Some(_) => return None,
+        }
+    }
+    None
+}
+
+/// Whether a text of YAML or JSON has this as a key, in a comment too.
+fn is_mentioned(text: &str, key: &str) -> bool {
+    text.match_indices(key).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + key.len()..].trim_start_matches(['"', '\'', ' ']);
+        let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == '-';
+        !before.is_some_and(is_part) && after.starts_with(':')
+    })
+}
