@@ -53,6 +53,26 @@ pub struct Parameter {
     pub generate: Option<Generate>,
 }
 
+impl Parameter {
+    /// Returns a value that it may have, for where nobody knows the site: its default, or else one of its type. A pattern
+    /// is not looked at.
+    #[must_use]
+    pub fn example(&self) -> Value {
+        let said = self.default.as_ref().or(self.values.first());
+        said.cloned().unwrap_or_else(|| match self.kind {
+            ParameterType::String => {
+                let length = self.generate.as_ref().map_or(7, |it| it.length);
+                Value::from("x".repeat(length.into()))
+            }
+            ParameterType::Integer => {
+                let most = self.maximum.unwrap_or(i64::MAX);
+                Value::from(self.minimum.unwrap_or(1).min(most))
+            }
+            ParameterType::Boolean => Value::from(false),
+        })
+    }
+}
+
 /// The type of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -41,13 +41,15 @@ impl<'a> PlaceholderNames<'a> {
             .collect()
     }
 
-    /// Returns the problems of the placeholders in the values of a chart, which can only be images.
+    /// Returns the problems of the placeholders in the values of a chart.
     #[must_use]
     pub fn check_values(&self, values: &Map<String, Value>) -> Vec<Problem> {
         const AROUND: &str = "values";
         let unknown = |it: &Placeholder| match it {
-            Placeholder::Image { .. } => self.unknown(it, &BTreeSet::new()),
-            _ => Some("only images have placeholders in the values of a chart".to_owned()),
+            Placeholder::Namespace(_) => {
+                Some("charts have no namespaces of the release's own".to_owned())
+            }
+            _ => self.unknown(it, &BTreeSet::new()),
         };
         // Values are no object: none of their fields is special.
         let document = Value::from_iter([(AROUND, Value::Object(values.clone()))]);
@@ -162,20 +164,21 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_in_values_are_images() {
+    fn placeholders_in_values_name_what_there_is() {
         let images = ["app:1"].map(|place| place.parse().unwrap());
-        let parameters = BTreeMap::new();
+        let parameters: BTreeMap<ParameterName, Parameter> =
+            serde_json::from_value(json!({"host": {"type": "string"}})).unwrap();
         let names = PlaceholderNames::new(&images, &parameters);
         let values = json!({
             "kind": "$(image.repository:app)", "metadata": {"name": "$(image:none)"},
-            "a": ["$(param:size)", "$$(param:size)"],
+            "a": ["$(param:size)", "$$(param:size)", "https://$(param:host)/$(solution:environment)"],
         });
         let found = names.check_values(values.as_object().unwrap());
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
             found,
             [
-                "/a/0: only images have placeholders in the values of a chart",
+                "/a/0: there is no parameter `size`",
                 "/metadata/name: no image has the name `none`"
             ]
         );

@@ -10,8 +10,8 @@ use change::{
 use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::Expansion;
 use schemas::{
-    ApiName, Condition, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch, Phase,
-    ReleaseName, SetName, Strategy, Version,
+    ApiName, Condition, KubernetesName, Namespace, Patch, Phase, ReleaseName, SetName, Strategy,
+    Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -25,7 +25,6 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own;
 use crate::model::parameters::{ParameterValues, SecretNumber};
-use crate::model::record::addresses;
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
 use crate::model::state::ClusterState;
@@ -36,7 +35,7 @@ use crate::plan::operator::operator_reference;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
-use crate::plan::sets::{PullSecret, SetInputs, kinds, namespaces, parts};
+use crate::plan::sets::{PullSecret, SetInputs, expansion, kinds, namespaces, of_release, parts};
 
 /// The part of a deployment that Helm does not bring.
 #[derive(Debug, Default)]
@@ -96,7 +95,9 @@ impl Carrying<'_> {
         let mut before = self.before().await?;
         let parameters = self.parameters.values();
         // Without a value nothing can be expanded, and that it is missing is in the way already.
-        let mut sets = if self.may_carry(obstacles) && self.has_all(&parameters) {
+        let mut sets = if self.may_carry(obstacles)
+            && self.parameters.are_all_of(self.asked.accepted.manifest())
+        {
             self.of_sets(&before, parameters, obstacles).await?
         } else {
             before.entries.retain(|it| it.part.is_none());
@@ -278,26 +279,11 @@ impl Carrying<'_> {
                     there.insert(namespace.clone());
                 }
             }
-            if namespaces.is_empty() {
-                continue;
+            // What is sensitive is kept before anything uses it, and that may be a chart.
+            if !namespaces.is_empty() || !self.parameters.secret.is_empty() {
+                let set = of_release(release, namespaces);
+                spaces.push(ChartSpace { set, there });
             }
-            let fixed = |name| OwnNamespace { name, fixed: true };
-            let name = release.name.as_str().parse();
-            let name = name.expect("the name of a release is a DNS label, as that of a set");
-            spaces.push(ChartSpace {
-                set: CarriedSet {
-                    set: ObjectSet {
-                        name,
-                        namespaces: namespaces.into_iter().map(fixed).collect(),
-                        needs: release.needs.clone(),
-                        strategy: Strategy::Managed,
-                        when: None,
-                        phase: Phase::default(),
-                    },
-                    objects: Vec::new(),
-                },
-                there,
-            });
         }
         Ok(spaces)
     }
@@ -314,12 +300,6 @@ impl Carrying<'_> {
             Err(Error::Record { .. }) => Ok(true),
             kept => Ok(kept?.as_ref() != Some(cleanup)),
         }
-    }
-
-    /// Whether every parameter of the version has a value.
-    fn has_all(&self, parameters: &ParameterValues) -> bool {
-        let mut declared = self.asked.accepted.manifest().spec.parameters.keys();
-        declared.all(|name| parameters.contains_key(name))
     }
 
     /// Decides the fate of each set.
@@ -419,12 +399,8 @@ impl Carrying<'_> {
             sets,
             kinds: kinds(accepted),
             expansion: Expansion {
-                images: addresses(&self.asked.record)?,
                 namespaces: namespaces(sets, &self.place.namespace),
-                name: id.name().to_string(),
-                version: id.version().to_string(),
-                environment: self.place.environment.to_string(),
-                parameters,
+                ..expansion(self.asked, self.place, parameters)?
             },
             login,
             sensitive: self.sensitive(),

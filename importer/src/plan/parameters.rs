@@ -9,7 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::{Cluster, Object, ObjectRef};
 use rules::check_value;
-use schemas::{Generate, Namespace, Parameter, ParameterName, ParameterType, SolutionName};
+use schemas::{
+    Generate, Namespace, Parameter, ParameterName, ParameterType, Solution, SolutionName,
+};
 use serde_json::{Value, json};
 
 use crate::limits;
@@ -97,6 +99,24 @@ impl Parameters {
         let all = self.all.iter();
         all.map(|(name, resolved)| (name.clone(), resolved.value.clone()))
             .collect()
+    }
+
+    /// Returns the values for a digest that others may read: in the place of what is secret stands the number of its
+    /// Secret, which is another one where a value is. Whoever knows all else would find a short password out.
+    pub(crate) fn told(&self) -> ParameterValues {
+        let mut values = self.values();
+        let secret = values
+            .iter_mut()
+            .filter(|(name, _)| self.secret.contains_key(*name));
+        secret.for_each(|(_, value)| *value = json!({ "secret": self.number }));
+        values
+    }
+
+    /// Whether every parameter of a version has a value: without one nothing can be expanded, and that it is missing is in
+    /// the way already.
+    pub(crate) fn are_all_of(&self, manifest: &Solution) -> bool {
+        let mut declared = manifest.spec.parameters.keys();
+        declared.all(|name| self.all.contains_key(name))
     }
 }
 
@@ -631,6 +651,16 @@ token: {type: string, sensitive: true}
         assert_eq!(again.found("password").0, json!("chance"));
         // The old one may stand in what is there.
         assert_eq!(again.resolve().0.hidden.say("first chance"), "*** ***");
+    }
+
+    #[test]
+    fn what_a_digest_is_of_has_the_number_of_the_secret_in_the_place_of_its_values() {
+        let case = Case::whole().given("token", Given::Filed(json!("other")));
+        let (parameters, _) = case.resolve();
+        let told = parameters.told();
+        assert_eq!(told[&"token".parse().unwrap()], json!({ "secret": 2 }));
+        assert_eq!(told[&"host".parse().unwrap()], json!("prod.test"));
+        assert_eq!(parameters.values()[&"token".parse().unwrap()], "other");
     }
 
     #[test]

@@ -197,6 +197,7 @@ impl Planner<'_> {
             state: self.state,
             place: &setting.place,
             site: &setting.site,
+            parameters: &setting.parameters,
             carried: change,
             spaces: spaces(change),
             logins: self.logins(setting, change),

@@ -17,7 +17,7 @@ use std::time::Duration;
 use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, RevisionEntry};
 use deployer::{Cluster, Object};
 use helm::Helm;
-use manifests::{Expansion, is_definition, pod_specs};
+use manifests::{is_definition, pod_specs};
 use schemas::{ChartRelease, Digest, KubernetesName, Namespace, merge_values, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -34,12 +34,13 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
-use crate::model::record::addresses;
+use crate::model::parameters::ParameterValues;
 use crate::model::request::Asked;
 use crate::model::site::HeldSite;
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
 use crate::plan::finish::FinishInputs;
+use crate::plan::parameters::Parameters;
 use crate::plan::program;
 use crate::plan::sets;
 use crate::plan::standing::StandingRelease;
@@ -137,6 +138,7 @@ pub(crate) struct Releasing<'a> {
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) site: &'a HeldSite,
+    pub(crate) parameters: &'a Parameters,
     /// The change to all other objects.
     pub(crate) carried: &'a change::Plan,
     /// The Secrets that pods log in to the registry with, by namespace.
@@ -159,6 +161,9 @@ impl Releasing<'_> {
                 let solution_id = self.asked.id.clone();
                 obstacles.push(Above::CarriesObjects { solution_id }.into());
             }
+            return Ok(releases);
+        }
+        if !self.parameters.are_all_of(self.asked.accepted.manifest()) {
             return Ok(releases);
         }
         for chart in charts {
@@ -230,18 +235,21 @@ impl Releasing<'_> {
         &self.carried.before
     }
 
-    /// The values of a chart as Helm gets them, in YAML: the site's above the publisher's.
-    fn values(&self, chart: &CarriedChart) -> Result<String, Error> {
-        let expansion = Expansion {
-            images: addresses(&self.asked.record)?,
-            ..Expansion::default()
-        };
+    /// The values of a chart as Helm gets them, in YAML: the site's above the publisher's, where parameters have these.
+    fn values(&self, chart: &CarriedChart, parameters: ParameterValues) -> Result<String, Error> {
+        let expansion = sets::expansion(self.asked, self.place, parameters)?;
         let mut values = expansion.expand_values(chart.values.clone())?;
         let chosen = self
             .site
             .chart_values(self.asked.id.name(), &chart.release.name);
         merge_values(&mut values, &chosen);
         Ok(yaml::to_string(&values))
+    }
+
+    /// The digest of all that decides what Helm makes of a chart.
+    fn inputs(&self, chart: &CarriedChart, finish: &FinishInputs) -> Result<Digest, Error> {
+        let told = self.values(chart, self.parameters.told())?;
+        Ok(inputs(chart, &told, finish))
     }
 
     /// Returns the inputs that finish the objects of a release, as far as they are known before it is rendered.
@@ -288,7 +296,7 @@ impl Releasing<'_> {
         let release = &chart.release;
         let namespace = release.namespace_in(&self.place.namespace);
         self.check_namespace(namespace, obstacles);
-        let values = self.values(chart)?;
+        let values = self.values(chart, self.parameters.values())?;
         let finish = self.finish(release);
         let mut recorded = ReleaseEntry {
             name: release.name.clone(),
@@ -296,7 +304,7 @@ impl Releasing<'_> {
             chart: release.chart.clone(),
             version: release.version.clone(),
             revision: None,
-            inputs: inputs(chart, &values, &finish),
+            inputs: self.inputs(chart, &finish)?,
             revisions: Vec::new(),
             needed,
         };
@@ -362,7 +370,7 @@ fn timeout(release: &ChartRelease) -> Duration {
     timeout.map_or(limits::RELEASE_WAIT, schemas::Timeout::duration)
 }
 
-/// The digest of all that decides what Helm makes of a chart.
+/// The digest of a chart, values as they may be told, and what finishes its objects.
 fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs) -> Digest {
     let mut digest = Sha256::new();
     let images = finish.record.images.iter();

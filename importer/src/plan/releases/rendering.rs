@@ -72,7 +72,9 @@ impl Releasing<'_> {
         let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
             Ok(rendered) => rendered,
             Err(error) => {
-                let (release, why) = (release.to_string(), error.to_string());
+                // A template may quote its values.
+                let why = self.parameters.hidden.say(&error.to_string());
+                let release = release.to_string();
                 obstacles.push(Unfit::NotRendered { release, why }.into());
                 return Ok(());
             }
