@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use deployer::{Cluster, Object, ObjectRef};
 use rules::check_value;
 use schemas::{
-    Generate, Namespace, Parameter, ParameterName, ParameterType, Solution, SolutionName,
+    Generate, Namespace, Parameter, ParameterName, ParameterType, Solution, SolutionName, yaml,
 };
 use serde_json::{Value, json};
 
@@ -359,6 +359,9 @@ fn read(word: &str, kind: ParameterType) -> Value {
     let read = match kind {
         ParameterType::String => None,
         ParameterType::Integer => word.parse::<i64>().ok().map(Value::from),
+        ParameterType::Number | ParameterType::Array | ParameterType::Object => {
+            yaml::from_slice(word.as_bytes()).ok()
+        }
         ParameterType::Boolean => word.parse::<bool>().ok().map(Value::from),
     };
     read.unwrap_or_else(|| Value::from(word))
@@ -468,7 +471,6 @@ fn values(secret: &Object) -> ParameterValues {
 
 #[cfg(test)]
 mod tests {
-    use schemas::yaml;
 
     use super::*;
     use crate::model::namespace_record::tests::deployed;
@@ -594,6 +596,19 @@ token: {type: string, sensitive: true}
         let (parameters, _) = case.resolve();
         let chosen = json!({ "size": 5, "debug": true, "host": "now.test" });
         assert_eq!(parameters.chosen, values(&chosen));
+    }
+
+    #[test]
+    fn a_word_is_read_by_the_type() {
+        let read = |word, kind| super::read(word, kind).to_string();
+        assert_eq!(read("1.5", ParameterType::Number), "1.5");
+        assert_eq!(read("[a, 1]", ParameterType::Array), "[\"a\",1]");
+        assert_eq!(
+            read("{a: {b: c}}", ParameterType::Object),
+            "{\"a\":{\"b\":\"c\"}}"
+        );
+        assert_eq!(read("[", ParameterType::Array), "\"[\"");
+        assert_eq!(read("1.5", ParameterType::String), "\"1.5\"");
     }
 
     #[test]

@@ -3,14 +3,14 @@
 
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
-    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, SolutionName,
-    Version, VersionRange,
+    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterFormat,
+    SolutionName, Version, VersionRange,
 };
 
 use crate::model::error::Error;
 use crate::model::look::look;
 use crate::model::namespace_record::{Deployed, NamespaceRecord, namespace_reference};
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
 use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::state::ClusterState;
@@ -127,7 +127,39 @@ impl Planner<'_> {
             kept: &kept,
             generated,
         };
-        Ok(resolving.resolve(obstacles))
+        let parameters = resolving.resolve(obstacles);
+        self.check_storage_classes(&parameters, obstacles).await?;
+        Ok(parameters)
+    }
+
+    /// Whether the cluster has the storage classes that parameters name: without one, volumes are waited for in vain.
+    async fn check_storage_classes(
+        &self,
+        parameters: &Parameters,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let declared = self.asked.accepted.manifest().spec.parameters.iter();
+        let classes = declared.filter(|(_, it)| it.format == Some(ParameterFormat::StorageClass));
+        for (name, _) in classes {
+            let resolved = parameters.all.get(name);
+            let Some(class) = resolved.and_then(|it| it.value.as_str()) else {
+                continue;
+            };
+            let reference = ObjectRef::cluster_scoped("storage.k8s.io/v1", "StorageClass", class);
+            match self.cluster.get(&reference).await {
+                // Who may not look is told by what becomes of the volume.
+                Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => {}
+                Ok(None) => obstacles.push(
+                    Unfit::NoStorageClass {
+                        parameter: name.clone(),
+                        class: parameters.hidden.say(class),
+                    }
+                    .into(),
+                ),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Whether nodes can log in with what is chosen.

@@ -7,8 +7,8 @@ use std::path::Path;
 use archive::Listed;
 use schemars::JsonSchema;
 use schemas::{
-    Condition, ContentsEntry, ObjectSet, Parameter, ParameterName, ParameterType, Phase, SetName,
-    Strategy, limits, yaml,
+    Condition, ContentsEntry, ObjectSet, Parameter, ParameterFormat, ParameterName, ParameterType,
+    Phase, SetName, Strategy, limits, yaml,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -114,8 +114,13 @@ pub(super) fn show_parameter(name: &ParameterName, parameter: &Parameter) {
     let kind = match parameter.kind {
         ParameterType::String => "string",
         ParameterType::Integer => "integer",
+        ParameterType::Number => "number",
         ParameterType::Boolean => "boolean",
+        ParameterType::Array => "array",
+        ParameterType::Object => "object",
     };
+    let format = parameter.format.map_or("", ParameterFormat::words);
+    let format = choose(format.is_empty(), "", ", ").to_owned() + format;
     let value = match (&parameter.default, &parameter.generate) {
         (Some(_), _) if parameter.sensitive => "has a default".to_owned(),
         (Some(default), _) => format!("default {default}"),
@@ -124,6 +129,6 @@ pub(super) fn show_parameter(name: &ParameterName, parameter: &Parameter) {
     };
     let sensitive = choose(parameter.sensitive, ", sensitive", "");
     let text = parameter.description.as_deref().unwrap_or_default();
-    let line = format!("parameter   {name}  {kind}{sensitive}, {value}  {text}");
+    let line = format!("parameter   {name}  {kind}{format}{sensitive}, {value}  {text}");
     render::line(line.trim_end());
 }
