@@ -10,8 +10,8 @@ use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::{self, PlaceholderNames};
 use schemas::{
-    ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter, ParameterName,
-    ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
+    ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
+    ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
 };
 use serde_json::{Map, Value};
 use watch::Watch;
@@ -227,7 +227,7 @@ impl RenderSetup<'_> {
         found: &mut RenderingFindings,
     ) -> Result<(), PackError> {
         let release = &chart.release.name;
-        let values = self.expanded(release, values)?;
+        let values = self.expanded(&chart.release, values)?;
         let first = self.helm(chart, &values, with, true)?;
         let second = self.helm(chart, &values, with, false)?;
         let objects = rendered::objects(release, &first)?;
@@ -275,20 +275,29 @@ impl RenderSetup<'_> {
     /// The values with stand-ins for what only a site knows.
     fn expanded(
         &self,
-        release: &ReleaseName,
+        release: &ChartRelease,
         values: &Map<String, Value>,
     ) -> Result<Map<String, Value>, PackError> {
-        let path = archive::chart_values_path(release).to_string();
-        if let Some(problem) = self.placeholders.check_values(values).into_iter().next() {
+        let path = archive::chart_values_path(&release.name).to_string();
+        let problems = self.placeholders.check_values(values, release);
+        if let Some(problem) = problems.into_iter().next() {
             return Err(PackError::in_file(Path::new(&path))(problem));
         }
-        let expanded = self.expansion.expand_values(values.clone());
+        let own = release.namespaces.iter();
+        let meant = own.map(|it| {
+            let meant = it.in_environment(&self.namespace);
+            (it.name.clone(), meant.clone())
+        });
+        let expansion = Expansion {
+            namespaces: meant.collect(),
+            ..self.expansion.clone()
+        };
+        let expanded = expansion.expand_values(values.clone());
         Ok(expanded.expect("every placeholder names what there is"))
     }
 
     fn namespace<'a>(&'a self, chart: &'a LoadedChart) -> &'a Namespace {
-        let named = chart.release.namespace.as_ref();
-        named.unwrap_or(&self.namespace)
+        chart.release.namespace_in(&self.namespace)
     }
 
     fn helm(

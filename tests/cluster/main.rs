@@ -18,6 +18,7 @@ mod carried_many;
 mod charts;
 mod charts_hostile;
 mod charts_interrupted;
+mod charts_parameters;
 mod choices;
 mod cleanup;
 mod configuration;

@@ -10,8 +10,7 @@ use change::{
 use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::Expansion;
 use schemas::{
-    ApiName, Condition, KubernetesName, Namespace, Patch, Phase, ReleaseName, SetName, Strategy,
-    Version,
+    Condition, KubernetesName, Namespace, Patch, Phase, ReleaseName, SetName, Strategy, Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -265,12 +264,19 @@ impl Carrying<'_> {
         let of_sets = sets.flat_map(|it| &it.set.namespaces);
         let of_sets: BTreeSet<&Namespace> = of_sets.map(|own| &own.name).collect();
         let mut spaces = Vec::new();
-        for CarriedChart { release, .. } in self.asked.accepted.charts() {
+        for CarriedChart { release, .. } in self.charts().await? {
             let pods = self.pods_of_charts.get(&release.name);
             let mut there = pods.cloned().unwrap_or_default();
             let mut namespaces = there.clone();
-            let namespace = release.namespace_in(&self.place.namespace);
-            if *namespace != self.place.namespace && !of_sets.contains(namespace) {
+            let own = release.namespaces.iter().filter(|own| own.fixed);
+            let own = own.map(|own| &own.name);
+            let own: BTreeSet<&Namespace> = own
+                .chain([release.namespace_in(&self.place.namespace)])
+                .collect();
+            for namespace in own {
+                if *namespace == self.place.namespace || of_sets.contains(namespace) {
+                    continue;
+                }
                 namespaces.insert(namespace.clone());
                 let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
                 if before.find(&reference).is_none()
@@ -331,12 +337,7 @@ impl Carrying<'_> {
         parameters: &ParameterValues,
     ) -> Result<Fate, Error> {
         let set = &carried.set;
-        let desired = match &set.when {
-            None => true,
-            Some(Condition::Parameter(name)) => parameters.get(name) == Some(&json!(true)),
-            Some(Condition::Api(api)) => self.is_served(api).await?,
-        };
-        if !desired {
+        if !holds(self.cluster, set.when.as_ref(), parameters).await? {
             return Ok(Fate::LeftOut);
         }
         if set.phase == Phase::Remove {
@@ -354,12 +355,10 @@ impl Carrying<'_> {
         })
     }
 
-    async fn is_served(&self, api: &ApiName) -> Result<bool, Error> {
-        let (api_version, kind) = api.parts();
-        Ok(match kind {
-            Some(kind) => self.cluster.serves(&Gvk::new(api_version, kind)).await?,
-            None => self.cluster.serves_version(api_version).await?,
-        })
+    /// The charts whose releases are installed here.
+    async fn charts(&self) -> Result<Vec<&CarriedChart>, Error> {
+        let charts = self.asked.accepted.charts();
+        installed(self.cluster, charts, self.parameters).await
     }
 
     /// Namespaces that have their name at every site are not Kubernetes' own.
@@ -500,6 +499,40 @@ impl Carrying<'_> {
     fn secret_number(&self, object: &ObjectRef) -> Option<SecretNumber> {
         number_of(object, self.asked.id.name(), &self.place.namespace)
     }
+}
+
+/// Returns those of these charts whose releases are installed in an environment with these values.
+pub(crate) async fn installed<'c>(
+    cluster: &Cluster,
+    charts: &'c [CarriedChart],
+    parameters: &Parameters,
+) -> Result<Vec<&'c CarriedChart>, Error> {
+    let values = parameters.values();
+    let mut installed = Vec::new();
+    for chart in charts {
+        if holds(cluster, chart.release.when.as_ref(), &values).await? {
+            installed.push(chart);
+        }
+    }
+    Ok(installed)
+}
+
+/// Whether what a part depends on is so.
+async fn holds(
+    cluster: &Cluster,
+    when: Option<&Condition>,
+    parameters: &ParameterValues,
+) -> Result<bool, Error> {
+    let api = match when {
+        None => return Ok(true),
+        Some(Condition::Parameter(name)) => return Ok(parameters.get(name) == Some(&json!(true))),
+        Some(Condition::Api(api)) => api,
+    };
+    let (api_version, kind) = api.parts();
+    Ok(match kind {
+        Some(kind) => cluster.serves(&Gvk::new(api_version, kind)).await?,
+        None => cluster.serves_version(api_version).await?,
+    })
 }
 
 /// The objects that a release has in a namespace of its own besides those that Helm brings.

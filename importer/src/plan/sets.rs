@@ -438,14 +438,17 @@ pub(crate) fn namespaces(
     namespace: &Namespace,
 ) -> BTreeMap<Namespace, Namespace> {
     let own = sets.iter().flat_map(|carried| &carried.set.namespaces);
-    let meant = |own: &OwnNamespace| {
-        if own.fixed {
-            own.name.clone()
-        } else {
-            namespace.clone()
-        }
-    };
-    own.map(|own| (own.name.clone(), meant(own))).collect()
+    meant(own, namespace)
+}
+
+/// The namespace for each of these, where this one is the environment's.
+pub(crate) fn meant<'a>(
+    own: impl IntoIterator<Item = &'a OwnNamespace>,
+    namespace: &Namespace,
+) -> BTreeMap<Namespace, Namespace> {
+    let own = own.into_iter();
+    let meant = own.map(|own| (own.name.clone(), own.in_environment(namespace).clone()));
+    meant.collect()
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use archive::Listed;
 use schemars::JsonSchema;
 use schemas::{
-    Condition, ContentsEntry, ObjectSet, Parameter, ParameterFormat, ParameterName, ParameterType,
-    Phase, SetName, Strategy, limits, yaml,
+    Condition, ContentsEntry, ObjectSet, OwnNamespace, Parameter, ParameterFormat, ParameterName,
+    ParameterType, Phase, SetName, Strategy, limits, yaml,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -89,23 +89,28 @@ pub(super) fn show(set: &ObjectSet, line: &SetLine) {
         set.name,
         kinds.join(", ")
     );
-    for namespace in &set.namespaces {
-        let fixed = choose(namespace.fixed, " at every site", "");
-        render::line!("  namespace {}{fixed}", namespace.name);
-    }
+    show_place(&set.namespaces, set.when.as_ref());
     if !set.needs.is_empty() {
         render::line!("  needs     {}", render::list(&set.needs));
-    }
-    match &set.when {
-        Some(Condition::Parameter(name)) => render::line!("  when      parameter {name} is true"),
-        Some(Condition::Api(api)) => render::line!("  when      the cluster serves {api}"),
-        None => {}
     }
     if set.strategy == Strategy::BootstrapOnly {
         render::line("  strategy  installed once, then left alone");
     }
     if set.phase == Phase::Remove {
         render::line("  phase     applied before the Solution is removed");
+    }
+}
+
+/// The namespaces that a set or a release calls its own, and on what it depends, for people.
+pub(super) fn show_place(namespaces: &[OwnNamespace], when: Option<&Condition>) {
+    for namespace in namespaces {
+        let fixed = choose(namespace.fixed, " at every site", "");
+        render::line!("  namespace {}{fixed}", namespace.name);
+    }
+    match when {
+        Some(Condition::Parameter(name)) => render::line!("  when      parameter {name} is true"),
+        Some(Condition::Api(api)) => render::line!("  when      the cluster serves {api}"),
+        None => {}
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, RevisionEntry};
 use deployer::{Cluster, Object};
 use helm::Helm;
-use manifests::{is_definition, pod_specs};
+use manifests::{Expansion, is_definition, pod_specs};
 use schemas::{ChartRelease, Digest, KubernetesName, Namespace, merge_values, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -237,7 +237,10 @@ impl Releasing<'_> {
 
     /// The values of a chart as Helm gets them, in YAML: the site's above the publisher's, where parameters have these.
     fn values(&self, chart: &CarriedChart, parameters: ParameterValues) -> Result<String, Error> {
-        let expansion = sets::expansion(self.asked, self.place, parameters)?;
+        let expansion = Expansion {
+            namespaces: sets::meant(&chart.release.namespaces, &self.place.namespace),
+            ..sets::expansion(self.asked, self.place, parameters)?
+        };
         let mut values = expansion.expand_values(chart.values.clone())?;
         let chosen = self
             .site
