@@ -327,23 +327,6 @@ mod tests {
                 "has a `minimum` or `maximum` that is no whole",
             ),
             (
-                "{type: integer, minimum: 0.5}",
-                "has a `minimum` or `maximum` that is no whole",
-            ),
-            (
-                "{type: object, maximum: 1}",
-                "has a `minimum` or `maximum`, which",
-            ),
-            ("{type: array, format: cidr}", "has a `format`, which only"),
-            (
-                "{type: string, format: cidr, default: here}",
-                "has a `default` that is not a network",
-            ),
-            (
-                "{type: string, sensitive: true, format: hostname, generate: {length: 8}}",
-                "has `generate`, whose",
-            ),
-            (
                 "{type: integer, minimum: 2, maximum: 1}",
                 "has a `minimum` that is more",
             ),
@@ -368,11 +351,42 @@ mod tests {
                 "has `generate`, whose",
             ),
         ] {
-            let found = check(&parameter(text));
-            assert!(
-                found.len() == 1 && found[0].starts_with(words),
-                "{text}: {found:?}"
-            );
+            refused(text, words);
+        }
+    }
+
+    /// That a parameter has this one problem.
+    #[track_caller]
+    fn refused(text: &str, words: &str) {
+        let found = check(&parameter(text));
+        assert!(
+            found.len() == 1 && found[0].starts_with(words),
+            "{text}: {found:?}"
+        );
+    }
+
+    #[test]
+    fn a_type_has_only_what_is_its_own() {
+        for (text, words) in [
+            (
+                "{type: integer, minimum: 0.5}",
+                "has a `minimum` or `maximum` that is no whole",
+            ),
+            (
+                "{type: object, maximum: 1}",
+                "has a `minimum` or `maximum`, which",
+            ),
+            ("{type: array, format: cidr}", "has a `format`, which only"),
+            (
+                "{type: string, format: cidr, default: here}",
+                "has a `default` that is not a network",
+            ),
+            (
+                "{type: string, sensitive: true, format: hostname, generate: {length: 8}}",
+                "has `generate`, whose",
+            ),
+        ] {
+            refused(text, words);
         }
     }
 
