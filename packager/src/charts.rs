@@ -93,6 +93,8 @@ pub(crate) fn load(
             chart: chart.name.clone(),
             version: chart.version.clone(),
             namespace: source.namespace.clone(),
+            namespaces: source.namespaces.clone(),
+            when: source.when.clone(),
             strategy: source.strategy,
             needs: source.needs.clone(),
             timeout: source.timeout.clone(),

@@ -10,8 +10,8 @@ use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::{self, PlaceholderNames};
 use schemas::{
-    ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName, SolutionId, SourceImage,
-    SourceSpec, yaml,
+    ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
+    ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
 };
 use serde_json::{Map, Value};
 use watch::Watch;
@@ -87,7 +87,7 @@ pub(crate) fn render(
     let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
     let name = id.name().as_str();
     let namespace = name.parse();
-    let expansion = stand_ins(name, &places);
+    let expansion = stand_ins(id, &places, &spec.parameters);
     let stage = RenderSetup {
         helm: Helm::at(program)?,
         addresses: addresses(&expansion),
@@ -102,8 +102,14 @@ pub(crate) fn render(
     charts.iter().map(|chart| stage.chart(chart)).collect()
 }
 
-/// An address for each image, of the form that those at a site have.
-fn stand_ins(name: &str, places: &[ImagePlace]) -> Expansion {
+/// What placeholders stand for where nobody knows the site: an address for each image, of the form that those at a site
+/// have, and a value that each parameter may have.
+fn stand_ins(
+    id: &SolutionId,
+    places: &[ImagePlace],
+    parameters: &BTreeMap<ParameterName, Parameter>,
+) -> Expansion {
+    let name = id.name().to_string();
     let address = |place: &ImagePlace| Address {
         registry: REGISTRY.to_owned(),
         path: format!("{name}/{}", place.name),
@@ -111,9 +117,16 @@ fn stand_ins(name: &str, places: &[ImagePlace]) -> Expansion {
         digest: files::digest(place.to_string().as_bytes()),
     };
     let images = places.iter().map(|place| (place.clone(), address(place)));
+    let parameters = parameters.iter();
     Expansion {
         images: images.collect(),
-        ..Expansion::default()
+        namespaces: BTreeMap::new(),
+        version: id.version().to_string(),
+        environment: name.clone(),
+        parameters: parameters
+            .map(|(name, it)| (name.clone(), it.example()))
+            .collect(),
+        name,
     }
 }
 
@@ -214,7 +227,7 @@ impl RenderSetup<'_> {
         found: &mut RenderingFindings,
     ) -> Result<(), PackError> {
         let release = &chart.release.name;
-        let values = self.expanded(release, values)?;
+        let values = self.expanded(&chart.release, values)?;
         let first = self.helm(chart, &values, with, true)?;
         let second = self.helm(chart, &values, with, false)?;
         let objects = rendered::objects(release, &first)?;
@@ -262,20 +275,29 @@ impl RenderSetup<'_> {
     /// The values with stand-ins for what only a site knows.
     fn expanded(
         &self,
-        release: &ReleaseName,
+        release: &ChartRelease,
         values: &Map<String, Value>,
     ) -> Result<Map<String, Value>, PackError> {
-        let path = archive::chart_values_path(release).to_string();
-        if let Some(problem) = self.placeholders.check_values(values).into_iter().next() {
+        let path = archive::chart_values_path(&release.name).to_string();
+        let problems = self.placeholders.check_values(values, release);
+        if let Some(problem) = problems.into_iter().next() {
             return Err(PackError::in_file(Path::new(&path))(problem));
         }
-        let expanded = self.expansion.expand_values(values.clone());
-        Ok(expanded.expect("every placeholder names one of the images"))
+        let own = release.namespaces.iter();
+        let meant = own.map(|it| {
+            let meant = it.in_environment(&self.namespace);
+            (it.name.clone(), meant.clone())
+        });
+        let expansion = Expansion {
+            namespaces: meant.collect(),
+            ..self.expansion.clone()
+        };
+        let expanded = expansion.expand_values(values.clone());
+        Ok(expanded.expect("every placeholder names what there is"))
     }
 
     fn namespace<'a>(&'a self, chart: &'a LoadedChart) -> &'a Namespace {
-        let named = chart.release.namespace.as_ref();
-        named.unwrap_or(&self.namespace)
+        chart.release.namespace_in(&self.namespace)
     }
 
     fn helm(
@@ -568,7 +590,8 @@ mod tests {
     #[test]
     fn a_stand_in_is_an_address_as_a_whole_and_by_tag_or_digest() {
         let places = ["app:1".parse().unwrap(), "db:2".parse().unwrap()];
-        let addresses = addresses(&stand_ins("shop", &places));
+        let id = "shop-1.0.0".parse().unwrap();
+        let addresses = addresses(&stand_ins(&id, &places, &BTreeMap::new()));
         assert_eq!(addresses.len(), 6);
         assert!(addresses.contains("registry.invalid/shop/app:1"));
         for address in addresses {

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::{checked_name, is_dns_label, is_repository_component};
 use crate::{
-    ImageName, ImagePlace, ImageReference, Namespace, SetName, Strategy, Tag, limits, pattern,
+    Condition, ImageName, ImagePlace, ImageReference, Namespace, OwnNamespace, SetName, Strategy,
+    Tag, limits, pattern,
 };
 
 pub use source::{ChartPin, ChartSource, OciChart, RepositoryChart};
@@ -122,6 +123,12 @@ pub struct ChartRelease {
     /// The namespace that it is installed in; by default the environment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
+    /// The namespaces that the release calls its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<OwnNamespace>,
+    /// On what it depends whether the release is installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
     /// Whether the release is kept as the archive has it.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
@@ -137,7 +144,12 @@ impl ChartRelease {
     /// The namespace that it is installed in, where this one is the environment's.
     #[must_use]
     pub fn namespace_in<'a>(&'a self, environments: &'a Namespace) -> &'a Namespace {
-        self.namespace.as_ref().unwrap_or(environments)
+        let named = self.namespace.as_ref();
+        let own = self.namespaces.iter().find(|it| Some(&it.name) == named);
+        match own {
+            Some(own) => own.in_environment(environments),
+            None => named.unwrap_or(environments),
+        }
     }
 
     /// The place among the images of the artifact that registries have of the chart.
@@ -180,6 +192,12 @@ pub struct SourceChart {
     /// The namespace that it is installed in; by default the environment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
+    /// The namespaces that the release calls its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<OwnNamespace>,
+    /// On what it depends whether the release is installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Condition>,
     /// Whether the release is kept as the archive has it.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
@@ -244,6 +262,20 @@ mod tests {
         let place = release.place().to_string();
         assert_eq!(place, "charts/podinfo:v1.2.3_build.5");
         assert_eq!(SetName::from(release.name).as_str(), "web");
+    }
+
+    #[test]
+    fn a_release_is_where_its_namespace_is_in_the_environment() {
+        let space = |more: &str| {
+            let release = format!("{{name: web, chart: web, version: 1.0.0{more}}}");
+            let release: ChartRelease = yaml::from_slice(release.as_bytes()).unwrap();
+            release.namespace_in(&"prod".parse().unwrap()).to_string()
+        };
+        assert_eq!(space(""), "prod");
+        assert_eq!(space(", namespace: own"), "own");
+        assert_eq!(space(", namespace: own, namespaces: [{name: own}]"), "prod");
+        let fixed = ", namespace: own, namespaces: [{name: own, fixed: true}]";
+        assert_eq!(space(fixed), "own");
     }
 
     #[test]

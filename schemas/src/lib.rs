@@ -65,7 +65,7 @@ pub use name::{
     Namespace, SolutionName, Tag,
 };
 pub use operator_config::{OperatorConfig, Repository};
-pub use parameter::{Generate, Parameter, ParameterName, ParameterType};
+pub use parameter::{Generate, Parameter, ParameterFormat, ParameterName, ParameterType};
 pub use path::{ArchivePath, PathError};
 pub use pattern_weight::pattern_weight;
 pub use printable::{is_unprintable, printable, printable_within};

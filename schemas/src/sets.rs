@@ -85,6 +85,14 @@ pub struct OwnNamespace {
     pub fixed: bool,
 }
 
+impl OwnNamespace {
+    /// The namespace that is meant where this one is the environment's.
+    #[must_use]
+    pub fn in_environment<'a>(&'a self, environments: &'a Namespace) -> &'a Namespace {
+        if self.fixed { &self.name } else { environments }
+    }
+}
+
 /// Whether a set is kept as the archive has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

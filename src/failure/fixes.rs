@@ -223,6 +223,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::HeldByHook { .. } => HELD_BY_HOOK,
         Unfit::NoValue { .. } => NO_VALUE,
         Unfit::ValueRefused { .. } => ALL_PARAMETERS,
+        Unfit::NoStorageClass { .. } => "`kubectl get storageclass` shows those that there are",
         Unfit::ValueSeen { .. } => SEEN,
         Unfit::PatchUnfit { .. } => PATCH,
         Unfit::ValueLost { .. } => LOST,

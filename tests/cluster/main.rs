@@ -19,6 +19,7 @@ mod chart_values;
 mod charts;
 mod charts_hostile;
 mod charts_interrupted;
+mod charts_parameters;
 mod choices;
 mod cleanup;
 mod configuration;

@@ -221,7 +221,7 @@ impl<'a> ChartJudge<'a> {
         };
         match read_values(&bytes) {
             Ok(values) => {
-                let problems = self.placeholders.check_values(&values);
+                let problems = self.placeholders.check_values(&values, release);
                 report(problems, path.as_str(), self.findings);
                 Ok(Some(values))
             }

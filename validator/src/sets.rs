@@ -340,7 +340,7 @@ mod tests {
         });
         let expected = [
             "manifests.sets: the set `web` has 20000 namespaces; at most 16 are read",
-            "manifests.placeholder: /data/a: `n16` is none of the set's namespaces",
+            "manifests.placeholder: /data/a: `n16` is none of the release's own namespaces",
         ];
         assert_eq!(words, expected);
         assert_eq!(read, 1);

@@ -89,11 +89,3 @@ pub enum HelmError {
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
-impl HelmError {
-    /// Replaces the words of the program by others.
-    pub fn reword(&mut self, reword: &dyn Fn(&str) -> String) {
-        if let Self::Failed { said, .. } = self {
-            *said = reword(said);
-        }
-    }
-}

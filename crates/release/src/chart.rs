@@ -35,6 +35,8 @@ pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, Rele
         render: Vec::new(),
         unused_images: Vec::new(),
         namespace: None,
+        namespaces: Vec::new(),
+        when: None,
         strategy: Strategy::Managed,
         needs: Vec::new(),
         timeout: None,

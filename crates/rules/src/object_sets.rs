@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
-    ChartRelease, Condition, Namespace, ObjectSet, Parameter, ParameterName, ParameterType, Phase,
-    SetName,
+    ChartRelease, Condition, Namespace, ObjectSet, OwnNamespace, Parameter, ParameterName,
+    ParameterType, Phase, SetName,
 };
 
 use super::Problem;
@@ -25,16 +25,13 @@ pub fn object_sets<'a>(
     let phases: BTreeMap<&str, Phase> = all().map(|it| (it.name(), it.phase())).collect();
     let needs =
         all().flat_map(move |it| needs(it, &phases).into_iter().map(move |words| (it, words)));
-    let conditions = sets
-        .iter()
-        .filter_map(|set| Some((set, condition(set, parameters)?)));
-    let of_sets = namespaces(sets).chain(conditions);
-    let of_sets = of_sets.map(|(set, words)| (SetOrChart::Set(set), words));
+    let conditions = all().filter_map(|it| Some((it, condition(it, parameters)?)));
+    let of_both = namespaces(all()).chain(conditions);
     let of_charts = charts
         .iter()
         .filter_map(|it| Some((SetOrChart::Chart(it), reserved(it)?)));
     let apart = twice(all()).chain(circle(all().collect()));
-    let found = apart.chain(of_sets).chain(of_charts).chain(needs);
+    let found = apart.chain(of_both).chain(of_charts).chain(needs);
     too_many
         .into_iter()
         .chain(found.map(|(it, words)| it.problem(words)))
@@ -62,6 +59,20 @@ impl<'a> SetOrChart<'a> {
         }
     }
 
+    fn namespaces(self) -> &'a [OwnNamespace] {
+        match self {
+            Self::Set(set) => &set.namespaces,
+            Self::Chart(chart) => &chart.namespaces,
+        }
+    }
+
+    fn when(self) -> Option<&'a Condition> {
+        match self {
+            Self::Set(set) => set.when.as_ref(),
+            Self::Chart(chart) => chart.when.as_ref(),
+        }
+    }
+
     fn phase(self) -> Phase {
         match self {
             Self::Set(set) => set.phase,
@@ -83,8 +94,8 @@ fn reserved(chart: &ChartRelease) -> Option<String> {
     (namespace.as_str() == RECORDS).then_some(words)
 }
 
-/// A set, and what is wrong with it.
-type SetFault<'a> = (&'a ObjectSet, String);
+/// A set or a chart, and what is wrong with it.
+type Fault<'a> = (SetOrChart<'a>, String);
 
 fn twice<'a>(
     all: impl Iterator<Item = SetOrChart<'a>>,
@@ -94,25 +105,27 @@ fn twice<'a>(
     again.map(|it| (it, "occurs twice".to_owned()))
 }
 
-fn namespaces(sets: &[ObjectSet]) -> impl Iterator<Item = SetFault<'_>> {
+fn namespaces<'a>(all: impl Iterator<Item = SetOrChart<'a>>) -> impl Iterator<Item = Fault<'a>> {
     let mut fixed: BTreeMap<&Namespace, bool> = BTreeMap::new();
-    sets.iter().flat_map(move |set| {
+    all.flat_map(move |set| {
         let mut found = Vec::new();
-        if set.namespaces.len() > SET_NAMESPACES {
-            let count = set.namespaces.len();
+        let namespaces = set.namespaces();
+        if namespaces.len() > SET_NAMESPACES {
+            let count = namespaces.len();
             found.push((
                 set,
                 format!("has {count} namespaces; at most {SET_NAMESPACES} are read"),
             ));
         }
         let mut own = BTreeSet::new();
-        for namespace in &set.namespaces {
+        for namespace in namespaces {
             let name = &namespace.name;
             if !own.insert(name) {
                 found.push((set, format!("names the namespace `{name}` twice")));
             }
             if *fixed.entry(name).or_insert(namespace.fixed) != namespace.fixed {
-                let words = format!("and another set do not agree whether `{name}` is fixed");
+                let words =
+                    format!("and another set or chart do not agree whether `{name}` is fixed");
                 found.push((set, words));
             }
             if name.as_str() == RECORDS {
@@ -176,8 +189,11 @@ fn circle(all: Vec<SetOrChart<'_>>) -> impl Iterator<Item = (SetOrChart<'_>, Str
     left.map(|it| (it, "needs itself, perhaps by way of others".to_owned()))
 }
 
-fn condition(set: &ObjectSet, parameters: &BTreeMap<ParameterName, Parameter>) -> Option<String> {
-    let Some(Condition::Parameter(name)) = &set.when else {
+fn condition(
+    of: SetOrChart<'_>,
+    parameters: &BTreeMap<ParameterName, Parameter>,
+) -> Option<String> {
+    let Some(Condition::Parameter(name)) = of.when() else {
         return None;
     };
     match parameters.get(name).map(|it| it.kind) {
@@ -233,7 +249,7 @@ mod tests {
             ),
             (
                 "[{name: a, namespaces: [{name: x}]}, {name: b, namespaces: [{name: x, fixed: true}]}]",
-                "the set `b` and another set do not agree whether `x` is fixed",
+                "the set `b` and another set or chart do not agree whether `x` is fixed",
             ),
             (
                 "[{name: a, namespaces: [{name: metalk8s-solutions}]}]",
@@ -296,6 +312,21 @@ mod tests {
             (
                 vec![chart("web", ", namespace: metalk8s-solutions")],
                 "the chart `web` has the namespace `metalk8s-solutions`, where the records of imports lie",
+            ),
+            (
+                vec![chart("web", ", when: {parameter: none}")],
+                "the chart `web` depends on the parameter `none`, which there is not",
+            ),
+            (
+                vec![chart("web", ", namespaces: [{name: x}, {name: x}]")],
+                "the chart `web` names the namespace `x` twice",
+            ),
+            (
+                vec![
+                    chart("web", ", namespaces: [{name: x}]"),
+                    chart("b", ", namespaces: [{name: x, fixed: true}]"),
+                ],
+                "the chart `b` and another set or chart do not agree whether `x` is fixed",
             ),
         ] {
             assert_eq!(found(&format!("[{}]", charts.join(", "))), [words]);

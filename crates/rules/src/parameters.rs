@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder};
-use schemas::{Parameter, ParameterName, ParameterType, pattern_weight};
-use serde_json::Value;
+use schemas::{Parameter, ParameterFormat, ParameterName, ParameterType, pattern_weight};
+use serde_json::{Number, Value};
 
 use super::Problem;
 use crate::limits::{
@@ -56,31 +56,47 @@ pub enum ValueProblem {
     /// The value does not match the pattern.
     #[error("does not match the pattern `{0}`")]
     Pattern(String),
+    /// The value is not what its format says.
+    #[error("is not {}", .0.words())]
+    Format(ParameterFormat),
     /// The value is less than this.
     #[error("is less than {0}")]
-    Less(i64),
+    Less(Number),
     /// The value is more than this.
     #[error("is more than {0}")]
-    More(i64),
+    More(Number),
 }
 
 /// Whether a parameter takes a value.
 pub fn check_value(parameter: &Parameter, value: &Value) -> Result<(), ValueProblem> {
     check_type(parameter.kind, value)?;
-    if !parameter.values.is_empty() && !parameter.values.contains(value) {
+    let mut values = parameter.values.iter();
+    if !parameter.values.is_empty() && !values.any(|it| is_same(it, value)) {
         return Err(ValueProblem::Other);
+    }
+    if let (Some(format), Some(text)) = (parameter.format, value.as_str())
+        && !format.fits(text)
+    {
+        return Err(ValueProblem::Format(format));
     }
     if let (Some(pattern), Some(text)) = (&parameter.pattern, value.as_str())
         && !compiled(pattern).is_some_and(|regex| regex.is_match(text))
     {
         return Err(ValueProblem::Pattern(pattern.clone()));
     }
-    let number = value.as_i64();
-    match (number, parameter.minimum, parameter.maximum) {
-        (Some(number), Some(least), _) if number < least => Err(ValueProblem::Less(least)),
-        (Some(number), _, Some(most)) if number > most => Err(ValueProblem::More(most)),
+    // Whole numbers beyond what is exact here are of no type.
+    let bound = |it: &Option<Number>| Some((it.clone()?, it.as_ref()?.as_f64()?));
+    let number = value.as_f64();
+    match (number, bound(&parameter.minimum), bound(&parameter.maximum)) {
+        (Some(number), Some((least, it)), _) if number < it => Err(ValueProblem::Less(least)),
+        (Some(number), _, Some((most, it))) if number > it => Err(ValueProblem::More(most)),
         _ => Ok(()),
     }
+}
+
+/// Whether two values are equal; numbers are, however they are written.
+fn is_same(one: &Value, other: &Value) -> bool {
+    one == other || one.is_number() && one.as_f64() == other.as_f64()
 }
 
 fn check_type(kind: ParameterType, value: &Value) -> Result<(), ValueProblem> {
@@ -91,6 +107,9 @@ fn check_type(kind: ParameterType, value: &Value) -> Result<(), ValueProblem> {
             value.as_i64().is_some_and(|it| INTEGERS.contains(&it)),
             "a whole number between -2^53 and 2^53",
         ),
+        ParameterType::Number => (value.is_number(), "a number"),
+        ParameterType::Array => (value.is_array(), "an array"),
+        ParameterType::Object => (value.is_object(), "an object"),
     };
     if is {
         Ok(())
@@ -108,23 +127,29 @@ fn check(parameter: &Parameter) -> Vec<String> {
             found.push(words.to_owned());
         }
     };
-    let bounds = [parameter.minimum, parameter.maximum];
-    let limited = bounds.iter().any(Option::is_some);
-    let least = parameter.minimum.unwrap_or(i64::MIN);
+    let (least, most) = (parameter.minimum.as_ref(), parameter.maximum.as_ref());
+    let bounds = || least.into_iter().chain(most);
+    let is_number = matches!(kind, ParameterType::Integer | ParameterType::Number);
+    unless(
+        kind == ParameterType::String || parameter.format.is_none(),
+        "has a `format`, which only a string can have",
+    );
     unless(
         kind == ParameterType::String || parameter.pattern.is_none(),
         "has a `pattern`, which only a string can match",
     );
     unless(
-        kind == ParameterType::Integer || !limited,
-        "has a `minimum` or `maximum`, which only integers have",
+        is_number || bounds().next().is_none(),
+        "has a `minimum` or `maximum`, which only numbers have",
     );
     unless(
-        bounds.iter().flatten().all(|it| INTEGERS.contains(it)),
-        "has a `minimum` or `maximum` beyond 2^53",
+        kind != ParameterType::Integer
+            || bounds().all(|it| it.as_i64().is_some_and(|it| INTEGERS.contains(&it))),
+        "has a `minimum` or `maximum` that is no whole number up to 2^53",
     );
+    let [least, most] = [least, most].map(|it| it.and_then(Number::as_f64));
     unless(
-        parameter.maximum.is_none_or(|most| least <= most),
+        least.zip(most).is_none_or(|(least, most)| least <= most),
         "has a `minimum` that is more than its `maximum`",
     );
     if let Some(pattern) = &parameter.pattern {
@@ -147,8 +172,11 @@ fn generate(parameter: &Parameter) -> Option<&'static str> {
         Some("has `generate` with length 0")
     } else if parameter.default.is_some() {
         Some("has both `default` and `generate`")
-    } else if !parameter.values.is_empty() || parameter.pattern.is_some() {
-        Some("has `generate`, whose result need not fit `enum` or `pattern`")
+    } else if !parameter.values.is_empty()
+        || parameter.pattern.is_some()
+        || parameter.format.is_some()
+    {
+        Some("has `generate`, whose result need not fit `enum`, `pattern` or `format`")
     } else {
         None
     }
@@ -223,6 +251,22 @@ mod tests {
                 "is not a whole number",
             ),
             ("{type: boolean}", json!("true"), "is not true or false"),
+            ("{type: number, minimum: 0.5, maximum: 2}", json!(0.5), ""),
+            ("{type: number, minimum: 0.5}", json!(0), "is less than 0.5"),
+            ("{type: number, maximum: 2}", json!(2.5), "is more than 2"),
+            ("{type: number, enum: [1, 2.5]}", json!(1.0), ""),
+            ("{type: number}", json!("1"), "is not a number"),
+            ("{type: array}", json!(["a", 1]), ""),
+            ("{type: array}", json!({}), "is not an array"),
+            ("{type: array, enum: [[], [a]]}", json!(["a"]), ""),
+            ("{type: object}", json!({"a": [1]}), ""),
+            ("{type: object}", json!([]), "is not an object"),
+            ("{type: string, format: cidr}", json!("10.0.0.0/8"), ""),
+            (
+                "{type: string, format: storage-class}",
+                json!("Fast"),
+                "is not the name of a storage class",
+            ),
         ] {
             let found = check_value(&parameter(text), &value).err();
             let found = found.map(|it| it.to_string()).unwrap_or_default();
@@ -280,7 +324,7 @@ mod tests {
             ),
             (
                 "{type: integer, maximum: 9007199254740993}",
-                "has a `minimum` or `maximum` beyond",
+                "has a `minimum` or `maximum` that is no whole",
             ),
             (
                 "{type: integer, minimum: 2, maximum: 1}",
@@ -307,11 +351,42 @@ mod tests {
                 "has `generate`, whose",
             ),
         ] {
-            let found = check(&parameter(text));
-            assert!(
-                found.len() == 1 && found[0].starts_with(words),
-                "{text}: {found:?}"
-            );
+            refused(text, words);
+        }
+    }
+
+    /// That a parameter has this one problem.
+    #[track_caller]
+    fn refused(text: &str, words: &str) {
+        let found = check(&parameter(text));
+        assert!(
+            found.len() == 1 && found[0].starts_with(words),
+            "{text}: {found:?}"
+        );
+    }
+
+    #[test]
+    fn a_type_has_only_what_is_its_own() {
+        for (text, words) in [
+            (
+                "{type: integer, minimum: 0.5}",
+                "has a `minimum` or `maximum` that is no whole",
+            ),
+            (
+                "{type: object, maximum: 1}",
+                "has a `minimum` or `maximum`, which",
+            ),
+            ("{type: array, format: cidr}", "has a `format`, which only"),
+            (
+                "{type: string, format: cidr, default: here}",
+                "has a `default` that is not a network",
+            ),
+            (
+                "{type: string, sensitive: true, format: hostname, generate: {length: 8}}",
+                "has `generate`, whose",
+            ),
+        ] {
+            refused(text, words);
         }
     }
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::placeholder::{self, Placeholder};
-use schemas::{ImagePlace, Namespace, ObjectSet, Parameter, ParameterName, printable_within};
+use schemas::{
+    ChartRelease, ImagePlace, Namespace, ObjectSet, Parameter, ParameterName, printable_within,
+};
 use serde_json::{Map, Value};
 
 use super::{ImagesByName, Problem};
@@ -41,14 +43,16 @@ impl<'a> PlaceholderNames<'a> {
             .collect()
     }
 
-    /// Returns the problems of the placeholders in the values of a chart, which can only be images.
+    /// Returns the problems of the placeholders in the values of a chart.
     #[must_use]
-    pub fn check_values(&self, values: &Map<String, Value>) -> Vec<Problem> {
+    pub fn check_values(
+        &self,
+        values: &Map<String, Value>,
+        release: &ChartRelease,
+    ) -> Vec<Problem> {
         const AROUND: &str = "values";
-        let unknown = |it: &Placeholder| match it {
-            Placeholder::Image { .. } => self.unknown(it, &BTreeSet::new()),
-            _ => Some("only images have placeholders in the values of a chart".to_owned()),
-        };
+        let namespaces = release.namespaces.iter().map(|it| &it.name).collect();
+        let unknown = |it: &Placeholder| self.unknown(it, &namespaces);
         // Values are no object: none of their fields is special.
         let document = Value::from_iter([(AROUND, Value::Object(values.clone()))]);
         let found = found(&document, &unknown).into_iter();
@@ -79,7 +83,7 @@ impl<'a> PlaceholderNames<'a> {
                 }
             },
             Placeholder::Namespace(name) => (!namespaces.contains(name))
-                .then(|| format!("`{name}` is none of the set's namespaces")),
+                .then(|| format!("`{name}` is none of the release's own namespaces")),
             Placeholder::Parameter(name) => (!self.parameters.contains_key(name))
                 .then(|| format!("there is no parameter `{name}`")),
             Placeholder::Solution(_) => None,
@@ -143,7 +147,7 @@ mod tests {
             ("$(image:db:3)", "the Solution has no image `db:3`"),
             (
                 "$(namespace:other)",
-                "`other` is none of the set's namespaces",
+                "`other` is none of the release's own namespaces",
             ),
             ("$(param:other)", "there is no parameter `other`"),
             ("$(image:app", "`$(image:` is not closed by `)`"),
@@ -162,21 +166,28 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_in_values_are_images() {
+    fn placeholders_in_values_name_what_there_is() {
         let images = ["app:1"].map(|place| place.parse().unwrap());
-        let parameters = BTreeMap::new();
+        let parameters: BTreeMap<ParameterName, Parameter> =
+            serde_json::from_value(json!({"host": {"type": "string"}})).unwrap();
         let names = PlaceholderNames::new(&images, &parameters);
+        let release = json!({
+            "name": "web", "chart": "web", "version": "1.0.0", "namespaces": [{"name": "own"}],
+        });
+        let release = serde_json::from_value(release).unwrap();
         let values = json!({
             "kind": "$(image.repository:app)", "metadata": {"name": "$(image:none)"},
-            "a": ["$(param:size)", "$$(param:size)"],
+            "namespaces": ["$(namespace:own)", "$(namespace:other)"],
+            "a": ["$(param:size)", "$$(param:size)", "https://$(param:host)/$(solution:environment)"],
         });
-        let found = names.check_values(values.as_object().unwrap());
+        let found = names.check_values(values.as_object().unwrap(), &release);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
             found,
             [
-                "/a/0: only images have placeholders in the values of a chart",
-                "/metadata/name: no image has the name `none`"
+                "/a/0: there is no parameter `size`",
+                "/metadata/name: no image has the name `none`",
+                "/namespaces/1: `other` is none of the release's own namespaces",
             ]
         );
     }

@@ -811,6 +811,14 @@ pub enum Unfit {
         #[schemars(with = "String")]
         why: ValueProblem,
     },
+    /// A parameter names a storage class that the cluster does not have.
+    #[error("the cluster has no storage class `{class}`, which the parameter `{parameter}` names")]
+    NoStorageClass {
+        /// The parameter.
+        parameter: ParameterName,
+        /// The storage class.
+        class: String,
+    },
     /// A patch of the site's file does not fit the release.
     #[error("{patch} cannot be applied: {why}")]
     PatchUnfit {

@@ -10,8 +10,7 @@ use change::{
 use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::Expansion;
 use schemas::{
-    ApiName, Condition, KubernetesName, Namespace, ObjectSet, OwnNamespace, Patch, Phase,
-    ReleaseName, SetName, Strategy, Version,
+    Condition, KubernetesName, Namespace, Patch, Phase, ReleaseName, SetName, Strategy, Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -25,7 +24,6 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own;
 use crate::model::parameters::{ParameterValues, SecretNumber};
-use crate::model::record::addresses;
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
 use crate::model::state::ClusterState;
@@ -36,7 +34,7 @@ use crate::plan::operator::operator_reference;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
-use crate::plan::sets::{PullSecret, SetInputs, kinds, namespaces, parts};
+use crate::plan::sets::{PullSecret, SetInputs, expansion, kinds, namespaces, of_release, parts};
 
 /// The part of a deployment that Helm does not bring.
 #[derive(Debug, Default)]
@@ -96,7 +94,9 @@ impl Carrying<'_> {
         let mut before = self.before().await?;
         let parameters = self.parameters.values();
         // Without a value nothing can be expanded, and that it is missing is in the way already.
-        let mut sets = if self.may_carry(obstacles) && self.has_all(&parameters) {
+        let mut sets = if self.may_carry(obstacles)
+            && self.parameters.are_all_of(self.asked.accepted.manifest())
+        {
             self.of_sets(&before, parameters, obstacles).await?
         } else {
             before.entries.retain(|it| it.part.is_none());
@@ -264,12 +264,19 @@ impl Carrying<'_> {
         let of_sets = sets.flat_map(|it| &it.set.namespaces);
         let of_sets: BTreeSet<&Namespace> = of_sets.map(|own| &own.name).collect();
         let mut spaces = Vec::new();
-        for CarriedChart { release, .. } in self.asked.accepted.charts() {
+        for CarriedChart { release, .. } in self.charts().await? {
             let pods = self.pods_of_charts.get(&release.name);
             let mut there = pods.cloned().unwrap_or_default();
             let mut namespaces = there.clone();
-            let namespace = release.namespace_in(&self.place.namespace);
-            if *namespace != self.place.namespace && !of_sets.contains(namespace) {
+            let own = release.namespaces.iter().filter(|own| own.fixed);
+            let own = own.map(|own| &own.name);
+            let own: BTreeSet<&Namespace> = own
+                .chain([release.namespace_in(&self.place.namespace)])
+                .collect();
+            for namespace in own {
+                if *namespace == self.place.namespace || of_sets.contains(namespace) {
+                    continue;
+                }
                 namespaces.insert(namespace.clone());
                 let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str());
                 if before.find(&reference).is_none()
@@ -278,28 +285,11 @@ impl Carrying<'_> {
                     there.insert(namespace.clone());
                 }
             }
-            // What was chosen for charts is kept before the first of them is installed.
-            let keeps = self.parameters.secret.charts.contains_key(&release.name);
-            if namespaces.is_empty() && !keeps {
-                continue;
+            // What is sensitive is kept before anything uses it, and that may be a chart.
+            if !namespaces.is_empty() || !self.parameters.secret.is_empty() {
+                let set = of_release(release, namespaces);
+                spaces.push(ChartSpace { set, there });
             }
-            let fixed = |name| OwnNamespace { name, fixed: true };
-            let name = release.name.as_str().parse();
-            let name = name.expect("the name of a release is a DNS label, as that of a set");
-            spaces.push(ChartSpace {
-                set: CarriedSet {
-                    set: ObjectSet {
-                        name,
-                        namespaces: namespaces.into_iter().map(fixed).collect(),
-                        needs: release.needs.clone(),
-                        strategy: Strategy::Managed,
-                        when: None,
-                        phase: Phase::default(),
-                    },
-                    objects: Vec::new(),
-                },
-                there,
-            });
         }
         Ok(spaces)
     }
@@ -316,12 +306,6 @@ impl Carrying<'_> {
             Err(Error::Record { .. }) => Ok(true),
             kept => Ok(kept?.as_ref() != Some(cleanup)),
         }
-    }
-
-    /// Whether every parameter of the version has a value.
-    fn has_all(&self, parameters: &ParameterValues) -> bool {
-        let mut declared = self.asked.accepted.manifest().spec.parameters.keys();
-        declared.all(|name| parameters.contains_key(name))
     }
 
     /// Decides the fate of each set.
@@ -353,12 +337,7 @@ impl Carrying<'_> {
         parameters: &ParameterValues,
     ) -> Result<Fate, Error> {
         let set = &carried.set;
-        let desired = match &set.when {
-            None => true,
-            Some(Condition::Parameter(name)) => parameters.get(name) == Some(&json!(true)),
-            Some(Condition::Api(api)) => self.is_served(api).await?,
-        };
-        if !desired {
+        if !holds(self.cluster, set.when.as_ref(), parameters).await? {
             return Ok(Fate::LeftOut);
         }
         if set.phase == Phase::Remove {
@@ -376,12 +355,10 @@ impl Carrying<'_> {
         })
     }
 
-    async fn is_served(&self, api: &ApiName) -> Result<bool, Error> {
-        let (api_version, kind) = api.parts();
-        Ok(match kind {
-            Some(kind) => self.cluster.serves(&Gvk::new(api_version, kind)).await?,
-            None => self.cluster.serves_version(api_version).await?,
-        })
+    /// The charts whose releases are installed here.
+    async fn charts(&self) -> Result<Vec<&CarriedChart>, Error> {
+        let charts = self.asked.accepted.charts();
+        installed(self.cluster, charts, self.parameters).await
     }
 
     /// Namespaces that have their name at every site are not Kubernetes' own.
@@ -421,12 +398,8 @@ impl Carrying<'_> {
             sets,
             kinds: kinds(accepted),
             expansion: Expansion {
-                images: addresses(&self.asked.record)?,
                 namespaces: namespaces(sets, &self.place.namespace),
-                name: id.name().to_string(),
-                version: id.version().to_string(),
-                environment: self.place.environment.to_string(),
-                parameters,
+                ..expansion(self.asked, self.place, parameters)?
             },
             login,
             sensitive: self.sensitive(),
@@ -526,6 +499,40 @@ impl Carrying<'_> {
     fn secret_number(&self, object: &ObjectRef) -> Option<SecretNumber> {
         number_of(object, self.asked.id.name(), &self.place.namespace)
     }
+}
+
+/// Returns those of these charts whose releases are installed in an environment with these values.
+pub(crate) async fn installed<'c>(
+    cluster: &Cluster,
+    charts: &'c [CarriedChart],
+    parameters: &Parameters,
+) -> Result<Vec<&'c CarriedChart>, Error> {
+    let values = parameters.values();
+    let mut installed = Vec::new();
+    for chart in charts {
+        if holds(cluster, chart.release.when.as_ref(), &values).await? {
+            installed.push(chart);
+        }
+    }
+    Ok(installed)
+}
+
+/// Whether what a part depends on is so.
+async fn holds(
+    cluster: &Cluster,
+    when: Option<&Condition>,
+    parameters: &ParameterValues,
+) -> Result<bool, Error> {
+    let api = match when {
+        None => return Ok(true),
+        Some(Condition::Parameter(name)) => return Ok(parameters.get(name) == Some(&json!(true))),
+        Some(Condition::Api(api)) => api,
+    };
+    let (api_version, kind) = api.parts();
+    Ok(match kind {
+        Some(kind) => cluster.serves(&Gvk::new(api_version, kind)).await?,
+        None => cluster.serves_version(api_version).await?,
+    })
 }
 
 /// The objects that a release has in a namespace of its own besides those that Helm brings.

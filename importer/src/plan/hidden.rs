@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 /// The text that is shown in the place of a value.
@@ -19,9 +21,14 @@ const WITHIN: usize = 4;
 pub(crate) struct HiddenTexts(BTreeSet<String>);
 
 impl HiddenTexts {
+    /// Hides these values, and each text and number within one, also as charts write them into objects: in base64, and
+    /// within quotes.
     pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a Value>) -> Self {
-        let texts = values.into_iter().map(text);
-        Self(texts.filter(|text| !text.is_empty()).collect())
+        let mut texts = BTreeSet::new();
+        for value in values {
+            each_text(value, &mut texts);
+        }
+        Self(texts)
     }
 
     /// Hides more values.
@@ -70,6 +77,22 @@ impl HiddenTexts {
     }
 }
 
+fn each_text(value: &Value, texts: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|it| each_text(it, texts)),
+        Value::Object(fields) => fields.values().for_each(|it| each_text(it, texts)),
+        value => {
+            let plain = text(value);
+            if plain.is_empty() {
+                return;
+            }
+            let quoted = value.to_string();
+            let quoted = quoted.trim_matches('"').to_owned();
+            texts.extend([STANDARD.encode(&plain), quoted, plain]);
+        }
+    }
+}
+
 /// A value as it stands within a text.
 fn text(value: &Value) -> String {
     match value {
@@ -83,6 +106,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_charts_make_of_a_hidden_text_is_masked() {
+        let hidden = HiddenTexts::of(&[json!({ "users": ["hunter\"2"], "port": 47110 })]);
+        let mut object = json!({
+            "data": STANDARD.encode("hunter\"2"), "json": "{\"p\": \"hunter\\\"2\"}",
+            "port": "tcp:47110", "key": "users",
+        });
+        hidden.mask(&mut object, None);
+        let secret = "(secret)";
+        let expected = json!({ "data": secret, "json": secret, "port": secret, "key": "users" });
+        assert_eq!(object, expected);
+    }
 
     #[test]
     fn whatever_holds_a_hidden_text_is_masked() {

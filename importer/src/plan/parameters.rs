@@ -13,8 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use deployer::{Cluster, Object, ObjectRef};
 use rules::check_value;
 use schemas::{
-    Generate, Namespace, Parameter, ParameterName, ParameterType, ReleaseName, SolutionName,
-    ValuePath,
+    Generate, Namespace, Parameter, ParameterName, ParameterType, ReleaseName, Solution,
+    SolutionName, ValuePath, yaml,
 };
 use serde_json::{Value, json};
 
@@ -127,6 +127,24 @@ impl Parameters {
         let all = self.all.iter();
         all.map(|(name, resolved)| (name.clone(), resolved.value.clone()))
             .collect()
+    }
+
+    /// Returns the values for a digest that others may read: in the place of what is secret stands the number of its
+    /// Secret, which is another one where a value is. Whoever knows all else would find a short password out.
+    pub(crate) fn told(&self) -> ParameterValues {
+        let mut values = self.values();
+        let secret = values
+            .iter_mut()
+            .filter(|(name, _)| self.secret.parameters.contains_key(*name));
+        secret.for_each(|(_, value)| *value = json!({ "secret": self.number }));
+        values
+    }
+
+    /// Whether every parameter of a version has a value: without one nothing can be expanded, and that it is missing is in
+    /// the way already.
+    pub(crate) fn are_all_of(&self, manifest: &Solution) -> bool {
+        let mut declared = manifest.spec.parameters.keys();
+        declared.all(|name| self.all.contains_key(name))
     }
 }
 
@@ -381,6 +399,9 @@ fn read(word: &str, kind: ParameterType) -> Value {
     let read = match kind {
         ParameterType::String => None,
         ParameterType::Integer => word.parse::<i64>().ok().map(Value::from),
+        ParameterType::Number | ParameterType::Array | ParameterType::Object => {
+            yaml::from_slice(word.as_bytes()).ok()
+        }
         ParameterType::Boolean => word.parse::<bool>().ok().map(Value::from),
     };
     read.unwrap_or_else(|| Value::from(word))
@@ -515,7 +536,6 @@ fn values(secret: &Object) -> KeptValues {
 
 #[cfg(test)]
 mod tests {
-    use schemas::yaml;
 
     use super::*;
     use crate::model::namespace_record::tests::deployed;
@@ -657,6 +677,19 @@ token: {type: string, sensitive: true}
     }
 
     #[test]
+    fn a_word_is_read_by_the_type() {
+        let read = |word, kind| super::read(word, kind).to_string();
+        assert_eq!(read("1.5", ParameterType::Number), "1.5");
+        assert_eq!(read("[a, 1]", ParameterType::Array), "[\"a\",1]");
+        assert_eq!(
+            read("{a: {b: c}}", ParameterType::Object),
+            "{\"a\":{\"b\":\"c\"}}"
+        );
+        assert_eq!(read("[", ParameterType::Array), "\"[\"");
+        assert_eq!(read("1.5", ParameterType::String), "\"1.5\"");
+    }
+
+    #[test]
     fn a_choice_that_is_taken_back_is_none_any_more() {
         let mut case = Case::whole().standing(&json!({ "size": 3 }), &["token"]);
         case.asked.unset.insert("size".parse().unwrap());
@@ -717,6 +750,16 @@ token: {type: string, sensitive: true}
         assert_eq!(again.found("password").0, json!("chance"));
         // The old one may stand in what is there.
         assert_eq!(again.resolve().0.hidden.say("first chance"), "*** ***");
+    }
+
+    #[test]
+    fn what_a_digest_is_of_has_the_number_of_the_secret_in_the_place_of_its_values() {
+        let case = Case::whole().given("token", Given::Filed(json!("other")));
+        let (parameters, _) = case.resolve();
+        let told = parameters.told();
+        assert_eq!(told[&"token".parse().unwrap()], json!({ "secret": 2 }));
+        assert_eq!(told[&"host".parse().unwrap()], json!("prod.test"));
+        assert_eq!(parameters.values()[&"token".parse().unwrap()], "other");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::model::own::OwnRecord;
 use crate::model::record;
 use crate::model::request::{Asked, PullLogin};
 use crate::model::site::OPERATOR;
-use crate::plan::carrying::{Carrying, Planned, PodsElsewhere};
+use crate::plan::carrying::{Carrying, Planned, PodsElsewhere, installed};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
 use crate::plan::default_account::DefaultAccount;
@@ -184,7 +184,8 @@ impl Planner<'_> {
         let accepted = self.asked.accepted;
         let parts = sets::parts(accepted);
         let order = parts.in_order();
-        let mut charts: Vec<&CarriedChart> = accepted.charts().iter().collect();
+        let charts = accepted.charts();
+        let mut charts = installed(self.cluster, charts, &setting.parameters).await?;
         let at = |chart: &&CarriedChart| {
             let mut names = order.iter();
             names.position(|name| *name == chart.release.name.as_str())
@@ -197,7 +198,7 @@ impl Planner<'_> {
             state: self.state,
             place: &setting.place,
             values: &setting.values,
-            hidden: &setting.parameters.hidden,
+            parameters: &setting.parameters,
             carried: change,
             spaces: spaces(change),
             logins: self.logins(setting, change),

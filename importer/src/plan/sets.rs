@@ -9,14 +9,20 @@ use base64::engine::general_purpose::STANDARD;
 use change::{DesiredObject, Part, Parts, Tenure, vocabulary as v};
 use deployer::Object;
 use manifests::{Address, Expansion, ObjectKinds, is_definition, pod_specs};
-use schemas::{Digest, EnvironmentName, Namespace, ObjectSet, OwnNamespace, SetName, SolutionName};
+use schemas::{
+    ChartRelease, Digest, EnvironmentName, Namespace, ObjectSet, OwnNamespace, Phase, SetName,
+    SolutionName, Strategy,
+};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Accepted, CarriedSet};
 
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::parameters::KeptValues;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::parameters::{KeptValues, ParameterValues};
+use crate::model::record::addresses;
+use crate::model::request::Asked;
 use crate::model::space::{self, Labels};
 use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
@@ -330,7 +336,11 @@ pub(crate) fn of_any_site(
     environment: &EnvironmentName,
     namespace: &Namespace,
 ) -> Result<Vec<DesiredObject>, Error> {
-    let sets: Vec<&CarriedSet> = accepted.sets().iter().collect();
+    let charts = accepted.charts().iter();
+    let charts = charts.map(|it| of_release(&it.release, BTreeSet::new()));
+    let charts: Vec<CarriedSet> = charts.collect();
+    // The Secret of the parameters is there for charts too.
+    let sets: Vec<&CarriedSet> = accepted.sets().iter().chain(&charts).collect();
     let images = accepted.images().iter().map(|image| {
         let address = Address {
             registry: String::new(),
@@ -390,20 +400,55 @@ pub(crate) fn kinds(accepted: &Accepted) -> ObjectKinds {
     ObjectKinds::new(accepted.crds().iter().map(|crd| &crd.document))
 }
 
+/// Returns the values that placeholders stand for in an environment, but for namespaces of the release's own.
+pub(crate) fn expansion(
+    asked: &Asked<'_>,
+    place: &NamespaceRecord,
+    parameters: ParameterValues,
+) -> Result<Expansion, Error> {
+    Ok(Expansion {
+        images: addresses(&asked.record)?,
+        namespaces: BTreeMap::new(),
+        name: asked.id.name().to_string(),
+        version: asked.id.version().to_string(),
+        environment: place.environment.to_string(),
+        parameters,
+    })
+}
+
+/// Returns the set of what a release has besides the objects that Helm brings, with these namespaces.
+pub(crate) fn of_release(release: &ChartRelease, namespaces: BTreeSet<Namespace>) -> CarriedSet {
+    let fixed = |name| OwnNamespace { name, fixed: true };
+    CarriedSet {
+        set: ObjectSet {
+            name: release.name.clone().into(),
+            namespaces: namespaces.into_iter().map(fixed).collect(),
+            needs: release.needs.clone(),
+            strategy: Strategy::Managed,
+            when: None,
+            phase: Phase::default(),
+        },
+        objects: Vec::new(),
+    }
+}
+
 /// The namespace for each of the release's own, where this one is the environment's.
 pub(crate) fn namespaces(
     sets: &[&CarriedSet],
     namespace: &Namespace,
 ) -> BTreeMap<Namespace, Namespace> {
     let own = sets.iter().flat_map(|carried| &carried.set.namespaces);
-    let meant = |own: &OwnNamespace| {
-        if own.fixed {
-            own.name.clone()
-        } else {
-            namespace.clone()
-        }
-    };
-    own.map(|own| (own.name.clone(), meant(own))).collect()
+    meant(own, namespace)
+}
+
+/// The namespace for each of these, where this one is the environment's.
+pub(crate) fn meant<'a>(
+    own: impl IntoIterator<Item = &'a OwnNamespace>,
+    namespace: &Namespace,
+) -> BTreeMap<Namespace, Namespace> {
+    let own = own.into_iter();
+    let meant = own.map(|own| (own.name.clone(), own.in_environment(namespace).clone()));
+    meant.collect()
 }
 
 #[cfg(test)]

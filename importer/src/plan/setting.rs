@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use change::Adopt;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
-    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ReleaseName,
-    SolutionName, Version, VersionRange, by_path,
+    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterFormat,
+    ReleaseName, SolutionName, Version, VersionRange, by_path,
 };
 use validator::CarriedChart;
 
@@ -15,7 +15,7 @@ use crate::model::error::Error;
 use crate::model::inventory;
 use crate::model::look::look;
 use crate::model::namespace_record::{Deployed, NamespaceRecord, namespace_reference};
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::ChartValues;
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
 use crate::model::site::{HeldSite, OPERATOR};
@@ -149,7 +149,39 @@ impl Planner<'_> {
             adopted: &self.adopted(space).await?,
             key: &self.asked.digest_key,
         };
-        Ok(resolving.resolve(obstacles))
+        let parameters = resolving.resolve(obstacles);
+        self.check_storage_classes(&parameters, obstacles).await?;
+        Ok(parameters)
+    }
+
+    /// Whether the cluster has the storage classes that parameters name: without one, volumes are waited for in vain.
+    async fn check_storage_classes(
+        &self,
+        parameters: &Parameters,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let declared = self.asked.accepted.manifest().spec.parameters.iter();
+        let classes = declared.filter(|(_, it)| it.format == Some(ParameterFormat::StorageClass));
+        for (name, _) in classes {
+            let resolved = parameters.all.get(name);
+            let Some(class) = resolved.and_then(|it| it.value.as_str()) else {
+                continue;
+            };
+            let reference = ObjectRef::cluster_scoped("storage.k8s.io/v1", "StorageClass", class);
+            match self.cluster.get(&reference).await {
+                // Who may not look is told by what becomes of the volume.
+                Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => {}
+                Ok(None) => obstacles.push(
+                    Unfit::NoStorageClass {
+                        parameter: name.clone(),
+                        class: parameters.hidden.say(class),
+                    }
+                    .into(),
+                ),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Returns the values of the releases that are adopted: what whoever installed them had chosen.

@@ -3,6 +3,8 @@
 //! the Kubernetes Events.
 
 use deployer::{Reword, Words};
+use helm::HelmError;
+use serde::de::Error as _;
 
 use crate::model::error::Error;
 use crate::model::event::Event;
@@ -44,8 +46,12 @@ pub(crate) fn error(mut error: Error, hidden: &HiddenTexts) -> Error {
 fn cover(error: &mut Error, reword: Reword<'_>) {
     match error {
         Error::Cluster(error) => error.reword(reword),
-        Error::Cleanup { source, .. } | Error::Unready { source, .. } => source.reword(reword),
-        Error::Helm { source, .. } => source.reword(reword),
+        Error::Cleanup { source, .. } => source.reword(reword),
+        Error::Unready { source, said, .. } => {
+            source.reword(reword);
+            helm(said, reword);
+        }
+        Error::Helm { source, .. } => helm(source, reword),
         Error::Unpulled(unpulled) => unpulled.source.reword(reword),
         Error::RolledBack { source, .. } | Error::Mixed { source, .. } => cover(source, reword),
         Error::NotRolledBack {
@@ -81,6 +87,17 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
     }
 }
 
+/// Covers what Helm says, in which a template may quote its values.
+fn helm(error: &mut HelmError, reword: Reword<'_>) {
+    match error {
+        HelmError::Failed { said, .. } => said.reword(reword),
+        HelmError::Printed { source, .. } => {
+            *source = serde_json::Error::custom(reword(&source.to_string()));
+        }
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use deployer::{Awaited, ObjectRef, Settled, Standing, Stuck};
@@ -109,6 +126,14 @@ mod tests {
         };
         let errors = [
             refused(),
+            Error::Helm {
+                release: "release web".to_owned(),
+                source: HelmError::Failed {
+                    program: "helm",
+                    verb: "upgrade",
+                    said: format!("execution error: `{SECRET}` is too short"),
+                },
+            },
             Error::RolledBack {
                 version: two.clone(),
                 previous: one.clone(),

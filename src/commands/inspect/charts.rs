@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use schemas::{ChartRelease, ImagePlace, ReleaseName, Strategy};
 use serde::Serialize;
 
+use super::sets;
 use crate::failure::{self, Failure};
 use crate::render;
 
@@ -76,6 +77,7 @@ pub(super) fn show(release: &ChartRelease, line: &ChartLine) {
     if let Some(namespace) = &release.namespace {
         render::line!("  namespace {namespace}");
     }
+    sets::show_place(&release.namespaces, release.when.as_ref());
     if !release.needs.is_empty() {
         render::line!("  needs     {}", render::list(&release.needs));
     }

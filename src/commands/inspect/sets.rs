@@ -7,8 +7,8 @@ use std::path::Path;
 use archive::Listed;
 use schemars::JsonSchema;
 use schemas::{
-    Condition, ContentsEntry, ObjectSet, Parameter, ParameterName, ParameterType, Phase, SetName,
-    Strategy, limits, yaml,
+    Condition, ContentsEntry, ObjectSet, OwnNamespace, Parameter, ParameterFormat, ParameterName,
+    ParameterType, Phase, SetName, Strategy, limits, yaml,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -89,17 +89,9 @@ pub(super) fn show(set: &ObjectSet, line: &SetLine) {
         set.name,
         kinds.join(", ")
     );
-    for namespace in &set.namespaces {
-        let fixed = choose(namespace.fixed, " at every site", "");
-        render::line!("  namespace {}{fixed}", namespace.name);
-    }
+    show_place(&set.namespaces, set.when.as_ref());
     if !set.needs.is_empty() {
         render::line!("  needs     {}", render::list(&set.needs));
-    }
-    match &set.when {
-        Some(Condition::Parameter(name)) => render::line!("  when      parameter {name} is true"),
-        Some(Condition::Api(api)) => render::line!("  when      the cluster serves {api}"),
-        None => {}
     }
     if set.strategy == Strategy::BootstrapOnly {
         render::line("  strategy  installed once, then left alone");
@@ -109,13 +101,31 @@ pub(super) fn show(set: &ObjectSet, line: &SetLine) {
     }
 }
 
+/// The namespaces that a set or a release calls its own, and on what it depends, for people.
+pub(super) fn show_place(namespaces: &[OwnNamespace], when: Option<&Condition>) {
+    for namespace in namespaces {
+        let fixed = choose(namespace.fixed, " at every site", "");
+        render::line!("  namespace {}{fixed}", namespace.name);
+    }
+    match when {
+        Some(Condition::Parameter(name)) => render::line!("  when      parameter {name} is true"),
+        Some(Condition::Api(api)) => render::line!("  when      the cluster serves {api}"),
+        None => {}
+    }
+}
+
 /// A parameter, for people.
 pub(super) fn show_parameter(name: &ParameterName, parameter: &Parameter) {
     let kind = match parameter.kind {
         ParameterType::String => "string",
         ParameterType::Integer => "integer",
+        ParameterType::Number => "number",
         ParameterType::Boolean => "boolean",
+        ParameterType::Array => "array",
+        ParameterType::Object => "object",
     };
+    let format = parameter.format.map_or("", ParameterFormat::words);
+    let format = choose(format.is_empty(), "", ", ").to_owned() + format;
     let value = match (&parameter.default, &parameter.generate) {
         (Some(_), _) if parameter.sensitive => "has a default".to_owned(),
         (Some(default), _) => format!("default {default}"),
@@ -124,6 +134,6 @@ pub(super) fn show_parameter(name: &ParameterName, parameter: &Parameter) {
     };
     let sensitive = choose(parameter.sensitive, ", sensitive", "");
     let text = parameter.description.as_deref().unwrap_or_default();
-    let line = format!("parameter   {name}  {kind}{sensitive}, {value}  {text}");
+    let line = format!("parameter   {name}  {kind}{format}{sensitive}, {value}  {text}");
     render::line(line.trim_end());
 }

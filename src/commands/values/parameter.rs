@@ -1,7 +1,7 @@
 //! A parameter in a site's file: what it is for, what it may be, and a value.
 
 use schemas::{Parameter, ParameterName, ParameterType};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A parameter: what it is for, what it may be, and a value.
 pub(super) fn of_parameter(name: &ParameterName, parameter: &Parameter) -> Vec<String> {
@@ -26,6 +26,7 @@ fn kind(parameter: &Parameter) -> String {
         kind,
         default,
         values,
+        format,
         pattern,
         minimum,
         maximum,
@@ -35,15 +36,19 @@ fn kind(parameter: &Parameter) -> String {
     let mut words = vec![match kind {
         ParameterType::String => "a string".to_owned(),
         ParameterType::Integer => "an integer".to_owned(),
+        ParameterType::Number => "a number".to_owned(),
         ParameterType::Boolean => "true or false".to_owned(),
+        ParameterType::Array => "an array".to_owned(),
+        ParameterType::Object => "an object".to_owned(),
     }];
+    words.extend(format.map(|it| it.words().to_owned()));
     if !values.is_empty() {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         words.push(format!("one of {}", values.join(", ")));
     }
     words.extend(pattern.as_ref().map(|it| format!("matching {it}")));
-    words.extend(minimum.map(|it| format!("at least {it}")));
-    words.extend(maximum.map(|it| format!("at most {it}")));
+    words.extend(minimum.as_ref().map(|it| format!("at least {it}")));
+    words.extend(maximum.as_ref().map(|it| format!("at most {it}")));
     words.push(match (default, generate) {
         (Some(_), _) => "with a default".to_owned(),
         (None, Some(_)) => "generated where none is given".to_owned(),
@@ -54,9 +59,12 @@ fn kind(parameter: &Parameter) -> String {
 
 /// A value of its type, where nobody has said one.
 fn example(parameter: &Parameter) -> Value {
+    let number = || parameter.minimum.clone().unwrap_or_else(|| 0.into());
     match parameter.kind {
         ParameterType::String => Value::from(""),
-        ParameterType::Integer => Value::from(parameter.minimum.unwrap_or_default()),
+        ParameterType::Integer | ParameterType::Number => Value::from(number()),
         ParameterType::Boolean => Value::from(false),
+        ParameterType::Array => Value::Array(Vec::new()),
+        ParameterType::Object => Value::Object(Map::new()),
     }
 }

@@ -15,7 +15,6 @@ use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::plan::crd::{self, Users};
-use crate::plan::hidden::HiddenTexts;
 use crate::plan::kinds::Unknown;
 use crate::plan::losses;
 use crate::plan::place::check_neighbours;
@@ -97,7 +96,7 @@ impl Releasing<'_> {
                 Trial::Refused(deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. })
             );
             if !is_coming {
-                let tried = summary::planned(object, trial, conflicts, &HiddenTexts::default());
+                let tried = summary::planned(object, trial, conflicts, &self.parameters.hidden);
                 obstacles.extend(tried.err().map(|it| of_release(object, it)));
             }
         }

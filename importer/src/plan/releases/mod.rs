@@ -37,12 +37,12 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
-use crate::model::record::addresses;
+use crate::model::parameters::ParameterValues;
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
 use crate::plan::finish::FinishInputs;
-use crate::plan::hidden::HiddenTexts;
+use crate::plan::parameters::Parameters;
 use crate::plan::program;
 use crate::plan::sets;
 use crate::plan::standing::StandingRelease;
@@ -144,8 +144,7 @@ pub(crate) struct Releasing<'a> {
     pub(crate) place: &'a NamespaceRecord,
     /// The values of each release above the publisher's.
     pub(crate) values: &'a BTreeMap<ReleaseName, ReleaseValues>,
-    /// What no message shows.
-    pub(crate) hidden: &'a HiddenTexts,
+    pub(crate) parameters: &'a Parameters,
     /// The change to all other objects.
     pub(crate) carried: &'a change::Plan,
     /// The Secrets that pods log in to the registry with, by namespace.
@@ -168,6 +167,9 @@ impl Releasing<'_> {
                 let solution_id = self.asked.id.clone();
                 obstacles.push(Above::CarriesObjects { solution_id }.into());
             }
+            return Ok(releases);
+        }
+        if !self.parameters.are_all_of(self.asked.accepted.manifest()) {
             return Ok(releases);
         }
         for chart in charts {
@@ -240,18 +242,24 @@ impl Releasing<'_> {
         &self.carried.before
     }
 
-    /// The publisher's values of a chart.
-    fn published(&self, chart: &CarriedChart) -> Result<Map<String, Value>, Error> {
+    /// The values of a chart in YAML, as Helm gets them: these above the publisher's, where parameters have these.
+    fn text(
+        &self,
+        chart: &CarriedChart,
+        site: &ReleaseValues,
+        parameters: ParameterValues,
+    ) -> Result<String, Error> {
         let expansion = Expansion {
-            images: addresses(&self.asked.record)?,
-            ..Expansion::default()
+            namespaces: sets::meant(&chart.release.namespaces, &self.place.namespace),
+            ..sets::expansion(self.asked, self.place, parameters)?
         };
-        Ok(expansion.expand_values(chart.values.clone())?)
+        let published = expansion.expand_values(chart.values.clone())?;
+        Ok(yaml::to_string(&site.above(published)))
     }
 
-    /// The values of a chart in YAML, as Helm gets them: these above the publisher's.
-    fn text(&self, chart: &CarriedChart, site: &ReleaseValues) -> Result<String, Error> {
-        Ok(yaml::to_string(&site.above(self.published(chart)?)))
+    /// The values of a release that Helm gets.
+    fn given(&self, chart: &CarriedChart, site: &ReleaseValues) -> Result<String, Error> {
+        self.text(chart, site, self.parameters.values())
     }
 
     /// Notes the values of the site that a chart names nowhere: Helm ignores them, and most are mistyped.
@@ -267,6 +275,17 @@ impl Releasing<'_> {
             format!("the chart of release `{name}` names no value `{key}` (`{path}`){near}")
         };
         read.into_iter().flatten().map(note).collect()
+    }
+
+    /// The digest of all that decides what Helm makes of a chart.
+    fn inputs(
+        &self,
+        chart: &CarriedChart,
+        site: &ReleaseValues,
+        finish: &FinishInputs,
+    ) -> Result<Digest, Error> {
+        let told = self.text(chart, &site.told(), self.parameters.told())?;
+        Ok(inputs(chart, &told, finish))
     }
 
     /// Returns the inputs that finish the objects of a release, as far as they are known before it is rendered.
@@ -323,7 +342,7 @@ impl Releasing<'_> {
             chart: release.chart.clone(),
             version: release.version.clone(),
             revision: None,
-            inputs: inputs(chart, &self.text(chart, &site.told())?, &finish),
+            inputs: self.inputs(chart, &site, &finish)?,
             revisions: Vec::new(),
             needed,
         };
@@ -365,7 +384,7 @@ impl Releasing<'_> {
         Ok(Some(PlannedRelease {
             recorded,
             timeout: timeout(release),
-            values: self.text(chart, &site)?,
+            values: self.given(chart, &site)?,
             site,
             step,
             objects: before.clone(),
@@ -389,7 +408,7 @@ fn timeout(release: &ChartRelease) -> Duration {
     timeout.map_or(limits::RELEASE_WAIT, schemas::Timeout::duration)
 }
 
-/// The digest of all that decides what Helm makes of a chart.
+/// The digest of a chart, values as they may be told, and what finishes its objects.
 fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs) -> Digest {
     let mut digest = Sha256::new();
     let images = finish.record.images.iter();

@@ -74,7 +74,8 @@ impl Releasing<'_> {
         let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
             Ok(rendered) => rendered,
             Err(error) => {
-                let why = self.hidden.say(&error.to_string());
+                // A template may quote its values.
+                let why = self.parameters.hidden.say(&error.to_string());
                 let release = release.to_string();
                 obstacles.push(Unfit::NotRendered { release, why }.into());
                 return Ok(());
@@ -134,7 +135,7 @@ impl Releasing<'_> {
         for SiteValue { field, from, .. } in planned.site.shown().iter().take(limits::VALUES_TRIED)
         {
             let Ok(path) = field.parse() else { continue };
-            let values = self.text(chart, &planned.site.without(&path))?;
+            let values = self.given(chart, &planned.site.without(&path))?;
             let without = Arc::new(rendering.with(values));
             // Without it the chart may render to nothing, which says nothing.
             let Ok(text) = without.run().await? else {

@@ -1,0 +1,181 @@
+//! Parameters that feed a set and charts: typed, chosen and kept, and shown nowhere where they are sensitive.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::charts::{history, import, packed, site, solution};
+use crate::site::Site;
+
+const TEMPLATE: &str =
+    "{{ if contains \"bad\" .Values.greeting }}{{ fail (printf \"no %s\" .Values.token) }}{{ end }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: '{{ .Release.Name }}'}
+data:
+  greeting: {{ .Values.greeting | quote }}
+  size: '{{ kindOf .Values.size }} {{ .Values.size }}'
+  hosts: {{ join \" \" .Values.hosts | quote }}
+  url: 'db://{{ .Values.token }}@{{ .Values.at }}'
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: '{{ .Release.Name }}'}
+data: {password: {{ .Values.password | b64enc }}}
+";
+
+const VALUES: &str = "greeting: to $(param:greeting) in $(solution:environment)
+size: $(param:size)
+hosts: $(param:hosts)
+token: $(param:token)
+password: $(param:password)
+at: $(namespace:own)
+";
+
+const SET: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: set}
+data: {greeting: $(param:greeting), password: $(param:password)}
+";
+
+const SPEC: &str = "  parameters:
+    size: {type: number, default: 1}
+    greeting: {type: string, default: all}
+    hosts: {type: array, default: [a.test, b.test]}
+    more: {type: boolean, default: false}
+    class: {type: string, format: storage-class, enum: [none.test, standard], default: standard}
+    password: {type: string, sensitive: true, generate: {length: 20}}
+    token: {type: string, sensitive: true}
+  manifests: [{name: config, files: [set.yaml], needs: [web]}]
+  charts:
+    - {name: web, source: 'dir:app', values: [values.yaml], namespaces: [{name: own}]}
+    - {name: more, source: 'dir:app', values: [values.yaml], namespaces: [{name: own}], when: {parameter: more}}
+";
+
+/// Secrets that the site has.
+const TOKEN: &str = "t0ken-of-the-site";
+const OTHER: &str = "an0ther-t0ken";
+
+fn pack(site: &Site, version: &str) -> String {
+    let chart = format!("apiVersion: v2\nname: app\nversion: {version}\n");
+    site.desk.write("1.0.0/app/Chart.yaml", chart);
+    site.desk.write("1.0.0/app/templates/app.yaml", TEMPLATE);
+    site.desk.write("1.0.0/values.yaml", VALUES);
+    site.desk.write("1.0.0/set.yaml", SET);
+    packed(site, version, SPEC)
+}
+
+/// What a release has made of its values.
+fn data(site: &Site, object: &str) -> Value {
+    let found = site.kubectl("prod", &["get", object, "--output=json"]);
+    let found: Value = serde_json::from_str(&found.success()).unwrap();
+    found["data"].clone()
+}
+
+fn expected(greeting: &str, size: &str, token: &str) -> Value {
+    json!({
+        "greeting": format!("to {greeting} in prod"), "size": size, "hosts": "a.test b.test",
+        "url": format!("db://{token}@prod"),
+    })
+}
+
+/// What a plan shows, in words with differences and for programs: a value, and no secret.
+fn plan(site: &Site, archive: &str, given: &[&str]) -> String {
+    let shown = import(site, archive, &[given, &["--dry-run", "--diff"]].concat()).success();
+    let dry = ["--dry-run", "--output", "json"];
+    let whole = import(site, archive, &[given, &dry].concat()).success();
+    for secret in [TOKEN, OTHER] {
+        assert!(
+            !shown.contains(secret) && !whole.contains(secret),
+            "{shown}"
+        );
+    }
+    shown
+}
+
+#[test]
+fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
+    let site = site("charts-parameters");
+    let first = pack(&site, "1.0.0");
+    let refused = import(&site, &first, &["--set", "class=none.test"]).failure(1);
+    for words in [
+        "the parameter `token` has no value",
+        "the cluster has no storage class `none.test`, which the parameter `class` names",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    site.desk.write("values.yaml", format!("token: {TOKEN}\n"));
+    let class = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: standard}\nprovisioner: none.test/none\n";
+    site.desk.write("class.yaml", class);
+    site.kubectl("default", &["apply", "--filename=class.yaml"]);
+    let given = ["--values", "values.yaml", "--set", "size=2"];
+    let shown = plan(&site, &first, &given);
+    assert!(shown.contains("(secret)"), "{shown}");
+    let bad = [&given[..], &["--set", "greeting=bad", "--dry-run"]].concat();
+    let refused = import(&site, &first, &bad).failure(1);
+    assert!(refused.contains("no ***"), "{refused}");
+
+    import(&site, &first, &given).success();
+    assert_eq!(
+        data(&site, "configmap/web"),
+        expected("all", "float64 2", TOKEN)
+    );
+    let set = data(&site, "configmap/set");
+    assert_eq!(set["greeting"], "all");
+    let decode = "{{.data.password | base64decode}}";
+    let get = [
+        "get",
+        "secret",
+        "web",
+        "--output",
+        &format!("go-template={decode}"),
+    ];
+    let password = site.kubectl("prod", &get).success();
+    assert_eq!(set["password"], password.trim());
+    assert_eq!(password.trim().len(), 20);
+
+    // Nothing is done twice, and each change reaches both.
+    import(&site, &first, &[]).success();
+    assert_eq!(history(&site).len(), 1);
+    import(&site, &first, &["--set", "greeting=you"]).success();
+    assert_eq!(
+        data(&site, "configmap/web"),
+        expected("you", "float64 2", TOKEN)
+    );
+    assert_eq!(data(&site, "configmap/set")["greeting"], "you");
+    site.desk.write("values.yaml", format!("token: {OTHER}\n"));
+    let shown = plan(&site, &first, &["--values", "values.yaml"]);
+    assert!(shown.contains("(another secret)"), "{shown}");
+    import(&site, &first, &["--values", "values.yaml"]).success();
+    assert_eq!(history(&site).len(), 3);
+    // What ran before has its own values again.
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
+    solution(&site, &back).success();
+    assert_eq!(
+        data(&site, "configmap/web"),
+        expected("you", "float64 2", TOKEN)
+    );
+    // The file of a plan shows no value that is kept, and is carried out as it is.
+    let filed = ["--set", "greeting=them", "--plan-out", "plan.json"];
+    import(&site, &first, &filed).success();
+    let file: Value = serde_json::from_slice(&site.desk.read("plan.json")).unwrap();
+    let file = STANDARD.decode(file["payload"].as_str().unwrap()).unwrap();
+    let file = String::from_utf8(file).unwrap();
+    assert!(file.contains("them") && !file.contains(TOKEN), "{file}");
+    let apply = ["apply", "--plan", "plan.json", "--ca-file", &ca];
+    solution(&site, &apply).success();
+
+    // An upgrade keeps what was chosen and what was made, and a release comes and goes with its parameter.
+    let next = pack(&site, "1.1.0");
+    import(&site, &next, &["--set", "more=true"]).success();
+    let chosen = expected("them", "float64 2", TOKEN);
+    assert_eq!(data(&site, "configmap/web"), chosen);
+    assert_eq!(data(&site, "configmap/more"), chosen);
+    assert_eq!(data(&site, "configmap/set")["password"], set["password"]);
+    import(&site, &next, &["--unset", "more"]).success();
+    site.kubectl("prod", &["get", "configmap/more"]).failure(1);
+    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    let left = site.kubectl("prod", &["get", "secrets", "--output=name"]);
+    assert!(!left.success().contains("shop-parameters"));
+}
