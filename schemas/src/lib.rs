@@ -74,9 +74,9 @@ pub use sets::{
     SetName, SourceNamespace, SourceSet, Strategy,
 };
 pub use site::{
-    Affinity, ChartChoices, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site,
-    SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, VariableName,
-    by_path, merge_values,
+    Affinity, ChartChoices, Choices, LabelName, LabelValue, PartName, Proxy, Quantity, ReachedRule,
+    Resources, Site, SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator,
+    VariableName, WorkloadKind, by_path, merge_values,
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};

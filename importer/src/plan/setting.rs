@@ -3,8 +3,8 @@
 
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
-    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, SolutionName,
-    Version, VersionRange,
+    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, PartName,
+    SolutionName, Version, VersionRange,
 };
 
 use crate::model::error::Error;
@@ -12,9 +12,10 @@ use crate::model::look::look;
 use crate::model::namespace_record::{Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
-use crate::model::site::{HeldSite, OPERATOR};
+use crate::model::site::HeldSite;
 use crate::model::state::ClusterState;
 use crate::plan::login;
+use crate::plan::operator::operator_name;
 use crate::plan::parameters::{self, Kept, Parameters, Resolving};
 use crate::plan::place;
 
@@ -92,7 +93,8 @@ impl Planner<'_> {
             deployed,
         };
         self.check_login(&setting, obstacles).await?;
-        let choices = setting.site.choices(id.name(), OPERATOR);
+        let choices = setting.site.reaching(id.name(), PartName::Operator);
+        let choices = choices.of_operator(&operator_name(id.name().as_str()));
         obstacles.extend(check_variables(self.operator(), &choices));
         Ok(setting)
     }

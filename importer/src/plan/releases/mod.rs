@@ -18,7 +18,7 @@ use change::{Inventory, ReleaseChange, ReleaseEntry, ReleaseStep, ReleaseTaken, 
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, merge_values, yaml};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, PartName, merge_values, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -36,7 +36,7 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::record::addresses;
 use crate::model::request::Asked;
-use crate::model::site::HeldSite;
+use crate::model::site::{HeldSite, SitePatch};
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
 use crate::plan::finish::FinishInputs;
@@ -106,6 +106,11 @@ impl Releases {
         found.filter(|(_, spaces)| !spaces.is_empty()).collect()
     }
 
+    /// Whether the objects of all releases are known: of one that cannot be rendered they are not.
+    pub(crate) fn are_known(&self) -> bool {
+        self.all.iter().all(|it| !it.objects.is_empty())
+    }
+
     /// Whether Helm has anything to do.
     fn has_changes(&self) -> bool {
         !self.departing.is_empty() || self.all.iter().any(PlannedRelease::changes)
@@ -137,6 +142,8 @@ pub(crate) struct Releasing<'a> {
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) site: &'a HeldSite,
+    /// The site's patches for the Solution.
+    pub(crate) patches: Vec<SitePatch>,
     /// The change to all other objects.
     pub(crate) carried: &'a change::Plan,
     /// The Secrets that pods log in to the registry with, by namespace.
@@ -253,6 +260,12 @@ impl Releasing<'_> {
             namespace: release.namespace_in(&self.place.namespace).clone(),
             wide: BTreeSet::new(),
             replicas: BTreeMap::new(),
+            choices: {
+                let part = PartName::Carried(release.name.as_str());
+                self.site.reaching(self.asked.id.name(), part)
+            },
+            patches: self.patches.clone(),
+            jobs: BTreeMap::new(),
         }
     }
 
@@ -290,17 +303,14 @@ impl Releasing<'_> {
         self.check_namespace(namespace, obstacles);
         let values = self.values(chart)?;
         let finish = self.finish(release);
-        let mut recorded = ReleaseEntry {
-            name: release.name.clone(),
-            namespace: namespace.clone(),
-            chart: release.chart.clone(),
-            version: release.version.clone(),
-            revision: None,
-            inputs: inputs(chart, &values, &finish),
-            revisions: Vec::new(),
-            needed,
-        };
+        let coming = inputs(chart, &values, &finish, &[]);
+        let mut recorded = coming_entry(release, namespace, coming, needed);
         let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;
+        let before = match &standing {
+            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
+            None => Vec::new(),
+        };
+        recorded.inputs = inputs(chart, &values, &finish, &before);
         let known = self.before().release(namespace, &release.name);
         recorded.revisions =
             self.revisions(known.unwrap_or(&recorded), standing.as_ref(), obstacles);
@@ -314,10 +324,6 @@ impl Releasing<'_> {
                 obstacles.push(Unfit::ReleaseTaken { release, revision }.into());
                 return Ok(None);
             }
-        };
-        let before = match &standing {
-            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
-            None => Vec::new(),
         };
         let drift = match step {
             ReleaseStep::Keep => self.drift(known, standing.as_ref(), &before).await?,
@@ -356,24 +362,49 @@ impl Releasing<'_> {
     }
 }
 
+/// Returns a release as it is recorded before Helm has done anything about it.
+fn coming_entry(
+    release: &ChartRelease,
+    namespace: &Namespace,
+    inputs: Digest,
+    needed: bool,
+) -> ReleaseEntry {
+    ReleaseEntry {
+        name: release.name.clone(),
+        namespace: namespace.clone(),
+        chart: release.chart.clone(),
+        version: release.version.clone(),
+        revision: None,
+        inputs,
+        revisions: Vec::new(),
+        needed,
+    }
+}
+
 /// Returns the time that Helm waits for each step of a release.
 fn timeout(release: &ChartRelease) -> Duration {
     let timeout = release.timeout.as_ref();
     timeout.map_or(limits::RELEASE_WAIT, schemas::Timeout::duration)
 }
 
-/// The digest of all that decides what Helm makes of a chart.
-fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs) -> Digest {
+/// The digest of all that decides what Helm makes of a chart. Of the site's choices and patches those do that reach any of
+/// these objects, which it has then: another chart or other values are another input anyway.
+fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs, objects: &[Object]) -> Digest {
     let mut digest = Sha256::new();
     let images = finish.record.images.iter();
     let images = images.map(|it| (&it.image, it.digest, it.reference.as_ref()));
-    let finished = json!({
+    let mut finished = json!({
         "as": FINISHED_AS,
         "images": images.collect::<Vec<_>>(),
         "registry": finish.record.pull_registry().map(|it| it.to_string()).unwrap_or_default(),
         "logins": finish.logins,
         "namespace": finish.namespace,
     });
+    let objects: Vec<&Value> = objects.iter().map(Object::as_value).collect();
+    let of_site = finish.of_site(&objects);
+    if !of_site.is_null() {
+        finished["site"] = of_site;
+    }
     for part in [&chart.digest.to_string(), values, &finished.to_string()] {
         digest.update(part.len().to_be_bytes());
         digest.update(part);
