@@ -74,10 +74,10 @@ pub use sets::{
     SetName, SourceNamespace, SourceSet, Strategy,
 };
 pub use site::{
-    Affinity, ChartChoices, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site,
-    SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, ValuePath,
-    ValuePathError, ValuesByPath, ValuesKind, ValuesSource, VariableName, by_path, choose,
-    merge_values,
+    Affinity, ChartChoices, Choices, LabelName, LabelValue, PartName, Proxy, Quantity, ReachedRule,
+    Resources, Site, SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator,
+    ValuePath, ValuePathError, ValuesByPath, ValuesKind, ValuesSource, VariableName, WorkloadKind,
+    by_path, choose, merge_values,
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};

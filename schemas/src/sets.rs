@@ -168,35 +168,50 @@ pub struct SourceNamespace {
     pub fixed: Option<bool>,
 }
 
-/// A change of objects.
+/// A change of objects, as the `patches` of kustomize have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Patch {
-    /// Which objects; there must be one at least.
+    /// Which objects; there must be one at least. Without it the one that the patch names.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub target: PatchTarget,
-    /// A JSON merge patch (RFC 7396).
+    /// The change, inline or as text in YAML or JSON. A list is a JSON Patch (RFC 6902). A map is a strategic merge patch
+    /// for Kubernetes' own kinds, and a JSON merge patch (RFC 7396) for all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Value>,
+    /// The former form of a JSON merge patch (RFC 7396).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge: Option<Value>,
-    /// A JSON Patch (RFC 6902).
+    /// The former form of a JSON Patch (RFC 6902).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
 }
 
-/// Which objects a patch changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Which objects a patch changes. Texts are regular expressions for the whole of what they are compared with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PatchTarget {
-    /// Their kind.
-    pub kind: String,
     /// Their API group; by default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Their API version, without the group; by default any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Their kind; by default any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Their name; by default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The namespace that they name; by default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<Namespace>,
+    pub namespace: Option<String>,
+    /// What Kubernetes calls a label selector, for their labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_selector: Option<String>,
+    /// The same for their annotations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotation_selector: Option<String>,
 }
 
 /// Where a kind has a pod template.

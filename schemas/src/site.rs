@@ -5,6 +5,7 @@
 mod charts;
 mod choices;
 mod names;
+mod reach;
 mod value_path;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ pub use self::choices::{
     Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
 };
 pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
+pub use self::reach::{PartName, ReachedRule, WorkloadKind};
 pub use self::value_path::{ValuePath, ValuePathError, ValuesByPath, by_path, choose};
 use crate::manifest::{ManifestError, check_kind};
 use crate::{
@@ -56,7 +58,8 @@ pub struct SiteSpec {
     /// The Secret with which nodes log in to the registry; it lies in each namespace of the environments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
-    /// How workloads run. Of several entries that set a field for a workload the closest one counts.
+    /// How workloads run, the operator's and those of sets and charts. Of several entries that set a field for a workload
+    /// the closest one counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::SITE_RULES))]
     pub workloads: Vec<SiteRule>,
@@ -79,9 +82,20 @@ pub struct SiteRule {
     /// The Solutions it is for. The name itself counts before a prefix, a longer prefix before a shorter one, `*` last.
     #[serde(default = "all")]
     pub solutions: SolutionPattern,
-    /// The workload it is for: `operator`. Without it all of them, and one that names a workload counts before.
+    /// The part it is for: the name of a set or of a chart's release, or `operator`. Without it all of them, but
+    /// `replicas`, `resources` and `env` are the operator's alone then. One that names a part counts before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<KubernetesName>,
+    /// The kind of the workload, where two have the same name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<WorkloadKind>,
+    /// The name of the workload; without a part, `operator` is the operator's. Without it all of them, and one that names
+    /// a workload counts before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<KubernetesName>,
+    /// The container that `resources` and `env` are for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<KubernetesName>,
     /// What is chosen.
     pub set: Choices,
 }
@@ -92,9 +106,11 @@ fn all() -> SolutionPattern {
 
 /// The labels that the importer itself sets on every workload.
 const OWN_LABELS: [&str; 2] = ["app", "heritage"];
-const OWN_PREFIXES: [&str; 3] = [
+const OWN_PREFIXES: [&str; 5] = [
     "app.kubernetes.io/",
     "deployment.kubernetes.io/",
+    "helm.sh/",
+    "meta.helm.sh/",
     "solutions.metalk8s.scality.com/",
 ];
 const OWN_VARIABLES: [&str; 4] = [
@@ -129,6 +145,16 @@ pub enum SiteError {
     /// Two entries are for the same workloads.
     #[error("two entries in `workloads` are for {0}")]
     Twice(String),
+    /// An entry lacks a field that another one needs.
+    #[error("{of} has `{field}`, which needs `{needs}`")]
+    Needs {
+        /// The entry.
+        of: String,
+        /// The field that it has.
+        field: &'static str,
+        /// The field that it lacks.
+        needs: &'static str,
+    },
     /// An entry sets something that the importer itself needs.
     #[error("{of} sets {what}, which the import sets itself")]
     Own {
@@ -140,21 +166,11 @@ pub enum SiteError {
 }
 
 impl SiteRule {
-    /// Names the workloads that it is for, for people.
-    #[must_use]
-    pub fn scope(&self) -> String {
-        match &self.workload {
-            Some(workload) => format!("{} {workload}", self.solutions),
-            None => self.solutions.to_string(),
-        }
-    }
-
-    /// Returns how close it is: of two entries for a workload the greater one counts.
-    fn closeness(&self) -> (usize, bool) {
-        (self.solutions.closeness(), self.workload.is_some())
-    }
-
     fn check(&self) -> Result<(), SiteError> {
+        if let Some([field, needs]) = self.lacking() {
+            let of = format!("the entry for {}", self.scope());
+            return Err(SiteError::Needs { of, field, needs });
+        }
         let own = |what: String| {
             let of = format!("the entry for {}", self.scope());
             Err(SiteError::Own { of, what })
@@ -221,20 +237,6 @@ impl Site {
     }
 }
 
-impl SiteSpec {
-    /// The entries for a workload, the closest one last.
-    #[must_use]
-    pub fn rules(&self, solution: &SolutionName, workload: &str) -> Vec<&SiteRule> {
-        let is_for = |rule: &&SiteRule| {
-            let named = rule.workload.as_ref();
-            rule.solutions.matches(solution) && named.is_none_or(|name| name.as_str() == workload)
-        };
-        let mut rules: Vec<&SiteRule> = self.workloads.iter().filter(is_for).collect();
-        rules.sort_by_key(|rule| rule.closeness());
-        rules
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,28 +244,6 @@ mod tests {
     fn site(spec: &str) -> Result<Site, SiteError> {
         let text = format!("apiVersion: {API_VERSION}\nkind: Site\nspec: {spec}");
         Site::from_slice(text.as_bytes())
-    }
-
-    #[test]
-    fn the_closest_entry_comes_last() {
-        let site = site(
-            "{workloads: [
-               {solutions: shop, workload: operator, set: {replicas: 1}},
-               {set: {replicas: 2}},
-               {solutions: shop, set: {replicas: 3}},
-               {solutions: 'shop-*', set: {replicas: 4}},
-               {workload: operator, set: {replicas: 5}},
-               {solutions: shop, workload: web, set: {replicas: 6}}]}",
-        )
-        .unwrap();
-        let replicas = |solution: &str, workload| -> Vec<u8> {
-            let rules = site.spec.rules(&solution.parse().unwrap(), workload);
-            let replicas = rules.iter().filter_map(|rule| rule.set.replicas);
-            replicas.map(std::num::NonZeroU8::get).collect()
-        };
-        assert_eq!(replicas("shop", "operator"), [2, 5, 3, 1]);
-        assert_eq!(replicas("shop-eu", "operator"), [2, 5, 4]);
-        assert_eq!(replicas("shop", "web"), [2, 3, 6]);
     }
 
     #[test]
@@ -278,6 +258,7 @@ mod tests {
                 "annotations: {solutions.metalk8s.scality.com/config-hash: x}",
                 "config-hash",
             ),
+            ("annotations: {helm.sh/hook: x}", "helm.sh/hook"),
             ("image: x", "image"),
             ("command: [x]", "command"),
             ("securityContext: {privileged: true}", "privileged"),

@@ -18,11 +18,7 @@ const STORED: &str = "`helm history RELEASE --namespace NAMESPACE` shows whether
 const SCALED: &str = "scale it up again with `kubectl scale`";
 const UNSETTLED: &str =
     "`kubectl describe` of it and of its pods, and their logs, say what it waits for";
-const CARRIED_MEMORY: &str = "raise its memory limit: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings; or by the namespace's LimitRange";
-const CARRIED_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings";
-const CARRIED_QUOTA: &str = "raise the namespace's ResourceQuota, or ask for less: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings";
-const CARRIED_SECURITY: &str = "set another level on the namespace (label pod-security.kubernetes.io/enforce), or give the pod a security context that the level allows: by a patch in the site's file (`solution site`) of what a set brings, by the publisher of what a chart brings";
-const CARRIED_PLACE: &str = "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits";
+const CARRIED_SECURITY: &str = "set another level on the namespace (label pod-security.kubernetes.io/enforce), or give the pod a security context that the level allows by a patch in the site's file (`solution site`)";
 const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager) and why its pods did not start, then deploy the version again";
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const NO_SENSITIVE: &str =
@@ -95,14 +91,10 @@ impl Judge for Stuck {
     }
 }
 
-/// What keeps a pod of a set or a chart: what the site's file chooses under `workloads` does not reach it.
+/// What keeps a pod of a set or a chart: a security context is chosen for operators alone.
 fn of_carried(stuck: &Stuck) -> Answer {
     match stuck {
-        Stuck::Pull(PullProblem::Platform) | Stuck::WrongMachine => no(CARRIED_PLATFORM),
-        Stuck::OutOfMemory => no(CARRIED_MEMORY),
-        Stuck::Quota => no(CARRIED_QUOTA),
         Stuck::PodSecurity => no(CARRIED_SECURITY),
-        Stuck::Unschedulable => unknown(CARRIED_PLACE),
         other => other.answer(),
     }
 }
@@ -347,32 +339,23 @@ mod tests {
     }
 
     #[test]
-    fn the_sites_workloads_are_advised_for_operators_alone() {
-        let of_workloads = [
-            Stuck::OutOfMemory,
-            Stuck::WrongMachine,
-            Stuck::Quota,
-            Stuck::PodSecurity,
-            Stuck::Unschedulable,
-            Stuck::Pull(PullProblem::Platform),
-        ];
-        let fields = [
-            "`resources`",
-            "`nodeSelector`",
-            "security context that the level allows in the site's file",
-        ];
-        for stuck in of_workloads {
-            let [Answer(one, operators), Answer(other, carried)] =
-                [stuck.answer(), of_carried(&stuck)];
-            assert_eq!(one, other, "{stuck:?}");
-            let advised = |hint: Option<&str>| fields.iter().any(|it| hint.unwrap().contains(it));
-            assert!(
-                advised(operators) && !advised(carried),
-                "{stuck:?}: {carried:?}"
-            );
+    fn a_security_context_in_the_sites_workloads_is_advised_for_operators_alone() {
+        for (stuck, field) in [
+            (Stuck::OutOfMemory, "`resources`"),
+            (Stuck::WrongMachine, "`nodeSelector`"),
+            (Stuck::Quota, "`resources`"),
+            (Stuck::Unschedulable, "`tolerations`"),
+            (Stuck::NotReady, "readiness probe"),
+        ] {
+            let carried = of_carried(&stuck);
+            assert_eq!(carried.1, stuck.answer().1, "{stuck:?}");
+            let advice = carried.1.unwrap();
+            assert!(advice.contains(field), "{stuck:?}: {advice}");
         }
-        let crash = of_carried(&Stuck::NotReady);
-        assert_eq!(crash.1, Stuck::NotReady.answer().1);
+        let [operators, carried] = [Stuck::PodSecurity.answer(), of_carried(&Stuck::PodSecurity)];
+        assert_eq!(operators.0, carried.0);
+        let by_patch = |answer: &Answer| answer.1.unwrap().contains("by a patch");
+        assert!(!by_patch(&operators) && by_patch(&carried));
     }
 
     #[test]

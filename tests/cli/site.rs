@@ -22,6 +22,16 @@ fn a_wrong_file_is_named_with_what_is_wrong_in_it() {
             "unknown field `image`",
         ),
         (
+            "{workloads: [{part: db, set: {replicas: 2}}]}",
+            None,
+            "the entry for * db has `replicas`, which needs `workload`",
+        ),
+        (
+            "{patches: {shop: [{target: {name: '('}, patch: {}}]}}",
+            None,
+            "`(` is no regular expression",
+        ),
+        (
             "{workloads: [{set: {env: {POD_NAME: x}}}]}",
             None,
             "the entry for * sets the variable `POD_NAME`, which the import sets itself",
@@ -44,12 +54,17 @@ fn a_wrong_file_is_named_with_what_is_wrong_in_it() {
 }
 
 #[test]
-fn a_file_that_chooses_for_every_workload_is_told_that_only_operators_get_it() {
+fn a_file_that_chooses_for_every_workload_what_is_one_workloads_is_told_who_gets_it() {
     let desk = Desk::new();
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
-    let note = "the site's file chooses for workloads, and that reaches operators alone";
-    for (entry, told) in [("", true), ("workload: operator, ", false)] {
-        let file = format!("{head}{{workloads: [{{{entry}set: {{replicas: 2}}}}]}}");
+    let note = "replicas reach operators alone (the site's file, entry for *)";
+    for (entry, told) in [
+        ("set: {replicas: 2}", true),
+        ("set: {labels: {a: b}}", false),
+        ("workload: operator, set: {replicas: 2}", false),
+        ("part: db, workload: db, set: {replicas: 2}", false),
+    ] {
+        let file = format!("{head}{{workloads: [{{{entry}}}]}}");
         desk.write("site.yaml", file);
         let answer = desk.solution(&["site", "check", "site.yaml"]);
         assert_eq!(answer.code, 0, "{answer:?}");

@@ -52,6 +52,7 @@ mod outages;
 mod pages;
 mod plugin;
 mod pulls;
+mod reach;
 mod refusals;
 mod requests;
 mod running;

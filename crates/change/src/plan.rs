@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 
-use deployer::{Object, ObjectError, ObjectRef};
+use deployer::{Object, ObjectError, ObjectRef, Settled, settled};
 use schemas::{Digest, SetName, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -221,10 +221,11 @@ impl Plan {
         let reference = desired.object.reference().clone();
         let live = live.get(&reference);
         let runs = Runs::of(&desired.object, live, &self.before);
-        if runs == Runs::Done {
+        let is_asked_for = || policy.recreate.iter().any(|it| it.is(&reference));
+        if runs == Runs::Done && !(live.is_some() && is_asked_for()) {
             // It stays the one that ran, though it may be gone.
             let done = self.before.find(&reference).and_then(|it| it.uid.clone());
-            let done = done.map(|uid| (reference, uid));
+            let done = done.map(|uid| (reference.clone(), uid));
             self.inventory = self.inventory.seen(&done.into_iter().collect());
             return Ok(None);
         }
@@ -246,7 +247,6 @@ impl Plan {
             return Ok(None);
         }
         let is_other = |live: &Object| desired.tenure == Tenure::Sensitive && !self.believes(live);
-        let is_asked_for = || policy.recreate.iter().any(|it| it.is(&reference));
         let action = match live.cloned() {
             None => Action::Create,
             Some(live) if runs == Runs::Anew || is_asked_for() || is_other(&live) => {
@@ -538,7 +538,7 @@ fn together(obstacles: Vec<NotOurs>) -> Vec<NotOurs> {
 /// Whether an object that runs once has to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
-    /// The object was made of the same, and may have been removed since.
+    /// The object was made of the same and is done, and may have been removed since.
     Done,
     /// An object that was made of something else is in its place.
     Anew,
@@ -553,7 +553,15 @@ impl Runs {
             return Self::AsItIs;
         };
         match live {
-            Some(live) if live.annotations().get(v::INPUTS) == Some(inputs) => Self::AsItIs,
+            Some(live) if live.annotations().get(v::INPUTS) == Some(inputs) => {
+                let is_same = live.annotations().get(v::CHOSEN) == of.get(v::CHOSEN);
+                match settled(live) {
+                    _ if is_same => Self::AsItIs,
+                    // Its template stays what it is, and what it was made for is done.
+                    Settled::Ready => Self::Done,
+                    Settled::Pending(_) | Settled::Failed(_) => Self::Anew,
+                }
+            }
             Some(_) => Self::Anew,
             None => {
                 let recorded = before.find(object.reference());

@@ -46,6 +46,9 @@ pub const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
 pub const RELEASE_OF: &str = "solutions.metalk8s.scality.com/release-of";
 /// The annotation of Jobs with the digest of what they were made from. Another one means that the Job is made anew.
 pub const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
+/// The annotation beside it with the digest of what a site's choices make of a Job. Another one means only that a Job that
+/// is not done is made anew.
+pub const CHOSEN: &str = "solutions.metalk8s.scality.com/chosen";
 
 /// The annotation of definitions that a deployment carries as they are: the version that wrote them. It is no label:
 /// they belong to one environment, and say nothing of which version is active.

@@ -1,10 +1,12 @@
-//! Errors of reading manifests. Each says which file and document.
+//! Errors of reading manifests, each of which says which file and document; and of patching their objects.
 
 use std::fmt;
 use std::sync::Arc;
 
 use files::ReadError;
 use schemas::yaml::{StreamError, YamlError};
+
+use crate::limits;
 
 /// The place where an object stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,4 +100,72 @@ impl ManifestsError {
             what: format!("{most} {what}"),
         })
     }
+}
+
+/// The reason why a patch cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum PatchError {
+    /// The patch has no `patch`, or beside it one of the former `merge` and `json`.
+    #[error("has to have `patch`, and nothing but `target` beside it")]
+    Form,
+    /// The text of the patch cannot be read.
+    #[error("`patch` is not usable YAML")]
+    Text(#[source] YamlError),
+    /// The patch is neither a map nor a list.
+    #[error("`patch` is neither a map nor a list of operations")]
+    Kind,
+    /// The patch says nowhere which objects it changes.
+    #[error(
+        "has no `target`, and does not name an object by `apiVersion`, `kind` and `metadata.name`"
+    )]
+    Target,
+    /// A text of the target that is no regular expression, or a large one.
+    #[error("`{0}` is no regular expression that can be used")]
+    Expression(String),
+    /// A selector that cannot be read.
+    #[error("`{0}` is no selector of labels")]
+    Selector(String),
+    /// The patch would remove the object itself.
+    #[error("removes what it is for: a patch only changes objects")]
+    Removes,
+    /// The object does not allow what a strategic merge patch says.
+    #[error("does not fit {object}: {why}")]
+    Strategic {
+        /// The kind and name of the object.
+        object: String,
+        /// The reason.
+        why: String,
+    },
+    /// No object is its target.
+    #[error("no object is {0}")]
+    NoTarget(String),
+    /// The list is no list of operations.
+    #[error("is not a JSON Patch (RFC 6902)")]
+    Operations(#[source] serde_json::Error),
+    /// An operation that the object does not allow.
+    #[error("does not fit {object}")]
+    Unfit {
+        /// The kind and name of the object.
+        object: String,
+        /// The operation, and the reason.
+        source: json_patch::PatchError,
+    },
+    /// Operations that bring more than any object holds.
+    #[error(
+        "brings {0} more than {values} values or {text} bytes of text in all its operations",
+        values = limits::OBJECT_VALUES,
+        text = limits::OBJECT_TEXT
+    )]
+    Brought(String),
+    /// The object that is left is more than is kept in memory.
+    #[error(
+        "makes {0} larger than {values} values or {text} bytes of text, or deeper than {depth} levels",
+        values = limits::OBJECT_VALUES,
+        text = limits::OBJECT_TEXT,
+        depth = schemas::limits::YAML_DEPTH
+    )]
+    Large(String),
+    /// The object would be another one afterwards.
+    #[error("changes what {0} is: apiVersion, kind, metadata.name and metadata.namespace stay")]
+    Identity(String),
 }

@@ -30,3 +30,5 @@ pub const REMARKS: usize = 1000;
 pub(crate) const POINTER: usize = 300;
 /// Characters of a foreign text in a message: enough for every name of Kubernetes but the longest.
 pub(crate) const SHOWN: usize = 120;
+/// Bytes that a regular expression of a patch's target takes once it is compiled: a hundred alternatives of long names.
+pub(crate) const EXPRESSION_SIZE: usize = 1 << 20;

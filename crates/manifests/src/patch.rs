@@ -1,64 +1,28 @@
-//! Patches of objects: JSON merge patches (RFC 7396) and JSON Patches (RFC 6902), each with a target.
+//! Patches of objects in the form of kustomize, each with a target: strategic merge patches for Kubernetes' own kinds, JSON
+//! merge patches (RFC 7396) for others, and JSON Patches (RFC 6902).
 //!
 //! Known attacks and where they stop: `copy` operations that double an object again and again, or nest it in itself:
 //! what an operation brings is weighed before it does, and all of it together is bounded, so that an object is weighed as a
 //! whole only once; objects that become others: a patch never changes what an object is.
 
 use json_patch::{Patch as Operations, PatchOperation};
+use schemas::yaml;
 use schemas::{DocumentCost, Patch, PatchTarget};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::document::{ManifestObject, text};
-use crate::{limits, shown};
-
-/// The reason why a patch cannot be applied.
-#[derive(Debug, thiserror::Error)]
-pub enum PatchError {
-    /// The patch has neither `merge` nor `json`, or both.
-    #[error("has to have either `merge` or `json`")]
-    Form,
-    /// No object is its target.
-    #[error("no object is {0}")]
-    NoTarget(String),
-    /// The `json` of the patch is no list of operations.
-    #[error("`json` is not a JSON Patch (RFC 6902)")]
-    Operations(#[source] serde_json::Error),
-    /// An operation that the object does not allow.
-    #[error("does not fit {object}")]
-    Unfit {
-        /// The kind and name of the object.
-        object: String,
-        /// The operation, and the reason.
-        source: json_patch::PatchError,
-    },
-    /// Operations that bring more than any object holds.
-    #[error(
-        "brings {0} more than {values} values or {text} bytes of text in all its operations",
-        values = limits::OBJECT_VALUES,
-        text = limits::OBJECT_TEXT
-    )]
-    Brought(String),
-    /// The object that is left is more than is kept in memory.
-    #[error(
-        "makes {0} larger than {values} values or {text} bytes of text, or deeper than {depth} levels",
-        values = limits::OBJECT_VALUES,
-        text = limits::OBJECT_TEXT,
-        depth = schemas::limits::YAML_DEPTH
-    )]
-    Large(String),
-    /// The object would be another one afterwards.
-    #[error("changes what {0} is: apiVersion, kind, metadata.name and metadata.namespace stay")]
-    Identity(String),
-}
+use crate::error::PatchError;
+use crate::target::{Target, Texts};
+use crate::{limits, shown, strategic};
 
 /// Applies a patch to every object that is its target.
 pub fn patch(objects: &mut [ManifestObject<'_>], patch: &Patch) -> Result<(), PatchError> {
-    let change = PatchMethod::of(patch)?;
+    let patch = CheckedPatch::new(patch)?;
     let mut any = false;
     for object in objects {
-        if is_target(&object.value, &patch.target) {
+        if patch.is_for(&object.value) {
             any = true;
-            change.apply(&mut object.value)?;
+            patch.apply(&mut object.value)?;
             // The text that it was read from says something else now.
             object.text = None;
         }
@@ -66,83 +30,60 @@ pub fn patch(objects: &mut [ManifestObject<'_>], patch: &Patch) -> Result<(), Pa
     if any {
         return Ok(());
     }
-    Err(no_target(&patch.target))
+    Err(patch.no_target())
 }
 
-/// Applies a patch to an object if it is its target, and says whether it is.
-pub fn patch_one(object: &mut Value, patch: &Patch) -> Result<bool, PatchError> {
-    let is_target = is_target(object, &patch.target);
-    if is_target {
-        PatchMethod::of(patch)?.apply(object)?;
-    }
-    Ok(is_target)
+/// A patch that can be applied to something.
+#[derive(Clone, Debug)]
+pub struct CheckedPatch {
+    target: Target,
+    method: PatchMethod,
 }
 
-/// Whether a patch can be applied to anything.
-pub fn check_patch(patch: &Patch) -> Result<(), PatchError> {
-    PatchMethod::of(patch).map(drop)
-}
-
-/// Returns the error that no object is the target of a patch.
-#[must_use]
-pub fn no_target(target: &PatchTarget) -> PatchError {
-    PatchError::NoTarget(described(target))
-}
-
-/// Whether an object is the target of a patch.
-#[must_use]
-pub fn is_target(object: &Value, target: &PatchTarget) -> bool {
-    let fits = |wanted: Option<&str>, is: &str| wanted.is_none_or(|wanted| wanted == is);
-    let api_version = text(object, "/apiVersion");
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let namespace = target.namespace.as_ref().map(schemas::Namespace::as_str);
-    target.kind == text(object, "/kind")
-        && fits(target.group.as_deref(), group)
-        && fits(target.name.as_deref(), text(object, "/metadata/name"))
-        && fits(namespace, text(object, "/metadata/namespace"))
-}
-
-/// Returns the kind and name of a target, as far as it says them.
-fn described(target: &PatchTarget) -> String {
-    let mut words = match &target.group {
-        Some(group) if !group.is_empty() => format!("a {} of {group}", target.kind),
-        _ => format!("a {}", target.kind),
-    };
-    if let Some(name) = &target.name {
-        words.extend([" `", name, "`"]);
-    }
-    if let Some(namespace) = &target.namespace {
-        words.extend([" in namespace `", namespace.as_str(), "`"]);
-    }
-    words
-}
-
-/// The change that a patch makes to an object.
-enum PatchMethod<'a> {
-    Merge(&'a Value),
-    Operations(Vec<PatchOperation>),
-}
-
-impl<'a> PatchMethod<'a> {
-    fn of(patch: &'a Patch) -> Result<Self, PatchError> {
-        match (&patch.merge, &patch.json) {
-            (Some(merge), None) => Ok(Self::Merge(merge)),
-            (None, Some(json)) => {
-                let read = serde_json::from_value::<Operations>(json.clone());
-                let Operations(operations) = read.map_err(PatchError::Operations)?;
-                Ok(Self::Operations(operations))
-            }
-            _ => Err(PatchError::Form),
+impl CheckedPatch {
+    /// Reads the texts of a patch.
+    pub fn new(patch: &Patch) -> Result<Self, PatchError> {
+        let method = PatchMethod::of(patch)?;
+        let texts = match method {
+            _ if patch.patch.is_some() => Texts::Expressions,
+            _ => Texts::Plain,
+        };
+        if patch.target != PatchTarget::default() {
+            let target = Target::read(patch.target.clone(), texts)?;
+            return Ok(Self { target, method });
         }
+        let named = method.named().ok_or(PatchError::Target)?;
+        let target = Target::read(named, Texts::Plain)?;
+        Ok(Self { target, method })
     }
 
-    fn apply(&self, value: &mut Value) -> Result<(), PatchError> {
+    /// Whether an object is its target.
+    #[must_use]
+    pub fn is_for(&self, object: &Value) -> bool {
+        self.target.is_for(object)
+    }
+
+    /// Whether an object would be its target in another namespace.
+    #[must_use]
+    pub fn is_for_anywhere(&self, object: &Value) -> bool {
+        self.target.is_for_anywhere(object)
+    }
+
+    /// Returns the error that no object is its target.
+    #[must_use]
+    pub fn no_target(&self) -> PatchError {
+        PatchError::NoTarget(self.target.described())
+    }
+
+    /// Applies it to an object.
+    pub fn apply(&self, value: &mut Value) -> Result<(), PatchError> {
         let before = identity(value);
         let [kind, name] = ["/kind", "/metadata/name"].map(|pointer| shown(text(value, pointer)));
         let title = format!("{kind} `{name}`");
-        match self {
-            Self::Merge(merge) => json_patch::merge(value, merge),
-            Self::Operations(operations) => operate(value, operations, &title)?,
+        match &self.method {
+            PatchMethod::Merge(merge) => json_patch::merge(value, merge),
+            PatchMethod::Tree(tree) => merge_tree(value, tree, &title)?,
+            PatchMethod::Operations(operations) => operate(value, operations, &title)?,
         }
         check_bounds(value, &title)?;
         if identity(value) == before {
@@ -150,6 +91,89 @@ impl<'a> PatchMethod<'a> {
         }
         Err(PatchError::Identity(title))
     }
+}
+
+/// The change that a patch makes to an object.
+#[derive(Clone, Debug)]
+enum PatchMethod {
+    /// The former form.
+    Merge(Value),
+    Tree(Map<String, Value>),
+    Operations(Vec<PatchOperation>),
+}
+
+impl PatchMethod {
+    fn of(patch: &Patch) -> Result<Self, PatchError> {
+        match (&patch.patch, &patch.merge, &patch.json) {
+            (Some(Value::String(text)), None, None) => {
+                Self::read(yaml::from_slice(text.as_bytes()).map_err(PatchError::Text)?)
+            }
+            (Some(patch), None, None) => Self::read(patch.clone()),
+            (None, Some(merge), None) => Ok(Self::Merge(merge.clone())),
+            (None, None, Some(json)) => Self::operations(json.clone()),
+            _ => Err(PatchError::Form),
+        }
+    }
+
+    fn read(patch: Value) -> Result<Self, PatchError> {
+        match patch {
+            Value::Array(_) => Self::operations(patch),
+            Value::Object(tree) if tree.get("$patch").is_some_and(|it| it == "delete") => {
+                Err(PatchError::Removes)
+            }
+            Value::Object(tree) => Ok(Self::Tree(tree)),
+            _ => Err(PatchError::Kind),
+        }
+    }
+
+    fn operations(list: Value) -> Result<Self, PatchError> {
+        let read = serde_json::from_value::<Operations>(list);
+        let Operations(operations) = read.map_err(PatchError::Operations)?;
+        Ok(Self::Operations(operations))
+    }
+
+    /// Returns the object that a patch names itself.
+    fn named(&self) -> Option<PatchTarget> {
+        let Self::Tree(tree) = self else {
+            return None;
+        };
+        let of =
+            |map: &Map<String, Value>, field: &str| map.get(field)?.as_str().map(str::to_owned);
+        let metadata = tree.get("metadata")?.as_object()?;
+        let api_version = of(tree, "apiVersion")?;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        Some(PatchTarget {
+            group: Some(group.to_owned()),
+            version: Some(version.to_owned()),
+            kind: Some(of(tree, "kind")?),
+            name: Some(of(metadata, "name")?),
+            namespace: of(metadata, "namespace"),
+            ..PatchTarget::default()
+        })
+    }
+}
+
+/// Merges a map into an object. What it calls itself by is no change.
+fn merge_tree(value: &mut Value, tree: &Map<String, Value>, title: &str) -> Result<(), PatchError> {
+    let mut tree = tree.clone();
+    for field in ["apiVersion", "kind"] {
+        tree.remove(field);
+    }
+    if let Some(Value::Object(metadata)) = tree.get_mut("metadata") {
+        for field in ["name", "namespace"] {
+            metadata.remove(field);
+        }
+    }
+    let api_version = text(value, "/apiVersion");
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if !strategic::is_built_in(group) {
+        json_patch::merge(value, &Value::Object(tree));
+        return Ok(());
+    }
+    strategic::merge(value, &tree).map_err(|why| PatchError::Strategic {
+        object: title.to_owned(),
+        why,
+    })
 }
 
 /// Applies operations one by one. All that they bring is weighed, and no more than that: no object is larger in between than
@@ -289,12 +313,72 @@ mod tests {
     }
 
     #[test]
+    fn a_patch_is_a_tree_or_a_list_inline_or_as_text_with_or_without_a_target() {
+        for patch in [
+            "{target: {kind: Deployment, name: a}, patch: {spec: {replicas: 7}}}",
+            "{target: {kind: Deploy.*, name: a|c}, patch: {metadata: {name: any}, spec: {replicas: 7}}}",
+            "{patch: {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 7}}}",
+            "{target: {kind: Deployment, name: a}, patch: '{\"spec\": {\"replicas\": 7}}'}",
+            "{target: {kind: Deployment, name: a}, patch: '[{op: replace, path: /spec/replicas, value: 7}]'}",
+            "{target: {kind: Deployment, name: a}, patch: [{op: replace, path: /spec/replicas, value: 7}]}",
+        ] {
+            let objects = patched(patch).unwrap_or_else(|error| panic!("{patch}: {error}"));
+            let replicas = [0, 1].map(|index: usize| objects[index]["spec"]["replicas"].clone());
+            assert_eq!(replicas, [7, 1].map(Value::from), "{patch}");
+        }
+    }
+
+    #[test]
+    fn a_tree_is_merged_by_the_keys_of_kubernetes_own_kinds_alone() {
+        for (api_version, expected) in [
+            ("apps/v1", json!([{"name": "a", "value": 1}, {"name": "b"}])),
+            ("shop.test/v1", json!([{"name": "b"}])),
+        ] {
+            let mut object = json!({
+                "apiVersion": api_version, "kind": "Thing", "metadata": {"name": "t"},
+                "spec": {"env": [{"name": "a", "value": 1}]},
+            });
+            let patch =
+                json!({"target": {"kind": "Thing"}, "patch": {"spec": {"env": [{"name": "b"}]}}});
+            let patch = serde_json::from_value(patch).unwrap();
+            CheckedPatch::new(&patch)
+                .unwrap()
+                .apply(&mut object)
+                .unwrap();
+            assert_eq!(object["spec"]["env"], expected, "{api_version}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_by_name() {
         for (patch, words) in [
-            ("{target: {kind: Deployment}}", "has to have either"),
+            ("{target: {kind: Deployment}}", "has to have `patch`"),
             (
                 "{target: {kind: Deployment}, merge: {}, json: []}",
-                "has to have either",
+                "has to have `patch`",
+            ),
+            (
+                "{target: {kind: Deployment}, patch: {}, merge: {}}",
+                "has to have `patch`",
+            ),
+            (
+                "{target: {kind: Service}, patch: '['}",
+                "`patch` is not usable YAML",
+            ),
+            ("{target: {kind: Service}, patch: 7}", "`patch` is neither"),
+            ("{patch: {kind: Service}}", "has no `target`"),
+            ("{target: {name: '['}, patch: {}}", "`[` is no regular"),
+            (
+                "{target: {labelSelector: 'a in b'}, patch: {}}",
+                "`a in b` is no selector",
+            ),
+            (
+                "{target: {kind: Service}, patch: {$patch: delete}}",
+                "removes what it is for",
+            ),
+            (
+                "{target: {kind: Service}, patch: {spec: {ports: [{name: a}]}}}",
+                "does not fit Service `a`: an element of `ports` has no `port`",
             ),
             (
                 "{target: {kind: DaemonSet}, merge: {}}",
@@ -306,7 +390,7 @@ mod tests {
             ),
             (
                 "{target: {kind: Service}, json: {a: b}}",
-                "`json` is not a JSON Patch",
+                "is not a JSON Patch",
             ),
             (
                 "{target: {kind: Service}, json: [{op: remove, path: /spec/x}]}",
@@ -324,6 +408,10 @@ mod tests {
             let error = patched(patch).unwrap_err();
             assert!(error.starts_with(words), "{patch}: {error}");
         }
+    }
+
+    #[test]
+    fn operations_that_bring_too_much_are_refused() {
         for (copy, words) in [
             (
                 "from: /spec/list, path: /spec/list/-",
@@ -349,9 +437,10 @@ mod tests {
         });
         let patch = json!({"target": {"kind": "ConfigMap"}, "json": operations});
         let patch = serde_json::from_value(patch).unwrap();
-        let patched = patch_one(&mut object, &patch).map_err(|error| error.to_string())?;
-        assert!(patched);
-        Ok(object)
+        let patch = CheckedPatch::new(&patch).unwrap();
+        assert!(patch.is_for(&object));
+        let patched = patch.apply(&mut object);
+        patched.map(|()| object).map_err(|error| error.to_string())
     }
 
     /// Weighed after each operation, the object would take hours.

@@ -97,7 +97,7 @@ impl Unsure<'_> {
         let plain =
             |text: &&str| text.len() <= LINE && shown(text) == *text && !text.contains('\'');
         texts.iter().all(plain).then(|| {
-            format!("`- {{target: {{kind: {kind}, name: {name}}}, json: [{{op: replace, path: '{path}', value: '{after}'}}]}}`")
+            format!("`- {{target: {{kind: {kind}, name: {name}}}, patch: [{{op: replace, path: '{path}', value: '{after}'}}]}}`")
         })
     }
 }

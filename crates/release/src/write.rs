@@ -133,7 +133,7 @@ fn push_image(named: &NamedImage, text: &mut String) {
 fn sets(source: &SolutionSource, text: &mut String) {
     push!(
         text,
-        "\n  # The release's objects, as its files below manifests/ have them. Change them here, not there:\n  #   patches:\n  #     - target: {{kind: Deployment, name: NAME}}\n  #       merge: {{spec: {{replicas: 2}}}}\n  manifests:"
+        "\n  # The release's objects, as its files below manifests/ have them. Change them here, not there:\n  #   patches:\n  #     - target: {{kind: Deployment, name: NAME}}\n  #       patch: {{spec: {{replicas: 2}}}}\n  manifests:"
     );
     for set in &source.spec.manifests {
         push!(text, "    - name: {}", quoted(set.name.as_str()));

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
-use manifests::{PatchError, check_patch};
+use manifests::{CheckedPatch, PatchError};
 use registry::{AddressError, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::{
-    ChartChoices, Choices, EnvironmentName, KubernetesName, Patch, ReleaseName, Site, SiteError,
-    SiteSpec, SolutionName, SolutionSpec, by_path, choose,
+    ChartChoices, Choices, EnvironmentName, KubernetesName, PartName, Patch, ReachedRule,
+    ReleaseName, Site, SiteError, SiteRule, SiteSpec, SolutionName, SolutionPattern, SolutionSpec,
+    by_path, choose,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,13 +23,6 @@ use crate::model::parameters::ParameterValues;
 
 /// The key of a file in its ConfigMap.
 const KEY: &str = "site.yaml";
-/// The workload that is an operator's Deployment.
-pub(crate) const OPERATOR: &str = "operator";
-
-/// The name that stands for a workload that is no operator: only entries that name none are for it.
-const EVERY_OTHER: &str = "";
-/// How a site chooses for the workloads that it does not reach so.
-const AS_BROUGHT: &str = "objects of sets are changed by `patches`, and charts by `charts`";
 
 /// The reason why a text cannot be a site's file.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +81,7 @@ impl SiteFile {
                     of: format!("patch {} for {solution}", index + 1),
                     source: Box::new(source),
                 };
-                check_patch(patch).map_err(wrong)?;
+                CheckedPatch::new(patch).map_err(wrong)?;
             }
         }
         let authority = spec.certificate_authority.as_deref();
@@ -132,6 +126,42 @@ impl SiteFile {
             }));
         }
         notes
+    }
+
+    /// Returns the entries for one Solution that name a part or a workload, each with the Solution and its name in messages.
+    pub(crate) fn naming(&self) -> impl Iterator<Item = (&SolutionName, String, &SiteRule)> {
+        self.spec.workloads.iter().filter_map(|rule| {
+            let SolutionPattern::Name(only) = &rule.solutions else {
+                return None;
+            };
+            let is_named = rule.part.is_some() || rule.workload.is_some();
+            let is_named = is_named && !rule.is_the_operators();
+            is_named.then(|| (only, sourced(self, rule), rule))
+        })
+    }
+
+    /// Says of each entry for workloads of a part, of a Solution that is imported, that no version of it has the part.
+    pub(crate) fn parts_of_no_version(&self, imported: &[Record]) -> Vec<String> {
+        let rules = self.spec.workloads.iter();
+        let unknown = rules.filter_map(|rule| {
+            let part = rule.part.as_ref()?.as_str();
+            let of = |it: &&Record| rule.solutions.matches(&it.name);
+            let mut versions = imported.iter().filter(of).peekable();
+            let is_any = versions.peek().is_some();
+            let has = |it: &Record| {
+                let spec = &it.manifest.spec;
+                let mut sets = spec.manifests.iter().map(|it| it.name.as_str());
+                let mut charts = spec.charts.iter().map(|it| it.name.as_str());
+                let is_operator = spec.operator.is_some() && rule.is_the_operators();
+                is_operator || sets.any(|it| it == part) || charts.any(|it| it == part)
+            };
+            let is_unknown = is_any && !versions.any(has);
+            is_unknown.then(|| {
+                let from = sourced(self, rule);
+                format!("{from} reaches nothing: no imported version has set or chart `{part}`")
+            })
+        });
+        unknown.collect()
     }
 
     /// Returns the choices of the file.
@@ -261,29 +291,103 @@ pub struct SiteValue {
     pub from: String,
 }
 
-/// Says that what a file chooses for every workload reaches operators alone; nothing of a file that chooses nothing so.
+/// A patch of a site's file.
+#[derive(Clone, Debug)]
+pub(crate) struct SitePatch {
+    /// The name of the patch in messages.
+    pub(crate) from: String,
+    /// The patch as the file has it.
+    pub(crate) said: Patch,
+    pub(crate) patch: CheckedPatch,
+}
+
+/// What a site chooses for workloads of one part of a Solution, the weakest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PartChoices {
+    /// Whether it is the operator: what stands beside its own container has other needs.
+    pub(crate) is_operator: bool,
+    pub(crate) rules: Vec<SourcedRule>,
+}
+
+/// What an entry chooses, and its name in messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourcedRule {
+    pub(crate) from: String,
+    pub(crate) rule: ReachedRule,
+}
+
+impl PartChoices {
+    /// Returns the choices for a workload of this kind and name.
+    pub(crate) fn of(&self, kind: &str, name: &str) -> impl Iterator<Item = &SourcedRule> {
+        let all = self.rules.iter();
+        all.filter(move |it| it.rule.is_for(kind, name))
+    }
+
+    /// Returns these choices as they count together for the own container of the operator, whose Deployment has this name.
+    pub(crate) fn of_operator(&self, deployment: &str) -> Choices {
+        let all = self.of("Deployment", deployment).map(|it| &it.rule);
+        together(all.filter(|it| it.container.is_none()))
+    }
+}
+
+/// Returns what these choices come to, the weakest first.
+pub(crate) fn together<'a>(rules: impl IntoIterator<Item = &'a ReachedRule>) -> Choices {
+    let all = rules.into_iter().map(|it| it.set.clone());
+    all.fold(Choices::default(), |weaker, choices| choices.over(weaker))
+}
+
+/// Says of each entry that chooses for all workloads what only makes sense for one that operators alone get it.
 #[must_use]
-pub fn operators_alone(file: &SiteFile) -> Option<String> {
-    let mut rules = file.spec.workloads.iter();
-    rules.any(|rule| rule.workload.is_none()).then(|| {
-        let name = file.name();
-        format!("{name} chooses for workloads, and that reaches operators alone: {AS_BROUGHT}")
-    })
+pub fn operators_alone(file: &SiteFile) -> Vec<String> {
+    let rules = file.spec.workloads.iter();
+    rules.filter_map(|rule| of_operators(file, rule)).collect()
+}
+
+fn of_operators(file: &SiteFile, rule: &SiteRule) -> Option<String> {
+    let fields = rule.set.of_one_workload();
+    if rule.part.is_some() || rule.is_the_operators() || fields.is_empty() {
+        return None;
+    }
+    let (fields, from) = (fields.join(", "), sourced(file, rule));
+    let whom = match &rule.workload {
+        Some(_) => "nothing without `part`",
+        None => "operators alone",
+    };
+    Some(format!(
+        "{fields} reach {whom} ({from}): for another workload an entry names `part`, `workload` and, but for replicas, `container`"
+    ))
+}
+
+/// The name of an entry in messages.
+fn sourced(file: &SiteFile, rule: &SiteRule) -> String {
+    format!("{}, entry for {}", file.name(), rule.scope())
 }
 
 impl HeldSite {
-    /// Says of a Solution that what the files choose for all of its workloads does not reach what it carries as it is;
-    /// nothing where it carries nothing, or nothing is chosen so.
-    pub(crate) fn beside(&self, solution: &SolutionName, spec: &SolutionSpec) -> Option<String> {
-        let chosen = self.values(solution, EVERY_OTHER);
-        let fields: BTreeSet<&str> = chosen.iter().map(|it| it.field.as_str()).collect();
-        (spec.carries() && !fields.is_empty()).then(|| {
-            let fields: Vec<&str> = fields.into_iter().collect();
-            let fields = fields.join(", ");
-            format!(
-                "what the site's file chooses for workloads of {solution} ({fields}) reaches operators alone: {AS_BROUGHT}"
-            )
-        })
+    /// Says of a Solution that carries more than an operator what of the files reaches operators alone.
+    pub(crate) fn operators_alone(
+        &self,
+        solution: &SolutionName,
+        spec: &SolutionSpec,
+    ) -> Vec<String> {
+        let of_file = |file: &SiteFile| {
+            let rules = file.spec.workloads.iter();
+            let rules = rules.filter(|it| it.solutions.matches(solution));
+            let notes = rules.filter_map(|rule| of_operators(file, rule));
+            notes.collect::<Vec<_>>()
+        };
+        let files = self.0.iter().filter(|_| spec.carries());
+        files.flat_map(of_file).collect()
+    }
+
+    /// Returns the entries for this Solution alone that name a part or a workload, each with its name in messages.
+    pub(crate) fn naming<'a>(
+        &'a self,
+        solution: &'a SolutionName,
+    ) -> impl Iterator<Item = (String, &'a SiteRule)> {
+        let all = self.0.iter().flat_map(SiteFile::naming);
+        let own = all.filter(move |(only, ..)| *only == solution);
+        own.map(|(_, from, rule)| (from, rule))
     }
 
     /// The one that lies in an object.
@@ -378,33 +482,46 @@ impl HeldSite {
         self.0.iter().flat_map(of_file).collect()
     }
 
-    /// The patches for a Solution's objects in their order, each with how messages call it.
-    pub(crate) fn patches(&self, solution: &SolutionName) -> Vec<(String, Patch)> {
+    /// The patches for a Solution's objects in their order.
+    pub(crate) fn patches(&self, solution: &SolutionName) -> Vec<SitePatch> {
         let of_file = |file: &SiteFile| {
             let patches = file.spec.patches.get(solution).into_iter().flatten();
-            let named = |(index, patch): (usize, &Patch)| {
-                let name = format!("patch {} for {solution} of {}", index + 1, file.name());
-                (name, patch.clone())
+            let named = |(index, patch): (usize, &Patch)| SitePatch {
+                from: format!("patch {} for {solution} of {}", index + 1, file.name()),
+                said: patch.clone(),
+                patch: CheckedPatch::new(patch).expect("a file is read with its patches"),
             };
             patches.enumerate().map(named).collect::<Vec<_>>()
         };
         self.0.iter().flat_map(of_file).collect()
     }
 
-    /// Returns the choices that hold for a workload.
-    pub(crate) fn choices(&self, solution: &SolutionName, workload: &str) -> Choices {
-        let layers = self.layers(solution, workload).into_iter();
-        layers.fold(Choices::default(), |weaker, (_, choices)| {
-            choices.over(weaker)
-        })
+    /// Returns the choices that reach workloads of a part.
+    pub(crate) fn reaching(&self, solution: &SolutionName, part: PartName<'_>) -> PartChoices {
+        let of_file = |file: &SiteFile| {
+            let rules = file.spec.reaching(solution, part).into_iter();
+            let sourced = |(rule, reached): (&SiteRule, ReachedRule)| SourcedRule {
+                from: sourced(file, rule),
+                rule: reached,
+            };
+            rules.map(sourced).collect::<Vec<_>>()
+        };
+        PartChoices {
+            is_operator: part == PartName::Operator,
+            rules: self.0.iter().flat_map(of_file).collect(),
+        }
     }
 
-    /// Returns the same choices, each value with its source.
-    #[must_use]
-    pub fn values(&self, solution: &SolutionName, workload: &str) -> Vec<SiteValue> {
+    /// Returns the choices for the operator's own container and its pods, each value with its source.
+    pub(crate) fn operator_values(
+        &self,
+        solution: &SolutionName,
+        deployment: &str,
+    ) -> Vec<SiteValue> {
+        let choices = self.reaching(solution, PartName::Operator);
         let mut values = BTreeMap::new();
-        for (from, choices) in self.layers(solution, workload) {
-            for (field, value) in fields(&choices) {
+        for SourcedRule { from, rule } in choices.of("Deployment", deployment) {
+            for (field, value) in fields(&rule.set) {
                 values.insert(field, (value, from.clone()));
             }
         }
@@ -489,18 +606,6 @@ impl HeldSite {
         let value = |(field, (value, from))| SiteValue { field, value, from };
         counting.into_iter().map(value).collect()
     }
-
-    /// Returns the choices that the entries for a workload make, the weakest first, and their place.
-    fn layers(&self, solution: &SolutionName, workload: &str) -> Vec<(String, Choices)> {
-        let mut layers = Vec::new();
-        for file in &self.0 {
-            for rule in file.spec.rules(solution, workload) {
-                let from = format!("{}, entry for {}", file.name(), rule.scope());
-                layers.push((from, rule.set.clone()));
-            }
-        }
-        layers
-    }
 }
 
 /// Fields of which each key counts for itself.
@@ -514,7 +619,7 @@ const MAPS: [&str; 6] = [
 ];
 
 /// The fields that are chosen, one by one as they count.
-fn fields(choices: &Choices) -> Vec<(String, Value)> {
+pub(crate) fn fields(choices: &Choices) -> Vec<(String, Value)> {
     let value = serde_json::to_value(choices).expect("choices have a JSON form");
     let Value::Object(all) = value else {
         return Vec::new();
@@ -565,10 +670,13 @@ pub(crate) mod tests {
             "{pullSecret: b, workloads: [{set: {replicas: 3, labels: {team: prod}}}]}",
         );
         let shop = "shop".parse().unwrap();
-        let choices = held.choices(&shop, OPERATOR);
-        assert_eq!(choices.replicas.unwrap().get(), 3);
+        let choices = |solution| {
+            held.reaching(solution, PartName::Operator)
+                .of_operator("a-operator")
+        };
+        assert_eq!(choices(&shop).replicas.unwrap().get(), 3);
         let seen: Vec<(String, String)> = held
-            .values(&shop, OPERATOR)
+            .operator_values(&shop, "shop-operator")
             .into_iter()
             .map(|it| (format!("{}={}", it.field, it.value), it.from))
             .collect();
@@ -588,7 +696,7 @@ pub(crate) mod tests {
         assert_eq!(seen, expected);
         assert_eq!(held.pull_secret().unwrap().as_str(), "b");
         let other = "other".parse().unwrap();
-        assert_eq!(held.choices(&other, OPERATOR).priority_class_name, None);
+        assert_eq!(choices(&other).priority_class_name, None);
     }
 
     #[test]
@@ -617,7 +725,7 @@ pub(crate) mod tests {
         assert_eq!(names, ["the site's file", "the site's file of prod"]);
         assert_eq!(json!(parameters[0].1), json!({ "size": 1, "host": "a" }));
         let patches = held.patches(&shop);
-        let names: Vec<&str> = patches.iter().map(|(from, _)| from.as_str()).collect();
+        let names: Vec<&str> = patches.iter().map(|it| it.from.as_str()).collect();
         let expected = [
             "patch 1 for shop of the site's file",
             "patch 1 for shop of the site's file of prod",
@@ -668,6 +776,7 @@ pub(crate) mod tests {
         for patch in [
             "{target: {kind: Job}}",
             "{target: {kind: Job}, json: {a: b}}",
+            "{target: {name: '('}, patch: {}}",
         ] {
             let good = "{target: {kind: Job}, merge: {}}";
             let refused = file(&format!("{{patches: {{shop: [{good}, {patch}]}}}}"), None);
@@ -688,7 +797,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_chosen_for_every_workload_is_said_to_reach_operators_alone() {
+    fn what_makes_sense_for_one_workload_is_said_to_reach_operators_alone() {
         let spec = |carries: bool| -> SolutionSpec {
             let chart = json!([{"name": "db", "chart": "db", "version": "1.0.0"}]);
             let charts = if carries { chart } else { json!([]) };
@@ -698,24 +807,31 @@ pub(crate) mod tests {
         let told = |rules: &str, carries| {
             let file = file(&format!("{{workloads: [{rules}]}}"), None).unwrap();
             let held = HeldSite(vec![file.clone()]);
-            let beside = held.beside(&"shop".parse().unwrap(), &spec(carries));
-            (beside, operators_alone(&file))
+            let of_solution = held.operators_alone(&"shop".parse().unwrap(), &spec(carries));
+            (of_solution, operators_alone(&file))
         };
         let (of_solution, of_file) = told("{set: {replicas: 3, labels: {a: b}}}", true);
-        let of_solution = of_solution.unwrap();
-        assert!(
-            of_solution.contains("of shop (labels.a, replicas) reaches operators alone"),
-            "{of_solution}"
+        assert_eq!(of_solution, of_file);
+        let words = "replicas reach operators alone (the site's file, entry for *)";
+        assert!(of_file[0].starts_with(words), "{of_file:?}");
+        assert_eq!(told("{set: {replicas: 3}}", false).0, [""; 0]);
+        assert_eq!(
+            told("{solutions: cart, set: {replicas: 3}}", true).0,
+            [""; 0]
         );
+        let (_, unnamed) = told("{workload: web, set: {env: {A: b}}}", true);
         assert!(
-            of_file
-                .unwrap()
-                .starts_with("the site's file chooses for workloads")
+            unnamed[0].starts_with("env reach nothing without `part`"),
+            "{unnamed:?}"
         );
-        assert_eq!(told("{set: {replicas: 3}}", false).0, None);
-        let operator = "{workload: operator, set: {replicas: 3}}";
-        assert_eq!(told(operator, true), (None, None));
-        assert_eq!(told("{solutions: cart, set: {replicas: 3}}", true).0, None);
-        assert_eq!(told("", true), (None, None));
+        for rules in [
+            "",
+            "{set: {labels: {a: b}}}",
+            "{workload: operator, set: {replicas: 3}}",
+            "{part: operator, set: {replicas: 3}}",
+            "{part: db, workload: db, set: {replicas: 3}}",
+        ] {
+            assert_eq!(told(rules, true), (Vec::new(), Vec::new()), "{rules}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use change::{
 use deployer::{Cluster, Gvk, Object, ObjectIdentity, ObjectRef};
 use manifests::Expansion;
 use schemas::{
-    Condition, KubernetesName, Namespace, Patch, Phase, ReleaseName, SetName, Strategy, Version,
+    Condition, KubernetesName, Namespace, Phase, ReleaseName, SetName, Strategy, Version,
 };
 use serde_json::{Value, json};
 use validator::{CarriedChart, CarriedSet};
@@ -25,6 +25,7 @@ use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::request::{Asked, Login};
+use crate::model::site::{HeldSite, SitePatch};
 use crate::model::space::Labels;
 use crate::model::state::ClusterState;
 use crate::plan::crd::{self, Judged, Users};
@@ -49,6 +50,8 @@ pub(crate) struct Planned {
     pub(crate) changes_cleanup: bool,
     /// The site's patches, each with an object that it was applied to.
     pub(crate) patched: Vec<Patched>,
+    /// The site's patches that have no target in any set of the release.
+    pub(crate) unmet: Vec<SitePatch>,
 }
 
 /// The objects that sets want, and those that charts have besides the ones that Helm brings.
@@ -60,6 +63,7 @@ struct OfSets {
     /// The sets of which that is made.
     last: Vec<SetName>,
     patched: Vec<Patched>,
+    unmet: Vec<SitePatch>,
     /// The entries that stay as they are: their sets were installed once, and are left alone.
     kept: Vec<Entry>,
 }
@@ -73,8 +77,9 @@ pub(crate) struct Carrying<'a> {
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) pull_secret: Option<&'a KubernetesName>,
     pub(crate) parameters: &'a Parameters,
-    /// The patches of the site's files, each with its name in messages.
-    pub(crate) patches: &'a [(String, Patch)],
+    pub(crate) site: &'a HeldSite,
+    /// The patches of the site's files.
+    pub(crate) patches: &'a [SitePatch],
     /// The login that the Secret is made of, if it is made.
     pub(crate) made: Option<&'a Login>,
     /// The further namespaces in which charts have pods, as they were rendered.
@@ -109,6 +114,7 @@ impl Carrying<'_> {
             cleanup: std::mem::take(&mut sets.cleanup),
             changes_cleanup,
             patched: std::mem::take(&mut sets.patched),
+            unmet: std::mem::take(&mut sets.unmet),
             change: self.change(sets, before, obstacles).await?,
         })
     }
@@ -243,7 +249,8 @@ impl Carrying<'_> {
         // A namespace that is there already, for example.
         let standing: BTreeSet<_> = objects.iter().map(identity).collect();
         cleanup.retain(|it| !standing.contains(&identity(it)));
-        let (changed, unfit) = patches.end(sets);
+        let unmet = patches.unmet(sets);
+        let (changed, unfit) = patches.end();
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
         let placed = objects.iter().chain(&cleanup).map(|it| &it.object);
         self.check_places(placed, obstacles);
@@ -253,6 +260,7 @@ impl Carrying<'_> {
             cleanup: cleanup_of(cleanup),
             last: last.iter().map(|it| it.set.name.clone()).collect(),
             patched: changed,
+            unmet,
             kept,
         })
     }
@@ -395,6 +403,7 @@ impl Carrying<'_> {
             solution: id.name(),
             environment: &self.place.environment,
             namespace: &self.place.namespace,
+            site: self.site,
             sets,
             kinds: kinds(accepted),
             expansion: Expansion {

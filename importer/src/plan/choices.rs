@@ -1,66 +1,194 @@
-//! The choices of a site for a workload, in the object that is applied. A pure function.
+//! The choices of a site for workloads, in the objects that are applied: one engine for operators, sets and charts, and for
+//! every kind that has pods. Pure functions.
 
-use schemas::{Choices, Proxy};
+use std::collections::{BTreeMap, BTreeSet};
+
+use manifests::{list, pod_specs, text};
+use schemas::{Choices, Proxy, ReachedRule};
 use serde_json::{Value, json};
 
+use crate::model::site::{PartChoices, SiteValue, SourcedRule, fields, together};
 use crate::plan::operator::promise;
 
 /// The address of the API server, which is never asked through a proxy; Kubernetes replaces it.
 const API_SERVER: &str = "$(KUBERNETES_SERVICE_HOST)";
+/// The kinds that say how many pods run.
+const SCALED: [&str; 4] = [
+    "Deployment",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+];
+/// Where the containers of a pod stand.
+const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
-/// Writes the choices into a Deployment.
-pub(crate) fn apply(choices: &Choices, deployment: &mut Value) {
-    if let Some(replicas) = choices.replicas {
-        deployment["spec"]["replicas"] = json!(replicas);
+/// Lays what is chosen on the pods of an object, if it has any. Its selector is not touched, nor is a label that it has.
+pub(crate) fn lay(chosen: &PartChoices, object: &mut Value) {
+    let pods = pod_specs(object);
+    let rules = chosen.of(text(object, "/kind"), text(object, "/metadata/name"));
+    let rules: Vec<&ReachedRule> = rules.map(|it| &it.rule).collect();
+    if pods.is_empty() || rules.is_empty() {
+        return;
     }
-    let marks = [
-        ("labels", json!(choices.labels)),
-        ("annotations", json!(choices.annotations)),
-    ];
-    for (field, chosen) in &marks {
-        extend(&mut deployment["metadata"], field, chosen);
-        extend(
-            &mut deployment["spec"]["template"]["metadata"],
-            field,
-            chosen,
-        );
+    let choices = together(rules.iter().copied());
+    let is_scaled = SCALED.contains(&text(object, "/kind"));
+    if let Some(replicas) = choices.replicas.filter(|_| is_scaled) {
+        object["spec"]["replicas"] = json!(replicas);
     }
-    let pod = &mut deployment["spec"]["template"]["spec"];
+    let selected = selected(object);
+    mark(&choices, &selected, object);
+    for pod in pods {
+        // A pod's own metadata are those of the object.
+        let above = pod.strip_suffix("/spec").filter(|above| !above.is_empty());
+        if let Some(template) = above.and_then(|above| object.pointer_mut(above)) {
+            mark(&choices, &selected, template);
+        }
+        if let Some(pod) = object.pointer_mut(&pod) {
+            place(&choices, pod);
+            fill(chosen.is_operator, &rules, pod);
+        }
+    }
+}
+
+/// Adds labels and annotations. Services and selectors know pods by the labels that they have.
+fn mark(choices: &Choices, selected: &BTreeSet<String>, marked: &mut Value) {
+    for (label, value) in &choices.labels {
+        let labels = marked.pointer("/metadata/labels");
+        let is_new = labels.is_none_or(|it| it.get(label.as_str()).is_none());
+        if is_new && !selected.contains(label.as_str()) {
+            marked["metadata"]["labels"][label.as_str()] = json!(value);
+        }
+    }
+    for (name, value) in &choices.annotations {
+        marked["metadata"]["annotations"][name.as_str()] = json!(value);
+    }
+}
+
+/// The labels by which an object knows its pods, or that they must not have.
+fn selected(object: &Value) -> BTreeSet<String> {
+    let selector = object.pointer("/spec/selector");
+    let selector = selector.and_then(Value::as_object);
+    let own = selector.into_iter().flat_map(|it| it.keys());
+    let exact = object.pointer("/spec/selector/matchLabels");
+    let exact = exact.and_then(Value::as_object);
+    let exact = exact.into_iter().flat_map(|it| it.keys());
+    let others = list(object, "/spec/selector/matchExpressions");
+    let others = others.iter().filter_map(|it| it["key"].as_str());
+    let all = own.chain(exact).map(String::as_str).chain(others);
+    all.map(str::to_owned).collect()
+}
+
+/// Says where pods run, and before which others.
+fn place(choices: &Choices, pod: &mut Value) {
     extend(pod, "nodeSelector", &json!(choices.node_selector));
-    if let Some(tolerations) = &choices.tolerations {
-        pod["tolerations"] = json!(tolerations);
+    for toleration in choices.tolerations.iter().flatten() {
+        let toleration = json!(toleration);
+        match pod["tolerations"].as_array_mut() {
+            Some(known) if known.contains(&toleration) => {}
+            Some(known) => known.push(toleration),
+            None => pod["tolerations"] = json!([toleration]),
+        }
     }
     if let Some(affinity) = &choices.affinity {
-        pod["affinity"] = json!(affinity);
+        extend(pod, "affinity", &json!(affinity));
     }
     if let Some(class) = &choices.priority_class_name {
         pod["priorityClassName"] = json!(class);
     }
-    let containers = pod["containers"].as_array_mut();
-    let mut containers = containers.into_iter().flatten();
-    // The first is the operator's. What stands beside it has other needs, but does without the same.
-    if let Some(operator) = containers.next() {
-        self::container(choices, operator);
-    }
-    for other in containers {
-        promise(choices.security_context, &mut other["securityContext"]);
+}
+
+/// Gives each container what is chosen for it.
+fn fill(is_operator: bool, rules: &[&ReachedRule], pod: &mut Value) {
+    for kind in CONTAINERS {
+        let containers = pod.get_mut(kind).and_then(Value::as_array_mut);
+        let containers = containers.into_iter().flatten();
+        for (index, container) in containers.enumerate() {
+            let name = text(container, "/name").to_owned();
+            let named = |rule: &&&ReachedRule| {
+                let named = rule.container.as_ref();
+                named.is_some_and(|it| it.as_str() == name)
+            };
+            let of_pod = together(rules.iter().copied());
+            if is_operator {
+                promise(of_pod.security_context, &mut container["securityContext"]);
+            }
+            // The first is the operator's. What stands beside it has other needs, but does without the same.
+            let is_meant = if is_operator {
+                index == 0 && kind == CONTAINERS[0]
+            } else {
+                true
+            };
+            let unnamed = |rule: &&&ReachedRule| rule.container.is_none() && is_meant;
+            let all = rules.iter().filter(|it| unnamed(it) || named(it));
+            let all: Vec<&ReachedRule> = all.copied().collect();
+            let own = all
+                .iter()
+                .copied()
+                .filter(|it| is_operator || it.container.is_some());
+            give(
+                &together(own),
+                &together(all.iter().copied()).proxy,
+                container,
+            );
+        }
     }
 }
 
-fn container(choices: &Choices, container: &mut Value) {
+/// Gives a container its resources and variables. One that it has keeps its place: others may refer to it.
+fn give(choices: &Choices, proxy: &Proxy, container: &mut Value) {
     if let Some(resources) = &choices.resources {
         container["resources"] = json!(resources);
     }
-    promise(choices.security_context, &mut container["securityContext"]);
     let chosen = choices.env.iter();
     let chosen = chosen.map(|(name, value)| (name.to_string(), value.clone()));
-    let Some(variables) = container["env"].as_array_mut() else {
-        return;
-    };
-    for (name, value) in proxies(&choices.proxy).into_iter().chain(chosen) {
-        variables.retain(|variable| variable["name"] != name.as_str());
-        variables.push(json!({ "name": name, "value": value }));
+    for (name, value) in proxies(proxy).into_iter().chain(chosen) {
+        let variable = json!({ "name": name, "value": value });
+        let Some(variables) = container["env"].as_array_mut() else {
+            container["env"] = json!([variable]);
+            continue;
+        };
+        match variables.iter_mut().find(|it| it["name"] == name.as_str()) {
+            Some(known) => *known = variable,
+            None => variables.push(variable),
+        }
     }
+}
+
+/// What reaches an object of what is chosen: each value with its source, as it counts.
+pub(crate) fn reached(chosen: &PartChoices, object: &Value) -> Vec<SiteValue> {
+    let pods = pod_specs(object);
+    if pods.is_empty() {
+        return Vec::new();
+    }
+    let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
+    let mut values = BTreeMap::new();
+    for SourcedRule { from, rule } in chosen.of(kind, name) {
+        let container = rule.container.as_ref().map(ToString::to_string);
+        if container
+            .as_ref()
+            .is_some_and(|it| !has_container(object, it))
+        {
+            continue;
+        }
+        for (field, value) in fields(&rule.set) {
+            if field != "replicas" || SCALED.contains(&kind) {
+                values.insert((container.clone(), field), (value, from.clone()));
+            }
+        }
+    }
+    let value = |((_, field), (value, from))| SiteValue { field, value, from };
+    values.into_iter().map(value).collect()
+}
+
+/// Whether a pod of an object has a container of this name.
+pub(crate) fn has_container(object: &Value, name: &str) -> bool {
+    let pods = pod_specs(object).into_iter();
+    let mut lists = pods.flat_map(|pod| CONTAINERS.map(|kind| format!("{pod}/{kind}")));
+    lists.any(|containers| {
+        list(object, &containers)
+            .iter()
+            .any(|it| it["name"] == name)
+    })
 }
 
 /// The variables of proxies: programs differ in whether they read them in upper or lower case.
@@ -99,10 +227,14 @@ fn extend(object: &mut Value, field: &str, chosen: &Value) {
 
 #[cfg(test)]
 mod tests {
+    use schemas::PartName;
+
     use super::*;
+    use crate::model::site::tests::held;
 
     fn deployment() -> Value {
         json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": { "name": "a", "labels": { "app": "a" } },
             "spec": {
                 "replicas": 1,
@@ -120,21 +252,28 @@ mod tests {
         })
     }
 
-    fn applied(choices: Value) -> Value {
-        let choices: Choices = serde_json::from_value(choices).unwrap();
+    /// The operator's Deployment with these choices.
+    fn applied(choices: &Value) -> Value {
+        let entry = json!({ "workload": "operator", "set": choices });
         let mut deployment = deployment();
-        apply(&choices, &mut deployment);
+        lay(&chosen(&[entry], PartName::Operator), &mut deployment);
         deployment
+    }
+
+    /// What these entries choose for a part of `shop`.
+    fn chosen(entries: &[Value], part: PartName<'_>) -> PartChoices {
+        let file = json!({ "workloads": entries }).to_string();
+        held(&file, "{}").reaching(&"shop".parse().unwrap(), part)
     }
 
     #[test]
     fn nothing_chosen_changes_nothing() {
-        assert_eq!(applied(json!({})), deployment());
+        assert_eq!(applied(&json!({})), deployment());
     }
 
     #[test]
     fn what_is_chosen_reaches_the_workload_and_its_pods() {
-        let deployment = applied(json!({
+        let deployment = applied(&json!({
             "replicas": 2,
             "resources": { "limits": { "cpu": "1" } },
             "nodeSelector": { "kubernetes.io/arch": "amd64" },
@@ -185,19 +324,169 @@ mod tests {
 
     #[test]
     fn a_variable_replaces_the_manifests_and_proxies_leave_out_the_api_server() {
-        let deployment = applied(json!({
+        let deployment = applied(&json!({
             "env": { "LOG": "debug" },
             "proxy": { "https": "http://proxy.test:3128", "no": ".site" },
         }));
         let env = &deployment["spec"]["template"]["spec"]["containers"][0]["env"];
         let expected = json!([
+            { "name": "LOG", "value": "debug" },
             { "name": "POD_NAME" },
             { "name": "HTTPS_PROXY", "value": "http://proxy.test:3128" },
             { "name": "https_proxy", "value": "http://proxy.test:3128" },
             { "name": "NO_PROXY", "value": ".site,$(KUBERNETES_SERVICE_HOST)" },
             { "name": "no_proxy", "value": ".site,$(KUBERNETES_SERVICE_HOST)" },
-            { "name": "LOG", "value": "debug" },
         ]);
         assert_eq!(*env, expected);
+    }
+
+    /// A workload of the part `web`, whose template is at this pointer.
+    fn workload(api_version: &str, kind: &str, template: &str) -> Value {
+        let pod = json!({
+            "metadata": { "labels": { "app": "web", "track": "stable" } },
+            "spec": {
+                "tolerations": [{ "operator": "Exists" }],
+                "initContainers": [{ "name": "init" }],
+                "containers": [{ "name": "web", "env": [{ "name": "A", "value": "a" }] }, { "name": "side" }],
+            },
+        });
+        let at = template.split('/').skip(1).collect::<Vec<_>>();
+        let mut object = at
+            .iter()
+            .rev()
+            .fold(pod, |inner, field| json!({ *field: inner }));
+        object["apiVersion"] = json!(api_version);
+        object["kind"] = json!(kind);
+        object["metadata"]["name"] = json!("web");
+        object
+    }
+
+    const WEB: PartName<'static> = PartName::Carried("web");
+
+    #[test]
+    fn what_is_for_all_reaches_the_pods_of_every_kind() {
+        let entry = json!({ "set": {
+            "labels": { "team": "shop", "track": "other" },
+            "nodeSelector": { "disk": "fast" },
+            "tolerations": [{ "key": "infra", "operator": "Exists" }],
+            "proxy": { "http": "http://p" },
+            "replicas": 3, "env": { "A": "b" }, "resources": { "limits": { "cpu": "1" } },
+            "securityContext": { "runAsNonRoot": true },
+        } });
+        let chosen = chosen(&[entry], WEB);
+        for (api_version, kind, template) in [
+            ("apps/v1", "Deployment", "/spec/template"),
+            ("apps/v1", "StatefulSet", "/spec/template"),
+            ("apps/v1", "DaemonSet", "/spec/template"),
+            ("batch/v1", "Job", "/spec/template"),
+            ("batch/v1", "CronJob", "/spec/jobTemplate/spec/template"),
+            ("v1", "PodTemplate", "/template"),
+            ("v1", "Pod", ""),
+        ] {
+            let mut object = workload(api_version, kind, template);
+            lay(&chosen, &mut object);
+            let template = object.pointer(template).unwrap();
+            let labels = json!({ "app": "web", "track": "stable", "team": "shop" });
+            assert_eq!(template["metadata"]["labels"], labels, "{kind}");
+            assert_eq!(object["metadata"]["labels"]["team"], "shop", "{kind}");
+            let pod = &template["spec"];
+            assert_eq!(pod["nodeSelector"], json!({ "disk": "fast" }), "{kind}");
+            let expected =
+                json!([{ "operator": "Exists" }, { "key": "infra", "operator": "Exists" }]);
+            assert_eq!(pod["tolerations"], expected, "{kind}");
+            let proxies = json!([
+                { "name": "HTTP_PROXY", "value": "http://p" },
+                { "name": "http_proxy", "value": "http://p" },
+                { "name": "NO_PROXY", "value": "$(KUBERNETES_SERVICE_HOST)" },
+                { "name": "no_proxy", "value": "$(KUBERNETES_SERVICE_HOST)" },
+            ]);
+            assert_eq!(pod["initContainers"][0]["env"], proxies, "{kind}");
+            assert_eq!(pod["containers"][1]["env"], proxies, "{kind}");
+            let web = &pod["containers"][0];
+            assert_eq!(
+                web["env"][0],
+                json!({ "name": "A", "value": "a" }),
+                "{kind}"
+            );
+            assert_eq!(
+                [&web["resources"], &web["securityContext"]],
+                [&Value::Null; 2],
+                "{kind}"
+            );
+            assert!(object.pointer("/spec/replicas").is_none(), "{kind}");
+            // Once more, it is the same.
+            let before = object.clone();
+            lay(&chosen, &mut object);
+            assert_eq!(object, before, "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_is_one_workloads_reaches_it_and_the_container_that_is_named() {
+        let entry = |names: Value, set: Value| {
+            let mut entry = names;
+            entry["set"] = set;
+            entry
+        };
+        let web = json!({ "part": "web", "workload": "web" });
+        let side = json!({ "part": "web", "workload": "web", "container": "side" });
+        let of_other = json!({ "part": "web", "workload": "other", "kind": "Deployment" });
+        let chosen = chosen(
+            &[
+                entry(web, json!({ "replicas": 2 })),
+                entry(
+                    side,
+                    json!({ "env": { "A": "b" }, "resources": { "limits": { "cpu": "1" } } }),
+                ),
+                entry(of_other, json!({ "replicas": 4 })),
+            ],
+            WEB,
+        );
+        let mut object = workload("apps/v1", "Deployment", "/spec/template");
+        lay(&chosen, &mut object);
+        assert_eq!(object["spec"]["replicas"], 2);
+        let containers = &object["spec"]["template"]["spec"]["containers"];
+        assert_eq!(
+            containers[0],
+            json!({ "name": "web", "env": [{ "name": "A", "value": "a" }] })
+        );
+        let expected = json!({
+            "name": "side", "env": [{ "name": "A", "value": "b" }], "resources": { "limits": { "cpu": "1" } },
+        });
+        assert_eq!(containers[1], expected);
+        let fields = |object: &Value| {
+            let values = reached(&chosen, object).into_iter();
+            values.map(|it| it.field).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(&object), ["replicas", "env.A", "resources"]);
+        let agents = workload("apps/v1", "DaemonSet", "/spec/template");
+        assert_eq!(fields(&agents), ["env.A", "resources"]);
+        assert_eq!(
+            fields(&json!({ "apiVersion": "v1", "kind": "Service" })),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_selector_is_not_touched_and_what_it_names_no_label() {
+        let chosen = chosen(
+            &[json!({ "set": { "labels": { "old": "x", "zone": "x", "team": "x" } } })],
+            WEB,
+        );
+        let mut object = workload("apps/v1", "Deployment", "/spec/template");
+        object["spec"]["selector"] = json!({
+            "matchLabels": { "app": "web", "zone": "a" },
+            "matchExpressions": [{ "key": "old", "operator": "DoesNotExist" }],
+        });
+        let before = object["spec"]["selector"].clone();
+        lay(&chosen, &mut object);
+        assert_eq!(object["spec"]["selector"], before);
+        let labels = json!({ "app": "web", "track": "stable", "team": "x" });
+        assert_eq!(object["spec"]["template"]["metadata"]["labels"], labels);
+        let mut controller = workload("v1", "ReplicationController", "/spec/template");
+        controller["spec"]["selector"] = json!({ "team": "y" });
+        lay(&chosen, &mut controller);
+        let labels = &controller["spec"]["template"]["metadata"]["labels"];
+        assert!(labels.get("team").is_none(), "{labels}");
     }
 }

@@ -1,5 +1,6 @@
-//! The finishing of a chart's object between its rendering and the cluster: images get the address that nodes pull
-//! from, with tag and digest; pods log in; definitions stay when the release goes. A pure function.
+//! The finishing of a chart's object between its rendering and the cluster: the site's choices and patches are laid on it;
+//! images get the address that nodes pull from, with tag and digest; pods log in; definitions stay when the release goes.
+//! A pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +8,16 @@ use change::{RELEASE, vocabulary as v};
 use manifests::{
     Address, CompileQuestion, Compiler, Expansion, KnownImages, is_definition, pod_specs,
 };
-use schemas::{ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
+use schemas::{Digest, ImagePlace, ImageReference, KubernetesName, Namespace, ReleaseName};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use shelf::Record;
 
 use crate::model::error::Error;
+use crate::model::obstacle::Unfit;
 use crate::model::record::addresses;
-use crate::plan::login;
+use crate::model::site::{PartChoices, SitePatch};
+use crate::plan::{choices, login, patches};
 
 /// The annotation of an object with the events at which Helm makes it.
 pub(crate) const HOOK: &str = "helm.sh/hook";
@@ -33,6 +37,18 @@ pub(crate) struct Finish {
     namespace: Namespace,
     wide: BTreeSet<(String, String)>,
     replicas: BTreeMap<String, u64>,
+    choices: PartChoices,
+    patches: Vec<SitePatch>,
+    jobs: BTreeMap<String, Value>,
+}
+
+/// What is wrong with finished objects.
+#[derive(Debug, Default)]
+pub(crate) struct FinishProblems {
+    /// The images of containers that are not carried.
+    pub(crate) missing: BTreeSet<ImageReference>,
+    /// The patches that do not fit.
+    pub(crate) unfit: Vec<Unfit>,
 }
 
 /// The inputs that a [`Finish`] is made of.
@@ -47,6 +63,34 @@ pub(crate) struct FinishInputs {
     pub(crate) wide: BTreeSet<(String, String)>,
     /// The numbers of pods that somebody else has set, by what is scaled.
     pub(crate) replicas: BTreeMap<String, u64>,
+    /// What the site chooses for the release's workloads.
+    pub(crate) choices: PartChoices,
+    /// The site's patches for the Solution.
+    pub(crate) patches: Vec<SitePatch>,
+    /// The Jobs of the release that stand, as they were sent, by what each is called.
+    pub(crate) jobs: BTreeMap<String, Value>,
+}
+
+impl FinishInputs {
+    /// Returns what decides of the site's choices and patches how these objects are finished; nothing where none reaches any.
+    pub(crate) fn of_site(&self, objects: &[&Value]) -> Value {
+        let rules = self.choices.rules.iter().map(|it| &it.rule);
+        let reached = rules.filter(|rule| {
+            objects.iter().any(|object| {
+                let text = |pointer| manifests::text(object, pointer);
+                let is_meant = rule.is_for(text("/kind"), text("/metadata/name"));
+                is_meant && !pod_specs(object).is_empty()
+            })
+        });
+        let reached: Vec<_> = reached.collect();
+        let patches = self.patches.iter();
+        let patches = patches.filter(|it| objects.iter().any(|object| it.patch.is_for(object)));
+        let patches: Vec<_> = patches.map(|it| &it.said).collect();
+        if reached.is_empty() && patches.is_empty() {
+            return Value::Null;
+        }
+        json!({ "workloads": reached, "patches": patches })
+    }
 }
 
 impl Finish {
@@ -71,14 +115,63 @@ impl Finish {
             namespace: inputs.namespace.clone(),
             wide: inputs.wide.clone(),
             replicas: inputs.replicas.clone(),
+            choices: inputs.choices.clone(),
+            patches: inputs.patches.clone(),
+            jobs: inputs.jobs.clone(),
         })
     }
 
-    /// Finishes an object. The images of its containers that are not carried are added to `missing`.
+    /// Finishes an object, and adds what is wrong with it to `problems`.
     pub(crate) fn finish(
         &self,
         mut object: Value,
-        missing: &mut BTreeSet<ImageReference>,
+        problems: &mut FinishProblems,
+    ) -> Result<Value, Error> {
+        self.place(&mut object);
+        let published = is_lasting_job(&object).then(|| object.clone());
+        self.choose(&mut object, problems);
+        let mut finished = self.finish_chosen(object, problems)?;
+        if let Some(published) = published {
+            let published = self.finish_chosen(published, &mut FinishProblems::default())?;
+            self.leave(&published, &mut finished);
+        }
+        Ok(finished)
+    }
+
+    /// Lays the site's choices and patches on an object. What stands of a Pod can hardly be changed; hooks are made anew.
+    fn choose(&self, object: &mut Value, problems: &mut FinishProblems) {
+        if object["kind"] != "Pod" || is_hook(object) {
+            choices::lay(&self.choices, object);
+        }
+        for patch in &self.patches {
+            if patch.patch.is_for(object) {
+                problems.unfit.extend(patches::apply(patch, object));
+            }
+        }
+    }
+
+    /// Leaves the template of a Job that stands and is published as before: the API server refuses another one. A Job that
+    /// is made says of what.
+    fn leave(&self, published: &Value, job: &mut Value) {
+        let made = Digest::new(Sha256::digest(published["spec"].to_string()).into()).hex();
+        let text = |pointer| manifests::text(job, pointer);
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        if let Some(standing) = self.jobs.get(&format!("Job {namespace}/{name}")) {
+            let is_same = standing["metadata"]["annotations"][v::INPUTS] == made.as_str();
+            if is_same || standing["spec"] == published["spec"] {
+                job["spec"] = standing["spec"].clone();
+            }
+        }
+        if job["spec"] != published["spec"] {
+            job["metadata"]["annotations"][v::INPUTS] = json!(made);
+        }
+    }
+
+    /// Finishes an object on which the site's choices and patches lie already.
+    pub(crate) fn finish_chosen(
+        &self,
+        mut object: Value,
+        problems: &mut FinishProblems,
     ) -> Result<Value, Error> {
         self.place(&mut object);
         forget_our_marks(&mut object);
@@ -94,7 +187,7 @@ impl Finish {
         };
         for remark in compiler.compile(&mut object) {
             if let CompileQuestion::Missing(reference) = remark.what {
-                missing.insert(reference);
+                problems.missing.insert(reference);
             }
         }
         self.expansion.expand(&mut object)?;
@@ -152,6 +245,16 @@ impl Finish {
     }
 }
 
+/// Whether Helm makes an object when something happens.
+fn is_hook(object: &Value) -> bool {
+    object["metadata"]["annotations"].get(HOOK).is_some()
+}
+
+/// Whether an object is a Job that stays as long as the release.
+fn is_lasting_job(object: &Value) -> bool {
+    object["apiVersion"] == "batch/v1" && object["kind"] == "Job" && !is_hook(object)
+}
+
 /// The ways in which a chart can write an address that it was given in parts.
 fn forms(address: &Address) -> Vec<ImageReference> {
     let Address {
@@ -201,10 +304,30 @@ pub(crate) fn kinds_of<'a>(
 mod tests {
     use super::*;
     use crate::model::record::tests::record;
-    use schemas::Digest;
+    use crate::model::site::tests::held;
+    use schemas::PartName;
     use shelf::RecordedImage;
 
     fn finish(object: Value) -> (Value, Vec<String>) {
+        let (finished, problems) = finish_with(object, |_| ());
+        let missing = problems.missing.iter().map(ToString::to_string);
+        (finished, missing.collect())
+    }
+
+    /// Finishes an object with other inputs.
+    fn finish_with(
+        object: Value,
+        change: impl FnOnce(&mut FinishInputs),
+    ) -> (Value, FinishProblems) {
+        let mut inputs = inputs();
+        change(&mut inputs);
+        let mut problems = FinishProblems::default();
+        let finish = Finish::new(&inputs).unwrap();
+        let finished = finish.finish(object, &mut problems).unwrap();
+        (finished, problems)
+    }
+
+    fn inputs() -> FinishInputs {
         let mut record = record("1.0.0");
         record.images = vec![RecordedImage {
             image: "web:7".parse().unwrap(),
@@ -212,7 +335,7 @@ mod tests {
             reference: Some("quay.io/org/web:v7".parse().unwrap()),
         }];
         record.endpoint = format!("r.test:5000/{}", record.id());
-        let inputs = FinishInputs {
+        FinishInputs {
             record,
             logins: [("prod".parse().unwrap(), "login".parse().unwrap())].into(),
             release: "web".parse().unwrap(),
@@ -226,12 +349,131 @@ mod tests {
             ]
             .into(),
             replicas: [("Deployment prod/w".to_owned(), 4)].into(),
+            choices: PartChoices::default(),
+            patches: Vec::new(),
+            jobs: BTreeMap::new(),
+        }
+    }
+
+    /// What the site's file chooses for the workloads of this release.
+    fn choices(spec: &str) -> PartChoices {
+        held(spec, "{}").reaching(&"shop".parse().unwrap(), PartName::Carried("web"))
+    }
+
+    fn patches(spec: &str) -> Vec<SitePatch> {
+        held(&format!("{{patches: {{shop: [{spec}]}}}}"), "{}").patches(&"shop".parse().unwrap())
+    }
+
+    const LABELS: &str = "{workloads: [{set: {labels: {team: shop}}}]}";
+
+    #[test]
+    fn what_the_site_chooses_and_patches_is_finished_like_the_chart() {
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "w" },
+            "spec": { "replicas": 1, "template": { "spec": { "containers": [{ "name": "c", "image": "x:1" }] } } },
+        });
+        let patch = "{target: {kind: Deployment, namespace: prod}, patch: {spec: {template: {spec: {containers: [{name: c, image: 'quay.io/org/web:v7'}]}}}}},
+            {target: {kind: Deployment}, patch: [{op: remove, path: /spec/none}]}";
+        let (finished, problems) = finish_with(deployment, |inputs| {
+            let entry = "{part: web, workload: w, set: {replicas: 3, labels: {team: shop}}}";
+            inputs.choices = choices(&format!("{{workloads: [{entry}]}}"));
+            inputs.patches = patches(patch);
+        });
+        let template = &finished["spec"]["template"];
+        assert_eq!(template["metadata"]["labels"]["team"], "shop");
+        // Somebody has set another number.
+        assert_eq!(finished["spec"]["replicas"], 4);
+        let image = template["spec"]["containers"][0]["image"].as_str().unwrap();
+        assert!(
+            image.starts_with("r.test:5000/shop/web:7@sha256"),
+            "{image}"
+        );
+        assert!(problems.missing.is_empty());
+        let unfit = problems.unfit[0].to_string();
+        assert!(unfit.contains("does not fit Deployment `w`"), "{unfit}");
+        assert_eq!(problems.unfit.len(), 1);
+    }
+
+    #[test]
+    fn a_job_that_stands_is_left_and_a_pod_that_is_no_hook() {
+        let job = |command: &str| {
+            json!({
+                "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "j" },
+                "spec": { "template": { "spec": { "containers": [{ "name": "c", "command": [command] }] } } },
+            })
         };
-        let mut missing = BTreeSet::new();
-        let finish = Finish::new(&inputs).unwrap();
-        let finished = finish.finish(object, &mut missing).unwrap();
-        let missing = missing.iter().map(ToString::to_string).collect();
-        (finished, missing)
+        let made = |job: Value, spec: &str, standing: Option<&Value>| {
+            let (finished, _) = finish_with(job, |inputs| {
+                inputs.choices = choices(spec);
+                let standing = standing.map(|it| ("Job prod/j".to_owned(), it.clone()));
+                inputs.jobs = standing.into_iter().collect();
+            });
+            finished
+        };
+        let label = |job: &Value| job["spec"]["template"]["metadata"]["labels"]["team"].clone();
+        let (plain, chosen) = (made(job("a"), "{}", None), made(job("a"), LABELS, None));
+        assert_eq!(
+            (label(&plain), label(&chosen)),
+            (Value::Null, json!("shop"))
+        );
+        // What is chosen or taken back changes no Job that stands.
+        let others = "{workloads: [{set: {labels: {team: other}}}]}";
+        assert_eq!(made(job("a"), LABELS, Some(&plain))["spec"], plain["spec"]);
+        for spec in ["{}", others, LABELS] {
+            let left = made(job("a"), spec, Some(&chosen));
+            let of = |it: &Value| json!([it["spec"], it["metadata"]["annotations"]]);
+            assert_eq!(of(&left), of(&chosen), "{spec}");
+        }
+        // Another Job of the publisher is for the API server to judge.
+        let next = made(job("b"), LABELS, Some(&chosen));
+        assert_eq!(
+            next["spec"]["template"]["spec"]["containers"][0]["command"],
+            json!(["b"])
+        );
+
+        let of_pod = |hook: &str| {
+            let mut object = pod("quay.io/org/web:v7");
+            object["metadata"]["annotations"] = json!({ hook: "pre-install" });
+            let (finished, _) = finish_with(object, |inputs| inputs.choices = choices(LABELS));
+            finished["metadata"]["labels"]["team"].clone()
+        };
+        assert_eq!([of_pod(HOOK), of_pod("a")], [json!("shop"), Value::Null]);
+    }
+
+    #[test]
+    fn what_decides_of_the_site_is_what_reaches_something() {
+        let web = pod("quay.io/org/web:v7");
+        let of_site = |spec: &str, patch: &str| {
+            let inputs = FinishInputs {
+                choices: choices(spec),
+                patches: patches(patch),
+                ..inputs()
+            };
+            inputs.of_site(&[&web])
+        };
+        let nothing = [
+            of_site("{}", ""),
+            of_site("{workloads: [{part: db, set: {labels: {a: b}}}]}", ""),
+            of_site(
+                "{workloads: [{set: {replicas: 2}}, {workload: x, set: {labels: {a: b}}}]}",
+                "",
+            ),
+            of_site("{}", "{target: {kind: Job}, patch: {}}"),
+        ];
+        assert_eq!(
+            nothing,
+            [Value::Null, Value::Null, Value::Null, Value::Null]
+        );
+        let something = [
+            of_site(LABELS, ""),
+            of_site("{}", "{target: {kind: Pod}, patch: {}}"),
+            of_site("{}", "{target: {kind: Pod}, patch: {spec: {}}}"),
+        ];
+        let different: BTreeSet<String> = something.iter().map(Value::to_string).collect();
+        assert!(
+            different.len() == 3 && !different.contains("null"),
+            "{different:?}"
+        );
     }
 
     fn pod(image: &str) -> Value {

@@ -30,6 +30,7 @@ pub(crate) mod place;
 mod planner;
 pub(crate) mod program;
 pub(crate) mod proof;
+pub(crate) mod reach;
 pub(crate) mod releases;
 pub(crate) mod remaining;
 pub(crate) mod rights;
@@ -75,6 +76,7 @@ use crate::plan::notes::{
     asked_about_everything, later_pods, missing_logins, notes, of_changes, of_network, uncollected,
 };
 use crate::plan::proof::Proof;
+use crate::plan::reach::unreached;
 use crate::plan::summarize::{newer, planned_beyond, planned_target, replaced};
 use crate::plan::summary::{PlanSummary, PlannedDefault, kept, summary};
 use crate::plan::trial::{Tried, Unchanged};
@@ -268,8 +270,8 @@ impl<'a> Plan<'a> {
         let logins = deployment.iter().flat_map(|it| missing_logins(it));
         self.summary.notes.extend(changes.chain(logins));
         let spec = &accepted.manifest().spec;
-        let beside = deployment.and_then(|it| it.site.beside(id.name(), spec));
-        self.summary.notes.extend(beside);
+        let unreached = deployment.iter().flat_map(|it| unreached(it, accepted));
+        self.summary.notes.extend(unreached);
         let unknown = deployment
             .iter()
             .flat_map(|it| it.site.unknown_releases(id.name(), spec));

@@ -4,18 +4,17 @@
 use std::collections::BTreeSet;
 use std::error::Error as _;
 
-use manifests::{PatchError, is_target, no_target, patch_one};
-use schemas::{Patch, PatchTarget};
+use manifests::PatchError;
 use serde_json::Value;
 use validator::CarriedSet;
 
 use crate::model::obstacle::Unfit;
+use crate::model::site::SitePatch;
 
 /// The patches for a Solution, and what they have met so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Patches<'a> {
-    /// The patches, each with its name in messages.
-    all: &'a [(String, Patch)],
+    all: &'a [SitePatch],
     /// The objects that each patch was applied to.
     met: Vec<Vec<Met>>,
     unfit: Vec<Unfit>,
@@ -37,7 +36,7 @@ pub(crate) struct Patched {
 }
 
 impl<'a> Patches<'a> {
-    pub(crate) fn new(all: &'a [(String, Patch)]) -> Self {
+    pub(crate) fn new(all: &'a [SitePatch]) -> Self {
         Self {
             all,
             met: vec![Vec::new(); all.len()],
@@ -51,49 +50,56 @@ impl<'a> Patches<'a> {
 
     /// Applies them to an object.
     pub(crate) fn apply(&mut self, object: &mut Value) {
-        for (index, (from, patch)) in self.all.iter().enumerate() {
-            if !is_target(object, &patch.target) {
+        for (index, patch) in self.all.iter().enumerate() {
+            if !patch.patch.is_for(object) {
                 continue;
             }
-            let before = object.clone();
-            match patch_one(object, patch) {
-                Ok(_) => {
-                    self.met[index].push(Met::of(object));
-                    if let Some(why) = worse(&before, object) {
-                        self.unfit.push(Unfit::PatchUnfit {
-                            patch: from.clone(),
-                            why,
-                        });
-                    }
-                }
-                Err(error) => {
-                    self.met[index].push(Met::of(&before));
-                    self.unfit.push(Unfit::PatchUnfit {
-                        patch: from.clone(),
-                        why: words(&error),
-                    });
-                    *object = before;
-                }
-            }
+            self.met[index].push(Met::of(object));
+            self.unfit.extend(apply(patch, object));
         }
     }
 
-    /// Returns the patched objects, and the misfits: also a patch without a target in any set of the release.
-    pub(crate) fn end(mut self, release: &[CarriedSet]) -> (Vec<Patched>, Vec<Unfit>) {
+    /// Returns the patches without a target in any set of the release.
+    pub(crate) fn unmet(&self, release: &[CarriedSet]) -> Vec<SitePatch> {
+        let all = self.all.iter().zip(&self.met);
+        let unmet = all.filter(|(patch, met)| met.is_empty() && !is_in(release, patch));
+        unmet.map(|(patch, _)| patch.clone()).collect()
+    }
+
+    /// Returns the patched objects, and the misfits.
+    pub(crate) fn end(self) -> (Vec<Patched>, Vec<Unfit>) {
         let mut patched = Vec::new();
-        for ((from, patch), met) in self.all.iter().zip(&self.met) {
-            if met.is_empty() && !is_in(release, &patch.target) {
-                self.unfit.push(Unfit::PatchUnfit {
-                    patch: from.clone(),
-                    why: words(&no_target(&patch.target)),
-                });
-            }
+        for (patch, met) in self.all.iter().zip(&self.met) {
             patched.extend(met.iter().map(|met| Patched {
                 object: met.to_string(),
-                from: from.clone(),
+                from: patch.from.clone(),
             }));
         }
         (patched, self.unfit)
+    }
+}
+
+/// Applies a patch to an object, its target. What does not fit leaves it as it is.
+pub(crate) fn apply(patch: &SitePatch, object: &mut Value) -> Option<Unfit> {
+    let before = object.clone();
+    let unfit = |why| Unfit::PatchUnfit {
+        patch: patch.from.clone(),
+        why,
+    };
+    if let Err(error) = patch.patch.apply(object) {
+        *object = before;
+        return Some(unfit(words(&error)));
+    }
+    worse(&before, object).map(unfit)
+}
+
+/// That a patch has no target.
+impl From<&SitePatch> for Unfit {
+    fn from(patch: &SitePatch) -> Self {
+        Self::PatchUnfit {
+            patch: patch.from.clone(),
+            why: words(&patch.patch.no_target()),
+        }
     }
 }
 
@@ -124,13 +130,9 @@ impl std::fmt::Display for Met {
 }
 
 /// Whether a release has a target, perhaps in a set that is not installed here. There, namespaces are placeholders.
-fn is_in(release: &[CarriedSet], target: &PatchTarget) -> bool {
-    let anywhere = PatchTarget {
-        namespace: None,
-        ..target.clone()
-    };
+fn is_in(release: &[CarriedSet], patch: &SitePatch) -> bool {
     let mut objects = release.iter().flat_map(|set| &set.objects);
-    objects.any(|object| is_target(&object.document, &anywhere))
+    objects.any(|object| patch.patch.is_for_anywhere(&object.document))
 }
 
 /// Returns the first problem that a patch brought to an object.
@@ -152,7 +154,8 @@ fn words(error: &PatchError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schemas::yaml;
+    use manifests::CheckedPatch;
+    use schemas::{Patch, yaml};
     use serde_json::json;
 
     use super::*;
@@ -167,14 +170,18 @@ mod tests {
 
     /// The Service as a patch makes it, what was patched, and what does not fit.
     fn patched(patch: &str) -> (Value, Vec<Patched>, Vec<String>) {
-        let all = [(
-            "patch 1".to_owned(),
-            yaml::from_slice(patch.as_bytes()).unwrap(),
-        )];
+        let said: Patch = yaml::from_slice(patch.as_bytes()).unwrap();
+        let all = [SitePatch {
+            from: "patch 1".to_owned(),
+            patch: CheckedPatch::new(&said).unwrap(),
+            said,
+        }];
         let mut patches = Patches::new(&all);
         let mut object = service();
         patches.apply(&mut object);
-        let (changed, unfit) = patches.end(&[]);
+        let unmet = patches.unmet(&[]);
+        let (changed, mut unfit) = patches.end();
+        unfit.extend(unmet.iter().map(Unfit::from));
         let unfit = unfit.iter().map(ToString::to_string);
         (object, changed, unfit.collect())
     }
@@ -216,6 +223,14 @@ mod tests {
                 "solutions.metalk8s.scality.com/solution",
             ),
             ("{target: {kind: Service}, merge: {status: {}}}", "status"),
+            (
+                "{target: {kind: Service}, patch: {metadata: {finalizers: [a/b]}}}",
+                "metadata.finalizers",
+            ),
+            (
+                "{target: {kind: Service}, patch: {spec: {ports: [{name: a}]}}}",
+                "an element of `ports` has no `port`",
+            ),
         ] {
             let (_, _, unfit) = patched(patch);
             assert_eq!(unfit.len(), 1, "{patch}: {unfit:?}");

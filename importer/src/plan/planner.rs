@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use change::{DesiredObject, Entry, ObjectChange, Plan};
 use deployer::{Cluster, Object};
 use rules::RightsDifference;
-use schemas::{KubernetesName, Namespace, Operator, Patch, SolutionName};
+use schemas::{KubernetesName, Namespace, Operator, PartName, SolutionName};
 use serde_json::json;
 use shelf::Record;
 use validator::CarriedChart;
@@ -14,11 +14,11 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::labelled::service_monitor;
 use crate::model::namespace_record::Deployed;
-use crate::model::obstacle::{Above, Obstacle};
+use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own::OwnRecord;
 use crate::model::record;
 use crate::model::request::{Asked, PullLogin};
-use crate::model::site::OPERATOR;
+use crate::model::site::SitePatch;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere, installed};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
@@ -29,6 +29,7 @@ use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::OperatorInputs;
 use crate::plan::parameters::number_of;
+use crate::plan::patches::Patched;
 use crate::plan::releases::{Releases, Releasing, is_test};
 use crate::plan::sets;
 use crate::plan::setting::{Planner, Setting};
@@ -134,6 +135,11 @@ impl Planner<'_> {
             };
             planned = carrying.plan(own, &mut unfit).await?;
         }
+        planned.patched.extend(patched(&patches, &releases));
+        if releases.are_known() {
+            let others = planned.unmet.iter().filter(|it| !meets(it, &releases));
+            unfit.extend(others.map(|it| Unfit::from(it).into()));
+        }
         obstacles.splice(first..first, unfit);
         let departing = releases.departing.clone();
         let change = std::mem::take(&mut planned.change);
@@ -197,9 +203,11 @@ impl Planner<'_> {
             cluster: self.cluster,
             state: self.state,
             place: &setting.place,
+            site: &setting.site,
             values: &setting.values,
             parameters: &setting.parameters,
             carried: change,
+            patches: setting.site.patches(self.asked.id.name()),
             spaces: spaces(change),
             logins: self.logins(setting, change),
         };
@@ -275,11 +283,7 @@ impl Planner<'_> {
     }
 
     /// Returns the inputs that the carried objects are planned from.
-    fn carrying<'s>(
-        &'s self,
-        setting: &'s Setting,
-        patches: &'s [(String, Patch)],
-    ) -> Carrying<'s> {
+    fn carrying<'s>(&'s self, setting: &'s Setting, patches: &'s [SitePatch]) -> Carrying<'s> {
         Carrying {
             asked: self.asked,
             cluster: self.cluster,
@@ -287,6 +291,7 @@ impl Planner<'_> {
             place: &setting.place,
             pull_secret: setting.deployed.pull_secret.as_ref(),
             parameters: &setting.parameters,
+            site: &setting.site,
             patches,
             made: match &self.target.pull_login {
                 PullLogin::Made(made) => Some(made),
@@ -300,7 +305,7 @@ impl Planner<'_> {
     async fn objects(&self, setting: &Setting) -> Result<Vec<Object>, Error> {
         let Asked { accepted, id, .. } = self.asked;
         let place = &setting.place;
-        let choices = setting.site.choices(id.name(), OPERATOR);
+        let choices = setting.site.reaching(id.name(), PartName::Operator);
         let mut objects = Vec::new();
         if let PullLogin::Made(made) = &self.target.pull_login {
             objects.push(login::secret(id.name(), place, made));
@@ -326,7 +331,7 @@ impl Planner<'_> {
             };
             let mut rendered = rendering.objects()?;
             let workloads = rendered.iter_mut().filter(|it| it["kind"] == "Deployment");
-            workloads.for_each(|workload| choices::apply(&choices, workload));
+            workloads.for_each(|workload| choices::lay(&choices, workload));
             objects.extend(rendered);
         }
         let objects = objects.into_iter().map(Object::new);
@@ -378,6 +383,26 @@ impl Planner<'_> {
         let other = |known: &&Record| known.name == record.name && known.version != record.version;
         self.state.records.iter().filter(other).chain([record])
     }
+}
+
+/// Whether a patch has a target among the objects of releases.
+fn meets(patch: &SitePatch, releases: &Releases) -> bool {
+    let mut objects = releases.objects();
+    objects.any(|it| patch.patch.is_for(it.as_value()))
+}
+
+/// Returns the patches with what they change in releases.
+fn patched(patches: &[SitePatch], releases: &Releases) -> Vec<Patched> {
+    let of_patch = |patch: &SitePatch| {
+        let targets = releases.objects();
+        let targets = targets.filter(|it| patch.patch.is_for(it.as_value()));
+        let named = targets.map(|it| Patched {
+            object: it.reference().to_string(),
+            from: patch.from.clone(),
+        });
+        named.collect::<Vec<_>>()
+    };
+    patches.iter().flat_map(of_patch).collect()
 }
 
 /// The namespace with no more than the labels that a version gives it.

@@ -10,8 +10,8 @@ use change::{DesiredObject, Part, Parts, Tenure, vocabulary as v};
 use deployer::Object;
 use manifests::{Address, Expansion, ObjectKinds, is_definition, pod_specs};
 use schemas::{
-    ChartRelease, Digest, EnvironmentName, Namespace, ObjectSet, OwnNamespace, Phase, SetName,
-    SolutionName, Strategy,
+    ChartRelease, Digest, EnvironmentName, Namespace, ObjectSet, OwnNamespace, PartName, Phase,
+    SetName, SolutionName, Strategy,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -23,10 +23,11 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::parameters::{KeptValues, ParameterValues};
 use crate::model::record::addresses;
 use crate::model::request::Asked;
+use crate::model::site::{HeldSite, PartChoices};
 use crate::model::space::{self, Labels};
 use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
-use crate::plan::{login, parameters};
+use crate::plan::{choices, login, parameters};
 
 /// Returns the parts of an archive besides its operator.
 pub(crate) fn parts(accepted: &Accepted) -> Parts<'_> {
@@ -55,6 +56,8 @@ pub(crate) struct SetInputs<'a> {
     pub(crate) environment: &'a EnvironmentName,
     /// The namespace that is deployed to, which those of the sets are that are not fixed.
     pub(crate) namespace: &'a Namespace,
+    /// What the site chooses for workloads.
+    pub(crate) site: &'a HeldSite,
     /// The sets, each after those it needs.
     pub(crate) sets: &'a [&'a CarriedSet],
     /// The kinds that the archive defines.
@@ -101,6 +104,8 @@ impl SetInputs<'_> {
         let mut sensitive = self.sensitive.as_ref();
         for carried in self.sets {
             let set = &carried.set.name;
+            let chosen = PartName::Carried(set.as_str());
+            let chosen = self.site.reaching(self.solution, chosen);
             let begin = all.len();
             // With the first set: what it needs is kept before anything uses it.
             if let Some(secret) = sensitive.take() {
@@ -111,7 +116,7 @@ impl SetInputs<'_> {
                 if self.is_the_environments_namespace(document) {
                     continue;
                 }
-                let object = self.patched(document, carried, patches)?;
+                let object = self.patched(document, carried, &chosen, patches)?;
                 if object.gvk().kind == "Namespace" {
                     made.insert(object.name().to_owned());
                 }
@@ -151,7 +156,7 @@ impl SetInputs<'_> {
         for carried in sets {
             let documents = carried.objects.iter().map(|it| &it.document);
             for document in documents.filter(|it| self.is_the_environments_namespace(it)) {
-                let space = self.patched(document, carried, patches)?;
+                let space = self.patched(document, carried, &PartChoices::default(), patches)?;
                 let labels = space.labels().into_iter();
                 let labels = labels.filter(|(key, _)| space::may_be_given(key));
                 let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
@@ -185,23 +190,37 @@ impl SetInputs<'_> {
             && document["metadata"]["name"].as_str().is_some_and(meant)
     }
 
-    /// An object of the release as it is applied.
+    /// An object of the release as it is applied. What the site chooses makes no other Job of one: it is said beside what the
+    /// Job is made of.
     fn patched(
         &self,
         document: &Value,
         carried: &CarriedSet,
+        chosen: &PartChoices,
         patches: &mut Patches<'_>,
     ) -> Result<Object, Error> {
         let mut object = document.clone();
         self.expansion.expand(&mut object)?;
-        if !patches.is_empty() {
-            if !self.kinds.is_cluster_scoped(&object) {
-                let namespace = self.namespace_of(&object["metadata"]["namespace"], carried);
-                object["metadata"]["namespace"] = json!(namespace);
-            }
-            patches.apply(&mut object);
+        if !patches.is_empty() && !self.kinds.is_cluster_scoped(&object) {
+            let namespace = self.namespace_of(&object["metadata"]["namespace"], carried);
+            object["metadata"]["namespace"] = json!(namespace);
         }
-        self.object(object, carried)
+        let plain = is_job(&object).then(|| object.clone());
+        // What stands of a Pod can hardly be changed.
+        if object["kind"] != "Pod" {
+            choices::lay(chosen, &mut object);
+        }
+        let plain = plain.filter(|plain| *plain != object);
+        let plain = plain.map(|mut plain| {
+            patches.clone().apply(&mut plain);
+            self.object(plain, carried)
+        });
+        patches.apply(&mut object);
+        let object = self.object(object, carried)?;
+        match plain.transpose()? {
+            Some(plain) => Ok(Object::new(with_inputs_of(&plain, object.into_value()))?),
+            None => Ok(object),
+        }
     }
 
     /// An object as it is applied, with placeholders replaced.
@@ -215,7 +234,7 @@ impl SetInputs<'_> {
             }
         }
         normalize(&mut object);
-        if object["apiVersion"] == "batch/v1" && object["kind"] == "Job" {
+        if is_job(&object) {
             let inputs = Digest::new(Sha256::digest(object.to_string()).into()).hex();
             object["metadata"]["annotations"][v::INPUTS] = json!(inputs);
         }
@@ -258,6 +277,18 @@ impl SetInputs<'_> {
         };
         given.as_str().map_or_else(of_set, str::to_owned)
     }
+}
+
+fn is_job(object: &Value) -> bool {
+    object["apiVersion"] == "batch/v1" && object["kind"] == "Job"
+}
+
+/// Says of a Job that it is made of the same as a plain one, and what was chosen besides.
+fn with_inputs_of(plain: &Object, mut job: Value) -> Value {
+    let annotations = &mut job["metadata"]["annotations"];
+    annotations[v::CHOSEN] = annotations[v::INPUTS].take();
+    annotations[v::INPUTS] = json!(plain.annotations().get(v::INPUTS));
+    job
 }
 
 /// Returns the namespaces in which a set may have pods: its own ones, in which programs of it make further ones, and
@@ -360,6 +391,7 @@ pub(crate) fn of_any_site(
         solution: id.name(),
         environment,
         namespace,
+        site: &HeldSite::default(),
         sets: &sets,
         kinds: kinds(accepted),
         expansion: Expansion {
@@ -453,10 +485,13 @@ pub(crate) fn meant<'a>(
 
 #[cfg(test)]
 mod tests {
+    use manifests::CheckedPatch;
     use schemas::{ObjectSet, Patch, yaml};
     use validator::CarriedObject;
 
     use super::*;
+    use crate::model::site::SitePatch;
+    use crate::model::site::tests::held;
 
     fn set(set: Value, objects: &[Value]) -> CarriedSet {
         let set: ObjectSet = serde_json::from_value(set).unwrap();
@@ -487,13 +522,18 @@ mod tests {
         sensitive: Option<Value>,
     ) -> Vec<DesiredObject> {
         let all: Vec<Patch> = yaml::from_slice(patch.as_bytes()).unwrap();
-        let all: Vec<(String, Patch)> = all.into_iter().map(|it| (String::new(), it)).collect();
+        let checked = |said: Patch| SitePatch {
+            from: String::new(),
+            patch: CheckedPatch::new(&said).unwrap(),
+            said,
+        };
+        let all: Vec<SitePatch> = all.into_iter().map(checked).collect();
         let mut patches = Patches::new(&all);
         let objects = with(sets, login, sensitive, |rendering| {
             rendering.objects(&mut patches).unwrap()
         });
-        let (_, unfit) = patches.end(&[]);
-        assert_eq!(unfit, []);
+        assert!(patches.unmet(&[]).is_empty());
+        assert_eq!(patches.end().1, []);
         objects
     }
 
@@ -511,6 +551,7 @@ mod tests {
             solution: &"shop".parse().unwrap(),
             environment: &environment,
             namespace: &namespace,
+            site: &held("{workloads: [{set: {labels: {team: all}}}]}", "{}"),
             sets: &sets,
             kinds: ObjectKinds::new([&json!({
                 "spec": { "group": "shop.test", "scope": "Cluster", "names": { "kind": "Cart", "plural": "carts" } },
@@ -752,6 +793,40 @@ mod tests {
             patched.annotations()[v::INPUTS],
             plain.annotations()[v::INPUTS]
         );
+    }
+
+    #[test]
+    fn what_the_site_chooses_makes_no_other_job() {
+        let sets = [set(json!({ "name": "main" }), &[job()])];
+        let made = |site: &HeldSite| {
+            with(&sets, None, None, |rendering| {
+                let rendering = SetInputs {
+                    site,
+                    kinds: ObjectKinds::default(),
+                    expansion: Expansion {
+                        parameters: [("size".parse().unwrap(), json!(3))].into(),
+                        ..Expansion::default()
+                    },
+                    login: None,
+                    sensitive: None,
+                    ..*rendering
+                };
+                let objects = rendering.objects(&mut Patches::new(&[])).unwrap();
+                objects.into_iter().next().unwrap().object
+            })
+        };
+        let site = |label: &str| {
+            let file = json!({ "workloads": [{ "set": { "labels": { "team": label } } }] });
+            held(&file.to_string(), "{}")
+        };
+        let [plain, one, other] = [HeldSite::default(), site("a"), site("b")].map(|it| made(&it));
+        assert_eq!(one.labels()["team"], "a");
+        let of =
+            |job: &Object, annotation| job.annotations().get(annotation).map(ToString::to_string);
+        assert_eq!(of(&plain, v::INPUTS), of(&one, v::INPUTS));
+        assert_eq!(of(&other, v::INPUTS), of(&one, v::INPUTS));
+        assert_eq!(of(&plain, v::CHOSEN), None);
+        assert_ne!(of(&other, v::CHOSEN), of(&one, v::CHOSEN));
     }
 
     #[test]

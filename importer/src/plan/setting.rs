@@ -7,7 +7,7 @@ use change::Adopt;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterFormat,
-    ReleaseName, SolutionName, Version, VersionRange, by_path,
+    PartName, ReleaseName, SolutionName, Version, VersionRange, by_path,
 };
 use validator::CarriedChart;
 
@@ -18,9 +18,10 @@ use crate::model::namespace_record::{Deployed, NamespaceRecord, namespace_refere
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::ChartValues;
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
-use crate::model::site::{HeldSite, OPERATOR};
+use crate::model::site::HeldSite;
 use crate::model::state::ClusterState;
 use crate::plan::login;
+use crate::plan::operator::operator_name;
 use crate::plan::parameters::{self, Kept, Parameters, Resolving};
 use crate::plan::place;
 use crate::plan::sources::ValuesSources;
@@ -109,7 +110,8 @@ impl Planner<'_> {
             deployed,
         };
         self.check_login(&setting, obstacles).await?;
-        let choices = setting.site.choices(id.name(), OPERATOR);
+        let choices = setting.site.reaching(id.name(), PartName::Operator);
+        let choices = choices.of_operator(&operator_name(id.name().as_str()));
         obstacles.extend(check_variables(self.operator(), &choices));
         Ok(setting)
     }

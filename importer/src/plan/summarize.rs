@@ -6,7 +6,6 @@ use rules::{Right, When};
 use schemas::ParameterName;
 use serde_json::Value;
 
-use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::consent::{self, Line};
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
@@ -14,6 +13,7 @@ use crate::plan::hidden;
 use crate::plan::parameters::Resolved;
 use crate::plan::patches::Patched;
 use crate::plan::proof::Proof;
+use crate::plan::reach;
 use crate::plan::summary::{
     PlannedBeyond, PlannedChart, PlannedHelm, PlannedLine, PlannedObject, PlannedParameter,
     PlannedPatch, PlannedProof, PlannedRight, PlannedTarget, kept, removed,
@@ -38,14 +38,6 @@ pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedO
     })
 }
 
-/// The values that the site's file chooses for the operator; nothing else gets them.
-fn site_values(deployment: &Deployment) -> Vec<SiteValue> {
-    match deployment.operator() {
-        Some(_) => deployment.site.values(&deployment.solution, OPERATOR),
-        None => Vec::new(),
-    }
-}
-
 pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> PlannedTarget {
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
@@ -67,7 +59,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         dangers: dangers.into_iter().collect(),
         beyond: planned_beyond(deployment),
         pull_proof: proof.map(planned_proof),
-        site: site_values(deployment),
+        site: reach::values(deployment),
         later_pods: None,
         helm: deployment.releases.helm.as_ref().map(PlannedHelm::from),
         releases: planned_charts(deployment),

@@ -1,20 +1,25 @@
 //! The choices that hold by the site's files, and the names in them that the cluster does not have.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry as MapEntry;
+use std::collections::{BTreeMap, BTreeSet};
 
+use change::Stage;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, LabelName, LabelValue, SolutionName};
 use serde::Serialize;
 
 use crate::model::error::Error;
+use crate::model::inventory;
 use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::site::{
-    HeldSite, OPERATOR, SiteFile, SiteValue, default_reference, operators_alone,
-};
+use crate::model::site::{HeldSite, SiteFile, SiteValue, default_reference, operators_alone};
 use crate::model::state::ClusterState;
+use crate::plan::operator::operator_name;
+use crate::plan::reach::{PartObjects, missing};
+use crate::plan::releases::sent;
+use crate::plan::standing::StandingRelease;
 
 /// The choices of a site.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -66,12 +71,12 @@ pub async fn show(
     let specs = || state.records.iter().map(|it| (&it.name, &it.manifest.spec));
     let operators = specs().filter(|(_, spec)| spec.operator.is_some());
     let operators: BTreeSet<&SolutionName> = operators.map(|(name, _)| name).collect();
-    let notes = specs().filter_map(|(name, spec)| held.beside(name, spec));
+    let notes = specs().flat_map(|(name, spec)| held.operators_alone(name, spec));
     let notes: BTreeSet<String> = notes.collect();
     let workload = |solution: &SolutionName| SiteWorkload {
         solution: solution.clone(),
-        workload: OPERATOR,
-        values: held.values(solution, OPERATOR),
+        workload: "operator",
+        values: held.operator_values(solution, &operator_name(solution.as_str())),
     };
     Ok(SiteShown {
         environment: environment.cloned(),
@@ -96,6 +101,7 @@ pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
     let (mut all, mut notes) = (Vec::new(), Vec::new());
     for file in state.site.all()? {
         notes.extend(operators_alone(&file));
+        notes.extend(file.parts_of_no_version(&state.records));
         notes.extend(file.releases_of_no_version(&state.records));
         if let Some(environment) = file.environment()
             && state.environment(environment).next().is_none()
@@ -106,11 +112,87 @@ pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
             continue;
         }
         all.extend(problems(cluster, &state, &file).await?);
+        notes.extend(unreached(cluster, &state, &file).await?);
     }
     Ok(SiteChecked {
         problems: all,
         notes,
     })
+}
+
+/// Says of each entry for one Solution that names a workload or a container which that has nowhere where it is deployed
+/// that it reaches nothing; nothing where this user may not look.
+async fn unreached(
+    cluster: &Cluster,
+    state: &ClusterState,
+    file: &SiteFile,
+) -> Result<Vec<String>, Error> {
+    let mut notes = Vec::new();
+    let mut known = BTreeMap::new();
+    for (solution, from, rule) in file.naming() {
+        let spaces = state.namespaces.iter().filter(|it| is_for(file, it));
+        for space in spaces.filter(|it| it.solutions.contains_key(solution)) {
+            if let MapEntry::Vacant(place) = known.entry((solution, &space.namespace)) {
+                place.insert(deployed(cluster, space, solution).await?);
+            }
+        }
+        let here = known.iter().filter(|((it, _), _)| *it == solution);
+        let here = here.flat_map(|(_, parts)| parts);
+        let parts = here.map(|(name, objects)| PartObjects {
+            name,
+            objects: objects.iter().map(Object::as_value).collect(),
+        });
+        let parts: Vec<PartObjects<'_>> = parts.collect();
+        let mut names = parts.iter().map(|it| it.name);
+        let is_known = match &rule.part {
+            Some(part) => names.any(|it| it == part.as_str()),
+            None => names.next().is_some(),
+        };
+        if let Some(why) = missing(rule, &parts).filter(|_| is_known) {
+            notes.push(format!(
+                "{from} reaches nothing: no version that is deployed has {why}"
+            ));
+        }
+    }
+    Ok(notes)
+}
+
+/// Returns the workloads of a Solution that are deployed in a namespace, by the name of the part; nothing where this user may
+/// not look.
+async fn deployed(
+    cluster: &Cluster,
+    space: &NamespaceRecord,
+    solution: &SolutionName,
+) -> Result<Vec<(String, Vec<Object>)>, Error> {
+    match deployed_parts(cluster, space, solution).await {
+        Err(Error::Cluster(deployer::Error::Forbidden { .. })) => Ok(Vec::new()),
+        parts => parts,
+    }
+}
+
+async fn deployed_parts(
+    cluster: &Cluster,
+    space: &NamespaceRecord,
+    solution: &SolutionName,
+) -> Result<Vec<(String, Vec<Object>)>, Error> {
+    let recorded = inventory::read(cluster, solution, space).await?;
+    let mut parts: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+    for entry in &recorded.entries {
+        if let Some(part) = &entry.part {
+            let objects = parts.entry(part.to_string()).or_default();
+            if entry.stage == Stage::Workload {
+                objects.extend(look(cluster, &entry.reference()).await?);
+            }
+        }
+    }
+    for release in &recorded.releases {
+        let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
+        if let Some(standing) = standing {
+            let objects = sent(cluster, &standing.newest, release).await?;
+            parts.insert(release.name.to_string(), objects);
+        }
+    }
+    Ok(parts.into_iter().collect())
 }
 
 /// Returns the names in a file that the cluster does not have, as far as this user may look.

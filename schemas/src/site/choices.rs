@@ -17,7 +17,7 @@ pub struct Choices {
     /// How many pods run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<NonZeroU8>,
-    /// What each container may use, and what is kept free for it.
+    /// What the container may use, and what is kept free for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
     /// Labels that a node must have.
@@ -141,6 +141,18 @@ impl Proxy {
 }
 
 impl Choices {
+    /// Returns the fields that are chosen and that make sense for one workload alone.
+    #[must_use]
+    pub fn of_one_workload(&self) -> Vec<&'static str> {
+        let fields = [
+            ("replicas", self.replicas.is_some()),
+            ("resources", self.resources.is_some()),
+            ("env", !self.env.is_empty()),
+        ];
+        let chosen = fields.into_iter().filter(|(_, is_chosen)| *is_chosen);
+        chosen.map(|(field, _)| field).collect()
+    }
+
     /// Returns these choices, and of others what these leave open.
     #[must_use]
     pub fn over(self, other: Self) -> Self {

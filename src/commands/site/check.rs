@@ -62,7 +62,7 @@ pub(crate) struct Nothing {}
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.file {
         let file = read(path, arguments.environment.as_ref())?;
-        let notes: Vec<String> = importer::operators_alone(&file).into_iter().collect();
+        let notes = importer::operators_alone(&file);
         let usable = Usable {
             file: path,
             notes: &notes,

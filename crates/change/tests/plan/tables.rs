@@ -139,6 +139,32 @@ fn what_runs_once_runs_anew_only_of_something_else() {
 }
 
 #[test]
+fn what_a_site_chooses_makes_a_job_anew_only_until_it_is_done() {
+    let chosen = |digest: &str, content| {
+        let plain = desired((JOB, "j"), Some("one"), content);
+        let mut job = plain.object.as_value().clone();
+        job["metadata"]["annotations"][v::CHOSEN] = json!(digest);
+        let object = Object::new(job).unwrap();
+        vec![DesiredObject { object, ..plain }]
+    };
+    let site = deployed(&chosen("a", 0));
+    assert_eq!(words(&site.plan(&chosen("a", 0))), ["update Job prod/j"]);
+    assert_eq!(words(&site.plan(&chosen("b", 0))), ["replace Job prod/j"]);
+    let mut done = site.clone();
+    for object in done.objects.values_mut() {
+        let mut job = object.as_value().clone();
+        job["status"] = json!({ "conditions": [{ "type": "Complete", "status": "True" }] });
+        *object = Object::new(job).unwrap();
+    }
+    let plain = [desired((JOB, "j"), Some("one"), 0)];
+    for objects in [&chosen("b", 0)[..], &plain] {
+        assert_eq!(words(&done.plan(objects)), [""; 0]);
+        assert!(done.plan(objects).keeps_all());
+    }
+    assert_eq!(words(&done.plan(&chosen("b", 1))), ["replace Job prod/j"]);
+}
+
+#[test]
 fn what_ran_in_another_form_stops_before_what_takes_its_place() {
     let operator = in_order(vec![
         desired((CONFIG, "c"), None, 0),

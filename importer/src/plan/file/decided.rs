@@ -75,6 +75,7 @@ fn masked(object: &Object, hidden: &HiddenTexts) -> Value {
     let annotations = value.pointer_mut("/metadata/annotations");
     if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
         annotations.remove(v::INPUTS);
+        annotations.remove(v::CHOSEN);
     }
     value
 }

@@ -21,7 +21,7 @@ use charts::{Chart, UnnamedValue};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, ReleaseName, yaml};
+use schemas::{ChartRelease, Digest, KubernetesName, Namespace, PartName, ReleaseName, yaml};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -39,6 +39,7 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::parameters::ParameterValues;
 use crate::model::request::Asked;
+use crate::model::site::{HeldSite, SitePatch};
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
 use crate::plan::finish::FinishInputs;
@@ -112,6 +113,11 @@ impl Releases {
         found.filter(|(_, spaces)| !spaces.is_empty()).collect()
     }
 
+    /// Whether the objects of all releases are known: of one that cannot be rendered they are not.
+    pub(crate) fn are_known(&self) -> bool {
+        self.all.iter().all(|it| !it.objects.is_empty())
+    }
+
     /// Whether Helm has anything to do.
     fn has_changes(&self) -> bool {
         !self.departing.is_empty() || self.all.iter().any(PlannedRelease::changes)
@@ -142,6 +148,9 @@ pub(crate) struct Releasing<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
+    pub(crate) site: &'a HeldSite,
+    /// The site's patches for the Solution.
+    pub(crate) patches: Vec<SitePatch>,
     /// The values of each release above the publisher's.
     pub(crate) values: &'a BTreeMap<ReleaseName, ReleaseValues>,
     pub(crate) parameters: &'a Parameters,
@@ -283,9 +292,10 @@ impl Releasing<'_> {
         chart: &CarriedChart,
         site: &ReleaseValues,
         finish: &FinishInputs,
+        objects: &[Object],
     ) -> Result<Digest, Error> {
         let told = self.text(chart, &site.told(), self.parameters.told())?;
-        Ok(inputs(chart, &told, finish))
+        Ok(inputs(chart, &told, finish, objects))
     }
 
     /// Returns the inputs that finish the objects of a release, as far as they are known before it is rendered.
@@ -297,6 +307,12 @@ impl Releasing<'_> {
             namespace: release.namespace_in(&self.place.namespace).clone(),
             wide: BTreeSet::new(),
             replicas: BTreeMap::new(),
+            choices: {
+                let part = PartName::Carried(release.name.as_str());
+                self.site.reaching(self.asked.id.name(), part)
+            },
+            patches: self.patches.clone(),
+            jobs: BTreeMap::new(),
         }
     }
 
@@ -336,17 +352,14 @@ impl Releasing<'_> {
         self.check_namespace(namespace, obstacles);
         let site = self.values.get(&release.name).cloned().unwrap_or_default();
         let finish = self.finish(release);
-        let mut recorded = ReleaseEntry {
-            name: release.name.clone(),
-            namespace: namespace.clone(),
-            chart: release.chart.clone(),
-            version: release.version.clone(),
-            revision: None,
-            inputs: self.inputs(chart, &site, &finish)?,
-            revisions: Vec::new(),
-            needed,
-        };
+        let coming = self.inputs(chart, &site, &finish, &[])?;
+        let mut recorded = coming_entry(release, namespace, coming, needed);
         let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;
+        let before = match &standing {
+            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
+            None => Vec::new(),
+        };
+        recorded.inputs = self.inputs(chart, &site, &finish, &before)?;
         let known = self.before().release(namespace, &release.name);
         recorded.revisions =
             self.revisions(known.unwrap_or(&recorded), standing.as_ref(), obstacles);
@@ -359,10 +372,6 @@ impl Releasing<'_> {
                 obstacles.push(Unfit::ReleaseTaken { release, revision }.into());
                 return Ok(None);
             }
-        };
-        let before = match &standing {
-            Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
-            None => Vec::new(),
         };
         let drift = match step {
             ReleaseStep::Keep => self.drift(known, standing.as_ref(), &before).await?,
@@ -402,24 +411,49 @@ impl Releasing<'_> {
     }
 }
 
+/// Returns a release as it is recorded before Helm has done anything about it.
+fn coming_entry(
+    release: &ChartRelease,
+    namespace: &Namespace,
+    inputs: Digest,
+    needed: bool,
+) -> ReleaseEntry {
+    ReleaseEntry {
+        name: release.name.clone(),
+        namespace: namespace.clone(),
+        chart: release.chart.clone(),
+        version: release.version.clone(),
+        revision: None,
+        inputs,
+        revisions: Vec::new(),
+        needed,
+    }
+}
+
 /// Returns the time that Helm waits for each step of a release.
 fn timeout(release: &ChartRelease) -> Duration {
     let timeout = release.timeout.as_ref();
     timeout.map_or(limits::RELEASE_WAIT, schemas::Timeout::duration)
 }
 
-/// The digest of a chart, values as they may be told, and what finishes its objects.
-fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs) -> Digest {
+/// The digest of all that decides what Helm makes of a chart, with values as they may be told. Of the site's choices and patches those do that reach any of
+/// these objects, which it has then: another chart or other values are another input anyway.
+fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs, objects: &[Object]) -> Digest {
     let mut digest = Sha256::new();
     let images = finish.record.images.iter();
     let images = images.map(|it| (&it.image, it.digest, it.reference.as_ref()));
-    let finished = json!({
+    let mut finished = json!({
         "as": FINISHED_AS,
         "images": images.collect::<Vec<_>>(),
         "registry": finish.record.pull_registry().map(|it| it.to_string()).unwrap_or_default(),
         "logins": finish.logins,
         "namespace": finish.namespace,
     });
+    let objects: Vec<&Value> = objects.iter().map(Object::as_value).collect();
+    let of_site = finish.of_site(&objects);
+    if !of_site.is_null() {
+        finished["site"] = of_site;
+    }
     for part in [&chart.digest.to_string(), values, &finished.to_string()] {
         digest.update(part.len().to_be_bytes());
         digest.update(part);

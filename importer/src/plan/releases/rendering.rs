@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
 use watch::Cancel;
 
-use super::sent::objects;
+use super::sent::{is_hook, objects};
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::gate::{Course, Gate, GatePass};
 use crate::limits;
@@ -22,7 +22,7 @@ use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::renderings::{Rendered, named_object};
 use crate::model::site::SiteValue;
-use crate::plan::finish::{Finish, kinds_of};
+use crate::plan::finish::{Finish, FinishProblems, kinds_of};
 
 /// The capabilities of the cluster that a release finds when it is installed.
 pub(super) struct Capabilities {
@@ -87,20 +87,26 @@ impl Releasing<'_> {
         let objects: Vec<Value> = objects.collect();
         planned.finish.wide = self.wide(&objects, &there.definitions).await?;
         planned.finish.replicas = self.scaled(planned).await?;
+        planned.finish.jobs = self.jobs(planned).await?;
         let finish = Finish::new(&planned.finish)?;
-        let mut missing = BTreeSet::new();
+        let mut problems = FinishProblems::default();
         let mut finished = Vec::new();
         for object in objects {
-            let mut object = Object::new(finish.finish(object, &mut missing)?)?;
+            let mut object = Object::new(finish.finish(object, &mut problems)?)?;
             if let Some(sent) = planned.as_sent(&object) {
                 let sent = sent.as_value().clone();
-                object = Object::new(finish.finish(sent, &mut missing)?)?;
+                object = Object::new(finish.finish_chosen(sent, &mut problems)?)?;
                 let name = named_object(object.as_value());
                 planned.random.retain(|it| *it != name);
             }
             finished.push(object);
         }
         planned.objects = finished;
+        // What the site chooses counts by the objects that it reaches.
+        planned.recorded.inputs =
+            self.inputs(chart, &planned.site, &planned.finish, &planned.objects)?;
+        let FinishProblems { missing, unfit } = problems;
+        obstacles.extend(unfit.into_iter().map(Obstacle::from));
         if !missing.is_empty() {
             let values = self.turned_on_by(planned, chart, &rendering, &missing);
             let values = values.await?;
@@ -141,11 +147,11 @@ impl Releasing<'_> {
             let Ok(text) = without.run().await? else {
                 continue;
             };
-            let mut still = BTreeSet::new();
+            let mut still = FinishProblems::default();
             for object in objects(&planned.recorded, &text)? {
                 finish.finish(object.value, &mut still)?;
             }
-            if !missing.is_subset(&still) {
+            if !missing.is_subset(&still.missing) {
                 found.push(format!("{field} ({from})"));
             }
         }
@@ -233,6 +239,19 @@ impl Releasing<'_> {
             }
         }
         Ok(wide)
+    }
+
+    /// Returns the Jobs of a release that stand, as they were sent, by what each is called.
+    async fn jobs(&self, planned: &PlannedRelease) -> Result<BTreeMap<String, Value>, Error> {
+        let before = planned.before.iter();
+        let before = before.filter(|it| it.gvk().kind == "Job" && !is_hook(it));
+        let before: Vec<&Object> = before.collect();
+        let references: Vec<&ObjectRef> = before.iter().map(|it| it.reference()).collect();
+        let live = look_all(self.cluster, &references).await?;
+        let standing = before.into_iter().zip(live);
+        let standing = standing.filter(|(_, live)| live.is_some());
+        let sent = |(it, _): (&Object, _)| (it.reference().to_string(), it.as_value().clone());
+        Ok(standing.map(sent).collect())
     }
 
     /// The numbers of pods that others have set, an autoscaler or a person, by what is scaled: they stay.

@@ -1,0 +1,367 @@
+//! Strategic merge patches, as Kubernetes and kustomize have them: maps are merged, a null removes, and of the lists that
+//! Kubernetes merges, the elements with the same key are. All other lists are replaced.
+
+use serde_json::{Map, Value};
+
+/// The key that says what becomes of what stands there: `merge`, `replace` or `delete`.
+const DIRECTIVE: &str = "$patch";
+
+/// The groups of Kubernetes' own kinds. Of other kinds nobody knows which lists are merged.
+const GROUPS: [&str; 19] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+];
+
+/// A field by which elements of a list are the same, and what it is where it is left out.
+type Key = (&'static str, Option<&'static str>);
+
+const CONTAINER_PORT: [Key; 2] = [("containerPort", None), ("protocol", Some("TCP"))];
+const SERVICE_PORT: [Key; 2] = [("port", None), ("protocol", Some("TCP"))];
+
+/// The lists that are merged: the field that they stand in, and what the same elements have in common.
+/// (`x-kubernetes-patch-merge-key` in Kubernetes' `OpenAPI`; of ports with the protocol, as for `apply`.)
+const LISTS: [(&str, &[Key]); 17] = [
+    ("containers", &[("name", None)]),
+    ("env", &[("name", None)]),
+    ("ephemeralContainers", &[("name", None)]),
+    ("hostAliases", &[("ip", None)]),
+    ("imagePullSecrets", &[("name", None)]),
+    ("initContainers", &[("name", None)]),
+    ("matchConditions", &[("name", None)]),
+    ("ownerReferences", &[("uid", None)]),
+    ("resourceClaims", &[("name", None)]),
+    ("schedulingGates", &[("name", None)]),
+    ("secrets", &[("name", None)]),
+    ("topologySpreadConstraints", &[("topologyKey", None)]),
+    ("variables", &[("name", None)]),
+    ("volumeDevices", &[("devicePath", None)]),
+    ("volumeMounts", &[("mountPath", None)]),
+    ("volumes", &[("name", None)]),
+    ("webhooks", &[("name", None)]),
+];
+
+/// Whether a group is Kubernetes' own.
+pub(crate) fn is_built_in(group: &str) -> bool {
+    GROUPS.contains(&group)
+}
+
+/// Merges a patch into an object of one of Kubernetes' own kinds; an error is the reason why it cannot be.
+pub(crate) fn merge(object: &mut Value, patch: &Map<String, Value>) -> Result<(), String> {
+    match object {
+        Value::Object(fields) => merge_map(fields, patch, "").map(drop),
+        _ => Err("the object is no map".to_owned()),
+    }
+}
+
+/// What is left of what was patched.
+#[derive(PartialEq)]
+enum Left {
+    Something,
+    Nothing,
+}
+
+/// Merges a map into one that stands in the field `of`.
+fn merge_map(
+    map: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+    of: &str,
+) -> Result<Left, String> {
+    match directive(patch)? {
+        Directive::Delete => {
+            map.clear();
+            return Ok(Left::Nothing);
+        }
+        Directive::Replace => {
+            *map = without_directive(patch);
+            return Ok(Left::Something);
+        }
+        Directive::Merge => {}
+    }
+    for (field, change) in patch.iter().filter(|(field, _)| *field != DIRECTIVE) {
+        if field.starts_with('$') {
+            return Err(format!("`{field}` is not supported"));
+        }
+        let left = match (map.get_mut(field), change) {
+            (_, Value::Null) => Left::Nothing,
+            (Some(Value::Object(map)), Value::Object(change)) => merge_map(map, change, field)?,
+            (Some(Value::Array(list)), Value::Array(change)) => {
+                merge_list(list, change, of, field)?;
+                Left::Something
+            }
+            (_, change) => {
+                let made = made(change, of, field)?;
+                map.insert(field.clone(), made);
+                Left::Something
+            }
+        };
+        if left == Left::Nothing {
+            map.remove(field);
+        }
+    }
+    Ok(Left::Something)
+}
+
+/// Returns what a patch brings where nothing of its kind stands.
+fn made(change: &Value, of: &str, field: &str) -> Result<Value, String> {
+    match change {
+        Value::Object(change) => {
+            let mut map = Map::new();
+            merge_map(&mut map, change, field)?;
+            Ok(Value::Object(map))
+        }
+        Value::Array(change) => {
+            let mut list = Vec::new();
+            merge_list(&mut list, change, of, field)?;
+            Ok(Value::Array(list))
+        }
+        other => Ok(other.clone()),
+    }
+}
+
+/// Merges a list into the one in `field` of what stands in the field `of`.
+fn merge_list(list: &mut Vec<Value>, patch: &[Value], of: &str, field: &str) -> Result<(), String> {
+    let says_so = |it: &&Value| {
+        let map = it.as_object();
+        map.is_some_and(|map| map.len() == 1 && map.get(DIRECTIVE) == Some(&"replace".into()))
+    };
+    let is_replaced = patch.iter().any(|it| says_so(&it));
+    let keys = keys_of(of, field).filter(|_| !is_replaced);
+    let Some(keys) = keys else {
+        *list = patch.iter().filter(|it| !says_so(it)).cloned().collect();
+        return Ok(());
+    };
+    for change in patch {
+        let (Value::Object(map), Some(wanted)) = (change, key_of(change, keys)) else {
+            let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
+            return Err(format!("an element of `{field}` has no `{}`", names[0]));
+        };
+        let is_same = |it: &Value| key_of(it, keys).as_ref() == Some(&wanted);
+        let position = list.iter().position(is_same);
+        match (directive(map)?, position) {
+            (Directive::Delete, _) => list.retain(|it| !is_same(it)),
+            (Directive::Replace, Some(at)) => list[at] = Value::Object(without_directive(map)),
+            (Directive::Replace, None) => list.push(Value::Object(without_directive(map))),
+            (Directive::Merge, Some(at)) => {
+                if let Value::Object(element) = &mut list[at] {
+                    merge_map(element, map, field)?;
+                }
+            }
+            (Directive::Merge, None) => list.push(made(change, of, field)?),
+        }
+    }
+    Ok(())
+}
+
+/// The keys of the list in `field` of what stands in the field `of`; none of a list that is replaced as a whole.
+fn keys_of(of: &str, field: &str) -> Option<&'static [Key]> {
+    match (of, field) {
+        ("containers" | "initContainers" | "ephemeralContainers", "ports") => Some(&CONTAINER_PORT),
+        ("spec", "ports") => Some(&SERVICE_PORT),
+        _ => {
+            let mut lists = LISTS.iter();
+            lists
+                .find(|(name, _)| *name == field)
+                .map(|(_, keys)| *keys)
+        }
+    }
+}
+
+/// Returns what an element has in common with those that are the same; nothing of one that lacks it.
+fn key_of(element: &Value, keys: &[Key]) -> Option<Vec<Value>> {
+    let value = |(name, default): &Key| {
+        let given = element.get(name).cloned();
+        given.or_else(|| default.map(Value::from))
+    };
+    keys.iter().map(value).collect()
+}
+
+enum Directive {
+    Merge,
+    Replace,
+    Delete,
+}
+
+fn directive(patch: &Map<String, Value>) -> Result<Directive, String> {
+    match patch.get(DIRECTIVE) {
+        None => Ok(Directive::Merge),
+        Some(Value::String(text)) if text == "merge" => Ok(Directive::Merge),
+        Some(Value::String(text)) if text == "replace" => Ok(Directive::Replace),
+        Some(Value::String(text)) if text == "delete" => Ok(Directive::Delete),
+        Some(_) => Err(format!("`{DIRECTIVE}` is `merge`, `replace` or `delete`")),
+    }
+}
+
+fn without_directive(patch: &Map<String, Value>) -> Map<String, Value> {
+    let mut map = patch.clone();
+    map.remove(DIRECTIVE);
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn merged(before: &Value, patch: &Value) -> Result<Value, String> {
+        let mut object = before.clone();
+        merge(&mut object, patch.as_object().unwrap()).map(|()| object)
+    }
+
+    /// A pod template with these containers.
+    fn pod(containers: &Value) -> Value {
+        json!({ "spec": { "template": { "spec": { "containers": containers } } } })
+    }
+
+    /// What patches make of objects, with what that shows.
+    fn check(cases: impl IntoIterator<Item = (&'static str, Value, Value, Value)>) {
+        for (what, before, patch, after) in cases {
+            assert_eq!(merged(&before, &patch).as_ref(), Ok(&after), "{what}");
+        }
+    }
+
+    // The cases of Kubernetes' documents on updating objects in place, and of kustomize's on patches.
+
+    #[test]
+    fn containers_are_merged_by_their_names() {
+        check([
+            (
+                "a container is added, and the list is not replaced",
+                pod(&json!([{ "name": "nginx", "image": "nginx" }])),
+                pod(&json!([{ "name": "redis", "image": "redis" }])),
+                pod(
+                    &json!([{ "name": "nginx", "image": "nginx" }, { "name": "redis", "image": "redis" }]),
+                ),
+            ),
+            (
+                "a container of the same name is merged",
+                pod(&json!([{ "name": "a", "image": "a:1", "args": ["x", "y"] }])),
+                pod(&json!([{ "name": "a", "image": "a:2", "args": ["z"] }])),
+                pod(&json!([{ "name": "a", "image": "a:2", "args": ["z"] }])),
+            ),
+            (
+                "an element is deleted by its name",
+                pod(&json!([{ "name": "a" }, { "name": "b" }])),
+                pod(&json!([{ "name": "a", "$patch": "delete" }])),
+                pod(&json!([{ "name": "b" }])),
+            ),
+            (
+                "an element is replaced",
+                pod(&json!([{ "name": "a", "image": "a", "tty": true }])),
+                pod(&json!([{ "name": "a", "image": "b", "$patch": "replace" }])),
+                pod(&json!([{ "name": "a", "image": "b" }])),
+            ),
+            (
+                "a list is replaced",
+                pod(&json!([{ "name": "a" }, { "name": "b" }])),
+                pod(&json!([{ "$patch": "replace" }, { "name": "c" }])),
+                pod(&json!([{ "name": "c" }])),
+            ),
+        ]);
+    }
+
+    #[test]
+    fn other_lists_are_merged_by_their_keys_or_replaced() {
+        check([
+            (
+                "variables by name, ports by port and protocol, mounts by path",
+                pod(&json!([{ "name": "a",
+                    "env": [{ "name": "A", "value": "1" }, { "name": "B", "value": "2" }],
+                    "ports": [{ "containerPort": 53 }, { "containerPort": 53, "protocol": "UDP" }],
+                    "volumeMounts": [{ "mountPath": "/a", "name": "v" }] }])),
+                pod(&json!([{ "name": "a",
+                    "env": [{ "name": "B", "value": "3" }, { "name": "C", "value": "4" }],
+                    "ports": [{ "containerPort": 53, "protocol": "UDP", "name": "dns" }],
+                    "volumeMounts": [{ "mountPath": "/b", "name": "v" }] }])),
+                pod(&json!([{ "name": "a",
+                    "env": [{ "name": "A", "value": "1" }, { "name": "B", "value": "3" }, { "name": "C", "value": "4" }],
+                    "ports": [{ "containerPort": 53 }, { "containerPort": 53, "protocol": "UDP", "name": "dns" }],
+                    "volumeMounts": [{ "mountPath": "/a", "name": "v" }, { "mountPath": "/b", "name": "v" }] }])),
+            ),
+            (
+                "tolerations and commands are replaced as a whole",
+                json!({ "spec": { "tolerations": [{ "key": "a" }], "volumes": [{ "name": "v" }] } }),
+                json!({ "spec": { "tolerations": [{ "key": "b" }], "volumes": [{ "name": "w" }] } }),
+                json!({ "spec": { "tolerations": [{ "key": "b" }], "volumes": [{ "name": "v" }, { "name": "w" }] } }),
+            ),
+            (
+                "the ports of a Service by port and protocol",
+                json!({ "spec": { "ports": [{ "port": 80, "targetPort": 1 }] } }),
+                json!({ "spec": { "ports": [{ "port": 80, "nodePort": 30000 }, { "port": 81 }] } }),
+                json!({ "spec": { "ports": [{ "port": 80, "targetPort": 1, "nodePort": 30000 }, { "port": 81 }] } }),
+            ),
+        ]);
+    }
+
+    #[test]
+    fn maps_are_merged_and_a_null_removes() {
+        check([
+            (
+                "a null removes, also of what is new",
+                json!({ "spec": { "a": 1, "b": { "c": 1, "d": 2 } } }),
+                json!({ "spec": { "a": null, "b": { "c": null }, "e": { "f": null, "g": 1 } } }),
+                json!({ "spec": { "b": { "d": 2 }, "e": { "g": 1 } } }),
+            ),
+            (
+                "a map is replaced, another one deleted",
+                json!({ "spec": { "a": { "x": 1 }, "b": { "y": 1 } } }),
+                json!({ "spec": { "a": { "z": 1, "$patch": "replace" }, "b": { "$patch": "delete" } } }),
+                json!({ "spec": { "a": { "z": 1 } } }),
+            ),
+            (
+                "what is of another type is replaced",
+                json!({ "spec": { "a": { "x": 1 }, "env": "b" } }),
+                json!({ "spec": { "a": [1], "env": [{ "name": "A" }] } }),
+                json!({ "spec": { "a": [1], "env": [{ "name": "A" }] } }),
+            ),
+            (
+                "rules of Roles and of Ingresses are replaced as a whole",
+                json!({ "rules": [{ "verbs": ["get"] }], "spec": { "rules": [{ "host": "a" }] } }),
+                json!({ "rules": [{ "verbs": ["list"] }], "spec": { "rules": [{ "host": "b" }] } }),
+                json!({ "rules": [{ "verbs": ["list"] }], "spec": { "rules": [{ "host": "b" }] } }),
+            ),
+        ]);
+    }
+
+    #[test]
+    fn what_cannot_be_merged_is_refused_with_the_reason() {
+        for (patch, words) in [
+            (
+                pod(&json!([{ "image": "a" }])),
+                "`containers` has no `name`",
+            ),
+            (json!({ "spec": { "$patch": "remove" } }), "`$patch` is"),
+            (
+                json!({ "spec": { "$setElementOrder/containers": [] } }),
+                "`$setElementOrder/containers` is not supported",
+            ),
+        ] {
+            let refused = merged(&pod(&json!([])), &patch).unwrap_err();
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_kinds_of_others_are_not_kubernetes_own() {
+        let own = ["", "apps", "policy", "storage.k8s.io"].map(is_built_in);
+        let others = ["shop.test", "gateway.networking.k8s.io"].map(is_built_in);
+        assert_eq!((own, others), ([true; 4], [false; 2]));
+    }
+}
