@@ -16,7 +16,7 @@ pub use self::charts::{ChartChoices, by_path, merge_values};
 pub use self::choices::{
     Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
 };
-pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
+pub use self::names::{LabelName, LabelValue, VariableName};
 use crate::manifest::{ManifestError, check_kind};
 use crate::{
     API_VERSION, KubernetesName, ParameterName, Patch, ReleaseName, SolutionName, SolutionPattern,
