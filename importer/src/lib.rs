@@ -49,6 +49,7 @@ pub use model::request::{
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};
+pub use model::unmet::Unmet;
 pub use model::unpulled::Unpulled;
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::verb::Verb;
@@ -72,7 +73,8 @@ pub use status::describe::{
     describe as describe_environment,
 };
 
+pub use plan::readiness::{Condition, OperatorStatus};
 pub use status::site::{
     SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
 };
-pub use status::{Condition, OperatorStatus, Status, VersionStatus, environments, status};
+pub use status::{Status, VersionStatus, environments, status};

@@ -45,6 +45,7 @@ mod metadata;
 mod metrics;
 mod migration;
 mod mirrors;
+mod needed;
 mod outages;
 #[path = "../common/pages.rs"]
 mod pages;
