@@ -69,6 +69,12 @@ fn twice(name: &ParameterName, flag: &str) -> String {
 }
 
 impl ParameterArguments {
+    /// Whether anything is chosen or taken back.
+    pub(crate) fn are_given(&self) -> bool {
+        let GivenParameters { set, values, unset } = &self.0;
+        !(set.is_empty() && values.is_empty() && unset.is_empty())
+    }
+
     /// What is asked for, with what the files hold. Of several values of a parameter the last one counts.
     pub(crate) fn asked(&self) -> Result<AskedParameters, Failure> {
         let GivenParameters { set, values, unset } = &self.0;

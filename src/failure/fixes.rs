@@ -192,7 +192,7 @@ fn not_ours_to_write(object: &NotOurs) -> &'static str {
 fn meeting(unmet: &Unmet) -> String {
     let deploy = |solution, environment| {
         format!(
-            "deploy it first: `solution deploy {solution} --environment {environment}`"
+            "deploy it first: `solution deploy {solution} --environment {environment}`; `solution import A.iso B.iso` deploys archives in their order"
         )
     };
     let words = match unmet {

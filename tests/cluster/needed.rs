@@ -121,3 +121,45 @@ fn what_is_needed_is_there_first_and_stays() {
     site.solution(&["undeploy", "shop", "-e", "prod"]).success();
     site.solution(&["undeploy", "db", "-e", "prod"]).success();
 }
+
+#[test]
+fn several_archives_come_in_the_order_of_what_they_need() {
+    let site = Site::new("several");
+    site.environment("prod");
+    let db = pack_db(&site, "1.0.0");
+    let shop = pack_needing(&site, "shop", "solutions: [{name: db, version: '1'}]");
+    let absent = "solutions: [{name: absent, version: '1', scope: cluster}]";
+    let other = pack_needing(&site, "other", absent);
+    for archive in [&db, &other] {
+        site.grant(archive);
+    }
+    let before = site.snapshot();
+    let planned = import(&site, &shop, &[&db, "--dry-run"]).success();
+    let [first, second] = ["db-1.0.0 (1 of 2)", "shop-1.0.0 (2 of 2)"];
+    assert!(planned.find(first) < planned.find(second), "{planned}");
+    assert!(planned.contains(first), "{planned}");
+    assert_eq!(site.snapshot(), before);
+
+    let done = import(&site, &other, &[&shop, &db]);
+    let said = done.failure(1);
+    let left = "imported: none; not imported: other-1.0.0, db-1.0.0, shop-1.0.0";
+    assert!(said.contains(left), "{said}");
+
+    let done = import(&site, &shop, &[&db, &other, "--output", "json"]);
+    assert_eq!(done.code, 1, "{done:?}");
+    let documents = done.stdout.lines();
+    let documents: Vec<Value> = documents
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    let [first, second, third] = documents.as_slice() else {
+        panic!("{documents:#?}");
+    };
+    let solutions = [first, second, &third["plan"]].map(|it| it["solution"].as_str());
+    let expected = ["db-1.0.0", "shop-1.0.0", "other-1.0.0"].map(Some);
+    assert_eq!(solutions, expected);
+    let running = |name: &str| {
+        let path = format!("{{.data.{name}}}");
+        site.field("prod", "configmap/metalk8s-environment", &path)
+    };
+    assert_eq!(["db", "shop", "other"].map(running), ["1.0.0", "1.0.0", ""]);
+}

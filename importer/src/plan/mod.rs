@@ -24,6 +24,7 @@ mod narrowing;
 pub(crate) mod network;
 mod notes;
 pub(crate) mod operator;
+pub(crate) mod order;
 pub(crate) mod parameters;
 mod patches;
 pub(crate) mod place;

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use deployer::{Cluster, Gvk, Object, ObjectRef, ServerVersion};
 use schemas::{
     ApiName, FreeResources, Namespace, NeededSolution, NeededStorageClass, Prerequisites,
-    SolutionSpec,
+    SolutionId, SolutionSpec,
 };
 
 use crate::model::authority::Authority;
@@ -87,6 +87,11 @@ impl Planner<'_> {
 
     /// Returns the obstacle that another Solution is not there, or not ready.
     async fn not_ready(&self, needed: &NeededSolution) -> Result<Option<Unmet>, Error> {
+        let comes =
+            |id: &SolutionId| *id.name() == needed.name && needed.version.contains(id.version());
+        if self.asked.request.before.iter().any(comes) {
+            return Ok(None);
+        }
         let spaces = match meeting(self.state, &self.target.environment, needed) {
             Ok(spaces) => spaces,
             Err(unmet) => return Ok(Some(*unmet)),
