@@ -51,6 +51,7 @@ pub use model::request::{
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};
+pub use model::unmet::Unmet;
 pub use model::unpulled::Unpulled;
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::verb::Verb;
@@ -59,6 +60,7 @@ pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
 pub use plan::migration::PlannedMigration;
+pub use plan::order::{NoOrder, import_order};
 pub use plan::place::default_namespace;
 pub use plan::rights::manifests::{RightsVerb, Subject, WantedRights, Within as WantedWithin};
 pub use plan::rights::roles::Manifest as RightsManifest;
@@ -74,7 +76,8 @@ pub use status::describe::{
     describe as describe_environment,
 };
 
+pub use plan::readiness::{Condition, OperatorStatus};
 pub use status::site::{
     SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
 };
-pub use status::{Condition, OperatorStatus, Status, VersionStatus, environments, status};
+pub use status::{Status, VersionStatus, environments, status};

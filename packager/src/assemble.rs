@@ -132,6 +132,7 @@ pub(crate) fn manifest(loaded: &Loaded, images: &[Collected]) -> Solution {
             manifests: loaded.sets.iter().map(|it| it.set.clone()).collect(),
             charts: loaded.charts.iter().map(|it| it.release.clone()).collect(),
             parameters: spec.parameters.clone(),
+            prerequisites: spec.prerequisites.clone(),
         },
     }
 }

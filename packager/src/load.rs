@@ -80,7 +80,8 @@ pub(crate) fn load(
     let understood = SolutionSource::from_slice(&bytes)
         .and_then(|source| source.id().map(|id| (source, id)).map_err(Into::into));
     let (source, id) = understood.map_err(|source| PackError::Source { path, source })?;
-    let in_order = rules::check_source(&source.spec).map_err(PackError::in_file(Path::new(FILE)));
+    let in_order =
+        rules::check_source(id.name(), &source.spec).map_err(PackError::in_file(Path::new(FILE)));
     // Objects may name the images that are missing.
     if source.spec.manifests.is_empty() || !source.spec.images.is_empty() {
         in_order?;
@@ -112,7 +113,7 @@ pub(crate) fn load(
         tell(&of_charts, references.clone().map(|(_, it)| it), watch);
         check_images(&sets, &of_charts, references)?;
     }
-    rules::check_source(&source.spec).map_err(PackError::in_file(Path::new(FILE)))?;
+    rules::check_source(id.name(), &source.spec).map_err(PackError::in_file(Path::new(FILE)))?;
     Ok(Loaded {
         directory: directory.to_owned(),
         sets,

@@ -84,6 +84,7 @@ pub(crate) fn render(
             return Ok(Vec::new());
         }
     };
+    let versions = spec.rendered_for();
     let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
     let name = id.name().as_str();
     let namespace = name.parse();
@@ -96,7 +97,7 @@ pub(crate) fn render(
         placeholders: PlaceholderNames::new(&places, &spec.parameters),
         // Which one it will be only the site knows.
         namespace: namespace.expect("a Solution is named by a DNS label"),
-        kubernetes: &spec.kubernetes,
+        kubernetes: &versions,
         watch,
     };
     charts.iter().map(|chart| stage.chart(chart)).collect()

@@ -57,6 +57,22 @@ fn is_kubernetes_version(text: &str) -> bool {
     }
 }
 
+impl KubernetesVersion {
+    /// The numbers of the version; the patch is 0 where none is named.
+    ///
+    /// # Panics
+    ///
+    /// Never: it is made of two or three numbers of at most three digits.
+    #[must_use]
+    pub fn numbers(&self) -> [u64; 3] {
+        let mut numbers = self.as_str().split('.').map(|it| {
+            let number: Result<u64, _> = it.parse();
+            number.expect("it is made of numbers")
+        });
+        [0; 3].map(|none| numbers.next().unwrap_or(none))
+    }
+}
+
 /// Whether a text is a version: Helm takes `v1.2.3` too, and some well-known charts are versioned so.
 fn is_chart_version(text: &str) -> bool {
     text.len() <= limits::PATH_COMPONENT
@@ -239,6 +255,11 @@ mod tests {
         refused::<ChartVersion>(&["", "1", "1.2", "vv1.2.3", "1.2.3_a", "01.2.3", "latest"]);
         accepted::<Timeout>(&["1s", "10m", "99999h"]);
         accepted::<KubernetesVersion>(&["1.36", "1.36.2", "1.0", "1.999.0"]);
+        let numbers = |text: &str| text.parse::<KubernetesVersion>().unwrap().numbers();
+        assert_eq!(
+            (numbers("1.36"), numbers("1.36.2")),
+            ([1, 36, 0], [1, 36, 2])
+        );
         refused::<KubernetesVersion>(&[
             "",
             "1",

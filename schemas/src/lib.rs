@@ -28,7 +28,9 @@ mod path;
 mod pattern;
 mod pattern_weight;
 pub mod placeholder;
+mod prerequisites;
 mod printable;
+mod quantity;
 mod sets;
 mod site;
 mod source;
@@ -68,13 +70,17 @@ pub use operator_config::{OperatorConfig, Repository};
 pub use parameter::{Generate, Parameter, ParameterFormat, ParameterName, ParameterType};
 pub use path::{ArchivePath, PathError};
 pub use pattern_weight::pattern_weight;
+pub use prerequisites::{
+    FreeResources, NeededScope, NeededSolution, NeededStorageClass, Prerequisites,
+};
 pub use printable::{is_unprintable, printable, printable_within};
+pub use quantity::Quantity;
 pub use sets::{
     ApiName, Condition, ObjectSet, OwnNamespace, Patch, PatchTarget, Phase, PodTemplatePath,
     SetName, SourceNamespace, SourceSet, Strategy,
 };
 pub use site::{
-    Affinity, ChartChoices, Choices, LabelName, LabelValue, PartName, Proxy, Quantity, ReachedRule,
+    Affinity, ChartChoices, Choices, LabelName, LabelValue, PartName, Proxy, ReachedRule,
     Resources, Site, SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator,
     ValuePath, ValuePathError, ValuesByPath, ValuesKind, ValuesSource, VariableName, WorkloadKind,
     by_path, choose, merge_values,

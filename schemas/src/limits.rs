@@ -45,6 +45,10 @@ pub const RELEASE_NAME: usize = 53;
 /// Versions of Kubernetes that charts are rendered for: more than are maintained at a time, and each takes as long as the
 /// first.
 pub const KUBERNETES_VERSIONS: usize = 8;
+/// Other Solutions that one needs: more than the largest platforms consist of.
+pub const NEEDED_SOLUTIONS: usize = 32;
+/// APIs that a Solution needs: each may take a request. Operators in use ask for half a dozen.
+pub const NEEDED_APIS: usize = 64;
 /// Characters of a chart's name: it becomes a label of Kubernetes.
 pub const CHART_NAME: usize = 63;
 /// Components of a path: ECMA-119 6.8.2.1 allows 8 levels without relocation.

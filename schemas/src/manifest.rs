@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::yaml::{self, YamlError};
 use crate::{
     API_VERSION, ChartRelease, ImageName, ImagePlace, NameError, ObjectSet, OperatorTemplate,
-    Parameter, ParameterName, SolutionId, SolutionName, Tag, Version,
+    Parameter, ParameterName, Prerequisites, SolutionId, SolutionName, Tag, Version,
 };
 
 /// The annotation of `index.json`'s descriptors that holds an image's `ref`.
@@ -67,6 +67,9 @@ pub struct SolutionSpec {
     /// What the site may say about them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,
+    /// What has to be there before it is deployed.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub prerequisites: Prerequisites,
 }
 
 impl SolutionSpec {

@@ -18,7 +18,7 @@ pub use self::charts::{ChartChoices, ValuesKind, ValuesSource, merge_values};
 pub use self::choices::{
     Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
 };
-pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
+pub use self::names::{LabelName, LabelValue, VariableName};
 pub use self::reach::{PartName, ReachedRule, WorkloadKind};
 pub use self::value_path::{ValuePath, ValuePathError, ValuesByPath, by_path, choose};
 use crate::manifest::{ManifestError, check_kind};

@@ -12,11 +12,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::manifest::{ManifestError, Metadata, Operator, check_kind};
 use crate::name::text_traits;
+use crate::prerequisites::versions_in;
 use crate::yaml;
 use crate::{
     API_VERSION, ImageName, ImagePlace, ImageReference, KubernetesVersion, NameError, Parameter,
-    ParameterName, SolutionId, SourceChart, SourceSet, StatementTime, Tag, Version, VersionRange,
-    WantedPlatform, limits,
+    ParameterName, Prerequisites, SolutionId, SourceChart, SourceSet, StatementTime, Tag, Version,
+    VersionRange, WantedPlatform, limits,
 };
 
 /// What an archive is made from.
@@ -59,8 +60,8 @@ pub struct SourceSpec {
     /// Helm charts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charts: Vec<SourceChart>,
-    /// The versions of Kubernetes that the charts are rendered for: their images are complete for each; by default the one
-    /// that Helm knows best.
+    /// The versions of Kubernetes that the charts are rendered for: their images are complete for each; by default the
+    /// minor versions that `prerequisites.kubernetes` leaves, if they are few, else the one that Helm knows best.
     #[serde(
         default,
         deserialize_with = "distinct_and_few",
@@ -71,12 +72,26 @@ pub struct SourceSpec {
     /// What the site may say about them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,
+    /// What has to be there before it is deployed.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub prerequisites: Prerequisites,
     /// The versions that can be upgraded to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade_from: Option<VersionRange>,
     /// When the archive should be no longer used; only a warning at the site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<StatementTime>,
+}
+
+impl SourceSpec {
+    /// Returns the versions of Kubernetes that charts are rendered for; none where Helm knows best.
+    #[must_use]
+    pub fn rendered_for(&self) -> Vec<KubernetesVersion> {
+        match &self.prerequisites.kubernetes {
+            Some(range) if self.kubernetes.is_empty() => versions_in(range),
+            _ => self.kubernetes.clone(),
+        }
+    }
 }
 
 /// Reads versions of which each stands once, and not too many.

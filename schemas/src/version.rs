@@ -105,6 +105,12 @@ impl VersionRange {
     pub fn contains(&self, version: &Version) -> bool {
         self.0.matches(&version.0)
     }
+
+    /// Whether the version of these three numbers lies in the range.
+    #[must_use]
+    pub fn contains_numbers(&self, [major, minor, patch]: [u64; 3]) -> bool {
+        self.0.matches(&semver::Version::new(major, minor, patch))
+    }
 }
 
 impl FromStr for VersionRange {

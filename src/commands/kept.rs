@@ -84,7 +84,11 @@ impl KeptArguments {
             cluster,
         };
         let choices = self.planning.choices();
-        import::carry_out(&kept.archive, request, reached, choices, None, output).await
+        let archive = &kept.archive;
+        Box::pin(import::carry_out(
+            archive, request, reached, choices, None, output,
+        ))
+        .await
     }
 }
 

@@ -84,6 +84,19 @@ impl GivenParameters {
 }
 
 impl ParameterArguments {
+    /// Whether anything is chosen or taken back.
+    pub(crate) fn are_given(&self) -> bool {
+        let GivenParameters {
+            set,
+            values,
+            chart_values,
+            chart_set,
+            unset,
+        } = &self.0;
+        let charts = !chart_values.is_empty() || !chart_set.is_empty();
+        charts || !set.is_empty() || !values.is_empty() || !unset.is_empty()
+    }
+
     /// What is asked for, with what the files hold. Of several values of a parameter the last one counts.
     pub(crate) fn asked(&self) -> Result<AskedParameters, Failure> {
         let mut given = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use deployer::ObjectRef;
-use importer::{Above, KindIn, NotOurs, Obstacle as O, Recreate, Unfit};
+use importer::{Above, KindIn, NotOurs, Obstacle as O, Recreate, Unfit, Unmet};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName, SolutionName,
 };
@@ -157,6 +157,7 @@ fn way_out(obstacle: &O) -> String {
         O::OlderVersion { .. } => OLDER,
         O::NotUpgradable { .. } => "import a version in that range first",
         O::Unfit(unfit) => return fitting(unfit),
+        O::Unmet(unmet) => return meeting(unmet),
         O::FieldsOwned { .. } => FIELDS_OWNED,
         O::ObjectRefused { .. } => CLUSTER_RULES,
         O::PodRefused { .. } => POD_RULES,
@@ -188,6 +189,56 @@ fn not_ours_to_write(object: &NotOurs) -> &'static str {
         NotOurs::Labelled { .. } => LABELLED,
         NotOurs::OfHelm { .. } => HELM,
     }
+}
+
+/// How to have what is needed there, or to do without what others need.
+fn meeting(unmet: &Unmet) -> String {
+    let deploy = |solution, environment| {
+        format!(
+            "deploy it first: `solution deploy {solution} --environment {environment}`; `solution import A.iso B.iso` deploys archives in their order"
+        )
+    };
+    let words = match unmet {
+        Unmet::NeededSolution {
+            solution,
+            environment,
+            ..
+        }
+        | Unmet::NeededVersion {
+            solution,
+            environment,
+            ..
+        } => {
+            let environment = environment.as_ref().map_or("NAME", EnvironmentName::as_str);
+            return deploy(solution, environment);
+        }
+        Unmet::NeededReady { .. } => {
+            "`solution status` says how it does; run the same command again once it is ready"
+        }
+        Unmet::NeededKubernetes { .. } => {
+            "upgrade the cluster, or ask the publisher for a version that is for it"
+        }
+        Unmet::NeededApi { .. } => NO_CRD,
+        Unmet::NeededStorageClass { .. } => {
+            "have whoever runs the cluster make it; `kubectl get storageclass` shows those that there are"
+        }
+        Unmet::NeededRoom { .. } | Unmet::NeededNodes { .. } => {
+            "add nodes, or remove what is not needed; nodes that are cordoned, not Ready or tainted do not count"
+        }
+        Unmet::NeededInCircle { .. } => {
+            "ask the publishers: one of them has to do without the other"
+        }
+        Unmet::NeededBy {
+            needed_by,
+            environment,
+            ..
+        } => {
+            return format!(
+                "`solution undeploy {needed_by} --environment {environment}` first, or upgrade it to a version that needs something else"
+            );
+        }
+    };
+    words.to_owned()
 }
 
 /// How objects that are carried as they are come to fit.

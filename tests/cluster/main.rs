@@ -47,6 +47,7 @@ mod metadata;
 mod metrics;
 mod migration;
 mod mirrors;
+mod needed;
 mod outages;
 #[path = "../common/pages.rs"]
 mod pages;

@@ -68,6 +68,9 @@ pub(crate) fn check(
         &CAPABILITY,
         findings,
     );
+    let needed = rules::prerequisites(&solution.metadata.name, &solution.spec.prerequisites);
+    report(needed, MANIFEST, findings);
+    check_capability(solution, present.requires, findings);
     if let Some(operator) = &solution.spec.operator {
         let images = &solution.spec.images;
         report(rules::operator(operator, images), MANIFEST, findings);
@@ -79,6 +82,23 @@ pub(crate) fn check(
             report(problems, MANIFEST, findings);
         }
     }
+}
+
+/// Archives without images were accepted before there was a capability for them, and still are without it.
+fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut Findings) {
+    let feature = Feature::Prerequisites;
+    let is_former = solution.spec.images.is_empty()
+        && schemas::is_default(&solution.spec.prerequisites)
+        && !requires.contains(&feature.capability());
+    if is_former {
+        return;
+    }
+    let words = [
+        "has spec.prerequisites",
+        "has no spec.prerequisites, and has images",
+    ];
+    let info = &rules::catalogue::manifest::CAPABILITY;
+    capability::check(feature, words, solution, requires, info, findings);
 }
 
 fn check_identity(solution: &Solution, signed: &SolutionId, findings: &mut Findings) {

@@ -20,6 +20,9 @@ pub enum Feature {
     Manifests,
     /// The part of an operator's Deployment beneath what an import sets of it (docs/format-operator-template.md).
     OperatorTemplate,
+    /// What has to be there before it is deployed (docs/format-prerequisites.md). An archive that has no images needs it
+    /// too: readers of before its time expect some.
+    Prerequisites,
     /// Programs for the site (docs/format-programs.md).
     Programs,
     /// Signatures and other referrers beside images that something names by name alone (docs/format-referrers.md).
@@ -28,10 +31,11 @@ pub enum Feature {
 
 impl Feature {
     /// All of them, in the order of a statement.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Charts,
         Self::Manifests,
         Self::OperatorTemplate,
+        Self::Prerequisites,
         Self::Programs,
         Self::Referrers,
     ];
@@ -53,6 +57,7 @@ impl Feature {
             Self::Charts => "charts-0.1.0",
             Self::Manifests => "manifests-0.1.0",
             Self::OperatorTemplate => "operator-template-0.1.0",
+            Self::Prerequisites => "prerequisites-0.1.0",
             Self::Programs => "programs-0.1.0",
             Self::Referrers => "referrers-0.1.0",
         }
@@ -68,6 +73,9 @@ impl Feature {
             Self::OperatorTemplate => {
                 let operator = solution.operator.as_ref();
                 operator.is_some_and(|operator| operator.template.is_some())
+            }
+            Self::Prerequisites => {
+                !schemas::is_default(&solution.prerequisites) || solution.images.is_empty()
             }
             Self::Programs | Self::Referrers => false,
         }
@@ -85,7 +93,7 @@ impl Feature {
         match self {
             Self::Charts => Some(CHARTS),
             Self::Manifests => Some(MANIFESTS),
-            Self::OperatorTemplate | Self::Referrers => None,
+            Self::OperatorTemplate | Self::Prerequisites | Self::Referrers => None,
             Self::Programs => Some(PROGRAMS),
         }
     }

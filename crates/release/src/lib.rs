@@ -37,7 +37,8 @@ mod write;
 use std::collections::BTreeMap;
 
 use schemas::{
-    API_VERSION, Metadata, SolutionId, SolutionName, SolutionSource, SourceSpec, Version,
+    API_VERSION, Metadata, Prerequisites, SolutionId, SolutionName, SolutionSource, SourceSpec,
+    Version,
 };
 
 pub use carried::carry;
@@ -96,6 +97,7 @@ fn empty_source(id: &SolutionId) -> SolutionSource {
             charts: Vec::new(),
             kubernetes: Vec::new(),
             parameters: BTreeMap::new(),
+            prerequisites: Prerequisites::default(),
             upgrade_from: None,
             expires: None,
         },

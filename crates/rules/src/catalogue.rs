@@ -171,6 +171,12 @@ catalogue! {
         RELATED_IMAGE: Error, "manifest.related-image",
             "a RELATED_IMAGE_ variable names an image that is not in the archive",
             "add the image, and write $(image:NAME) as the variable's value";
+        CAPABILITY: Error, "manifest.capability",
+            "the signed statement does not require what reading spec.prerequisites takes, or requires it in vain",
+            "make the archive again with `solution pack`";
+        PREREQUISITE: Error, "manifest.prerequisite",
+            "a prerequisite is one that no site could meet, or there are too many",
+            "correct spec.prerequisites in solution.yaml and pack again";
     }
 
     /// The directories `images/` and `blobs/`, and what is derived from them.

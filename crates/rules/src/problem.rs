@@ -19,9 +19,11 @@ use crate::limits::{
 /// A problem of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// No image at all.
-    #[error("spec.images is empty: a Solution needs at least one image")]
-    NoImage,
+    /// Nothing at all.
+    #[error(
+        "spec has neither images nor sets of objects nor charts: a Solution brings at least one of them"
+    )]
+    Nothing,
     /// An image that was listed before.
     #[error("spec.images lists `{0}` twice")]
     ImageTwice(ImagePlace),
@@ -55,6 +57,9 @@ pub enum Problem {
     /// A variable with an image that the operator will ask for by its reference, and that will not be there.
     #[error("spec.operator.env.{0} is `{1}`, which is not the `ref` of any image in the archive")]
     RelatedImage(String, String),
+    /// A prerequisite that nobody could meet, or too many of them.
+    #[error("spec.prerequisites{0}")]
+    Prerequisite(String),
     /// A place in the operator's template with what it has no say in.
     #[error("spec.operator.template.{0}: {1}")]
     Template(String, String),
@@ -206,7 +211,7 @@ impl Problem {
     #[must_use]
     pub fn finding(&self) -> Option<&'static FindingInfo> {
         Some(match self {
-            Self::NoImage | Self::ReferenceTwice(..) | Self::ObjectName(_) => return None,
+            Self::Nothing | Self::ReferenceTwice(..) | Self::ObjectName(_) => return None,
             Self::ImageTwice(_) => &manifest::IMAGE_REPEATED,
             Self::ImageCase(..) | Self::ImageInside(..) => &images::PLACE,
             Self::OperatorImage(_) => &manifest::OPERATOR_IMAGE,
@@ -215,6 +220,7 @@ impl Problem {
             }
             Self::VariableName(_) | Self::VariableTwice(_) => &manifest::VARIABLE,
             Self::RelatedImage(..) => &manifest::RELATED_IMAGE,
+            Self::Prerequisite(_) => &manifest::PREREQUISITE,
             Self::Template(..) => &operator::POD_TEMPLATE,
             Self::TemplateReach(_) => &operator::POD_REACH,
             Self::FileBytes(_)

@@ -2,26 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use schemas::{ImagePlace, ImageReference, Operator, SourceImage, SourceSpec};
+use schemas::{ImagePlace, ImageReference, Operator, SolutionName, SourceImage, SourceSpec};
 
-use super::{Problem, images, operator};
+use super::{Problem, images, operator, prerequisites};
 
-/// Finds the first thing that is wrong with `solution.yaml`, as far as it can be told without its images.
-pub fn check_source(spec: &SourceSpec) -> Result<(), Problem> {
+/// Finds the first thing that is wrong with `solution.yaml` of a Solution, as far as it can be told without its images.
+pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Result<(), Problem> {
     let SourceSpec {
         images,
         operator,
         charts,
+        manifests,
         ..
     } = spec;
     let places: Vec<ImagePlace> = images.iter().map(SourceImage::place).collect();
-    // The artifact of a chart is an image too.
-    let none = images.is_empty() && charts.is_empty();
-    let none = none.then_some(Problem::NoImage).into_iter();
+    let none = images.is_empty() && charts.is_empty() && manifests.is_empty();
+    let none = none.then_some(Problem::Nothing).into_iter();
     let of_images = images::repeated(&places).chain(images::overlapping(&places));
     let of_operator = operator.iter();
     let of_operator = of_operator.flat_map(|it| operator::operator(it, &places));
-    first(none.chain(of_images).chain(of_operator))?;
+    let needed = prerequisites::prerequisites(solution, &spec.prerequisites);
+    let needed = needed.chain(prerequisites::rendered_outside(spec));
+    first(none.chain(of_images).chain(of_operator).chain(needed))?;
     let known = images.iter().all(SourceImage::reference_is_known);
     let references = images
         .iter()
@@ -57,7 +59,12 @@ mod tests {
         let text = format!(
             "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\nspec:\n  version: 1.0.0\n  images: [{images}]\n  operator: {{image: {{name: app, tag: '1'}}{operator}}}\n"
         );
-        check_source(&SolutionSource::from_slice(text.as_bytes()).unwrap().spec)
+        check_text(&text)
+    }
+
+    fn check_text(text: &str) -> Result<(), Problem> {
+        let source = SolutionSource::from_slice(text.as_bytes()).unwrap();
+        check_source(&source.metadata.name, &source.spec)
     }
 
     fn image(name: &str, tag: &str, more: &str) -> String {
@@ -82,7 +89,7 @@ mod tests {
         assert_eq!(check(&apart.join(", "), ""), Ok(()));
         assert_eq!(
             refused(&[], ""),
-            "spec.images is empty: a Solution needs at least one image"
+            "spec has neither images nor sets of objects nor charts: a Solution brings at least one of them"
         );
         assert_eq!(with(&[("app", "1")]), "spec.images lists `app:1` twice");
         assert_eq!(
@@ -99,6 +106,38 @@ mod tests {
                 )
             );
         }
+    }
+
+    /// The same of a Solution without images and operator.
+    fn imageless(spec: &str) -> Result<(), Problem> {
+        check_text(&format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\nspec: {{version: 1.0.0{spec}}}\n"
+        ))
+    }
+
+    #[test]
+    fn a_solution_brings_something() {
+        assert_eq!(imageless(""), Err(Problem::Nothing));
+        let parameters = ", parameters: {size: {type: integer}}";
+        assert_eq!(imageless(parameters), Err(Problem::Nothing));
+        let set = ", manifests: [{name: policies, files: [policies.yaml]}]";
+        assert_eq!(imageless(set), Ok(()));
+    }
+
+    #[test]
+    fn charts_are_rendered_for_what_a_site_may_have() {
+        let set = ", manifests: [{name: policies, files: [policies.yaml]}]";
+        let with = |versions: &str| {
+            let range = "prerequisites: {kubernetes: '>=1.34, <1.37'}";
+            imageless(&format!("{set}, kubernetes: [{versions}], {range}"))
+        };
+        assert_eq!(with("'1.34', '1.36.2'"), Ok(()));
+        assert_eq!(with(""), Ok(()));
+        let outside = with("'1.36', '1.37'").unwrap_err().to_string();
+        assert_eq!(
+            outside,
+            "spec.prerequisites.kubernetes: charts are rendered for 1.37, which is not in `>=1.34, <1.37`"
+        );
     }
 
     #[test]

@@ -25,6 +25,7 @@ use crate::model::inventory;
 use crate::model::labelled::Place;
 use crate::model::look::look;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
+use crate::model::needed::needed_by;
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own;
 use crate::model::receipt::{ChangeSubject, Revision};
@@ -156,7 +157,7 @@ pub async fn undeploy(
             }
             .into());
         }
-        check_leaving(cluster, authority, solution, &spaces).await?;
+        check_leaving(cluster, authority, state, solution, &spaces).await?;
         let is_active = state.active.contains_key(solution);
         let hand = hand_for(solution, &spaces, change).await?;
         Ok(Stopping {
@@ -223,7 +224,7 @@ pub async fn undeploy_alone(
             obstacles.push(theirs.into());
             check_free(obstacles, &[])?;
         }
-        check_leaving(cluster, authority, solution, &spaces).await?;
+        check_leaving(cluster, authority, &state, solution, &spaces).await?;
         // Who may not look for definitions is told nothing of them.
         let stopping = Stopping {
             spaces,
@@ -284,17 +285,32 @@ pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
 async fn check_leaving(
     cluster: &Cluster,
     authority: &Authority,
+    state: &ClusterState,
     solution: &SolutionName,
     spaces: &Spaces,
 ) -> Result<(), Error> {
+    let mut obstacles = still_needed(state, solution, spaces);
     let shared = spaces.iter();
-    let shared = shared.filter_map(|leave| shared_login(&leave.space, solution));
-    let mut obstacles: Vec<Obstacle> = shared.collect();
+    obstacles.extend(shared.filter_map(|leave| shared_login(&leave.space, solution)));
     let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
     let objects = spaces.iter().flat_map(|leave| &leave.own);
     check_removing(cluster, authority, namespaces, objects, &mut obstacles).await?;
     check_carried(cluster, solution, spaces, &mut obstacles).await?;
     check_free(obstacles, &[])
+}
+
+/// Returns the obstacles that other Solutions need what leaves these namespaces.
+pub(crate) fn still_needed(
+    state: &ClusterState,
+    solution: &SolutionName,
+    spaces: &Spaces,
+) -> Vec<Obstacle> {
+    let leaves = |namespace: &Namespace| spaces.iter().any(|it| it.space.namespace == *namespace);
+    let after = |space: &NamespaceRecord, version: &Version| {
+        (!leaves(&space.namespace)).then(|| version.clone())
+    };
+    let needed = needed_by(state, solution, after).into_iter();
+    needed.map(Obstacle::from).collect()
 }
 
 /// Adds the obstacles to taking back the carried objects.

@@ -17,7 +17,7 @@ use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
     self, Leave, Spaces, Undone, applied, check_carried, forget_versions, hand_for, leaving,
-    note_releases, remove_operators, shared_login,
+    note_releases, remove_operators, shared_login, still_needed,
 };
 use crate::apply::releases::HelmHand;
 use crate::model::authority::Authority;
@@ -240,6 +240,8 @@ struct DecidedDeletion<'a> {
 /// The parts of a Solution that go.
 struct DepartingSolution {
     spaces: Spaces,
+    /// The obstacles that others need it.
+    needed: Vec<Obstacle>,
     definitions: Definitions,
     /// The records of its versions, with their ConfigMaps.
     records: Vec<Record>,
@@ -259,8 +261,10 @@ impl DepartingSolution {
         let own = |record: &Record| record.name == *solution;
         let records = state.records.iter();
         let records: Vec<Record> = records.filter(|it| own(it)).cloned().collect();
+        let spaces = leaving(cluster, &Authority::Cluster, solution, state, spaces, sets).await?;
         let going = Self {
-            spaces: leaving(cluster, &Authority::Cluster, solution, state, spaces, sets).await?,
+            needed: still_needed(state, solution, &spaces),
+            spaces,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(record::place).collect(),
             images: Images::of(&state.records, own),
@@ -306,7 +310,8 @@ impl DepartingSolution {
     ) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
         let spaces = self.spaces.iter();
         let shared = spaces.filter_map(|leave| shared_login(&leave.space, solution));
-        let mut obstacles: Vec<Obstacle> = shared.collect();
+        let mut obstacles = self.needed.clone();
+        obstacles.extend(shared);
         let (in_use, mut uses) = self.definitions.used(cluster).await?;
         obstacles.extend(in_use);
         let leaving = self.removed().cloned().collect();

@@ -16,6 +16,7 @@ use schemas::{
 use serde::{Serialize, Serializer};
 
 use crate::limits;
+use crate::model::unmet::Unmet;
 
 /// An obstacle to a change: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
@@ -562,6 +563,10 @@ pub enum Obstacle {
     #[error(transparent)]
     #[serde(untagged)]
     Unfit(#[from] Unfit),
+    /// A prerequisite is not met, or would no longer be.
+    #[error(transparent)]
+    #[serde(untagged)]
+    Unmet(Box<Unmet>),
     /// The administrator of a namespace cannot go on without the administrator of the cluster.
     #[error(transparent)]
     #[serde(untagged)]
@@ -980,6 +985,12 @@ pub enum Above {
     },
 }
 
+impl From<Unmet> for Obstacle {
+    fn from(unmet: Unmet) -> Self {
+        Self::Unmet(Box::new(unmet))
+    }
+}
+
 /// Writes something as it reads in words.
 fn as_text<S: Serializer>(it: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(it)
@@ -1039,6 +1050,7 @@ mod tests {
         for id in [
             "changed",
             "no-helm",
+            "needed-solution",
             "crd-inactive",
             "owned",
             "no-room",

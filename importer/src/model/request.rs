@@ -41,6 +41,8 @@ pub struct Request {
     pub accepted: BTreeSet<String>,
     /// The objects that are removed and made anew where they cannot be changed in place.
     pub recreate: BTreeSet<Recreate>,
+    /// The versions that the same run deploys before this one, where plans are only shown: they are taken for ready.
+    pub before: BTreeSet<SolutionId>,
     /// The authority of whoever asks: an administrator of only a namespace deploys into it, and nothing else.
     pub authority: Authority,
     /// The verb that the request is recorded as.

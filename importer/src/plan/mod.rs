@@ -24,16 +24,20 @@ mod narrowing;
 pub(crate) mod network;
 mod notes;
 pub(crate) mod operator;
+pub(crate) mod order;
 pub(crate) mod parameters;
 mod patches;
 pub(crate) mod place;
 mod planner;
+mod prerequisites;
 pub(crate) mod program;
 pub(crate) mod proof;
 pub(crate) mod reach;
+pub(crate) mod readiness;
 pub(crate) mod releases;
 pub(crate) mod remaining;
 pub(crate) mod rights;
+mod room;
 mod schema;
 pub(crate) mod sets;
 mod setting;
@@ -75,6 +79,7 @@ use crate::plan::network::{Network, of_deployment};
 use crate::plan::notes::{
     asked_about_everything, later_pods, missing_logins, notes, of_changes, of_network, uncollected,
 };
+use crate::plan::prerequisites::not_looked_for;
 use crate::plan::proof::Proof;
 use crate::plan::reach::unreached;
 use crate::plan::summarize::{newer, planned_beyond, planned_target, replaced};
@@ -261,6 +266,9 @@ impl<'a> Plan<'a> {
         }
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, cluster, sight, state, id).await?;
+        let spec = &accepted.manifest().spec;
+        let about = deployment.and_then(|_| not_looked_for(spec, &request.authority));
+        self.summary.notes.extend(about);
         let about = deployment.iter().flat_map(|it| asked_about_everything(it));
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
@@ -269,7 +277,6 @@ impl<'a> Plan<'a> {
         let changes = deployment.iter().flat_map(|it| of_changes(it));
         let logins = deployment.iter().flat_map(|it| missing_logins(it));
         self.summary.notes.extend(changes.chain(logins));
-        let spec = &accepted.manifest().spec;
         let unreached = deployment.iter().flat_map(|it| unreached(it, accepted));
         self.summary.notes.extend(unreached);
         let unknown = deployment

@@ -58,6 +58,7 @@ impl Planner<'_> {
         let Some(namespace) = self.namespace(obstacles) else {
             return Ok(None);
         };
+        self.check_prerequisites(&namespace, obstacles).await?;
         let setting = self.setting(&namespace, obstacles).await?;
         // On the heap: it holds all that is compared.
         let deployment = Box::pin(self.compose(setting, obstacles));

@@ -15,8 +15,9 @@ use crate::model::obstacle::Obstacle;
 use crate::model::parameters::ParameterValues;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
+use crate::plan::readiness::{OperatorStatus, standing};
+use crate::status::all_ready;
 use crate::status::claims::{About, claims};
-use crate::status::{OperatorStatus, all_ready, standing};
 
 /// The label of a namespace that says what pods may do there.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::names::{LabelName, LabelValue, Quantity, VariableName};
-use crate::{KubernetesName, SecurityContext};
+use super::names::{LabelName, LabelValue, VariableName};
+use crate::{KubernetesName, Quantity, SecurityContext};
 
 /// What a site chooses for a workload. A field counts as a whole; only of maps, each key does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

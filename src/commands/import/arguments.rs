@@ -8,6 +8,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use deployer::Conflicts;
 use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Unproved};
 use registry::{AddressError, RegistryAddress};
+use schemas::limits::CONFIGURED_ARCHIVES;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 use shelf::{Missing, Replace};
 
@@ -17,7 +18,7 @@ use super::show::Shown;
 use super::then::Then;
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, ProgressArguments, RegistryArguments,
-    TrustArguments, choose, seconds,
+    TrustArguments, choose, first_given, seconds,
 };
 
 /// What is in front of the address of a registry that can only be read.
@@ -52,13 +53,15 @@ Examples:
   solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
   solution import app.iso --key publisher.pub --registry registry.site -e prod \\
       --chart-values db=db.yaml --chart-set db:persistence.size=50Gi
+  solution import shop.iso db.iso --key publisher.pub --registry registry.site -e prod
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
       --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json
   solution import app.iso --key publisher.pub --registry serve://10.0.0.2:5000 --ca-file serve.crt -e prod"
 )]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
-    pub(super) archive: PathBuf,
+    /// The archive: a file, or the device of a disc. Of several, each is imported behind those that it needs
+    #[arg(required = true, num_args = 1..=CONFIGURED_ARCHIVES, value_name = "ARCHIVE")]
+    pub(super) archives: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(super) signers: SignerArguments,
@@ -99,6 +102,21 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) included: IncludedHelmArguments,
+}
+
+impl Arguments {
+    /// The first flag that is for one archive alone.
+    pub(super) fn of_one(&self) -> Option<&str> {
+        first_given(&[
+            (self.planning.plan_out.is_some(), "--plan-out"),
+            (self.map.image_map.is_some(), "--image-map"),
+            (!self.place.recreate.is_empty(), "--recreate"),
+            (
+                self.place.parameters.are_given(),
+                "--set, --values, --chart-set, --chart-values and --unset",
+            ),
+        ])
+    }
 }
 
 /// Whose archive is taken.

@@ -7,6 +7,7 @@ mod login;
 mod one_of_several;
 pub(super) mod plan;
 mod request;
+mod several;
 pub(super) mod show;
 pub(super) mod then;
 
@@ -38,11 +39,9 @@ use crate::{cluster, push_events};
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     arguments.map.set_aside(output);
     push_events::begin(&arguments.progress)?;
-    let (archive, signers) = (&arguments.archive, &arguments.signers);
-    let Some(found) = accept(archive, signers, "nothing was imported", output)? else {
+    let Some(archives) = several::accept_all(arguments, output)? else {
         return Ok(Outcome::No);
     };
-    let choices = arguments.planning.choices();
     cluster::block_on(async {
         let cluster = match arguments.wait_for_cluster.map(Duration::from_secs) {
             Some(longest) => cluster::connect_when_up(&arguments.cluster, longest, output).await?,
@@ -52,13 +51,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let request = request::request(arguments, &site)?;
         let reach = request::reach(&arguments.registries.reach, &site)?;
         let client = request::client(&request.registry, &arguments.registries.reach, &site)?;
-        let mapping = Mapping::of(&found.accepted, PathLayout::Solution, arguments.map, &reach);
-        let mapping = arguments.map.image_map.map(|_| &mapping);
         let reached = Reached {
             client: &client,
             cluster: &cluster,
         };
-        carry_out(&found, request, reached, choices, mapping, output).await
+        if let [found] = archives.as_slice() {
+            let mapping = Mapping::of(&found.accepted, PathLayout::Solution, arguments.map, &reach);
+            let mapping = arguments.map.image_map.map(|_| &mapping);
+            let choices = arguments.planning.choices();
+            return carry_out(found, request, reached, choices, mapping, output).await;
+        }
+        several::carry_out(&archives, &request, reached, arguments, output).await
     })
 }
 

@@ -226,6 +226,7 @@ pub(crate) fn of_goal(
         allowed: Allowed::NOTHING,
         accepted: BTreeSet::new(),
         recreate: BTreeSet::new(),
+        before: BTreeSet::new(),
         authority: Authority::Cluster,
         verb: Verb::Import,
         from_site: BTreeSet::new(),

@@ -4,6 +4,7 @@ pub(super) mod archive;
 mod charts;
 mod images;
 pub(super) mod plan;
+mod prerequisites;
 mod sets;
 pub(super) mod words;
 

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
 use super::archive::InspectedArchive;
-use super::{charts, images, sets};
+use super::{charts, images, prerequisites, sets};
 use crate::args::choose;
 use crate::render;
 
@@ -65,6 +65,9 @@ pub(super) fn show(inspected: &InspectedArchive) {
         render::line!("counted     {}", render::images(images, referrers));
     }
     let spec = &inspected.manifest.spec;
+    for line in prerequisites::lines(&spec.prerequisites) {
+        render::line!("needs       {line}");
+    }
     for (set, line) in spec.manifests.iter().zip(&inspected.sets) {
         sets::show(set, line);
     }

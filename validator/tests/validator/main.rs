@@ -7,6 +7,7 @@ mod archives;
 mod charts;
 mod cluster;
 mod mistakes;
+mod prerequisites;
 mod programs;
 mod sets;
 mod source;
@@ -42,6 +43,7 @@ fn mistakes_of_publishers_are_found() {
         charts::CASES,
         programs::CASES,
         templates::CASES,
+        prerequisites::CASES,
     ];
     for (name, change, expected) in tables.concat() {
         let mut source = Source::good();
@@ -105,6 +107,7 @@ fn every_finding_has_a_case() {
         charts::CASES,
         programs::CASES,
         templates::CASES,
+        prerequisites::CASES,
     ];
     let mistakes = tables.concat().into_iter().flat_map(|(_, _, ids)| ids);
     let produced: BTreeSet<&str> = mistakes

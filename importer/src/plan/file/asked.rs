@@ -105,6 +105,7 @@ impl FiledRequest {
             allowed: self.allowed,
             accepted: self.accepted,
             recreate: self.recreate,
+            before: BTreeSet::new(),
             authority: Authority::Cluster,
             verb: self.verb,
             from_site: self.from_site,

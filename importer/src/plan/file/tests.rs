@@ -101,6 +101,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
         allowed: Allowed::NOTHING,
         accepted: ["1234".to_owned()].into(),
         recreate: ["StatefulSet/db".parse().unwrap()].into(),
+        before: [].into(),
         authority: Authority::Cluster,
         verb: Verb::Deploy,
         from_site: [LeftOpen::Registry].into(),

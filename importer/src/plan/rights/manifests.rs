@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use change::{DesiredObject, Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, PolicyRule};
 use rules::RoleName;
-use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
+use schemas::{
+    EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, Prerequisites, SetName,
+};
 use serde_json::Value;
 use validator::Accepted;
 
@@ -189,6 +191,9 @@ impl<'a> WantedRights<'a> {
             needs.login(self.login().as_ref());
             needs.diagnosis();
             needs.trial();
+            if let Some(needed) = self.prerequisites() {
+                needs.others(needed);
+            }
             let in_place = self.within != Within::Anywhere;
             for role in &objects {
                 rules.grant(role, in_place)?;
@@ -473,6 +478,9 @@ impl<'a> WantedRights<'a> {
 
     fn add_deploy(&self, objects: &[Object], needs: &mut Needs) {
         needs.nodes();
+        if let Some(needed) = self.prerequisites() {
+            needs.prerequisites(needed);
+        }
         needs.definitions(self.names());
         needs.resources(self.definitions());
         needs.space();
@@ -483,6 +491,16 @@ impl<'a> WantedRights<'a> {
         needs.monitors();
         needs.written(objects);
         needs.taken_back(objects);
+    }
+
+    /// Returns what the version needs of the cluster, for who may look for it there.
+    fn prerequisites(&self) -> Option<&Prerequisites> {
+        match &self.within {
+            Within::Namespace(_) => None,
+            Within::Environment(..) | Within::Anywhere => {
+                Some(&self.archive?.manifest().spec.prerequisites)
+            }
+        }
     }
 
     /// The CRDs of the version.

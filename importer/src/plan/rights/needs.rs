@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use change::{Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, ServedKind};
 use manifests::Definition;
-use schemas::KubernetesName;
+use schemas::{KubernetesName, Prerequisites};
 use serde_json::Value;
 
 use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
@@ -68,6 +68,30 @@ impl Needs {
     /// Adds the right to list nodes, which a plan compares the images with.
     pub(crate) fn nodes(&mut self) {
         self.everywhere(&["list"], CORE, "nodes", None);
+    }
+
+    /// Adds the rights to look for storage and room that a Solution needs.
+    pub(crate) fn prerequisites(&mut self, needed: &Prerequisites) {
+        if needed.storage_class.is_some() {
+            let storage = ("storage.k8s.io", "storageclasses");
+            self.everywhere(&["get", "list"], storage.0, storage.1, None);
+        }
+        if !schemas::is_default(&needed.free) {
+            self.everywhere(&["list"], CORE, "pods", None);
+        }
+        if needed.nodes.is_some() || !schemas::is_default(&needed.free) {
+            self.nodes();
+        }
+    }
+
+    /// Adds the rights to see whether Solutions that one needs are ready, wherever they are. What may not be seen is not
+    /// taken for ready.
+    pub(crate) fn others(&mut self, needed: &Prerequisites) {
+        if !needed.solutions.is_empty() {
+            for resource in ["deployments", "statefulsets", "daemonsets"] {
+                self.everywhere(&["get"], APPS, resource, None);
+            }
+        }
     }
 
     /// Adds the rights to be the one who writes, and to keep records.

@@ -10,9 +10,9 @@ use crate::model::error::Error;
 use crate::model::inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::sight::{Hidden, Sight};
+use crate::plan::readiness::{Condition, OperatorStatus};
 use crate::plan::releases::{Drifted, applied, manager, sent};
 use crate::plan::standing::StandingRelease;
-use crate::status::{Condition, OperatorStatus};
 
 /// The kinds of a chart's workloads that go on running.
 const RUNNING: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];

@@ -1,0 +1,97 @@
+//! Prerequisites: what a Solution says has to be at a site before it.
+
+use std::collections::BTreeSet;
+
+use schemas::limits::{NEEDED_APIS, NEEDED_SOLUTIONS};
+use schemas::{KubernetesVersion, Prerequisites, SolutionName, SourceSpec};
+
+use super::Problem;
+
+/// Returns the problems of what this Solution needs.
+pub fn prerequisites<'a>(
+    solution: &'a SolutionName,
+    needed: &'a Prerequisites,
+) -> impl Iterator<Item = Problem> + 'a {
+    let counts = [
+        (".solutions", needed.solutions.len(), NEEDED_SOLUTIONS),
+        (".apiGroups", needed.api_groups.len(), NEEDED_APIS),
+    ];
+    let many = counts.into_iter().filter(|(_, count, most)| count > most);
+    let many = many.map(|(field, count, most)| {
+        format!("{field} has {count} entries; at most {most} are read")
+    });
+    let mut seen = BTreeSet::new();
+    let each = needed.solutions.iter().take(NEEDED_SOLUTIONS);
+    let each = each.filter_map(move |it| {
+        if it.name == *solution {
+            return Some(format!(".solutions names {solution}, the Solution itself"));
+        }
+        let twice = !seen.insert(&it.name);
+        twice.then(|| format!(".solutions names {} twice", it.name))
+    });
+    many.chain(each).map(Problem::Prerequisite)
+}
+
+/// Returns the versions of Kubernetes that charts are rendered for and no site may have.
+pub(crate) fn rendered_outside(spec: &SourceSpec) -> impl Iterator<Item = Problem> + '_ {
+    let range = spec.prerequisites.kubernetes.iter();
+    range.flat_map(|range| {
+        let outside = |it: &&KubernetesVersion| !range.contains_numbers(it.numbers());
+        let outside = spec.kubernetes.iter().filter(outside);
+        outside.map(move |it| {
+            let words =
+                format!(".kubernetes: charts are rendered for {it}, which is not in `{range}`");
+            Problem::Prerequisite(words)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::yaml;
+
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let needed: Prerequisites = yaml::from_slice(text.as_bytes()).unwrap();
+        let shop = "shop".parse().unwrap();
+        let problems = prerequisites(&shop, &needed);
+        problems.map(|it| it.to_string()).collect()
+    }
+
+    #[test]
+    fn what_no_site_could_meet_is_a_problem() {
+        let named = |names: &[&str]| {
+            let all = names.iter();
+            let all = all.map(|it| format!("{{name: {it}, version: '1'}}"));
+            found(&format!(
+                "{{solutions: [{}]}}",
+                all.collect::<Vec<_>>().join(", ")
+            ))
+        };
+        assert_eq!(named(&["db", "cache"]), [""; 0]);
+        assert_eq!(
+            named(&["db", "shop"]),
+            ["spec.prerequisites.solutions names shop, the Solution itself"]
+        );
+        assert_eq!(
+            named(&["db", "db"]),
+            ["spec.prerequisites.solutions names db twice"]
+        );
+        let most: Vec<String> = (0..NEEDED_SOLUTIONS).map(|it| format!("s{it}")).collect();
+        let mut most: Vec<&str> = most.iter().map(String::as_str).collect();
+        assert_eq!(named(&most), [""; 0]);
+        most.push("shop");
+        assert_eq!(
+            named(&most),
+            ["spec.prerequisites.solutions has 33 entries; at most 32 are read"]
+        );
+        let apis =
+            |count: usize| found(&format!("{{apiGroups: [{}]}}", vec!["v1"; count].join(",")));
+        assert_eq!(apis(NEEDED_APIS), [""; 0]);
+        assert_eq!(
+            apis(NEEDED_APIS + 1),
+            ["spec.prerequisites.apiGroups has 65 entries; at most 64 are read"]
+        );
+    }
+}

@@ -1,0 +1,336 @@
+//! Whether what is deployed runs as the record of its namespace says: its operator, and what it carries as it is.
+
+mod carried;
+
+use deployer::{Access, Awaited, Cluster, Object, RolloutState};
+use schemars::JsonSchema;
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde::Serialize;
+use shelf::Record;
+
+use crate::model::error::Error;
+use crate::model::namespace_record::{Deployed, NamespaceRecord};
+use crate::model::sight::{Hidden, Sight};
+use crate::model::state::ClusterState;
+use crate::plan::operator::operator_name;
+use crate::plan::readiness::carried::DeployedParts;
+
+/// The label of an operator's objects that says of which version they are.
+const VERSION_LABEL: &str = "app.kubernetes.io/version";
+
+/// An operator in a namespace.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorStatus {
+    /// The Solution.
+    pub solution: SolutionName,
+    /// The version that should run.
+    pub version: Version,
+    /// The environment.
+    pub environment: EnvironmentName,
+    /// The namespace.
+    pub namespace: Namespace,
+    /// Pods of this version that are ready, and those wanted; null if the Deployment is gone or may not be seen.
+    pub ready: Option<[u64; 2]>,
+    /// Whether it runs as it should.
+    pub condition: Condition,
+    /// The reason for which it does not run as it should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The state that a Deployment of the right version waits for.
+    #[serde(skip)]
+    pub awaited: Option<Awaited>,
+}
+
+/// Whether an operator runs as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OperatorCondition")]
+pub enum Condition {
+    /// All pods are of the version that should run, and ready.
+    Ready,
+    /// Pods of that version are missing or not ready.
+    NotReady,
+    /// The Deployment, or a release of a chart, is of another version.
+    OtherVersion,
+    /// An object of a chart is not as it was installed.
+    Changed,
+    /// The Deployment is not there.
+    Gone,
+    /// This user may not look.
+    Unseen,
+}
+
+/// Returns whether a Solution that is deployed in a namespace runs as it should, as far as this user may look; none if it
+/// is not deployed there.
+pub(crate) async fn readiness(
+    cluster: &Cluster,
+    state: &ClusterState,
+    space: &NamespaceRecord,
+    solution: &SolutionName,
+) -> Result<Option<OperatorStatus>, Error> {
+    let Some(deployed) = space.solutions.get(solution) else {
+        return Ok(None);
+    };
+    let sight = &mut Sight::default();
+    let status = standing(cluster, state, space, solution, deployed, None, sight);
+    Ok(Some(status.await?))
+}
+
+/// Whether what is deployed runs as the record of its namespace says: its operator, and what it carries as it is.
+pub(crate) async fn standing(
+    cluster: &Cluster,
+    state: &ClusterState,
+    space: &NamespaceRecord,
+    solution: &SolutionName,
+    deployed: &Deployed,
+    found: Option<(Object, RolloutState)>,
+    sight: &mut Sight,
+) -> Result<OperatorStatus, Error> {
+    let record = state.record(solution, &deployed.version);
+    let spec = record.map(|record| &record.manifest.spec);
+    let carried = spec
+        .filter(|spec| spec.carries())
+        .map(|spec| DeployedParts {
+            space,
+            solution,
+            deployed,
+            spec,
+        });
+    if let (Some(carried), Some(None)) = (&carried, spec.map(|spec| &spec.operator)) {
+        return carried.status(cluster, sight).await;
+    }
+    let operator = operator(cluster, state, space, solution, deployed, found, sight).await?;
+    match carried {
+        // An operator that is not ready says more than what it serves.
+        Some(carried) if operator.is_ready() => {
+            Ok(operator.with(carried.status(cluster, sight).await?))
+        }
+        _ => Ok(operator),
+    }
+}
+
+/// Whether an operator runs as the record of its namespace says. What was not found with all others is looked for by
+/// its name: whoever may write in the namespace may have taken its label away.
+async fn operator(
+    cluster: &Cluster,
+    state: &ClusterState,
+    space: &NamespaceRecord,
+    solution: &SolutionName,
+    deployed: &Deployed,
+    found: Option<(Object, RolloutState)>,
+    sight: &mut Sight,
+) -> Result<OperatorStatus, Error> {
+    let name = operator_name(solution.as_str());
+    let namespace = space.namespace.as_str();
+    let found = match found {
+        Some(found) => Ok(Some(found)),
+        None => cluster.rollout_state(namespace, &name).await,
+    };
+    let right = Access::new("get", "apps", "deployments").namespace(namespace);
+    let found = sight.of(found, Hidden::Operators(space.namespace.clone()), &right)?;
+    let mut operator = OperatorStatus {
+        solution: solution.clone(),
+        version: deployed.version.clone(),
+        environment: space.environment.clone(),
+        namespace: space.namespace.clone(),
+        ready: None,
+        condition: Condition::Gone,
+        why: None,
+        awaited: None,
+    };
+    let Some(found) = found else {
+        operator.condition = Condition::Unseen;
+        operator.why = Some("this user may not read its Deployment".to_owned());
+        return Ok(operator);
+    };
+    let record = state.record(solution, &deployed.version);
+    let version = Hidden::Version(solution.clone(), deployed.version.clone());
+    if found.is_none() && record.is_none() && sight.hides(&version) {
+        // It may be one that only carries objects as they are.
+        operator.condition = Condition::Unseen;
+        operator.why = Some("this user may not read what its version consists of".to_owned());
+        return Ok(operator);
+    }
+    Ok(operator.judged(found.as_ref(), record))
+}
+
+impl OperatorStatus {
+    /// Returns the same status with that of the carried objects beside it.
+    fn with(self, carried: Self) -> Self {
+        let sum = |[ready, wanted]: [u64; 2], [more, of]: [u64; 2]| [ready + more, wanted + of];
+        Self {
+            ready: self.ready.zip(carried.ready).map(|(a, b)| sum(a, b)),
+            ..carried
+        }
+    }
+
+    /// Whether it runs as it should.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.condition == Condition::Ready
+    }
+
+    /// Whether it is an operator that somebody has stopped.
+    #[must_use]
+    pub fn is_scaled_to_zero(&self) -> bool {
+        self.condition == Condition::NotReady && self.ready == Some([0, 0])
+    }
+
+    /// Judges what was found against what should run.
+    fn judged(mut self, found: Option<&(Object, RolloutState)>, record: Option<&Record>) -> Self {
+        let Some((live, state)) = found else {
+            self.why = Some("its Deployment is gone".to_owned());
+            return self;
+        };
+        let RolloutState { progress, awaited } = state;
+        let mut ready = progress.ready();
+        (self.condition, self.why) = if let Some(why) = other_version(live, &self.version, record) {
+            ready = 0;
+            (Condition::OtherVersion, Some(why))
+        } else if let Some(awaited) = awaited {
+            self.awaited = Some(awaited.clone());
+            (Condition::NotReady, Some(awaited.to_string()))
+        } else if progress.wanted == 0 {
+            let why = "its Deployment is scaled to zero pods".to_owned();
+            (Condition::NotReady, Some(why))
+        } else {
+            (Condition::Ready, None)
+        };
+        self.ready = Some([ready, progress.wanted]);
+        self
+    }
+}
+
+/// Returns the sign that a Deployment is not of this version: its label, or the digest of its image.
+fn other_version(live: &Object, version: &Version, record: Option<&Record>) -> Option<String> {
+    let labels = live.labels();
+    let label = labels.get(VERSION_LABEL).copied();
+    if label != Some(version.to_string().as_str()) {
+        return Some(match label {
+            Some(other) => format!("its Deployment belongs to version {other}"),
+            None => "its Deployment does not say which version it belongs to".to_owned(),
+        });
+    }
+    let record = record?;
+    let place = record.manifest.spec.operator.as_ref()?.image.place();
+    let image = record.images.iter().find(|image| image.image == place)?;
+    let suffix = format!("@{}", image.digest);
+    let containers = live.as_value()["spec"]["template"]["spec"]["containers"].as_array();
+    let mut runs = containers
+        .into_iter()
+        .flatten()
+        .filter_map(|container| container["image"].as_str());
+    let right = runs.clone().any(|image| image.ends_with(&suffix));
+    (!right).then(|| {
+        format!(
+            "its Deployment runs {}, which is not the image of version {version}",
+            runs.next().unwrap_or("no image")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::RolloutProgress;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::record::tests::record;
+
+    fn found(label: &str, image: &str, state: RolloutState) -> (Object, RolloutState) {
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "shop-operator", "namespace": "prod", "labels": {VERSION_LABEL: label}},
+            "spec": {"template": {"spec": {"containers": [{"image": image}]}}}});
+        (Object::new(deployment).unwrap(), state)
+    }
+
+    fn complete(wanted: u64) -> RolloutState {
+        let progress = RolloutProgress {
+            wanted,
+            updated: wanted,
+            available: wanted,
+            existing: wanted,
+        };
+        RolloutState {
+            progress,
+            awaited: None,
+        }
+    }
+
+    /// A record whose operator is the image `web:7`.
+    fn recorded() -> Record {
+        let manifest = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {name: shop}\nspec: {version: 1.1.0, images: ['web:7'], operator: {image: {name: web, tag: '7'}}}\n";
+        Record {
+            manifest: schemas::Solution::from_slice(manifest.as_bytes()).unwrap(),
+            ..record("1.1.0")
+        }
+    }
+
+    fn image(byte: u8) -> String {
+        format!("pull.test/web@{}", schemas::Digest::new([byte; 32]))
+    }
+
+    fn operator() -> OperatorStatus {
+        OperatorStatus {
+            solution: "shop".parse().unwrap(),
+            version: "1.1.0".parse().unwrap(),
+            environment: "prod".parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            ready: None,
+            condition: Condition::Gone,
+            why: None,
+            awaited: None,
+        }
+    }
+
+    #[track_caller]
+    fn judged(
+        label: &str,
+        image: &str,
+        state: RolloutState,
+    ) -> (Condition, Option<[u64; 2]>, String) {
+        let found = found(label, image, state);
+        let judged = operator().judged(Some(&found), Some(&recorded()));
+        (
+            judged.condition,
+            judged.ready,
+            judged.why.unwrap_or_default(),
+        )
+    }
+
+    #[test]
+    fn only_the_version_that_should_run_is_ready() {
+        assert_eq!(
+            judged("1.1.0", &image(3), complete(1)),
+            (Condition::Ready, Some([1, 1]), String::new())
+        );
+        let (condition, ready, why) = judged("1.0.0", &image(3), complete(1));
+        assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
+        assert_eq!(why, "its Deployment belongs to version 1.0.0");
+        let (condition, ready, why) = judged("1.1.0", &image(9), complete(1));
+        assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
+        assert!(
+            why.contains("which is not the image of version 1.1.0"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_ready_says_why() {
+        let state = RolloutState {
+            awaited: Some(Awaited::Pods),
+            ..complete(1)
+        };
+        let (condition, _, why) = judged("1.1.0", &image(3), state);
+        assert_eq!(condition, Condition::NotReady);
+        assert_eq!(why, "no pod of this version has been created yet");
+        let (condition, ready, why) = judged("1.1.0", &image(3), complete(0));
+        assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
+        assert!(why.contains("scaled to zero pods"), "{why}");
+        let stopped = found("1.1.0", &image(3), complete(0));
+        assert!(operator().judged(Some(&stopped), None).is_scaled_to_zero());
+        let gone = operator().judged(None, None);
+        assert_eq!((gone.condition, gone.ready), (Condition::Gone, None));
+    }
+}
