@@ -77,11 +77,11 @@ use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::notes::{
-    asked_about_everything, later_pods, missing_logins, notes, of_changes, of_network, uncollected,
+    asked_about_everything, later_pods, missing_logins, notes, of_changes, of_choices, of_network,
+    uncollected,
 };
 use crate::plan::prerequisites::not_looked_for;
 use crate::plan::proof::Proof;
-use crate::plan::reach::unreached;
 use crate::plan::summarize::{newer, planned_beyond, planned_target, replaced};
 use crate::plan::summary::{PlanSummary, PlannedDefault, kept, summary};
 use crate::plan::trial::{Tried, Unchanged};
@@ -277,16 +277,8 @@ impl<'a> Plan<'a> {
         let changes = deployment.iter().flat_map(|it| of_changes(it));
         let logins = deployment.iter().flat_map(|it| missing_logins(it));
         self.summary.notes.extend(changes.chain(logins));
-        let unreached = deployment.iter().flat_map(|it| unreached(it, accepted));
-        self.summary.notes.extend(unreached);
-        let unknown = deployment
-            .iter()
-            .flat_map(|it| it.site.unknown_releases(id.name(), spec));
-        self.summary.notes.extend(unknown);
-        let unnamed = deployment.iter().flat_map(|it| &it.releases.notes);
-        self.summary.notes.extend(unnamed.cloned());
-        let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
-        self.summary.notes.extend(unknown.cloned());
+        let about = deployment.iter().flat_map(|it| of_choices(it, accepted));
+        self.summary.notes.extend(about);
         let scratch = request.scratch.as_path();
         self.summary.migrations =
             migration::planned(crds, id, client, cluster, scratch, state).await?;

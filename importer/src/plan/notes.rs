@@ -18,7 +18,19 @@ use crate::plan::consent::held;
 use crate::plan::deployment::Deployment;
 use crate::plan::login;
 use crate::plan::network::{Network, of_deployment};
+use crate::plan::reach::unreached;
 use crate::plan::summary::PlannedLaterPods;
+
+/// Returns the notes on choices of the site that reach nothing: for workloads, releases, values and parameters that the
+/// version does not have.
+pub(crate) fn of_choices(deployment: &Deployment, accepted: &Accepted) -> Vec<String> {
+    let (solution, spec) = (&deployment.solution, &accepted.manifest().spec);
+    let mut notes = unreached(deployment, accepted);
+    notes.extend(deployment.site.unknown_releases(solution, spec));
+    notes.extend(deployment.releases.notes.iter().cloned());
+    notes.extend(deployment.parameters.notes.iter().cloned());
+    notes
+}
 
 /// Returns the notes on who else than the registry gets the login, on versions that are newer than this one, and on
 /// images that no node runs.
