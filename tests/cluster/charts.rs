@@ -158,8 +158,10 @@ fn upstream(site: &Site) -> String {
     copy("REGISTRY_AUTH_FILE", ".docker/config.json");
     let deployment = TEMPLATES[0]
         .1
-        .replace("SERVER", &format!("{registry}/podinfo:6.7.0"));
-    let values = "replicas: 1\ngreeting: hello\ncommand: []\n";
+        .replace("SERVER", &format!("{registry}/podinfo:6.7.0"))
+        .replace(".Values.replicas", ".Values.replicaCount")
+        .replace(".Values.greeting", ".Values.ui.message");
+    let values = "replicaCount: 1\nui: {message: hello}\ncommand: []\n";
     let metadata = "apiVersion: v2\nname: podinfo\nversion: 6.7.0\n";
     site.desk.write("upstream/podinfo/Chart.yaml", metadata);
     site.desk.write("upstream/podinfo/values.yaml", values);
@@ -196,6 +198,11 @@ fn a_new_user_can_follow_the_pages() {
     let pages = pages("first/");
     assert_eq!(pages.len(), 3, "{pages:?}");
     let all: Vec<String> = pages.iter().flat_map(|page| commands(page)).collect();
+    let last = fs::read_to_string(&pages[2]).unwrap();
+    let file = last.split("```yaml\n").nth(1).unwrap();
+    let file = file.split("```").next().unwrap();
+    site.desk.write("site.yaml", file);
+    let mut shown = String::new();
     let mut id = String::new();
     for command in &all {
         // The registries of the internet have a well-known authority.
@@ -207,6 +214,7 @@ fn a_new_user_can_follow_the_pages() {
         let answer = with_helm(&site, &line);
         let expected = i32::from(command.ends_with("# ends with 1"));
         assert_eq!(answer.code, expected, "{command}\n{answer:?}");
+        shown.push_str(&answer.stdout);
         if command.starts_with("solution deploy") && expected == 1 {
             id = taken_over_by(&answer.stderr).to_owned();
         } else if expected == 1 {
@@ -215,7 +223,27 @@ fn a_new_user_can_follow_the_pages() {
         }
     }
     assert!(all.len() >= 10, "{all:?}");
-    solution(&site, &["undeploy", "podinfo", "-e", "demo"]).success();
+    for line in last
+        .split("The plan of the last one has:")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .skip(3)
+        .take(3)
+    {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let field = "{.spec.replicas} {.spec.template.metadata.annotations.greeting}";
+    for (environment, expected) in [
+        ("demo", "2 hello from here"),
+        ("staging", "1 hello from here"),
+    ] {
+        assert_eq!(
+            site.field(environment, "deployment/podinfo", field),
+            expected
+        );
+        solution(&site, &["undeploy", "podinfo", "-e", environment]).success();
+    }
 }
 
 /// The id by which a revision that is not from here is taken over.
