@@ -93,6 +93,26 @@ fn plan(site: &Site, archive: &str, given: &[&str]) -> String {
     shown
 }
 
+/// The generated password, as the chart's Secret has it.
+fn password(site: &Site) -> String {
+    let decode = "go-template={{.data.password | base64decode}}";
+    let get = ["get", "secret", "web", "--output", decode];
+    let password = site.kubectl("prod", &get).success();
+    password.trim().to_owned()
+}
+
+/// Has a plan with another greeting carried out by its file, which shows no value that is kept.
+fn carry_out_a_plan(site: &Site, archive: &str, ca: &str) {
+    let filed = ["--set", "greeting=them", "--plan-out", "plan.json"];
+    import(site, archive, &filed).success();
+    let file: Value = serde_json::from_slice(&site.desk.read("plan.json")).unwrap();
+    let file = STANDARD.decode(file["payload"].as_str().unwrap()).unwrap();
+    let file = String::from_utf8(file).unwrap();
+    assert!(file.contains("them") && !file.contains(TOKEN), "{file}");
+    let apply = ["apply", "--plan", "plan.json", "--ca-file", ca];
+    solution(site, &apply).success();
+}
+
 #[test]
 fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
     let site = site("charts-parameters");
@@ -122,17 +142,9 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
     );
     let set = data(&site, "configmap/set");
     assert_eq!(set["greeting"], "all");
-    let decode = "{{.data.password | base64decode}}";
-    let get = [
-        "get",
-        "secret",
-        "web",
-        "--output",
-        &format!("go-template={decode}"),
-    ];
-    let password = site.kubectl("prod", &get).success();
-    assert_eq!(set["password"], password.trim());
-    assert_eq!(password.trim().len(), 20);
+    let password = password(&site);
+    assert_eq!(set["password"], password);
+    assert_eq!(password.len(), 20);
 
     // Nothing is done twice, and each change reaches both.
     import(&site, &first, &[]).success();
@@ -156,15 +168,7 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
         data(&site, "configmap/web"),
         expected("you", "float64 2", TOKEN)
     );
-    // The file of a plan shows no value that is kept, and is carried out as it is.
-    let filed = ["--set", "greeting=them", "--plan-out", "plan.json"];
-    import(&site, &first, &filed).success();
-    let file: Value = serde_json::from_slice(&site.desk.read("plan.json")).unwrap();
-    let file = STANDARD.decode(file["payload"].as_str().unwrap()).unwrap();
-    let file = String::from_utf8(file).unwrap();
-    assert!(file.contains("them") && !file.contains(TOKEN), "{file}");
-    let apply = ["apply", "--plan", "plan.json", "--ca-file", &ca];
-    solution(&site, &apply).success();
+    carry_out_a_plan(&site, &first, &ca);
 
     // An upgrade keeps what was chosen and what was made, and a release comes and goes with its parameter.
     let next = pack(&site, "1.1.0");

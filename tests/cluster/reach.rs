@@ -73,8 +73,8 @@ fn check(site: &Site, greeting: &str) {
         env.contains(&json!({ "name": "FROM", "value": "site" })),
         "{env:?}"
     );
-    let side = object(site, "deployment/web-side");
-    let container = &side["spec"]["template"]["spec"]["containers"][0];
+    let beside = object(site, "deployment/web-side");
+    let container = &beside["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["resources"], json!({}));
 }
 
