@@ -98,6 +98,7 @@ pub(crate) fn load(
             strategy: source.strategy,
             needs: source.needs.clone(),
             timeout: source.timeout.clone(),
+            site_values: source.site_values.clone(),
         },
         archive: SharedBytes::new(bytes),
         config: SharedBytes::new(artifact.config.clone()),

@@ -1,5 +1,6 @@
 //! Helm charts that a Solution carries, `spec.charts`.
 
+mod site_values;
 mod source;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::{
     Tag, limits, pattern,
 };
 
+pub use site_values::{SiteValues, ValuePointer};
 pub use source::{ChartPin, ChartSource, OciChart, RepositoryChart};
 
 checked_name! {
@@ -154,6 +156,13 @@ pub struct ChartRelease {
     /// How long Helm waits for each of its steps; by default as long as it does by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Timeout>,
+    /// The values that a site is meant to choose: advice, and no limit.
+    #[serde(
+        default,
+        rename = "siteValues",
+        skip_serializing_if = "crate::is_default"
+    )]
+    pub site_values: SiteValues,
 }
 
 impl ChartRelease {
@@ -223,6 +232,13 @@ pub struct SourceChart {
     /// How long Helm waits for each of its steps; by default as long as it does by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Timeout>,
+    /// The values that a site is meant to choose: advice, and no limit.
+    #[serde(
+        default,
+        rename = "siteValues",
+        skip_serializing_if = "crate::is_default"
+    )]
+    pub site_values: SiteValues,
 }
 
 #[cfg(test)]

@@ -37,12 +37,13 @@ mod source;
 mod statement;
 mod template;
 mod trust;
+mod value_path;
 mod version;
 pub mod yaml;
 
 pub use chart::{
     ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, KubernetesVersion, OciChart,
-    ReleaseName, RepositoryChart, SourceChart, Timeout,
+    ReleaseName, RepositoryChart, SiteValues, SourceChart, Timeout, ValuePointer,
 };
 pub use cluster_scoped::{is_cluster_scoped, is_kubernetes_group};
 pub use configuration::{ActiveVersion, ConfigurationError, SolutionsConfiguration};
@@ -82,13 +83,13 @@ pub use sets::{
 pub use site::{
     Affinity, ChartChoices, Choices, LabelName, LabelValue, PartName, Proxy, ReachedRule,
     Resources, Site, SiteError, SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator,
-    ValuePath, ValuePathError, ValuesByPath, ValuesKind, ValuesSource, VariableName, WorkloadKind,
-    by_path, choose, merge_values,
+    ValuesKind, ValuesSource, VariableName, WorkloadKind, merge_values,
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
 pub use template::{OperatorTemplate, TemplateMetadata};
 pub use trust::{SolutionPattern, TrustMetadata, TrustPolicy, TrustSpec, TrustedKey};
+pub use value_path::{ValuePath, ValuePathError, ValuesByPath, by_path, choose};
 pub use version::{SolutionId, Version, VersionRange};
 
 /// The API group and version of every document of the project.

@@ -84,6 +84,10 @@ pub const SITE_PATCHES: usize = 256;
 pub const VALUES_SOURCES: usize = 32;
 /// Parts of the place of a value of a chart. Helm reads 30.
 pub const VALUE_DEPTH: usize = 30;
+/// Characters of a pointer to values of a chart.
+pub const VALUE_POINTER: usize = 1024;
+/// Pointers to values that a site is meant to choose, or not to: each is compared with each value that it chooses.
+pub const VALUE_POINTERS: usize = 256;
 /// The greatest index of a list in the place of a value.
 pub const VALUE_INDEX: usize = 1024;
 /// Values that a message lists before it says how many more there are.

@@ -6,7 +6,6 @@ mod charts;
 mod choices;
 mod names;
 mod reach;
-mod value_path;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +19,6 @@ pub use self::choices::{
 };
 pub use self::names::{LabelName, LabelValue, VariableName};
 pub use self::reach::{PartName, ReachedRule, WorkloadKind};
-pub use self::value_path::{ValuePath, ValuePathError, ValuesByPath, by_path, choose};
 use crate::manifest::{ManifestError, check_kind};
 use crate::{
     API_VERSION, KubernetesName, ParameterName, Patch, ReleaseName, SolutionName, SolutionPattern,

@@ -127,6 +127,15 @@ impl ValuePath {
         })
     }
 
+    /// The keys and the indexes on the way to the value, as text.
+    pub(crate) fn parts(&self) -> Vec<String> {
+        let part = |segment: &Segment| match segment {
+            Segment::Key(key) => key.clone(),
+            Segment::Index(index) => index.to_string(),
+        };
+        self.0.iter().map(part).collect()
+    }
+
     /// The key closest to the value.
     #[must_use]
     pub fn key(&self) -> &str {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::charts::{HELM, VALUES, helm, import, pack, site, solution, taken_over_by};
+use crate::charts::{HELM, VALUES, helm, import, pack, packed, site, solution, taken_over_by};
 use crate::common::Answer;
 use crate::site::Site;
 
@@ -132,6 +132,15 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     assert!(!record.success().contains("hunter2"));
 
     assert_eq!(planned(&site, &archive, &[])["action"], "keep");
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    let values = solution(&site, &["values", "shop", "--ca-file", &ca]).success();
+    for words in [
+        "# What shop 1.0.0 lets a site choose",
+        "  #     web:",
+        "greeting: hello",
+    ] {
+        assert!(values.contains(words), "{words}: {values}");
+    }
     let mistyped = ["--chart-set", "web:replcas=3", "--dry-run"];
     let shown = import(&site, &archive, &mistyped).success();
     let note = "the chart of release `web` names no value `replcas` (`replcas`)";
@@ -141,7 +150,6 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     assert_eq!(shown["values"][1]["from"], "chosen before", "{shown}");
     import(&site, &next, &["--unset", "web:greeting"]).success();
     assert_eq!(chosen(&site, "prod"), "welcome 2");
-    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
     solution(&site, &back).success();
     assert_eq!(chosen(&site, "prod"), "a, b 2");
@@ -149,6 +157,14 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     assert!(refused.contains("did you mean `web`?"), "{refused}");
     import(&site, &next, &["--unset", "web:"]).success();
     assert_eq!(chosen(&site, "prod"), "welcome 1");
+
+    let chart =
+        "{name: web, source: 'dir:web', values: [values.yaml], siteValues: {deny: [/replicas]}}";
+    let advised = packed(&site, "1.2.0", &format!("  charts: [{chart}]\n"));
+    let unmeant = ["--chart-set", "web:replicas=3", "--dry-run"];
+    let shown = import(&site, &advised, &unmeant).success();
+    let note = "the publisher does not mean a site to choose `replicas` of release `web`";
+    assert!(shown.contains(note), "{shown}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use schemas::{ChartName, ChartSource, ChartVersion, ReleaseName, SourceChart, Strategy};
+use schemas::{
+    ChartName, ChartSource, ChartVersion, ReleaseName, SiteValues, SourceChart, Strategy,
+};
 
 use crate::paths::{NOTES, SOURCE};
 use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
@@ -40,6 +42,7 @@ pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, Rele
         strategy: Strategy::Managed,
         needs: Vec::new(),
         timeout: None,
+        site_values: SiteValues::default(),
     };
     let mut source = empty_source(&id);
     source.spec.charts.push(release);

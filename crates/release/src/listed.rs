@@ -6,7 +6,8 @@ use std::path::Path;
 
 use manifests::shown;
 use schemas::{
-    ChartName, ChartRelease, ChartSource, ChartVersion, SolutionId, SourceChart, Strategy, yaml,
+    ChartName, ChartRelease, ChartSource, ChartVersion, SiteValues, SolutionId, SourceChart,
+    Strategy, yaml,
 };
 
 use crate::helmfile::{
@@ -194,6 +195,7 @@ impl TreeParts {
             strategy: Strategy::Managed,
             needs: needs.clone(),
             timeout: timeout.clone(),
+            site_values: SiteValues::default(),
         });
         self.charts.push(SourceChart {
             name: release,
@@ -207,6 +209,7 @@ impl TreeParts {
             strategy: Strategy::Managed,
             needs,
             timeout,
+            site_values: SiteValues::default(),
         });
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
     ChartRelease, Condition, Namespace, ObjectSet, OwnNamespace, Parameter, ParameterName,
-    ParameterType, Phase, SetName,
+    ParameterType, Phase, SetName, SiteValues, limits::VALUE_POINTERS,
 };
 
 use super::Problem;
@@ -30,6 +30,10 @@ pub fn object_sets<'a>(
     let of_charts = charts
         .iter()
         .filter_map(|it| Some((SetOrChart::Chart(it), reserved(it)?)));
+    let of_values = charts
+        .iter()
+        .filter_map(|it| Some((SetOrChart::Chart(it), many_pointers(it)?)));
+    let of_charts = of_charts.chain(of_values);
     let apart = twice(all()).chain(circle(all().collect()));
     let found = apart.chain(of_both).chain(of_charts).chain(needs);
     too_many
@@ -92,6 +96,15 @@ fn reserved(chart: &ChartRelease) -> Option<String> {
     let namespace = chart.namespace.as_ref()?;
     let words = format!("has the namespace `{namespace}`, where the records of imports lie");
     (namespace.as_str() == RECORDS).then_some(words)
+}
+
+fn many_pointers(chart: &ChartRelease) -> Option<String> {
+    let SiteValues { allow, deny } = &chart.site_values;
+    let count = allow.len().max(deny.len());
+    let words = format!(
+        "has {count} pointers in one list of `siteValues`; at most {VALUE_POINTERS} are read"
+    );
+    (count > VALUE_POINTERS).then_some(words)
 }
 
 /// A set or a chart, and what is wrong with it.

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::ValuePath;
-use crate::{KubernetesName, limits};
+use crate::{KubernetesName, ValuePath, limits};
 
 /// What a site chooses for the release of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

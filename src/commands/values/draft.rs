@@ -1,6 +1,6 @@
 //! The site's file in which everything that there is to choose stands behind a `#`.
 
-use schemas::yaml;
+use schemas::{ValuePointer, yaml};
 use serde_json::{Map, Value};
 
 use super::parameter::of_parameter;
@@ -47,6 +47,15 @@ fn of_release(release: &ReleaseValues) -> Vec<String> {
     if !release.published.is_empty() {
         below.push("# The publisher's values, which count before the chart's own:".to_owned());
         below.extend(in_yaml(&release.published).map(|it| format!("#   {it}")));
+    }
+    for (words, pointers) in [
+        ("A site is meant to choose", &release.site_values.allow),
+        ("A site is not meant to choose", &release.site_values.deny),
+    ] {
+        if !pointers.is_empty() {
+            let pointers: Vec<&str> = pointers.iter().map(ValuePointer::as_str).collect();
+            below.push(format!("# {words}: {}", pointers.join(", ")));
+        }
     }
     let own = release.text.lines().map(str::trim_end);
     // Values are one document, so that this can only be its beginning.
@@ -113,6 +122,7 @@ mod tests {
                 chart: "postgres".parse().unwrap(),
                 version: "2.0.0".parse().unwrap(),
                 values: Map::new(),
+                site_values: serde_json::from_value(json!({ "deny": ["/image"] })).unwrap(),
                 published: serde_json::from_value(published).unwrap(),
                 text: text.to_owned(),
             }],
@@ -146,6 +156,7 @@ mod tests {
             "# an integer, at least 1, at most 9, with a default",
             "# token: only with `--values`",
             "#   image: '$(image:server)'",
+            "# A site is not meant to choose: /image",
             "# How large it is.",
         ] {
             assert!(all.contains(words), "{words}: {all}");

@@ -7,30 +7,79 @@ pub(super) mod read;
 use std::path::PathBuf;
 
 use clap::Args;
+use schemas::{SolutionName, Version};
 
+use self::read::SiteChoices;
+use super::kept::kept;
 use super::{give, inspect};
-use crate::args::Output;
+use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{cluster, render};
 
-/// Show what an archive lets a site choose: its parameters and the values of its charts, as a site's file
+/// Show what a version lets a site choose: its parameters and the values of its charts, as a site's file
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Everything stands behind a `#`: take it from what is to be chosen, leave the rest out, and give the file to `solution \
 site set`. The words beside a chart's values are its publisher's.
 
+A word without dots and slashes is the name of an imported Solution, whose archive is read from the registry that it was \
+pushed to; anything else is a file.
+
 Examples:
   solution values app.iso > site.yaml
+  solution values app 1.0.0
   solution values app.iso --output json | jq '.releases[].values'")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
-    archive: PathBuf,
+    /// The archive (a file, or the device of a disc), or the name of an imported Solution
+    #[arg(value_name = "ARCHIVE|NAME")]
+    what: PathBuf,
+
+    /// The version of the imported Solution [default: the newest that is imported]
+    version: Option<Version>,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    cluster: ReadArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let choices = read::choices(&arguments.archive)?;
-    Ok(give(output, &choices, |choices| {
-        draft::lines(choices).iter().for_each(render::line);
-        render::note(inspect::NOT_VERIFIED);
-    }))
+    let name = arguments.what.to_str().and_then(|word| word.parse().ok());
+    match (name, &arguments.version) {
+        (Some(name), _) => Ok(match imported(&name, arguments, output)? {
+            Some(choices) => give(output, &choices, show),
+            None => Outcome::No,
+        }),
+        (None, None) => {
+            let choices = read::choices(&arguments.what)?;
+            Ok(give(output, &choices, |choices| {
+                show(choices);
+                render::note(inspect::NOT_VERIFIED);
+            }))
+        }
+        (None, Some(_)) => {
+            let shown = arguments.what.display();
+            let message = format!("`{shown}` is not the name of a Solution");
+            Err(Failure::usage(message))
+        }
+    }
+}
+
+/// Reads what there is to choose from the archive that the site keeps; none if it is not accepted, which is said.
+fn imported(
+    name: &SolutionName,
+    arguments: &Arguments,
+    output: Output,
+) -> Result<Option<SiteChoices>, Failure> {
+    cluster::read(&arguments.cluster, async |cluster| {
+        let version = arguments.version.as_ref();
+        let kept = kept(cluster, name, version, &arguments.reach, output).await?;
+        let choices = kept.map(|kept| read::of_accepted(&kept.archive.accepted));
+        choices.transpose()
+    })
+}
+
+fn show(choices: &SiteChoices) {
+    draft::lines(choices).iter().for_each(render::line);
 }

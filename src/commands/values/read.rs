@@ -5,18 +5,19 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use archive::{Listed, Opened, Trusted};
-use charts::{Chart, read_values};
+use charts::{Chart, ChartError, read_values};
 use schemars::JsonSchema;
 use schemas::{
-    ChartName, ChartRelease, ChartVersion, Parameter, ParameterName, ReleaseName, Solution,
-    SolutionName, Version, limits, merge_values,
+    ChartName, ChartRelease, ChartVersion, Parameter, ParameterName, ReleaseName, SiteValues,
+    Solution, SolutionName, Version, limits, merge_values,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use validator::Accepted;
 
 use crate::failure::{self, Failure};
 
-/// What an archive lets a site choose. Nothing of it is verified.
+/// What a version lets a site choose. Of a file nothing is verified.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SiteChoices {
     /// The name of the Solution.
@@ -31,6 +32,7 @@ pub(crate) struct SiteChoices {
 
 /// The values of a release.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ReleaseValues {
     /// The name of the release.
     pub(super) name: ReleaseName,
@@ -40,6 +42,9 @@ pub(crate) struct ReleaseValues {
     pub(super) version: ChartVersion,
     /// Its values where a site says nothing: the publisher's, with placeholders, over the chart's own.
     pub(super) values: Map<String, Value>,
+    /// The values that its publisher means a site to choose.
+    #[serde(skip_serializing_if = "schemas::is_default")]
+    pub(super) site_values: SiteValues,
     /// The publisher's alone.
     #[serde(skip)]
     pub(super) published: Map<String, Value>,
@@ -61,7 +66,10 @@ pub(super) fn choices(path: &Path) -> Result<SiteChoices, Failure> {
         let what = "there are more charts than can be shown";
         return Err(failure::too_much(path, what));
     }
-    let releases = spec.charts.iter().map(|it| release(path, &listed, it));
+    let releases = spec
+        .charts
+        .iter()
+        .map(|it| listed_release(path, &listed, it));
     Ok(SiteChoices {
         solution: listed.statement().predicate.id.name().clone(),
         version: spec.version,
@@ -70,10 +78,29 @@ pub(super) fn choices(path: &Path) -> Result<SiteChoices, Failure> {
     })
 }
 
-fn release(path: &Path, listed: &Listed, release: &ChartRelease) -> Result<ReleaseValues, Failure> {
+/// Reads what there is to choose from an archive that was accepted.
+pub(super) fn of_accepted(accepted: &Accepted) -> Result<SiteChoices, Failure> {
+    let spec = &accepted.manifest().spec;
+    let releases = accepted.charts().iter().map(|it| {
+        let wrong =
+            |error: ChartError| Failure::no(anyhow!(error).context("the chart cannot be read"));
+        release(&it.release, &it.archive, it.values.clone()).map_err(wrong)
+    });
+    Ok(SiteChoices {
+        solution: accepted.statement().predicate.id.name().clone(),
+        version: spec.version.clone(),
+        parameters: spec.parameters.clone(),
+        releases: releases.collect::<Result<_, _>>()?,
+    })
+}
+
+fn listed_release(
+    path: &Path,
+    listed: &Listed,
+    release: &ChartRelease,
+) -> Result<ReleaseValues, Failure> {
     let bytes = archive::chart_path(&release.name);
     let bytes = read(path, listed, bytes.as_str(), charts::limits::ARCHIVE_SIZE)?;
-    let chart = Chart::read(&bytes).map_err(|error| unusable(path, error))?;
     let given = archive::chart_values_path(&release.name);
     let published = if listed.contents().get(given.as_str()).is_some() {
         let bytes = read(path, listed, given.as_str(), limits::YAML_SIZE)?;
@@ -81,6 +108,16 @@ fn release(path: &Path, listed: &Listed, release: &ChartRelease) -> Result<Relea
     } else {
         Map::new()
     };
+    self::release(release, &bytes, published).map_err(|error| unusable(path, error))
+}
+
+/// The values of a release, with its chart's archive and the publisher's values.
+fn release(
+    release: &ChartRelease,
+    archive: &[u8],
+    published: Map<String, Value>,
+) -> Result<ReleaseValues, ChartError> {
+    let chart = Chart::read(archive)?;
     let mut values = chart.default_values();
     merge_values(&mut values, &published);
     Ok(ReleaseValues {
@@ -88,6 +125,7 @@ fn release(path: &Path, listed: &Listed, release: &ChartRelease) -> Result<Relea
         chart: release.chart.clone(),
         version: release.version.clone(),
         values,
+        site_values: release.site_values.clone(),
         published,
         text: chart.values_text().to_owned(),
     })

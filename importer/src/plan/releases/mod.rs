@@ -21,7 +21,9 @@ use charts::{Chart, UnnamedValue};
 use deployer::{Cluster, Object};
 use helm::Helm;
 use manifests::{Expansion, is_definition, pod_specs};
-use schemas::{ChartRelease, Digest, KubernetesName, Namespace, PartName, ReleaseName, yaml};
+use schemas::{
+    ChartRelease, Digest, KubernetesName, Namespace, PartName, ReleaseName, by_path, yaml,
+};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::CarriedChart;
@@ -182,7 +184,7 @@ impl Releasing<'_> {
             return Ok(releases);
         }
         for chart in charts {
-            releases.notes.extend(self.unnamed(chart));
+            releases.notes.extend(self.doubtful(chart));
             let planned = self.release(chart, needed(chart), obstacles).await?;
             releases.all.extend(planned);
         }
@@ -271,19 +273,28 @@ impl Releasing<'_> {
         self.text(chart, site, self.parameters.values())
     }
 
-    /// Notes the values of the site that a chart names nowhere: Helm ignores them, and most are mistyped.
-    fn unnamed(&self, chart: &CarriedChart) -> Vec<String> {
-        let name = &chart.release.name;
-        let site = self.values.get(name).filter(|it| !it.0.is_empty());
-        let read = site.and_then(|site| {
-            let chart = Chart::read(&chart.archive).ok()?;
-            Some(chart.unnamed(&site.above(Map::new())))
+    /// Notes the values of the site that a chart names nowhere, since Helm ignores them and most are mistyped; and those
+    /// that its publisher does not mean a site to choose.
+    fn doubtful(&self, chart: &CarriedChart) -> Vec<String> {
+        let ChartRelease {
+            name, site_values, ..
+        } = &chart.release;
+        let Some(site) = self.values.get(name).filter(|it| !it.0.is_empty()) else {
+            return Vec::new();
+        };
+        let chosen = site.above(Map::new());
+        let unmeant = by_path(&chosen).into_keys();
+        let unmeant = unmeant.filter(|path| !site_values.are_meant_with(path));
+        let unmeant = unmeant.map(|path| {
+            format!("the publisher does not mean a site to choose `{path}` of release `{name}`")
         });
+        let unnamed = Chart::read(&chart.archive).map(|it| it.unnamed(&chosen));
         let note = |UnnamedValue { path, key, near }| {
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             format!("the chart of release `{name}` names no value `{key}` (`{path}`){near}")
         };
-        read.into_iter().flatten().map(note).collect()
+        let unnamed = unnamed.into_iter().flatten().map(note);
+        unmeant.chain(unnamed).collect()
     }
 
     /// The digest of all that decides what Helm makes of a chart.
