@@ -23,7 +23,7 @@ const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const NO_SENSITIVE: &str =
     "deploy once with the value, and without a file of the plan: then the environment keeps it";
-const NO_SECRET_VALUE: &str = "put it into a Secret of the environment's namespace, and name that in `valuesFrom` of the site's file; or deploy once without a file of the plan";
+const NO_SECRET_VALUE: &str = "put it into a Secret of the release's namespace, and name that in `valuesFrom` of the site's file; or deploy once without a file of the plan";
 const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
 
 impl Judge for Error {

@@ -260,6 +260,7 @@ fn fitting(unfit: &Unfit) -> String {
             );
         }
         Unfit::ValuesSource { .. } => SITE_FILE,
+        Unfit::ValueUnnamed { .. } => "choose what it lies in, or have the site's file say it",
         Unfit::NoKind { found, .. } => other_kind(found),
         Unfit::NoHelm | Unfit::HelmUnusable { .. } => NO_HELM,
         Unfit::NoIncludedHelm { .. } => NO_INCLUDED_HELM,

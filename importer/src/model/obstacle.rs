@@ -651,6 +651,16 @@ pub enum Unfit {
         /// The release that may have been meant.
         near: Option<ReleaseName>,
     },
+    /// The place of a value that is chosen for a release cannot be written as a path.
+    #[error(
+        "the value `{path}` of the release `{release}` cannot be chosen: a key of it is empty, or it lies too deep"
+    )]
+    ValueUnnamed {
+        /// The release.
+        release: ReleaseName,
+        /// The place of the value.
+        path: String,
+    },
     /// The environment's Secret no longer has the values that were chosen for a release.
     #[error(
         "the values that were chosen for the release `{release}` were kept in a Secret of the environment, which is gone or made anew by others"

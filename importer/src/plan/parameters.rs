@@ -1034,6 +1034,23 @@ token: {type: string, sensitive: true}
     }
 
     #[test]
+    fn a_value_that_no_path_leads_to_is_refused() {
+        let deep = vec!["a"; 40].join("\":{\"");
+        let deep: Value =
+            serde_json::from_str(&format!("{{\"{deep}\":1{}", "}".repeat(40))).unwrap();
+        for values in [json!({ "": 1 }), json!({ "a": { "": 1 } }), deep] {
+            let mut case = with_charts();
+            let values = serde_json::from_value(values).unwrap();
+            case.adopted = [("cache".parse().unwrap(), schemas::by_path(&values))].into();
+            let refused = case.refused();
+            assert!(
+                refused[0].contains("of the release `cache` cannot be chosen"),
+                "{refused:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_release_that_the_version_does_not_have_is_refused_or_noted() {
         let mut case = with_charts();
         ask(&mut case, "dp", json!({ "given": { "x": 1 } }));

@@ -222,7 +222,7 @@ impl Planner<'_> {
         for CarriedChart { release, .. } in self.asked.accepted.charts() {
             let sources = ValuesSources {
                 cluster: self.cluster,
-                namespace: &space.namespace,
+                namespace: release.namespace_in(&space.namespace),
                 release: &release.name,
             };
             let site = site.layers_of_chart(self.asked.id.name(), &release.name);

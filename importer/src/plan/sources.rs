@@ -1,7 +1,7 @@
-//! The objects of an environment that hold values of charts: read when it is planned, so that what is shown is used.
+//! The objects of a cluster that hold values of charts: read when it is planned, so that what is shown is used.
 //!
-//! Whoever may write in the namespace may write them. What they come to is judged like all values, and asks for the same
-//! consent.
+//! They lie where the release is installed: whoever may write them could change its objects there as well. What they come
+//! to is judged like all values, and asks for the same consent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,7 @@ use crate::plan::values::{LayerContent, ValuesLayer};
 #[derive(Debug)]
 pub(crate) struct ValuesSources<'a> {
     pub(crate) cluster: &'a Cluster,
-    /// The environment's namespace, wherever the release is installed.
+    /// The namespace that the release is installed in.
     pub(crate) namespace: &'a Namespace,
     pub(crate) release: &'a ReleaseName,
 }

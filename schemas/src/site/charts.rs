@@ -13,7 +13,8 @@ pub struct ChartChoices {
     /// Values, as the chart's own `values.yaml` has them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
-    /// Objects of the environment's namespace that hold values, the stronger last. Those of `values` count above them.
+    /// Objects of the namespace that the release is installed in, which hold values, the stronger last. Those of `values`
+    /// count above them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::VALUES_SOURCES))]
     pub values_from: Vec<ValuesSource>,

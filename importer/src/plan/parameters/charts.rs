@@ -63,6 +63,14 @@ impl Resolving<'_> {
             }
         }
         all.retain(|_, values| !values.is_empty());
+        for (release, values) in &mut all {
+            let lost =
+                values.extract_if(.., |path, _| path.to_string().parse() != Ok(path.clone()));
+            obstacles.extend(lost.map(|(path, _)| {
+                let (release, path) = (release.clone(), path.to_string());
+                Unfit::ValueUnnamed { release, path }.into()
+            }));
+        }
         let source = |release: &ReleaseName, path: &ValuePath| {
             let asked = self.asked.charts.get(release);
             if asked.is_some_and(|asked| asked.given.contains_key(path)) {
