@@ -128,8 +128,12 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     );
     import(&site, &archive, &flags).success();
     assert_eq!(chosen(&site, "prod"), "a, b 2");
-    let record = site.kubectl("solutions", &["get", "configmaps", "--output=yaml"]);
-    assert!(!record.success().contains("hunter2"));
+    let record = site.kubectl(
+        "metalk8s-solutions",
+        &["get", "configmaps", "--output=yaml"],
+    );
+    let record = record.success();
+    assert!(record.contains("shop-1.0.0") && !record.contains("hunter2"));
 
     assert_eq!(planned(&site, &archive, &[])["action"], "keep");
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
@@ -137,13 +141,14 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     for words in [
         "# What shop 1.0.0 lets a site choose",
         "  #     web:",
-        "greeting: hello",
+        "greeting: 'hello'",
     ] {
         assert!(values.contains(words), "{words}: {values}");
     }
     let mistyped = ["--chart-set", "web:replcas=3", "--dry-run"];
     let shown = import(&site, &archive, &mistyped).success();
-    let note = "the chart of release `web` names no value `replcas` (`replcas`)";
+    let note =
+        "the chart of release `web` names no value `replcas` (`replcas`); did you mean `replicas`?";
     assert!(shown.contains(note), "{shown}");
     let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
     let shown = planned(&site, &next, &[]);
@@ -207,8 +212,12 @@ fn values_come_from_a_secret_that_nothing_shows() {
     assert_eq!(planned(&site, &archive, &[])["action"], "upgrade");
     import(&site, &archive, &[]).success();
     assert_eq!(chosen(&site, "prod"), "not a word 2");
-    let records = site.kubectl("solutions", &["get", "configmaps", "--output=yaml"]);
+    let records = site.kubectl(
+        "metalk8s-solutions",
+        &["get", "configmaps", "--output=yaml"],
+    );
     let records = records.success();
+    assert!(records.contains("shop-1.0.0"), "{records}");
     assert!(!records.contains("hush-hush") && !records.contains("not a word"));
 }
 

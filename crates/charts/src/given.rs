@@ -1,6 +1,6 @@
 //! Values that somebody gives a chart, compared with those that it names: Helm says nothing of one that no template reads.
 
-use schemas::{ValuePath, by_path};
+use schemas::{ValuePath, by_path, merge_values};
 use serde_json::{Map, Value};
 
 use crate::Chart;
@@ -23,10 +23,15 @@ pub struct UnnamedValue {
 
 impl Chart {
     /// Returns the given values that the chart names neither in its default values, nor in a comment beside them, nor in its
-    /// schema: at most one for each key. A map without defaults takes any.
+    /// schema, and its publisher nowhere in his: at most one for each key. A map in which nothing is named takes any.
     #[must_use]
-    pub fn unnamed(&self, given: &Map<String, Value>) -> Vec<UnnamedValue> {
-        let defaults = self.default_values();
+    pub fn unnamed(
+        &self,
+        published: &Map<String, Value>,
+        given: &Map<String, Value>,
+    ) -> Vec<UnnamedValue> {
+        let mut defaults = self.default_values();
+        merge_values(&mut defaults, published);
         let text = self.values_text();
         let mut all: Vec<UnnamedValue> = Vec::new();
         for (path, _) in by_path(given) {
@@ -55,7 +60,7 @@ fn unknown<'a>(
 ) -> Option<(&'a str, &'a Map<String, Value>)> {
     let mut values = defaults;
     for (depth, key) in path.keys().enumerate() {
-        if depth == 0 && key == GLOBAL || depth > 0 && values.is_empty() {
+        if depth == 0 && key == GLOBAL || values.is_empty() {
             return None;
         }
         match values.get(key) {

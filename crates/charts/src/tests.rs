@@ -593,10 +593,9 @@ fn a_value_that_a_chart_names_nowhere_is_told_with_the_one_that_may_be_meant() {
     ]));
     let given =
         "replcas: 2\nreplicas: 3\nstorageClass: slow\nsize: 1Gi\nglobal: {x: 1}\nlist: [{a: 1}]
-ingress: {enable: true, annotations: {any: x}}\nother: {a: 1, b: 2}\n";
-    let told = chart
-        .unwrap()
-        .unnamed(&read_values(given.as_bytes()).unwrap());
+ingress: {enable: true, annotations: {any: x}}\nother: {a: 1, b: 2}\npublished: 2\n";
+    let read = |text: &str| read_values(text.as_bytes()).unwrap();
+    let told = chart.unwrap().unnamed(&read("published: 1"), &read(given));
     let told: Vec<String> = told
         .iter()
         .map(|it| format!("{} {} {:?}", it.path, it.key, it.near))
@@ -607,6 +606,8 @@ ingress: {enable: true, annotations: {any: x}}\nother: {a: 1, b: 2}\n";
         "replcas replcas Some(\"replicas\")",
     ];
     assert_eq!(told, expected);
+    let bare = Chart::read(&of(&[("Chart.yaml", CHART)])).unwrap();
+    assert_eq!(bare.unnamed(&read(""), &read("any: 1")), []);
 }
 
 #[test]

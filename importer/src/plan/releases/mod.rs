@@ -288,7 +288,7 @@ impl Releasing<'_> {
         let unmeant = unmeant.map(|path| {
             format!("the publisher does not mean a site to choose `{path}` of release `{name}`")
         });
-        let unnamed = Chart::read(&chart.archive).map(|it| it.unnamed(&chosen));
+        let unnamed = Chart::read(&chart.archive).map(|it| it.unnamed(&chart.values, &chosen));
         let note = |UnnamedValue { path, key, near }| {
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             format!("the chart of release `{name}` names no value `{key}` (`{path}`){near}")
