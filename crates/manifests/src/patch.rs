@@ -7,7 +7,7 @@
 
 use json_patch::{Patch as Operations, PatchOperation};
 use schemas::yaml;
-use schemas::{DocumentCost, Patch, PatchTarget};
+use schemas::{DocumentCost, Patch, PatchTarget, is_kubernetes_group};
 use serde_json::{Map, Value};
 
 use crate::document::{ManifestObject, text};
@@ -166,7 +166,7 @@ fn merge_tree(value: &mut Value, tree: &Map<String, Value>, title: &str) -> Resu
     }
     let api_version = text(value, "/apiVersion");
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    if !strategic::is_built_in(group) {
+    if !is_kubernetes_group(group) {
         json_patch::merge(value, &Value::Object(tree));
         return Ok(());
     }

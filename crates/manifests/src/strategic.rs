@@ -6,29 +6,6 @@ use serde_json::{Map, Value};
 /// The key that says what becomes of what stands there: `merge`, `replace` or `delete`.
 const DIRECTIVE: &str = "$patch";
 
-/// The groups of Kubernetes' own kinds. Of other kinds nobody knows which lists are merged.
-const GROUPS: [&str; 19] = [
-    "",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "apps",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-];
-
 /// A field by which elements of a list are the same, and what it is where it is left out.
 type Key = (&'static str, Option<&'static str>);
 
@@ -56,11 +33,6 @@ const LISTS: [(&str, &[Key]); 17] = [
     ("volumes", &[("name", None)]),
     ("webhooks", &[("name", None)]),
 ];
-
-/// Whether a group is Kubernetes' own.
-pub(crate) fn is_built_in(group: &str) -> bool {
-    GROUPS.contains(&group)
-}
 
 /// Merges a patch into an object of one of Kubernetes' own kinds; an error is the reason why it cannot be.
 pub(crate) fn merge(object: &mut Value, patch: &Map<String, Value>) -> Result<(), String> {
@@ -360,8 +332,8 @@ mod tests {
 
     #[test]
     fn the_kinds_of_others_are_not_kubernetes_own() {
-        let own = ["", "apps", "policy", "storage.k8s.io"].map(is_built_in);
-        let others = ["shop.test", "gateway.networking.k8s.io"].map(is_built_in);
+        let own = ["", "apps", "policy", "storage.k8s.io"].map(schemas::is_kubernetes_group);
+        let others = ["shop.test", "gateway.networking.k8s.io"].map(schemas::is_kubernetes_group);
         assert_eq!((own, others), ([true; 4], [false; 2]));
     }
 }
