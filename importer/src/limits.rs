@@ -52,6 +52,10 @@ pub const GENERATIONS: usize = 8;
 /// The time that Helm waits for each of its steps where the archive does not say so: as long as by itself.
 pub const RELEASE_WAIT: Duration = Duration::from_mins(5);
 
+/// The time that the controllers of a cluster have to see a change of the objects that they care for, before what is there
+/// is judged as it stands.
+pub const OBSERVED: Duration = Duration::from_mins(1);
+
 /// The pause between two looks at whether a run of Helm is to end.
 pub const CANCEL_POLL: Duration = Duration::from_millis(50);
 

@@ -51,6 +51,7 @@ pub use rights::access::Access;
 pub use rights::grants::Grant;
 pub use rollout::Restart;
 pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
+pub use rollout::behind::Cleared;
 pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
 pub use settle::settled;

@@ -29,28 +29,30 @@ impl Behind {
         }
     }
 
-    /// Whether any pod was left behind and is deleted, also one of a set whose controller is only about to see where it is
-    /// to go.
-    pub(crate) async fn has_found(&mut self, leased: &Leased<'_>) -> bool {
-        let end = Instant::now() + limits::RELEASE_LOOK;
-        while !self.found && Instant::now() < end {
-            self.look(leased).await;
+    /// Whether any pod was left behind and is deleted, once the controllers of all sets have seen where they are to go.
+    pub(crate) async fn has_found(&mut self, leased: &Leased<'_>) -> Result<bool, Error> {
+        let end = Instant::now() + limits::OBSERVED;
+        while !self.found && self.look(leased).await && Instant::now() < end {
+            leased.lock.check()?;
             sleep(limits::SERVED_POLL).await;
         }
-        self.found
+        Ok(self.found)
     }
 
-    /// Looks once, and deletes what is left behind.
-    pub(crate) async fn look(&mut self, leased: &Leased<'_>) {
+    /// Looks once, and deletes what is left behind. Returns whether another look could find more.
+    pub(crate) async fn look(&mut self, leased: &Leased<'_>) -> bool {
         if self.sets.is_empty() {
-            return;
+            return false;
         }
-        let cleared = leased.cluster.clear_behind(&self.sets);
         // A look is a help: whoever waits for the way back says what is wrong.
-        for (pod, restart) in cleared.await.unwrap_or_default() {
+        let Ok(cleared) = leased.cluster.clear_behind(&self.sets).await else {
+            return false;
+        };
+        for (pod, restart) in cleared.pods {
             self.found |= restart == Restart::Done;
             (leased.tell)(Event::Behind { pod, restart });
         }
+        cleared.is_early
     }
 
     /// Looks until this work is done. A Lease that is lost meanwhile ends it.

@@ -145,7 +145,7 @@ impl HelmHand {
             .await?;
         if let Err(HelmError::Failed { .. }) = done {
             // Helm does not wait where a pod has failed, also where that one is about to go.
-            if behind.has_found(leased).await {
+            if behind.has_found(leased).await? {
                 let release = self.at(home, release);
                 done = self
                     .roll_back_once(&release, revision, &mut behind, leased)

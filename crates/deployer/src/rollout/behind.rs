@@ -10,17 +10,25 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::object::{Object, ObjectRef, condition};
 
+/// The pods that were left behind.
+#[derive(Debug, Default)]
+pub struct Cleared {
+    /// These pods, and whether we may delete them.
+    pub pods: Vec<(ObjectRef, Restart)>,
+    /// Whether the controller has yet to see where one of the sets is to go: until then nobody knows which of its pods are
+    /// left behind.
+    pub is_early: bool,
+}
+
 impl Cluster {
     /// Deletes those pods of these `StatefulSet`s that are not ready and of a revision that their set neither has nor is on its
-    /// way to, so that they are made anew. Returns these pods, and whether we may delete them.
-    pub async fn clear_behind(
-        &self,
-        sets: &[ObjectRef],
-    ) -> Result<Vec<(ObjectRef, Restart)>, Error> {
+    /// way to, so that they are made anew.
+    pub async fn clear_behind(&self, sets: &[ObjectRef]) -> Result<Cleared, Error> {
         let sets: Vec<&ObjectRef> = sets.iter().collect();
-        let mut cleared = Vec::new();
+        let mut cleared = Cleared::default();
         for set in self.get_all(&sets).await?.into_iter().flatten() {
             let Some(kept) = revisions(&set) else {
+                cleared.is_early = true;
                 continue;
             };
             for pod in self.pods_of(&set, &set).await? {
@@ -30,7 +38,7 @@ impl Cluster {
                     !is_ready(pod) && of_pod.is_some_and(|it| !kept.contains(&it))
                 };
                 if let Some(restart) = self.restart(pod, is_behind).await? {
-                    cleared.push((reference, restart));
+                    cleared.pods.push((reference, restart));
                 }
             }
         }
@@ -79,7 +87,7 @@ mod tests {
         })
     }
 
-    /// The pods that are deleted of a set that is seen so.
+    /// The pods that are deleted of a set that is seen so, and whether it is early to say.
     async fn deleted(set: Value) -> Vec<String> {
         let (cluster, seen) = cluster(move |seen| match seen.path.split('?').next().unwrap() {
             "/apis/apps/v1/namespaces/n/statefulsets/db" => Answer::json(200, &set),
@@ -99,8 +107,10 @@ mod tests {
         let cleared = cluster.clear_behind(&sets).await.unwrap();
         let seen = seen.lock().unwrap();
         let deletes = seen.iter().filter(|seen| seen.method == "DELETE");
-        assert_eq!(deletes.count(), cleared.len());
-        cleared.into_iter().map(|(pod, _)| pod.name).collect()
+        assert_eq!(deletes.count(), cleared.pods.len());
+        let pods = cleared.pods.into_iter().map(|(pod, _)| pod.name);
+        pods.chain(cleared.is_early.then(|| "early".to_owned()))
+            .collect()
     }
 
     #[tokio::test]
@@ -111,7 +121,7 @@ mod tests {
         // On the way there, and once it has arrived; and not before the controller has seen it.
         let none: [&str; 0] = [];
         assert_eq!(deleted(set(2, "a", "b")).await, none);
-        assert_eq!(deleted(set(3, "a", "a")).await, none);
+        assert_eq!(deleted(set(3, "a", "a")).await, ["early"]);
         assert_eq!(deleted(set(2, "b", "b")).await, ["former"]);
     }
 }
