@@ -1,6 +1,6 @@
 //! The third stage: the files of the archive, from what was loaded and collected.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource, tree};
@@ -14,7 +14,7 @@ use sources::{Collected, Here};
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::load::Loaded;
-use crate::programs::LoadedHelm;
+use crate::programs::{self, LoadedProgram};
 
 /// Every file of the archive but those that `archive` makes itself. `source` says where each blob comes from.
 pub(crate) fn files(
@@ -23,11 +23,12 @@ pub(crate) fn files(
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, PackError> {
     let mut images: Vec<Image> = collected.iter().map(image).collect();
-    images.extend(charts::images(&loaded.charts));
-    let contents = charts::contents(&loaded.charts);
+    images.extend(artifacts(loaded));
+    let mut contents = charts::contents(&loaded.charts);
+    contents.extend(programs::contents(&loaded.programs));
     let source = |digest: &Digest| {
-        let of_chart = contents.get(digest).cloned();
-        of_chart.unwrap_or_else(|| source(digest))
+        let of_artifact = contents.get(digest).cloned();
+        of_artifact.unwrap_or_else(|| source(digest))
     };
     let derived = tree::derived(&loaded.id, &images, source)?;
     let manifest = manifest(loaded, collected).to_bytes();
@@ -35,16 +36,34 @@ pub(crate) fn files(
     if manifest.len() as u64 > schemas::limits::MANIFEST_SIZE {
         return Err(PackError::ManifestSize(manifest.len()));
     }
+    let included: Vec<_> = loaded
+        .programs
+        .iter()
+        .map(LoadedProgram::included)
+        .collect();
+    let readme = archive::readme(&loaded.id, &included);
     let mut list = vec![
         ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest),
-        ArchiveFile::from_bytes(own_path(archive::README), archive::readme(&loaded.id)),
+        ArchiveFile::from_bytes(own_path(archive::README), readme),
     ];
     list.extend_from_slice(&loaded.operator);
     list.extend(objects(loaded, collected)?);
     list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
-    list.extend(loaded.programs.iter().map(LoadedHelm::file));
     list.extend(derived);
     Ok(list)
+}
+
+/// The images that no source gives: charts and programs, as artifacts.
+pub(crate) fn artifacts(loaded: &Loaded) -> Vec<Image> {
+    let mut artifacts = charts::images(&loaded.charts);
+    artifacts.extend(programs::images(&loaded.programs));
+    artifacts
+}
+
+/// The contents of these images, each once, with its size.
+pub(crate) fn artifact_blobs(loaded: &Loaded) -> BTreeMap<Digest, u64> {
+    let artifacts = artifacts(loaded).into_iter();
+    artifacts.flat_map(|image| image.blobs).collect()
 }
 
 /// The objects of all sets, compiled for these images.
@@ -72,7 +91,7 @@ pub(crate) fn references(
 /// Counts the images, those of charts included, and the signatures and other referrers of them.
 pub(crate) fn count(loaded: &Loaded, images: &[Collected]) -> (usize, usize) {
     let mut all: Vec<Image> = images.iter().map(image).collect();
-    all.extend(charts::images(&loaded.charts));
+    all.extend(artifacts(loaded));
     Referrers::count(&all)
 }
 
@@ -114,11 +133,7 @@ pub(crate) fn manifest(loaded: &Loaded, images: &[Collected]) -> Solution {
         .iter()
         .map(schemas::SourceImage::place)
         .collect();
-    images.extend(
-        charts::images(&loaded.charts)
-            .into_iter()
-            .map(|it| it.place),
-    );
+    images.extend(artifacts(loaded).into_iter().map(|it| it.place));
     images.extend(referrers);
     images.sort();
     Solution {

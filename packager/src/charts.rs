@@ -314,12 +314,6 @@ pub(crate) fn images(charts: &[LoadedChart]) -> Vec<Image> {
     images.into_values().collect()
 }
 
-/// The contents of the artifacts, each once, with its size.
-pub(crate) fn blobs(charts: &[LoadedChart]) -> BTreeMap<Digest, u64> {
-    let contents = charts.iter().flat_map(|it| [&it.archive, &it.config]);
-    contents.map(|it| (it.digest, it.size())).collect()
-}
-
 /// Returns where the contents of the artifacts come from.
 pub(crate) fn contents(charts: &[LoadedChart]) -> BTreeMap<Digest, FileSource> {
     let contents = charts.iter().flat_map(|it| [&it.archive, &it.config]);

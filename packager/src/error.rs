@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use files::ReadError;
 use rules::Problem;
 use schemas::{
-    ArchivePath, ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource, ReleaseName,
+    ArchivePath, ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource,
+    ReleaseName, Tag,
 };
 use sources::{FailedImage, SourceError};
 use watch::Cancelled;
@@ -134,17 +135,37 @@ pub enum PackError {
     /// The file that is to be included is no program that can be.
     #[error("`{}` is no executable for Linux on amd64 or arm64, and so cannot be included", .0.display())]
     NoExecutable(PathBuf),
-    /// The file that is to be included is no Helm 4, or cannot be asked.
-    #[error("`{}` cannot be included as `helm`", path.display())]
-    IncludedHelm {
+    /// The file that is to be included is another program, or cannot be asked.
+    #[error("`{}` cannot be included as `{name}`", path.display())]
+    IncludedProgram {
         /// The file.
         path: PathBuf,
+        /// The program that it is to be.
+        name: &'static str,
         /// The reason.
         source: helm::HelmError,
     },
     /// Two programs for one kind of processor.
-    #[error("there are two programs to include for {0}; an archive has one for each")]
-    HelmTwice(archive::Architecture),
+    #[error("there are two `{name}` to include for {architecture}; an archive has one for each")]
+    ProgramTwice {
+        /// The program.
+        name: &'static str,
+        /// The processor.
+        architecture: archive::Architecture,
+    },
+    /// A program cannot be asked for its version on this machine.
+    #[error("`{}` is for another machine than this, and so cannot be asked for its version", .0.display())]
+    NoProgramVersion(PathBuf),
+    /// A program has another version than it is said to have, or than that for another processor.
+    #[error("`{}` is version {own}, not {wanted}", path.display())]
+    ProgramVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version that it has.
+        own: Tag,
+        /// The version that it was to have.
+        wanted: Tag,
+    },
     /// A program is to be included, and there is nothing that it would install.
     #[error("there are no charts that an included `helm` could install")]
     HelmWithoutCharts,

@@ -40,7 +40,7 @@ pub use init::init;
 pub use missing::MissingImage;
 pub use pack::{PackRequest, Packed, Pinned, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
-pub use programs::IncludedHelm;
+pub use programs::{PackedProgram, ProgramFile, ProgramKind};
 pub use render::{ChartRemark, ChartRenderer};
 pub use rendered::ReachesOut;
 

@@ -13,7 +13,7 @@ use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::operator;
-use crate::programs::LoadedHelm;
+use crate::programs::LoadedProgram;
 use crate::provenance;
 use crate::render::{self, ChartRenderer, RenderedImages};
 use crate::sets::{self, LoadedSet};
@@ -36,7 +36,7 @@ pub(crate) struct Loaded {
     /// The objects that they render to.
     pub(crate) rendered: Vec<RenderedImages>,
     /// The programs that are included.
-    pub(crate) programs: Vec<LoadedHelm>,
+    pub(crate) programs: Vec<LoadedProgram>,
     /// CRDs and roles that lie there although there is no operator to use them.
     pub(crate) unused: Vec<PathBuf>,
 }

@@ -21,9 +21,9 @@ use watch::{Cancel, Watch};
 
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
-use crate::programs::{self, IncludedHelm};
+use crate::programs::{self, PackedProgram, ProgramFile, ProgramKind};
 use crate::render::ChartRenderer;
-use crate::{Event, assemble, charts};
+use crate::{Event, assemble};
 
 /// The request for an archive: its sources, and how it is made.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub struct PackRequest {
     pub renderer: ChartRenderer,
     /// The keys of which one must have signed each chart; without, nobody asks.
     pub keyring: Option<PathBuf>,
-    /// The programs `helm` that are included, for sites that have none.
-    pub include_helm: Vec<PathBuf>,
+    /// The programs that are included, for sites that have none.
+    pub programs: Vec<ProgramFile>,
     /// The directory for copies of these while they are asked for their version.
     pub scratch: PathBuf,
     /// The number of threads that read, hash and compress.
@@ -106,7 +106,7 @@ pub struct Packed {
     pub pinned: Vec<Pinned>,
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub helm: Vec<IncludedHelm>,
+    pub programs: Vec<PackedProgram>,
     /// What a check says of it: warnings.
     #[serde(rename = "findings", serialize_with = "findings")]
     #[schemars(with = "Vec<Finding>")]
@@ -173,13 +173,14 @@ pub(crate) fn load(
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let network = SourceNetwork::new(&request.remote, cache, &watched);
-    let programs = programs::load(&request.include_helm, &request.scratch)?;
+    let programs = programs::load(&request.programs, &request.scratch)?;
     let by_helm = ByHelm {
         renderer: &request.renderer,
         keyring: request.keyring.as_deref(),
     };
     let loaded = load::load(&request.directory, &network, by_helm, watch)?;
-    if loaded.charts.is_empty() && !programs.is_empty() {
+    let mut asked = request.programs.iter();
+    if loaded.charts.is_empty() && asked.any(|it| it.kind == ProgramKind::Helm) {
         return Err(PackError::HelmWithoutCharts);
     }
     Ok(Loaded { programs, ..loaded })
@@ -235,7 +236,7 @@ fn pack_loaded(
         return Err(PackError::Refused(Box::new(report)));
     }
     let written = draft.publish(watch.cancel)?;
-    let of_charts = charts::blobs(&loaded.charts);
+    let of_artifacts = assemble::artifact_blobs(loaded);
     let sizes = blobs.values().map(|blob| blob.size);
     Ok(Packed {
         path: written.path,
@@ -245,9 +246,9 @@ fn pack_loaded(
         images: own,
         referrers,
         pinned,
-        helm: included(loaded),
-        blobs: blobs.len() + of_charts.len(),
-        blob_bytes: sizes.chain(of_charts.into_values()).sum(),
+        programs: packed(loaded),
+        blobs: blobs.len() + of_artifacts.len(),
+        blob_bytes: sizes.chain(of_artifacts.into_values()).sum(),
         report,
     })
 }
@@ -312,9 +313,10 @@ fn plan(
     Ok(Unsigned::new(info(loaded, images, request.time), files)?)
 }
 
-pub(crate) fn included(loaded: &Loaded) -> Vec<IncludedHelm> {
+/// The programs that an archive includes.
+pub(crate) fn packed(loaded: &Loaded) -> Vec<PackedProgram> {
     let programs = loaded.programs.iter();
-    programs.map(|it| it.included.clone()).collect()
+    programs.map(|it| it.packed.clone()).collect()
 }
 
 fn pinned(image: &Collected) -> Pinned {

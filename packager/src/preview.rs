@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Unsigned};
 use schemars::JsonSchema;
-use schemas::{ContentsEntry, Digest, ImagePlace, ImageReference, Platform, SolutionId};
+use schemas::{ContentsEntry, Digest, Image, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
 use sources::{Cache, Collected, Here, ImageBlob, ImageContents};
 use validator::{ArchiveVerdict, Finding, Report};
@@ -15,8 +15,8 @@ use watch::Watch;
 use crate::error::PackError;
 use crate::load::Loaded;
 use crate::pack::{self, PackRequest};
-use crate::programs::IncludedHelm;
-use crate::{Event, assemble, charts};
+use crate::programs::{self, LoadedProgram, PackedProgram};
+use crate::{Event, assemble};
 
 /// What would be packed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct Preview {
     pub referrers: usize,
     /// The programs that are included.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub helm: Vec<IncludedHelm>,
+    pub programs: Vec<PackedProgram>,
     /// How many different layers and configurations there are.
     pub blobs: usize,
     /// The bytes of these layers and configurations together.
@@ -104,10 +104,10 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let collected = pack::collect(&loaded, &means, watch)?;
     let configurations = sources::configurations(&collected);
     let blobs = sources::blobs(&collected);
-    let of_charts = charts::blobs(&loaded.charts);
-    let number = blobs.len() + of_charts.len();
+    let of_artifacts = assemble::artifact_blobs(&loaded);
+    let number = blobs.len() + of_artifacts.len();
     let sizes = blobs.values().map(ImageBlob::size);
-    let blob_bytes = sizes.chain(of_charts.into_values()).sum();
+    let blob_bytes = sizes.chain(of_artifacts.into_values()).sum();
     let (small, layers): (BTreeMap<_, _>, BTreeMap<_, _>) = blobs
         .into_iter()
         .partition(|(digest, _)| configurations.contains(digest));
@@ -143,7 +143,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
         size,
         images,
         referrers: assemble::count(&loaded, &collected).1,
-        helm: pack::included(&loaded),
+        programs: pack::packed(&loaded),
         files: list,
         blobs: number,
         blob_bytes,
@@ -194,28 +194,46 @@ fn images(
     images.iter().map(&mut preview).collect()
 }
 
-/// The artifacts of charts.
-fn artifacts(loaded: &Loaded) -> impl Iterator<Item = ImagePreview> {
-    let sources = loaded.charts.iter().zip(&loaded.source.spec.charts);
-    let sources = sources.map(|(chart, it)| (chart.release.place(), it.source.to_string()));
+/// The artifacts of charts and programs.
+fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
+    let charts = loaded.charts.iter().zip(&loaded.source.spec.charts);
+    let sources = charts.map(|(chart, it)| (chart.release.place(), it.source.to_string()));
     let sources: BTreeMap<ImagePlace, String> = sources.collect();
-    charts::images(&loaded.charts)
-        .into_iter()
-        .map(move |image| {
-            let root = &image.root;
-            let size = root.bytes.len() as u64 + image.blobs.values().sum::<u64>();
-            ImagePreview {
-                source: sources.get(&image.place).cloned().unwrap_or_default(),
-                place: image.place,
-                reference: image.reference,
-                subject: None,
-                digest: root.digest,
-                artifact_type: Some(::charts::CONFIG.to_owned()),
-                platforms: image.platforms,
-                size,
-                own: size,
-            }
-        })
+    let charts = crate::charts::images(&loaded.charts).into_iter();
+    let charts = charts.map(|image| {
+        let source = sources.get(&image.place).cloned().unwrap_or_default();
+        artifact(image, source, Some(charts::CONFIG.to_owned()))
+    });
+    let programs = programs::images(&loaded.programs).into_iter();
+    let programs = programs.map(|image| {
+        let mut own = loaded
+            .programs
+            .iter()
+            .filter(|it| it.place() == image.place);
+        let platforms = own.clone().map(LoadedProgram::platform).collect();
+        let source = own.next().map(LoadedProgram::source).unwrap_or_default();
+        ImagePreview {
+            platforms,
+            ..artifact(image, source, None)
+        }
+    });
+    charts.chain(programs).collect()
+}
+
+fn artifact(image: Image, source: String, artifact_type: Option<String>) -> ImagePreview {
+    let documents = image.documents().map(|it| it.bytes.len() as u64);
+    let size = documents.sum::<u64>() + image.blobs.values().sum::<u64>();
+    ImagePreview {
+        digest: image.root.digest,
+        place: image.place,
+        reference: image.reference,
+        source,
+        subject: None,
+        artifact_type,
+        platforms: image.platforms,
+        size,
+        own: size,
+    }
 }
 
 /// Returns what an image runs on, as its configurations say: `known` are those of the images before.

@@ -1,28 +1,52 @@
 //! The programs that an archive includes: read once, so that what says its version is what is packed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use archive::{Architecture, ArchiveFile, FileSource, helm_path};
-use helm::{Helm, ProgramSource};
+use archive::{
+    Architecture, FileSource, IncludedProgram, Program, program_image, program_image_name,
+};
+use helm::{Helm, HelmError, ProgramSource};
 use schemars::JsonSchema;
-use schemas::Digest;
+use schemas::{Digest, EMPTY_CONFIG, Image, ImagePlace, Platform, Tag};
 use serde::{Serialize, Serializer};
-use validator::limits;
 
 use crate::error::PackError;
 
-/// A `helm` that is included.
+/// A program that archives can include.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProgramKind {
+    /// Helm 4, for sites that have none.
+    Helm,
+    /// This program, for sites that do not have it yet.
+    Solution,
+}
+
+/// A program that is to be included.
+#[derive(Clone, Debug)]
+pub struct ProgramFile {
+    /// What it is.
+    pub kind: ProgramKind,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The version that it is said to be: it cannot be asked on a machine of another kind.
+    pub version: Option<Tag>,
+}
+
+/// A program that is included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct IncludedHelm {
+pub struct PackedProgram {
+    /// The program.
+    pub name: &'static str,
+    /// The version of the program.
+    pub version: Tag,
     /// The processor that it is for.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String", extend("enum" = Architecture::ALL.map(Architecture::as_str)))]
     pub architecture: Architecture,
-    /// The version, as the program says it. It is missing if the program is for another processor than this machine
-    /// has, where nobody can ask it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
+    /// SHA-256 of it: the name of its file in the archive.
+    pub digest: Digest,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
@@ -30,68 +54,189 @@ fn as_text<S: Serializer>(it: &Architecture, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(it.as_str())
 }
 
-/// A `helm` that was read.
+/// A program that was read.
 #[derive(Debug)]
-pub(crate) struct LoadedHelm {
-    pub(crate) included: IncludedHelm,
+pub(crate) struct LoadedProgram {
+    path: PathBuf,
+    pub(crate) packed: PackedProgram,
+    bytes: Arc<[u8]>,
+}
+
+impl ProgramKind {
+    /// The name of the program.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Helm => "helm",
+            Self::Solution => "solution",
+        }
+    }
+
+    /// Asks a copy of a program in `scratch` for its version.
+    fn ask(self, source: &ProgramSource<'_>, scratch: &Path) -> Result<String, HelmError> {
+        match self {
+            Self::Helm => Ok(Helm::copied(source, scratch)?.version().to_owned()),
+            Self::Solution => helm::version_of_solution(source, scratch),
+        }
+    }
+}
+
+impl LoadedProgram {
+    pub(crate) fn place(&self) -> ImagePlace {
+        ImagePlace {
+            name: program_image_name(self.packed.name),
+            tag: self.packed.version.clone(),
+        }
+    }
+
+    /// The platform that it runs on.
+    pub(crate) fn platform(&self) -> Platform {
+        self.packed.architecture.platform()
+    }
+
+    /// The file that it was.
+    pub(crate) fn source(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn program(&self) -> Program {
+        Program {
+            platform: self.platform(),
+            digest: self.packed.digest,
+            size: self.bytes.len() as u64,
+        }
+    }
+
+    /// Returns it as the README names it.
+    pub(crate) fn included(&self) -> IncludedProgram {
+        IncludedProgram {
+            place: self.place(),
+            architecture: self.packed.architecture,
+            digest: self.packed.digest,
+        }
+    }
+}
+
+/// The images of the programs.
+pub(crate) fn images(loaded: &[LoadedProgram]) -> Vec<Image> {
+    let mut programs: BTreeMap<ImagePlace, Vec<Program>> = BTreeMap::new();
+    for program in loaded {
+        let of_place = programs.entry(program.place()).or_default();
+        of_place.push(program.program());
+    }
+    let programs = programs.into_iter();
+    programs
+        .map(|(place, programs)| program_image(place, &programs))
+        .collect()
+}
+
+/// Returns where the contents of the images come from.
+pub(crate) fn contents(loaded: &[LoadedProgram]) -> BTreeMap<Digest, FileSource> {
+    let source = |it: &LoadedProgram| (it.packed.digest, FileSource::Bytes(Arc::clone(&it.bytes)));
+    let empty = (
+        files::digest(EMPTY_CONFIG),
+        FileSource::Bytes(EMPTY_CONFIG.into()),
+    );
+    let empty = (!loaded.is_empty()).then_some(empty);
+    loaded.iter().map(source).chain(empty).collect()
+}
+
+/// Reads the programs, and has those say their version that can run here, as a copy in `scratch`. They are sorted by name
+/// and processor.
+pub(crate) fn load(
+    programs: &[ProgramFile],
+    scratch: &Path,
+) -> Result<Vec<LoadedProgram>, PackError> {
+    let mut found = Vec::new();
+    for program in programs {
+        found.push(ReadProgram::read(program, scratch)?);
+    }
+    found.sort_by_key(|it| (it.file.kind, it.architecture));
+    for pair in found.windows(2) {
+        if (pair[0].file.kind, pair[0].architecture) == (pair[1].file.kind, pair[1].architecture) {
+            let architecture = pair[0].architecture;
+            let name = pair[0].file.kind.name();
+            return Err(PackError::ProgramTwice { name, architecture });
+        }
+    }
+    let mut loaded = Vec::new();
+    for program in &found {
+        let version = version(program, &found)?;
+        loaded.push(LoadedProgram {
+            path: program.file.path.clone(),
+            packed: PackedProgram {
+                name: program.file.kind.name(),
+                version,
+                architecture: program.architecture,
+                digest: program.digest,
+            },
+            bytes: Arc::clone(&program.bytes),
+        });
+    }
+    Ok(loaded)
+}
+
+/// The version of a program. All of one name have one version, so that one that cannot be asked has that of the one that
+/// can.
+fn version(program: &ReadProgram<'_>, all: &[ReadProgram<'_>]) -> Result<Tag, PackError> {
+    let kind = program.file.kind;
+    let mut others = all.iter().filter(|it| it.file.kind == kind);
+    let version = others.find_map(|it| it.version.as_ref());
+    let version = version.ok_or_else(|| PackError::NoProgramVersion(program.file.path.clone()))?;
+    match &program.version {
+        Some(own) if own != version => Err(PackError::ProgramVersion {
+            path: program.file.path.clone(),
+            own: own.clone(),
+            wanted: version.clone(),
+        }),
+        _ => Ok(version.clone()),
+    }
+}
+
+/// A program as it was read.
+#[derive(Debug)]
+struct ReadProgram<'a> {
+    file: &'a ProgramFile,
+    architecture: Architecture,
+    /// The version that it says, or is said to be.
+    version: Option<Tag>,
     digest: Digest,
     bytes: Arc<[u8]>,
 }
 
-impl LoadedHelm {
-    /// Returns it as a file of the archive.
-    pub(crate) fn file(&self) -> ArchiveFile {
-        ArchiveFile {
-            path: helm_path(self.included.architecture),
-            size: self.bytes.len() as u64,
-            digest: self.digest,
-            source: FileSource::Bytes(Arc::clone(&self.bytes)),
-        }
-    }
-}
-
-/// Reads the programs, and has those say their version that can run here, as a copy in `scratch`.
-pub(crate) fn load(paths: &[PathBuf], scratch: &Path) -> Result<Vec<LoadedHelm>, PackError> {
-    let mut loaded: Vec<LoadedHelm> = Vec::new();
-    for path in paths {
-        let helm = read(path, scratch)?;
-        let architecture = helm.included.architecture;
-        let mut before = loaded.iter();
-        if before.any(|it| it.included.architecture == architecture) {
-            return Err(PackError::HelmTwice(architecture));
-        }
-        loaded.push(helm);
-    }
-    loaded.sort_by_key(|it| it.included.architecture);
-    Ok(loaded)
-}
-
-fn read(path: &Path, scratch: &Path) -> Result<LoadedHelm, PackError> {
-    let bytes = files::read(path, limits::PROGRAM_SIZE)?;
-    let architecture = Architecture::of_executable(&bytes);
-    let architecture = architecture.ok_or_else(|| PackError::NoExecutable(path.to_owned()))?;
-    let digest = files::digest(&bytes);
-    let version = if Architecture::here() == Some(architecture) {
-        Some(
-            version(&bytes, digest, scratch).map_err(|source| PackError::IncludedHelm {
-                path: path.to_owned(),
+impl<'a> ReadProgram<'a> {
+    fn read(file: &'a ProgramFile, scratch: &Path) -> Result<Self, PackError> {
+        let path = &file.path;
+        let bytes = files::read(path, archive::limits::PROGRAM_SIZE)?;
+        let architecture = Architecture::of_executable(&bytes);
+        let architecture = architecture.ok_or_else(|| PackError::NoExecutable(path.clone()))?;
+        let digest = files::digest(&bytes);
+        let mut version = file.version.clone();
+        if Architecture::here() == Some(architecture) {
+            let own = asked(file.kind, &bytes, scratch);
+            let own = own.map_err(|source| PackError::IncludedProgram {
+                path: path.clone(),
+                name: file.kind.name(),
                 source,
-            })?,
-        )
-    } else {
-        None
-    };
-    Ok(LoadedHelm {
-        included: IncludedHelm {
+            })?;
+            if let Some(wanted) = version.filter(|it| *it != own) {
+                let path = path.clone();
+                return Err(PackError::ProgramVersion { path, own, wanted });
+            }
+            version = Some(own);
+        }
+        Ok(Self {
+            file,
             architecture,
             version,
-        },
-        digest,
-        bytes: bytes.into(),
-    })
+            digest,
+            bytes: bytes.into(),
+        })
+    }
 }
 
-fn version(bytes: &[u8], digest: Digest, scratch: &Path) -> Result<String, helm::HelmError> {
+/// The version that a program says, as a tag can have it.
+fn asked(kind: ProgramKind, bytes: &[u8], scratch: &Path) -> Result<Tag, HelmError> {
     let read = |buf: &mut [u8], offset: u64| {
         let from = usize::try_from(offset).expect("it is an offset in memory");
         buf.copy_from_slice(&bytes[from..][..buf.len()]);
@@ -99,10 +244,12 @@ fn version(bytes: &[u8], digest: Digest, scratch: &Path) -> Result<String, helm:
     };
     let source = ProgramSource {
         size: bytes.len() as u64,
-        digest,
+        digest: files::digest(bytes),
         read: &read,
     };
-    Ok(Helm::copied(&source, scratch)?.version().to_owned())
+    let said = kind.ask(&source, scratch)?;
+    let tag = said.replace('+', "_").parse();
+    Ok(tag.expect("what is taken for a version has letters, digits, `.`, `-` and `+`"))
 }
 
 #[cfg(test)]
@@ -111,49 +258,72 @@ mod tests {
 
     use super::*;
 
-    /// The beginning of an executable for Linux on `aarch64`, which this machine cannot run.
+    /// The beginning of an executable for Linux on a processor that this machine does not have.
     fn elsewhere() -> Vec<u8> {
+        let machine = if cfg!(target_arch = "aarch64") {
+            62
+        } else {
+            183
+        };
         let mut bytes = b"\x7fELF\x02\x01\x01\x00".to_vec();
         bytes.extend([0; 8]);
-        bytes.extend([
-            2,
-            0,
-            if cfg!(target_arch = "aarch64") {
-                62
-            } else {
-                183
-            },
-            0,
-        ]);
+        bytes.extend([2, 0, machine, 0]);
         bytes
     }
 
-    #[test]
-    fn one_for_another_processor_is_taken_and_not_asked() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("helm");
-        fs::write(&path, elsewhere()).unwrap();
-        let loaded = load(std::slice::from_ref(&path), directory.path()).unwrap();
-        let [helm] = &loaded[..] else {
-            panic!("one was given");
-        };
-        assert_eq!(helm.included.version, None);
-        assert_ne!(Some(helm.included.architecture), Architecture::here());
-        assert_eq!(helm.file().digest, files::digest(&elsewhere()));
-        let error = load(&[path.clone(), path], directory.path()).unwrap_err();
-        assert!(matches!(error, PackError::HelmTwice(_)), "{error}");
+    fn file(path: &Path, version: Option<&str>) -> ProgramFile {
+        ProgramFile {
+            kind: ProgramKind::Helm,
+            path: path.to_owned(),
+            version: version.map(|it| it.parse().unwrap()),
+        }
     }
 
     #[test]
-    fn what_is_no_helm_is_refused_by_its_path() {
+    fn one_for_another_processor_has_the_version_that_it_is_said_to_have() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("helm");
+        fs::write(&path, elsewhere()).unwrap();
+        let load = |files: &[ProgramFile]| load(files, directory.path());
+        let loaded = load(&[file(&path, Some("v4.3.1"))]).unwrap();
+        let [helm] = &loaded[..] else {
+            panic!("one was given");
+        };
+        assert_eq!(helm.packed.version.as_str(), "v4.3.1");
+        assert_ne!(Some(helm.packed.architecture), Architecture::here());
+        assert_eq!(helm.packed.digest, files::digest(&elsewhere()));
+        let images = images(&loaded);
+        assert_eq!(images[0].place.to_string(), "programs/helm:v4.3.1");
+        assert_eq!(archive::programs_of(&images[0]).unwrap(), [helm.program()]);
+        let contents = contents(&loaded);
+        assert!(images[0].blobs.keys().eq(contents.keys()));
+
+        let error = load(&[file(&path, None)]).unwrap_err();
+        assert!(matches!(error, PackError::NoProgramVersion(_)), "{error}");
+        let twice = [file(&path, Some("v4.3.1")), file(&path, Some("v4.3.1"))];
+        let error = load(&twice).unwrap_err();
+        assert!(matches!(error, PackError::ProgramTwice { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused_by_its_path() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("helm");
         fs::write(&path, "#!/bin/sh\necho v4.3.1\n").unwrap();
-        let error = load(std::slice::from_ref(&path), directory.path()).unwrap_err();
+        let error = load(&[file(&path, None)], directory.path()).unwrap_err();
         assert!(matches!(error, PackError::NoExecutable(it) if it == path));
         // A program that runs, and says nothing like a version.
         fs::copy("/proc/self/exe", &path).unwrap();
-        let error = load(std::slice::from_ref(&path), directory.path()).unwrap_err();
-        assert!(matches!(error, PackError::IncludedHelm { .. }), "{error}");
+        for kind in [ProgramKind::Helm, ProgramKind::Solution] {
+            let file = ProgramFile {
+                kind,
+                ..file(&path, None)
+            };
+            let error = load(&[file], directory.path()).unwrap_err();
+            assert!(
+                matches!(error, PackError::IncludedProgram { .. }),
+                "{error}"
+            );
+        }
     }
 }

@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
 use packager::{
-    ChartRemark, ChartRenderer, Event, PackError, PackRequest, Preview, Signing, add_images,
-    preview,
+    ChartRemark, ChartRenderer, Event, PackError, PackRequest, Preview, ProgramFile, ProgramKind,
+    Signing, add_images, preview,
 };
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
@@ -139,7 +139,7 @@ spec:
             remote: sources::Remote::default(),
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: None,
-            include_helm: Vec::new(),
+            programs: Vec::new(),
             scratch: self.0.path().to_owned(),
         }
     }
@@ -346,20 +346,25 @@ fn what_cannot_be_installed_is_not_packed() {
 fn a_helm_that_is_included_says_its_version() {
     let tree = Tree::new(&[PLACES[0]], "");
     let request = PackRequest {
-        include_helm: vec![helm()],
+        programs: vec![ProgramFile {
+            kind: ProgramKind::Helm,
+            path: helm(),
+            version: None,
+        }],
         ..tree.request()
     };
     let checked = preview(&request, &Watch::silent(Cancel::never())).unwrap();
-    let [included] = &checked.helm[..] else {
+    let [packed] = &checked.programs[..] else {
         panic!("{checked:?}");
     };
-    let version = included.version.as_deref().unwrap();
+    let version = packed.version.as_str();
     assert!(version.starts_with("v4."), "{version}");
-    let path = archive::helm_path(included.architecture);
+    let digest = files::digest(&fs::read(helm()).unwrap());
+    assert_eq!(packed.digest, digest);
+    let path = format!("images/programs/helm/{version}/{}", digest.hex());
     let mut files = checked.files.iter();
-    let file = files.find(|it| it.path == path).unwrap();
-    let bytes = fs::read(helm()).unwrap();
-    assert_eq!(file.digest, files::digest(&bytes));
+    let file = files.find(|it| it.path.as_str() == path).unwrap();
+    assert_eq!(file.digest, digest);
     assert_eq!(checked.verdict, validator::ArchiveVerdict::Accepted);
 }
 

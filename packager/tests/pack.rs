@@ -50,7 +50,7 @@ fn request(tree: &Path, output: &Path) -> PackRequest {
         remote: Remote::default(),
         renderer: ChartRenderer::Nothing,
         keyring: None,
-        include_helm: Vec::new(),
+        programs: Vec::new(),
         scratch: tree.to_owned(),
     }
 }
@@ -453,5 +453,5 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
     let (images, none, requires) = with(sources::ReferrerTreatment::Leave);
     assert_eq!((none, requires.is_empty()), (0, true));
     let found = with(sources::ReferrerTreatment::Bring);
-    assert_eq!(found, (images, 1, vec!["referrers-0.1.0".to_owned()]));
+    assert_eq!(found, (images, 1, vec!["referrers-1.0.0".to_owned()]));
 }

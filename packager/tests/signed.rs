@@ -109,7 +109,7 @@ spec:
             remote: sources::Remote::default(),
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: Some(self.path(keyring)),
-            include_helm: Vec::new(),
+            programs: Vec::new(),
             scratch: self.0.path().to_owned(),
         };
         let told = Mutex::new(Vec::new());

@@ -74,7 +74,7 @@ spec:
         remote: sources::Remote::default(),
         renderer: ChartRenderer::Nothing,
         keyring: None,
-        include_helm: Vec::new(),
+        programs: Vec::new(),
         scratch: directory.to_owned(),
     };
     pack(&request, &Watch::silent(Cancel::never())).unwrap()

@@ -151,6 +151,12 @@ pub enum ImageDocumentError {
     Foreign(Digest),
 }
 
+/// The media type of the configuration of an artifact that has none (OCI image specification, "Guidance for an Empty
+/// Descriptor").
+pub const EMPTY_CONFIG_TYPE: &str = "application/vnd.oci.empty.v1+json";
+/// The bytes of such a configuration.
+pub const EMPTY_CONFIG: &[u8] = b"{}";
+
 const OCI_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 /// The prefixes of the media types of layers: those of either kind, compressed or not, distributable or not.

@@ -55,8 +55,9 @@ pub use envelope::{
 };
 pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
-    Descriptor, Document, Image, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest,
-    MediaType, Platform, REFERRER_SUFFIXES, Referrers, WantedPlatform, walk,
+    Descriptor, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, Image, ImageDocument,
+    ImageDocumentError, ImageIndex, ImageManifest, MediaType, Platform, REFERRER_SUFFIXES,
+    Referrers, WantedPlatform, walk,
 };
 pub use listed::{listed, named};
 pub use manifest::{

@@ -45,15 +45,14 @@ impl Judge for PackError {
                 source => source.answer(),
             },
             Self::NoExecutable(_) => {
-                no("give `helm` out of an archive for Linux that its project publishes, unpacked")
+                no("give the program itself, for Linux, as its project publishes it, unpacked")
             }
-            Self::IncludedHelm { source, .. } => match source {
-                HelmError::NotHelm4 { .. } | HelmError::Failed { .. } => {
-                    no("give the program of Helm 4")
-                }
-                source => source.answer(),
-            },
-            Self::HelmTwice(_) | Self::HelmWithoutCharts => no("leave `--include-helm` out"),
+            Self::IncludedProgram { source, .. } => included(source),
+            Self::NoProgramVersion(_) => no(
+                "say which version it is (`VERSION=FILE` instead of FILE), or include the one for this machine too: both are of one version",
+            ),
+            Self::ProgramVersion { .. } => no("include programs of one version, and say no other"),
+            Self::ProgramTwice { .. } | Self::HelmWithoutCharts => no("leave one flag out"),
             Self::Render { source, .. } => source.answer(),
             Self::NoAddress(_) => no(
                 "give the chart the whole address by placeholders of one image, repository and tag or digest, or its reference without a placeholder",
@@ -87,12 +86,21 @@ impl Judge for PackError {
     }
 }
 
+/// What to do about a program that is to be included.
+fn included(error: &HelmError) -> Answer {
+    match error {
+        HelmError::NotHelm4 { .. } | HelmError::Failed { .. } => no("give the program of Helm 4"),
+        error => error.answer(),
+    }
+}
+
 impl Judge for HelmError {
     fn answer(&self) -> Answer {
         match self {
             Self::Missing(_) | Self::NotHelm4 { .. } => {
                 no("install Helm 4, or name it with `--helm` or HELM")
             }
+            Self::NotSolution(_) => no("give the program `solution`"),
             Self::TooMuch { .. } | Self::Altered { .. } => NO,
             Self::Failed { .. } => no(
                 "values that the chart cannot do without go into spec.charts.values; what it says can be tried with `helm template`",

@@ -60,7 +60,7 @@ fn a_chart_is_packed_checked_and_shown() {
     let listed = stages::list(&desk.path("out.iso"));
     let requires = &listed.statement().predicate.requires;
     let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
-    assert_eq!(requires, ["charts-0.1.0"]);
+    assert_eq!(requires, ["charts-1.0.0"]);
     // The chart, the layer of its artifact and that of the other release are one content.
     let contents = listed.contents();
     let digest = contents.get("charts/web/chart.tgz").unwrap().digest;

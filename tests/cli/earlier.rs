@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use archive::{Destination, Opened, Signable};
+use archive::{Destination, Opened, Signable, StatementInfo};
 use flate2::read::GzDecoder;
 use signing::PublicKey;
 
@@ -26,14 +26,20 @@ const FORMAT_1: Earlier = Earlier {
 
 /// With sets of objects.
 const MANIFESTS: Earlier = Earlier {
-    archive: include_bytes!("../data/manifests-0.1.0/archive.iso.gz"),
-    key: include_str!("../data/manifests-0.1.0/publisher.pub"),
+    archive: include_bytes!("../data/manifests-1.0.0/archive.iso.gz"),
+    key: include_str!("../data/manifests-1.0.0/publisher.pub"),
 };
 
 /// With Helm charts.
 const CHARTS: Earlier = Earlier {
-    archive: include_bytes!("../data/charts-0.1.0/archive.iso.gz"),
-    key: include_str!("../data/charts-0.1.0/publisher.pub"),
+    archive: include_bytes!("../data/charts-1.0.0/archive.iso.gz"),
+    key: include_str!("../data/charts-1.0.0/publisher.pub"),
+};
+
+/// With an operator's template, prerequisites, a program and a referrer.
+const CAPABILITIES: Earlier = Earlier {
+    archive: include_bytes!("../data/capabilities-1.0.0/archive.iso.gz"),
+    key: include_str!("../data/capabilities-1.0.0/publisher.pub"),
 };
 
 impl Earlier {
@@ -91,7 +97,7 @@ fn the_first_archive_of_format_1_is_made_again_to_the_byte() {
 
 #[test]
 fn the_archive_with_sets_of_objects_is_accepted_without_a_finding() {
-    let id = "sha256:b6b220a02c2833c106cfb26ac4deec68d3e94543115d1ccd3b9d9e36cc1d2d0d";
+    let id = "sha256:65a17b176c894414deaa98dc3a5122c41f73bb31cfab586d3ecbde2a907a4693";
     assert_accepted(&MANIFESTS.desk(), id, 30);
 }
 
@@ -102,7 +108,7 @@ fn the_archive_with_sets_of_objects_is_made_again_to_the_byte() {
 
 #[test]
 fn the_archive_with_charts_is_accepted_without_a_finding() {
-    let id = "sha256:7eb568f35a15fb5fdd25feb5e5677d7af07a78b285051c41bab5ed04052e08c8";
+    let id = "sha256:fb9fd8b91d629ce4de5ff1704e0ca55410e1f213a72e616384fe0cb5502acd46";
     assert_accepted(&CHARTS.desk(), id, 24);
 }
 
@@ -111,8 +117,51 @@ fn the_archive_with_charts_is_made_again_to_the_byte() {
     CHARTS.assert_made_again();
 }
 
+#[test]
+fn the_archive_with_the_other_capabilities_is_accepted_without_a_finding() {
+    let id = "sha256:c85a79ba11710aab6846cabe88d235ff65dc4df650f443404727b13c2cb7f72e";
+    assert_accepted(&CAPABILITIES.desk(), id, 39);
+}
+
+#[test]
+fn the_archive_with_the_other_capabilities_is_made_again_to_the_byte() {
+    CAPABILITIES.assert_made_again();
+}
+
+/// A draft of a capability is read only where a site keeps it.
+#[test]
+fn an_archive_with_a_draft_is_to_be_packed_again() {
+    let desk = MANIFESTS.desk();
+    let listed = stages::list(&desk.path("example.iso"));
+    let info = StatementInfo {
+        requires: vec!["manifests-0.1.0".parse().unwrap()],
+        ..stages::info(&listed)
+    };
+    let unsigned = stages::unsigned(info, stages::files(&listed));
+    stages::write(unsigned.leave_unsigned(), &desk.path("draft.iso"));
+    let validate = ["validate", "draft.iso", "--skip-signature"];
+    let push = [
+        "push",
+        "draft.iso",
+        "--allow-unsigned=shop-1.0.0",
+        "--registry=r.test",
+    ];
+    for command in [&validate[..], &push] {
+        let refused = desk.solution(command).failure(1);
+        for words in [
+            "container.draft",
+            "the archive requires `manifests-0.1.0`, a draft",
+            "pack it again with this version of `solution`",
+        ] {
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+    // What is in it can be seen.
+    desk.solution(&["inspect", "draft.iso"]).success();
+}
+
 /// Packs what lies beside an earlier archive, with its images, and compares the files of both.
-fn assert_packed_again(earlier: &Earlier, beside: &str, contains: &str) {
+fn assert_packed_again(earlier: &Earlier, beside: &str, flags: &[&str], contains: &str) {
     let desk = earlier.desk();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     copy(&data.join(beside), &desk.path("source"));
@@ -124,15 +173,15 @@ fn assert_packed_again(earlier: &Earlier, beside: &str, contains: &str) {
             desk.write(&format!("source/images/{image}"), bytes);
         }
     }
-    desk.solution(&[
+    let pack = [
         "pack",
         "source",
         "-o",
         "again.iso",
         "--unsigned",
         "--no-render",
-    ])
-    .success();
+    ];
+    desk.solution(&[&pack[..], flags].concat()).success();
     let again = stages::list(&desk.path("again.iso"));
     let made = |listed: &archive::Listed| {
         let files = listed.contents().entries().iter();
@@ -160,11 +209,21 @@ fn copy(from: &Path, to: &Path) {
 /// What compiling and patching make of a release is part of the format as much as where it lies.
 #[test]
 fn the_objects_of_the_archive_are_made_again_from_their_release() {
-    assert_packed_again(&MANIFESTS, "manifests-0.1.0", "manifests/gate/0002-");
+    let contains = "manifests/gate/0002-";
+    assert_packed_again(&MANIFESTS, "manifests-1.0.0", &[], contains);
 }
 
 /// So is what packaging makes of a chart's directory, and merging of values.
 #[test]
 fn the_charts_of_the_archive_are_made_again_from_their_directory() {
-    assert_packed_again(&CHARTS, "charts-0.1.0", "charts/front/values.yaml");
+    let contains = "charts/front/values.yaml";
+    assert_packed_again(&CHARTS, "charts-1.0.0", &[], contains);
+}
+
+/// And what is made of a program and of what refers to an image.
+#[test]
+fn the_programs_and_referrers_of_the_archive_are_made_again() {
+    let flags = ["--with-referrers", "--include-tool", "1.0.0=source/program"];
+    let contains = "images/programs/solution/1.0.0/";
+    assert_packed_again(&CAPABILITIES, "capabilities-1.0.0", &flags, contains);
 }

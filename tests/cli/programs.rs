@@ -2,6 +2,7 @@
 
 use schemas::Capability;
 use serde_json::json;
+use watch::Cancel;
 
 use crate::common::Desk;
 use crate::stages;
@@ -15,7 +16,7 @@ const PACK: [&str; 10] = [
     "publisher.key",
     "--no-render",
     "--include-helm",
-    "helm",
+    "v4.3.1=helm",
     "--force",
 ];
 const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
@@ -49,11 +50,26 @@ fn desk() -> Desk {
     desk
 }
 
+/// The file that the program is in an archive.
+fn file(desk: &Desk) -> String {
+    let hex = files::digest(&desk.read("helm")).hex();
+    format!("images/programs/helm/v4.3.1/{hex}")
+}
+
 #[test]
 fn a_program_is_packed_checked_and_shown() {
     let desk = desk();
+    let (architecture, path) = (OTHER.0, file(&desk));
     let packed = desk.solution(&[&PACK[..], &["--output", "json"]].concat());
-    assert_eq!(packed.json()["helm"], json!([{"architecture": OTHER.0}]));
+    let programs = &packed.json()["programs"];
+    let digest = files::digest(&desk.read("helm"));
+    let program = json!({
+        "name": "helm",
+        "version": "v4.3.1",
+        "architecture": architecture,
+        "digest": digest,
+    });
+    assert_eq!(*programs, json!([program]));
     let check = [
         "pack",
         "source",
@@ -62,45 +78,87 @@ fn a_program_is_packed_checked_and_shown() {
         "--output",
         "json",
     ];
-    let include = ["--include-helm", "helm"];
+    let include = ["--include-helm", "v4.3.1=helm"];
     let checked = desk.solution(&[&check[..], &include].concat()).json();
-    assert_eq!(checked["helm"], packed.json()["helm"]);
+    assert_eq!(checked["programs"], *programs);
     assert_eq!(checked["size"], packed.json()["size"]);
+    let image = &checked["images"][1];
+    assert_eq!(image["image"], "programs/helm:v4.3.1");
+    assert_eq!(image["platforms"], json!([format!("linux/{architecture}")]));
     let shown = desk.solution(&PACK).success();
-    let words = format!("helm        for {} (its version was not asked:", OTHER.0);
+    let words = format!("program     helm v4.3.1 for {architecture}, {digest}\n");
     assert!(shown.contains(&words), "{shown}");
 
     let listed = stages::list(&desk.path("out.iso"));
     let requires = &listed.statement().predicate.requires;
     let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
-    assert_eq!(requires, ["charts-0.1.0", "programs-0.1.0"]);
-    // In the head, so that a site keeps it.
-    let path = format!("bin/helm-linux-{}", OTHER.0);
-    let program = listed.plan().extent_of(&path).unwrap().offset;
-    let blobs = listed.contents().entries().iter();
-    let mut blobs = blobs.filter(|it| it.path.as_str().starts_with("blobs/"));
-    let behind = |path: &str| listed.plan().extent_of(path).unwrap().offset > program;
-    assert!(blobs.any(|it| behind(it.path.as_str())));
+    assert_eq!(requires, ["charts-1.0.0", "programs-1.0.0"]);
+    // Not in the head, of which a site keeps one for each version.
+    let head = listed.head(Cancel::never()).unwrap().size();
+    assert!(listed.plan().extent_of(&path).unwrap().offset >= head);
+    assert_eq!(listed.read(&path, 10_000).unwrap(), desk.read("helm"));
+    let readme = listed.read("README.txt", 100_000).unwrap();
+    let readme = String::from_utf8(readme).unwrap();
+    let line = format!("cp /mnt/{path} helm\n");
+    assert!(readme.contains(&line), "{readme}");
 
     let trust = ["--key", "publisher.pub", "--output", "json"];
     let validate = desk.solution(&[&["validate", "out.iso"][..], &trust].concat());
     assert_eq!(validate.json()["findings"], json!([]));
     let shown = desk.solution(&["inspect", "out.iso"]).success();
-    let line = format!("program     {path}  10.0 kB\n");
+    let line = format!("program     helm v4.3.1 for linux/{architecture}, 10.0 kB: {path}\n");
     assert!(shown.contains(&line), "{shown}");
     let inspect = ["inspect", "out.iso", "--output", "json"];
     let shown = desk.solution(&inspect).json();
     assert_eq!(shown["programs"][0]["path"], path.as_str());
-    assert_eq!(listed.read(&path, 10_000).unwrap(), desk.read("helm"));
+}
+
+/// What is for this machine says its version itself; the other one is of the same.
+#[test]
+fn this_program_is_included_as_the_readme_says() {
+    let desk = desk();
+    let own = std::fs::read(env!("CARGO_BIN_EXE_solution")).unwrap();
+    desk.write("solution", &own);
+    let include = ["--include-tool", "solution", "--include-tool", "helm"];
+    let command = [&PACK[..], &include].concat();
+    let packed = desk.solution(&[&command[..], &["--output", "json"]].concat());
+    let packed = packed.json();
+    let tools = packed["programs"].as_array().unwrap().iter();
+    let tools: Vec<_> = tools.filter(|it| it["name"] == "solution").collect();
+    assert_eq!(tools.len(), 2);
+    for tool in &tools {
+        assert_eq!(tool["version"], env!("CARGO_PKG_VERSION"));
+    }
+    let listed = stages::list(&desk.path("out.iso"));
+    let version = env!("CARGO_PKG_VERSION");
+    let hex = files::digest(&own).hex();
+    let path = format!("images/programs/solution/{version}/{hex}");
+    assert!(listed.read(&path, 1 << 30).unwrap() == own);
+
+    let wrong = format!("--include-tool=9.9.9={}", "solution");
+    let refused = desk.solution(&[&PACK[..], &[&wrong]].concat()).failure(1);
+    let words = format!("`solution` is version {version}, not 9.9.9");
+    assert!(refused.contains(&words), "{refused}");
+    // Of two versions.
+    let other = ["--include-tool", "solution", "--include-tool", "9.9.9=helm"];
+    let refused = desk.solution(&[&PACK[..], &other].concat()).failure(1);
+    assert!(refused.contains("not"), "{refused}");
 }
 
 #[test]
 fn what_is_no_program_or_has_nothing_to_install_is_refused() {
     let desk = desk();
-    let twice = [&PACK[..], &["--include-helm", "helm"]].concat();
-    let words = format!("there are two programs to include for {}", OTHER.0);
+    let twice = [&PACK[..], &["--include-helm", "v4.3.1=helm"]].concat();
+    let words = format!("there are two `helm` to include for {}", OTHER.0);
     let refused = desk.solution(&twice).failure(1);
     assert!(refused.contains(&words), "{refused}");
+    let unsaid = PACK.map(|it| it.strip_prefix("v4.3.1=").unwrap_or(it));
+    let refused = desk.solution(&unsaid).failure(1);
+    assert!(
+        refused.contains("cannot be asked for its version"),
+        "{refused}"
+    );
+    assert!(refused.contains("VERSION=FILE"), "{refused}");
     let image = "images: [{name: web, tag: '1', source: 'oci:web'}]";
     let without = SOLUTION.replace("images: []", image);
     desk.write("source/solution.yaml", without);

@@ -34,7 +34,7 @@ fn a_template_is_packed_for_readers_that_know_of_it_and_shown() {
     let listed = stages::list(&desk.path("out.iso"));
     let requires = &listed.statement().predicate.requires;
     let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
-    assert_eq!(requires, ["operator-template-0.1.0"]);
+    assert_eq!(requires, ["operator-template-1.0.0"]);
     let shown = desk.solution(&["inspect", "out.iso"]).success();
     let lines = "operator    example-operator:1.0.0\ntemplate    2 pods, with `containers`\n";
     assert!(shown.contains(lines), "{shown}");

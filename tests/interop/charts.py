@@ -2,8 +2,11 @@
 
     charts.py TREE
 
-TREE is an unpacked archive. Prints, as JSON, each release with its chart, the digest of the artifact that is made of it here
-once more, and its values, where an image NAME:TAG is pulled from `site.test/NAME:TAG@sha256:TAG`.
+TREE is an unpacked archive. Prints, as JSON, each release with its chart, the digest of the artifact that a registry has of it,
+and its values, where
+
+- an image NAME:TAG is pulled from `site.test/NAME:TAG@sha256:TAG`,
+- the namespace NAME is `site-NAME` unless it is fixed, and parameters have their defaults.
 """
 
 import gzip
@@ -14,22 +17,12 @@ import os
 import re
 import sys
 import tarfile
-import unicodedata
 import zlib
 
 import yaml
 
-PLACEHOLDER = re.compile(r"\$?\$\(image(?:\.([a-z]+))?:([^)]*)\)")
-FIELDS = (
-    "name home sources version description keywords maintainers icon apiVersion condition tags appVersion deprecated"
-    " annotations kubeVersion dependencies type"
-).split()
-OF_MAINTAINER = "name email url".split()
-OF_DEPENDENCY = "name version repository condition tags enabled import-values alias".split()
-AS_IT_IS = ("version", "apiVersion", "type", "alias", "import-values", "annotations")
-ANNOTATION = "org.opencontainers.image."
-
-
+PLACEHOLDER = re.compile(r"\$?\$\((image(?:\.([a-z]+))?|namespace|param):([^)]*)\)")
+HELM = "application/vnd.cncf.helm"
 def read(path):
     with open(path, "rb") as file:
         return file.read()
@@ -39,73 +32,14 @@ def digest(content):
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-def compact(value):
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text).encode()
-
-
-def scalar(value):
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
-
-
-def tidy(value):
-    seen = (" " if it.isspace() else it for it in scalar(value))
-    return "".join(it for it in seen if unicodedata.category(it) not in ("Cc", "Cf", "Cs", "Co", "Cn"))
-
-
-def fields(source, names, kept=()):
-    """The fields in their order, without empty ones; in dependencies a version is tidied as all texts are."""
-    made = {}
-    for name in names:
-        value = source.get(name)
-        if name == "maintainers":
-            value = [fields(it, OF_MAINTAINER) for it in value or []]
-        elif name == "dependencies":
-            value = [fields(it, OF_DEPENDENCY, ("name", "repository")) for it in value or []]
-        elif name == "annotations":
-            value = {key: scalar(value[key]) for key in sorted(value or {})}
-        elif isinstance(value, list) and name not in AS_IT_IS:
-            value = [tidy(it) for it in value]
-        elif name not in ("deprecated", "enabled", "import-values"):
-            plain = name in AS_IT_IS and (name != "version" or names is FIELDS)
-            value = scalar(value) if plain else tidy(value)
-        if value or name in kept:
-            made[name] = value
-    return made
-
-
-def annotations(config):
-    authors = [
-        f"{it.get('name', '')} ({it['email']})" if it.get("email") else it.get("name", "")
-        for it in config.get("maintainers", [])
-    ]
-    own = {
-        "description": config.get("description", ""),
-        "title": config["name"],
-        "version": config["version"],
-        "url": config.get("home", ""),
-        "source": config.get("sources", [""])[0],
-        "authors": ", ".join(authors),
-    }
-    made = {ANNOTATION + key: value for key, value in own.items() if value.strip()}
-    fixed = (ANNOTATION + "title", ANNOTATION + "version")
-    made.update({key: value for key, value in config.get("annotations", {}).items() if key not in fixed})
-    return {key: made[key] for key in sorted(made)}
-
-
-def artifact(chart, content):
-    """The configuration and the root document."""
-    config = fields(chart, FIELDS, ("name", "version", "apiVersion"))
-    configuration = compact(config)
-
-    def descriptor(kind, content):
-        return {"mediaType": f"application/vnd.cncf.helm.{kind}", "digest": digest(content), "size": len(content)}
-
-    layer = descriptor("chart.content.v1.tar+gzip", content)
-    root = {"schemaVersion": 2, "config": descriptor("config.v1+json", configuration), "layers": [layer]}
-    return configuration, compact({**root, "annotations": annotations(config)})
+def artifact(directory, content):
+    """The digest of the root document, whose one layer of a chart is this one."""
+    root = read(os.path.join(directory, "manifest.json"))
+    layers = [it for it in json.loads(root)["layers"] if it["mediaType"] == f"{HELM}.chart.content.v1.tar+gzip"]
+    assert [(it["digest"], it["size"]) for it in layers] == [(digest(content), len(content))], layers
+    assert json.loads(root)["config"]["mediaType"] == f"{HELM}.config.v1+json"
+    assert read(os.path.join(directory, digest(content).removeprefix("sha256:"))) == content
+    return digest(root)
 
 
 def unpack(content):
@@ -154,21 +88,33 @@ def image(images, part, choice):
     return "{repository}:{tag}@{digest}".format(**parts) if part is None else parts[part]
 
 
-def expanded(value, images):
+def expanded(value, spec, own):
     if isinstance(value, dict):
-        return {key: expanded(it, images) for key, it in value.items()}
+        return {key: expanded(it, spec, own) for key, it in value.items()}
     if isinstance(value, list):
-        return [expanded(it, images) for it in value]
+        return [expanded(it, spec, own) for it in value]
     if not isinstance(value, str):
         return value
+    parameters = {name: it["default"] for name, it in spec.get("parameters", {}).items()}
+    alone = re.fullmatch(r"\$\(param:([^)]*)\)", value)
+    if alone:
+        return parameters[alone[1]]
 
     def meant(found):
-        return found[0][1:] if found[0].startswith("$$") else image(images, found[1], found[2])
+        kind, part, name = found.groups()
+        if found[0].startswith("$$"):
+            return found[0][1:]
+        if kind == "namespace":
+            return name if own[name] else f"site-{name}"
+        if kind == "param":
+            given = parameters[name]
+            return given if isinstance(given, str) else json.dumps(given, separators=(",", ":"))
+        return image(spec["images"], part, name)
 
     return PLACEHOLDER.sub(meant, value)
 
 
-def release(tree, it, images):
+def release(tree, it, spec):
     directory = os.path.join(tree, "charts", it["name"])
     assert sorted(os.listdir(directory)) == ["chart.tgz", "values.yaml"]
     content = read(os.path.join(directory, "chart.tgz"))
@@ -179,14 +125,12 @@ def release(tree, it, images):
     assert chart.get("type", "application") == "application"
     tag = it["version"].replace("+", "_")
     place = f"charts/{it['chart']}:{tag}"
-    assert images.count(place) == 1, images
-    configuration, root = artifact(chart, content)
+    assert spec["images"].count(place) == 1, spec["images"]
     there = os.path.join(tree, "images", "charts", it["chart"], tag)
-    assert read(os.path.join(there, "manifest.json")) == root, root
-    for blob in (configuration, content):
-        assert read(os.path.join(there, digest(blob).removeprefix("sha256:"))) == blob
     values = yaml.safe_load(read(os.path.join(directory, "values.yaml")))
-    return {"release": it, "artifact": digest(root), "charts": sorted(inner), "values": expanded(values, images)}
+    own = {it["name"]: it.get("fixed", False) for it in it.get("namespaces", [])}
+    values = expanded(values, spec, own)
+    return {"release": it, "artifact": artifact(there, content), "charts": sorted(inner), "values": values}
 
 
 def main(tree):
@@ -194,9 +138,9 @@ def main(tree):
     releases = spec["charts"]
     names = [it["name"] for it in releases]
     assert sorted(os.listdir(os.path.join(tree, "charts"))) == sorted(names) and len(set(names)) == len(names) <= 32
-    known = {"name", "chart", "version", "namespace", "strategy", "needs", "timeout"}
+    known = set("name chart version namespace namespaces when strategy needs siteValues timeout".split())
     assert all(set(it) <= known and set(it.get("needs", [])) <= set(names) for it in releases)
-    json.dump([release(tree, it, spec["images"]) for it in releases], sys.stdout, indent=2, sort_keys=True)
+    json.dump([release(tree, it, spec) for it in releases], sys.stdout, indent=2, sort_keys=True)
     print()
 
 

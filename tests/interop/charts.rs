@@ -4,10 +4,10 @@ use crate::manifests::assert_read;
 
 /// What another reader says that a site installs, of the archive in `tests/data`.
 #[test]
-fn another_reader_makes_the_artifacts_and_expands_the_values() {
+fn another_reader_finds_the_artifacts_and_expands_the_values() {
     assert_read(
         "charts.py",
-        include_bytes!("../data/charts-0.1.0/archive.iso.gz"),
-        include_str!("../data/charts-0.1.0/expanded.json"),
+        include_bytes!("../data/charts-1.0.0/archive.iso.gz"),
+        include_str!("../data/charts-1.0.0/expanded.json"),
     );
 }

@@ -38,7 +38,7 @@ pub(crate) fn assert_read(reader: &str, archive: &[u8], expected: &str) {
 fn another_reader_expands_the_objects_in_their_order() {
     assert_read(
         "manifests.py",
-        include_bytes!("../data/manifests-0.1.0/archive.iso.gz"),
-        include_str!("../data/manifests-0.1.0/expanded.json"),
+        include_bytes!("../data/manifests-1.0.0/archive.iso.gz"),
+        include_str!("../data/manifests-1.0.0/expanded.json"),
     );
 }

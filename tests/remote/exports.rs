@@ -105,7 +105,12 @@ fn an_archive_is_judged_by_its_signatures_or_named_by_its_id() {
 #[test]
 fn archives_of_earlier_versions_come_out_as_they_were() {
     let server = Server::start(&Protection::None);
-    for folder in ["format-1", "manifests-0.1.0", "charts-0.1.0"] {
+    for folder in [
+        "format-1",
+        "manifests-1.0.0",
+        "charts-1.0.0",
+        "capabilities-1.0.0",
+    ] {
         let desk = Desk::new();
         let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         let packed = fs::read(data.join(folder).join("archive.iso.gz")).unwrap();

@@ -1,12 +1,13 @@
 //! The proof that an archive was checked: everything the importer uses, and nothing that was not checked.
 
-use archive::{Architecture, Blob, Listed, helm_path};
+use archive::{Architecture, Blob, Feature, Listed, helm_in_head, program_name};
 use schemas::{Digest, Image, Solution, Statement};
 use serde_json::Value;
 use signing::Signers;
 
 use crate::charts::CarriedChart;
 use crate::definitions::CarriedDefinition;
+use crate::programs::CarriedProgram;
 use crate::sets::CarriedSet;
 
 /// An archive without errors, for which trusted keys vouch or which was allowed by its id. Only [`crate::check`] makes
@@ -20,7 +21,16 @@ pub struct Accepted {
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
     pub(crate) charts: Vec<CarriedChart>,
-    pub(crate) helm: Vec<Architecture>,
+    pub(crate) programs: Vec<CarriedProgram>,
+}
+
+/// A `helm` that an archive includes, to be verified while it is read.
+#[derive(Debug)]
+pub enum IncludedHelm<'a> {
+    /// A content of an image, which a head alone does not have.
+    Image(&'a CarriedProgram),
+    /// A file of the head.
+    File(Blob),
 }
 
 impl Accepted {
@@ -80,12 +90,25 @@ impl Accepted {
         &self.charts
     }
 
-    /// The program `helm` for a processor, to be verified while it is read; none when the archive does not include it.
+    /// The programs for the site.
     #[must_use]
-    pub fn helm(&self, architecture: Architecture) -> Option<Blob> {
-        let included = self.helm.contains(&architecture);
-        let blob = || self.listed.file(helm_path(architecture).as_str());
-        included.then(blob).flatten()
+    pub fn programs(&self) -> &[CarriedProgram] {
+        &self.programs
+    }
+
+    /// The program `helm` for a processor; none when the archive does not include it.
+    #[must_use]
+    pub fn helm(&self, architecture: Architecture) -> Option<IncludedHelm<'_>> {
+        let requires = &self.statement().predicate.requires;
+        if Feature::ProgramsInHead.is_among(requires) {
+            let file = self.listed.file(helm_in_head(architecture).as_str());
+            return file.map(IncludedHelm::File);
+        }
+        let mut programs = self.programs.iter();
+        let is_helm = |it: &&CarriedProgram| {
+            program_name(&it.place.name) == Some("helm") && architecture.runs(&it.program.platform)
+        };
+        programs.find(is_helm).map(IncludedHelm::Image)
     }
 
     /// A content of the archive, to be verified while it is read; none when the archive does not have it.

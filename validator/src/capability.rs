@@ -17,10 +17,7 @@ pub(crate) fn check(
     findings: &mut Findings,
 ) {
     let capability = feature.capability();
-    let message = match (
-        feature.is_in(&solution.spec),
-        requires.contains(&capability),
-    ) {
+    let message = match (feature.is_in(&solution.spec), feature.is_among(requires)) {
         (true, false) => format!("{has}, but the signed statement does not require"),
         (false, true) => format!("{lacks}, but the signed statement requires"),
         _ => return,

@@ -174,7 +174,7 @@ impl<'a> ChartJudge<'a> {
         };
         let (name, version) = (&chart.name, &chart.version);
         if (name, version) == (&release.chart, &release.version) {
-            self.artifact(release, entry, &chart, &archive);
+            self.artifact(release, entry);
         } else {
             let message = format_args!(
                 "is `{name}` {version}; manifest.yaml says `{}` {}",
@@ -189,18 +189,13 @@ impl<'a> ChartJudge<'a> {
         }))
     }
 
-    /// Compares the artifact among the images with that of the chart. That it is absent is a finding already.
-    fn artifact(
-        &mut self,
-        release: &ChartRelease,
-        entry: &ContentsEntry,
-        chart: &Chart,
-        bytes: &[u8],
-    ) {
+    /// Compares the chart in the artifact among the images with that of the release. What else a registry has of a chart is
+    /// as its publisher made it. That the artifact is absent is a finding already.
+    fn artifact(&mut self, release: &ChartRelease, entry: &ContentsEntry) {
         let place = release.place();
-        let digest = chart.artifact(bytes).digest();
         let image = self.images.get(&place);
-        if image.is_none_or(|image| image.root.digest != digest) {
+        let content = image.and_then(|image| charts::content(&image.root.bytes).ok());
+        if content.is_none_or(|content| content.digest != entry.digest) {
             let message = format_args!("the image `{place}` is not the artifact of this chart");
             self.findings.add(&ARTIFACT, &entry.path, message);
         }

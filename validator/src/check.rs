@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use archive::{Listed, Medium, OpenError, Opened, Trusted};
+use archive::{Feature, Listed, Medium, OpenError, Opened, Trusted};
+use rules::catalogue::container::DRAFT;
 use rules::catalogue::integrity::DAMAGED;
 use rules::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
 use schemas::{KubernetesName, Referrers, SolutionId, StatementTime};
@@ -145,6 +146,7 @@ impl Checking<'_> {
         self.attach(&mut opened, path)?;
         let (trusted, vouched) = self.decide(&opened)?;
         self.describe(&trusted);
+        self.refuse_drafts(&trusted)?;
         let listed = trusted
             .list_unless(self.watch.cancel)
             .map_err(|error| self.refuse(error))?;
@@ -167,7 +169,7 @@ impl Checking<'_> {
                 roles: content.roles,
                 sets: content.sets,
                 charts: content.charts,
-                helm: content.helm,
+                programs: content.programs,
             }),
             _ => None,
         })
@@ -304,6 +306,23 @@ impl Checking<'_> {
             self.findings
                 .add(&EXPIRED, "", format_args!("it expired at {expires}"));
         }
+    }
+
+    /// Refuses what only earlier versions read, wherever an archive comes in. What was accepted then stays readable.
+    fn refuse_drafts(&mut self, trusted: &Trusted) -> Result<(), StageStop> {
+        if matches!(self.options.signatures, Signatures::Accepted(_)) {
+            return Ok(());
+        }
+        let requires = trusted.statement().predicate.requires.iter();
+        let mut drafts = requires.filter(|it| Feature::is_draft(it)).peekable();
+        if drafts.peek().is_none() {
+            return Ok(());
+        }
+        for draft in drafts {
+            let message = format_args!("the archive requires `{draft}`, a draft");
+            self.findings.add(&DRAFT, "", message);
+        }
+        Err(StageStop::Refused)
     }
 
     fn documents(&mut self, listed: &Listed) -> Result<(CheckedContent, DamagedFiles), StageStop> {

@@ -1,7 +1,7 @@
 //! The content of the listed files that is checked: manifest, images, operator, charts, sets, programs. What is read
 //! here is read once, and is what the importer gets.
 
-use archive::{Architecture, OpenError};
+use archive::OpenError;
 use schemas::{ImageReference, Predicate, Solution};
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use crate::definitions::{CarriedDefinition, CarriedDefinitions};
 use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::images::ArchiveImages;
+use crate::programs::CarriedProgram;
 use crate::sets::CarriedSet;
 use crate::{charts, images, manifest, operator, practice, programs, sets};
 
@@ -22,8 +23,7 @@ pub(crate) struct CheckedContent {
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
     pub(crate) charts: Vec<CarriedChart>,
-    /// The processors for which there is a `helm`.
-    pub(crate) helm: Vec<Architecture>,
+    pub(crate) programs: Vec<CarriedProgram>,
 }
 
 /// Reads and checks the files of the Solution that was signed.
@@ -71,8 +71,8 @@ pub(crate) fn check(
         requires,
     };
     let sets = sets::check(files, solution.as_ref(), context, findings)?;
-    let helm = programs::check(files, requires, findings)?;
-    practice::check(solution.as_ref(), &images.places, findings);
+    let programs = programs::check(&images.list, requires, findings);
+    practice::check(solution.as_ref(), &images.places, &programs, findings);
     Ok(CheckedContent {
         solution,
         images,
@@ -80,6 +80,6 @@ pub(crate) fn check(
         roles: operator.roles,
         sets,
         charts,
-        helm,
+        programs,
     })
 }

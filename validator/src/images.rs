@@ -88,9 +88,9 @@ pub(crate) fn check_capability(
     requires: &[Capability],
     findings: &mut Findings,
 ) {
-    let capability = Feature::Referrers.capability();
     let mut tags = places.iter().map(|place| &place.tag);
-    if requires.contains(&capability) && !tags.any(|tag| tag.subject().is_some()) {
+    if Feature::Referrers.is_among(requires) && !tags.any(|tag| tag.subject().is_some()) {
+        let capability = Feature::Referrers.capability();
         let message = format_args!(
             "no image has the tag of a signature or other referrer, but the signed statement requires `{capability}`"
         );

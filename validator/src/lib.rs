@@ -28,13 +28,14 @@ mod refusal;
 mod report;
 mod sets;
 
-pub use accepted::Accepted;
+pub use accepted::{Accepted, IncludedHelm};
 pub use charts::CarriedChart;
 pub use check::{check, check_accepted, check_draft, vouch};
 pub use definitions::CarriedDefinition;
 pub use finding::Finding;
 pub use images::{IMAGE_INDEX, image_references};
 pub use options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
+pub use programs::CarriedProgram;
 pub use refusal::is_finding;
 pub use report::{ArchiveVerdict, Report, SignatureRule, Summary};
 pub use sets::{CarriedObject, CarriedSet};

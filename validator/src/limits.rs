@@ -18,5 +18,3 @@ pub const IMAGE_CONFIG: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
 /// Bytes of `index.json`: 400 bytes each for the 10 000 images that the limit on files allows, and as much again for
 /// long references.
 pub const INDEX_SIZE: u64 = 8 * 1024 * 1024;
-/// Bytes of a program: half as many again as Helm 4 has. It is read whole, and a site keeps it for each version that has one.
-pub const PROGRAM_SIZE: u64 = 128 * 1024 * 1024;

@@ -89,7 +89,7 @@ fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut
     let feature = Feature::Prerequisites;
     let is_former = solution.spec.images.is_empty()
         && schemas::is_default(&solution.spec.prerequisites)
-        && !requires.contains(&feature.capability());
+        && !feature.is_among(requires);
     if is_former {
         return;
     }

@@ -6,6 +6,7 @@ use rules::catalogue::practice::{DISPLAY_NAME, LATEST, NESTED_NAME};
 use schemas::{ChartRelease, ImagePlace, Solution};
 
 use crate::finding::Findings;
+use crate::programs::CarriedProgram;
 
 const DISPLAY_NAME_ANNOTATION: &str = "solutions.metalk8s.scality.com/display-name";
 
@@ -13,10 +14,12 @@ const DISPLAY_NAME_ANNOTATION: &str = "solutions.metalk8s.scality.com/display-na
 pub(crate) fn check(
     solution: Option<&Solution>,
     places: &BTreeSet<ImagePlace>,
+    programs: &[CarriedProgram],
     findings: &mut Findings,
 ) {
     let charts = solution.iter().flat_map(|it| &it.spec.charts);
-    let artifacts: BTreeSet<ImagePlace> = charts.map(ChartRelease::place).collect();
+    let programs = programs.iter().map(|it| it.place.clone());
+    let artifacts: BTreeSet<ImagePlace> = charts.map(ChartRelease::place).chain(programs).collect();
     for place in places {
         let directory = archive::image_directory(place);
         if place.tag.as_str() == "latest" {

@@ -8,8 +8,14 @@ pub const MANIFESTS: &str = "manifests";
 /// The Helm charts, of archives that require [`Feature::Charts`].
 pub const CHARTS: &str = "charts";
 
-/// The programs that an archive includes, of those that require [`Feature::Programs`].
-pub const PROGRAMS: &str = "bin";
+/// The programs in the head of an archive that requires [`Feature::ProgramsInHead`].
+pub(crate) const BIN: &str = "bin";
+
+/// The end of every released capability: the first version of each.
+const RELEASED: &str = "-1.0.0";
+
+/// The end of the drafts that came before. Only what a site keeps may have them.
+const DRAFT: &str = "-0.1.0";
 
 /// Something that an archive has beyond format 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,20 +29,23 @@ pub enum Feature {
     /// What has to be there before it is deployed (docs/format-prerequisites.md). An archive that has no images needs it
     /// too: readers of before its time expect some.
     Prerequisites,
-    /// Programs for the site (docs/format-programs.md).
+    /// Programs for the site, among the images (docs/format-programs.md).
     Programs,
+    /// Programs for the site below `bin/`: what only a draft had.
+    ProgramsInHead,
     /// Signatures and other referrers beside images that something names by name alone (docs/format-referrers.md).
     Referrers,
 }
 
 impl Feature {
     /// All of them, in the order of a statement.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Charts,
         Self::Manifests,
         Self::OperatorTemplate,
         Self::Prerequisites,
         Self::Programs,
+        Self::ProgramsInHead,
         Self::Referrers,
     ];
 
@@ -47,24 +56,39 @@ impl Feature {
     /// Never: the names are inside the grammar of capabilities.
     #[must_use]
     pub fn capability(self) -> Capability {
-        self.name()
-            .parse()
-            .expect("the names of capabilities are inside their grammar")
+        let version = match self {
+            Self::ProgramsInHead => DRAFT,
+            _ => RELEASED,
+        };
+        let name = format!("{}{version}", self.name()).parse();
+        name.expect("the names of capabilities are inside their grammar")
     }
 
     fn name(self) -> &'static str {
         match self {
-            Self::Charts => "charts-0.1.0",
-            Self::Manifests => "manifests-0.1.0",
-            Self::OperatorTemplate => "operator-template-0.1.0",
-            Self::Prerequisites => "prerequisites-0.1.0",
-            Self::Programs => "programs-0.1.0",
-            Self::Referrers => "referrers-0.1.0",
+            Self::Charts => "charts",
+            Self::Manifests => "manifests",
+            Self::OperatorTemplate => "operator-template",
+            Self::Prerequisites => "prerequisites",
+            Self::Programs | Self::ProgramsInHead => "programs",
+            Self::Referrers => "referrers",
         }
     }
 
-    /// Whether a Solution's manifest has the feature. Programs are files that no manifest names, and what refers to an
-    /// image is listed as an image.
+    /// Whether a statement that requires this much requires the feature, released or as the draft that it was.
+    #[must_use]
+    pub fn is_among(self, requires: &[Capability]) -> bool {
+        requires.iter().any(|it| Self::of(it) == Some(self))
+    }
+
+    /// Whether a capability is a draft of one that was released since.
+    #[must_use]
+    pub fn is_draft(capability: &Capability) -> bool {
+        Self::of(capability).is_some() && capability.as_str().ends_with(DRAFT)
+    }
+
+    /// Whether a Solution's manifest has the feature. Programs are listed as images, and so is what
+    /// refers to an image.
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {
@@ -77,7 +101,7 @@ impl Feature {
             Self::Prerequisites => {
                 !schemas::is_default(&solution.prerequisites) || solution.images.is_empty()
             }
-            Self::Programs | Self::Referrers => false,
+            Self::Programs | Self::ProgramsInHead | Self::Referrers => false,
         }
     }
 
@@ -85,7 +109,11 @@ impl Feature {
     #[must_use]
     pub fn of(capability: &Capability) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
-        all.find(|feature| feature.name() == capability.as_str())
+        if let Some(name) = capability.as_str().strip_suffix(RELEASED) {
+            return all.find(|it| *it != Self::ProgramsInHead && it.name() == name);
+        }
+        let name = capability.as_str().strip_suffix(DRAFT)?;
+        all.find(|it| *it != Self::Programs && it.name() == name)
     }
 
     /// The directory that it gives a meaning to.
@@ -93,8 +121,39 @@ impl Feature {
         match self {
             Self::Charts => Some(CHARTS),
             Self::Manifests => Some(MANIFESTS),
-            Self::OperatorTemplate | Self::Prerequisites | Self::Referrers => None,
-            Self::Programs => Some(PROGRAMS),
+            Self::ProgramsInHead => Some(BIN),
+            Self::OperatorTemplate | Self::Prerequisites | Self::Programs | Self::Referrers => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_capability_is_known_released_and_as_a_draft() {
+        for feature in Feature::ALL {
+            assert_eq!(Feature::of(&feature.capability()), Some(feature));
+            let draft: Capability = format!("{}-0.1.0", feature.name()).parse().unwrap();
+            let of_draft = Feature::of(&draft).unwrap();
+            assert_eq!(of_draft.name(), feature.name());
+            assert!(Feature::is_draft(&draft));
+        }
+        assert!(!Feature::is_draft(&Feature::Charts.capability()));
+        for unknown in [
+            "charts-1.1.0",
+            "charts-0.2.0",
+            "charts",
+            "-1.0.0",
+            "helm-0.1.0",
+        ] {
+            let unknown = unknown.parse().unwrap();
+            assert_eq!(Feature::of(&unknown), None, "{unknown}");
+            assert!(!Feature::is_draft(&unknown), "{unknown}");
+        }
+        let drafts = ["programs-0.1.0".parse().unwrap()];
+        assert!(Feature::ProgramsInHead.is_among(&drafts));
+        assert!(!Feature::Programs.is_among(&drafts));
     }
 }

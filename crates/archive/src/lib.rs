@@ -36,7 +36,7 @@ mod write;
 pub use copy::{Copying, Slot};
 pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
-pub use feature::{CHARTS, Feature, MANIFESTS, PROGRAMS};
+pub use feature::{CHARTS, Feature, MANIFESTS};
 pub use foreign::ForeignSignatures;
 pub use iso9660::MetadataDifference;
 pub use layout::{
@@ -50,8 +50,11 @@ pub use list::{Blob, ImageContent, Listed};
 pub use medium::{Blobs, Drive, Medium};
 pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
-pub use program::{Architecture, ELF_HEADER, helm_path};
-pub use readme::readme;
+pub use program::{
+    Architecture, ELF_HEADER, Program, ProgramError, helm_in_head, program_image,
+    program_image_name, program_layer, program_name, programs_of,
+};
+pub use readme::{IncludedProgram, readme};
 pub use sign::{Destination, Signable, SigningSubject, detached_path, read_detached};
 pub use unsigned::{ArchiveFile, FileSource, StatementInfo, Unsigned};
 pub use verify::Damaged;

@@ -16,3 +16,5 @@ pub const DIFFERENCES: usize = 64;
 /// Bytes of the documents that the tags of an archive name, read to show what they are: what `solution validate` takes of
 /// all documents together.
 pub const ROOTS: u64 = 512 * 1024 * 1024;
+/// Bytes of a program: half as many again as Helm 4 has. It is read whole when an archive is made.
+pub const PROGRAM_SIZE: u64 = 128 * 1024 * 1024;

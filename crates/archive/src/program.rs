@@ -1,10 +1,190 @@
-//! The programs that an archive includes: `helm`, at most once for each kind of processor (docs/format-programs.md).
+//! Programs for the site: artifacts among the images (docs/format-programs.md), and files in the head of archives that
+//! only a site keeps.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
-use schemas::ArchivePath;
+use schemas::{
+    ArchivePath, Descriptor, Digest, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, Image,
+    ImageDocument, ImageDocumentError, ImageName, ImagePlace, MediaType, Platform,
+};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
-use crate::feature::PROGRAMS;
+use crate::feature::BIN;
+use crate::limits::PROGRAM_SIZE;
+
+/// The beginning of the names of images that are programs.
+const PREFIX: &str = "programs/";
+
+/// The type of the artifact that a program is, and of its one layer.
+const PROGRAM: &str = "application/vnd.solutions.program.v1";
+
+/// A program for one kind of processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The platform that it runs on.
+    pub platform: Platform,
+    /// SHA-256 of it.
+    pub digest: Digest,
+    /// The size of it in bytes.
+    pub size: u64,
+}
+
+/// The reason why an image below `programs/` is none of a program.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// A document is no image manifest or index.
+    #[error(transparent)]
+    Document(#[from] ImageDocumentError),
+    /// The name has more components than the program's.
+    #[error("the name is not `programs/` and the name of a program")]
+    Name,
+    /// What the tag names is one program, or none.
+    #[error("what the tag names is no index of programs")]
+    NoIndex,
+    /// The index names something else.
+    #[error("{0} is no program: an artifact `{PROGRAM}` with one layer")]
+    NoProgram(Digest),
+    /// It is not said what a program runs on.
+    #[error("{0} has no platform")]
+    NoPlatform(Digest),
+    /// There are two programs for one platform.
+    #[error("there are two programs for {0}")]
+    Twice(Platform),
+    /// The program is larger than [`PROGRAM_SIZE`].
+    #[error("the program for {0} has {1} bytes; programs have at most {PROGRAM_SIZE}")]
+    Size(Platform, u64),
+}
+
+/// The name of the program that an image of this name is; none if it is another image.
+#[must_use]
+pub fn program_name(image: &ImageName) -> Option<&str> {
+    image.as_str().strip_prefix(PREFIX)
+}
+
+/// The name of the image that a program is.
+///
+/// # Panics
+///
+/// If the name is no component of an image's.
+#[must_use]
+pub fn program_image_name(program: &str) -> ImageName {
+    let name = format!("{PREFIX}{program}").parse();
+    name.expect("programs are called as a part of an image's name is")
+}
+
+/// The image of a program, of which there is one for each platform. Its blobs are the programs and [`EMPTY_CONFIG`].
+///
+/// # Panics
+///
+/// Never: what is written here can be read.
+#[must_use]
+pub fn program_image(place: ImagePlace, programs: &[Program]) -> Image {
+    let title = program_name(&place.name).unwrap_or_default();
+    let children: Vec<_> = programs.iter().map(|it| manifest(title, it)).collect();
+    let manifests = programs.iter().zip(&children);
+    let manifests = manifests.map(|(program, document)| Descriptor {
+        media_type: MediaType::OciManifest.as_str().to_owned(),
+        digest: document.digest,
+        size: document.bytes.len() as u64,
+        platform: Some(program.platform.clone()),
+        urls: Vec::new(),
+    });
+    let index = json!({
+        "schemaVersion": 2,
+        "mediaType": MediaType::OciIndex.as_str(),
+        "manifests": manifests.collect::<Vec<_>>(),
+    });
+    let empty = (digest_of(EMPTY_CONFIG), EMPTY_CONFIG.len() as u64);
+    let blobs = programs.iter().map(|it| (it.digest, it.size));
+    Image {
+        place,
+        reference: None,
+        root: document(&index),
+        children,
+        blobs: blobs.chain([empty]).collect(),
+        platforms: BTreeSet::new(),
+    }
+}
+
+fn manifest(title: &str, program: &Program) -> Arc<Document> {
+    document(&json!({
+        "schemaVersion": 2,
+        "mediaType": MediaType::OciManifest.as_str(),
+        "artifactType": PROGRAM,
+        "config": {
+            "mediaType": EMPTY_CONFIG_TYPE,
+            "digest": digest_of(EMPTY_CONFIG),
+            "size": EMPTY_CONFIG.len(),
+        },
+        "layers": [{
+            "mediaType": PROGRAM,
+            "digest": program.digest,
+            "size": program.size,
+            // The name of the file that tools for artifacts make of it.
+            "annotations": {"org.opencontainers.image.title": title},
+        }],
+    }))
+}
+
+/// A document as compact JSON with its keys sorted, so that one program always has the same digest.
+fn document(value: &serde_json::Value) -> Arc<Document> {
+    let bytes = value.to_string().into_bytes();
+    let (document, _) = Document::read(digest_of(&bytes), bytes).expect("it is a document");
+    Arc::new(document)
+}
+
+fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}
+
+/// Reads which programs an image is, one for each platform.
+pub fn programs_of(image: &Image) -> Result<Vec<Program>, ProgramError> {
+    if program_name(&image.place.name).is_none_or(|name| name.contains('/')) {
+        return Err(ProgramError::Name);
+    }
+    let ImageDocument::Index(index) = ImageDocument::from_slice(&image.root.bytes)? else {
+        return Err(ProgramError::NoIndex);
+    };
+    let mut programs: Vec<Program> = Vec::new();
+    for named in index.manifests {
+        let mut children = image.children.iter();
+        let document = children.find(|it| it.digest == named.digest);
+        let document = document.ok_or(ProgramError::NoProgram(named.digest))?;
+        let layer = program_layer(&document.bytes)?;
+        let layer = layer.ok_or(ProgramError::NoProgram(named.digest))?;
+        let platform = named.platform.filter(Platform::is_known);
+        let platform = platform.ok_or(ProgramError::NoPlatform(named.digest))?;
+        if programs.iter().any(|it| it.platform == platform) {
+            return Err(ProgramError::Twice(platform));
+        }
+        if layer.size > PROGRAM_SIZE {
+            return Err(ProgramError::Size(platform, layer.size));
+        }
+        programs.push(Program {
+            platform,
+            digest: layer.digest,
+            size: layer.size,
+        });
+    }
+    Ok(programs)
+}
+
+/// The one layer of a manifest that is a program; none if it is something else.
+pub fn program_layer(manifest: &[u8]) -> Result<Option<Descriptor>, ImageDocumentError> {
+    let ImageDocument::Manifest(manifest) = ImageDocument::from_slice(manifest)? else {
+        return Ok(None);
+    };
+    if manifest.artifact_type.as_deref() != Some(PROGRAM) {
+        return Ok(None);
+    }
+    let layer = <[Descriptor; 1]>::try_from(manifest.layers).ok();
+    Ok(layer
+        .map(|[layer]| layer)
+        .filter(|it| it.media_type == PROGRAM))
+}
 
 /// A kind of processor that an archive can have a program for, by the name that Go gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,12 +195,30 @@ pub enum Architecture {
     Arm64,
 }
 
+const LINUX: &str = "linux";
+
 /// Bytes of an executable that say what it is: its ELF header as far as `e_machine`.
 pub const ELF_HEADER: usize = 20;
 
 impl Architecture {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Amd64, Self::Arm64];
+
+    /// Whether a program for a platform runs on it, under Linux.
+    #[must_use]
+    pub fn runs(self, platform: &Platform) -> bool {
+        platform.os == LINUX && platform.architecture == self.as_str()
+    }
+
+    /// The platform of programs for it.
+    #[must_use]
+    pub fn platform(self) -> Platform {
+        Platform {
+            os: LINUX.to_owned(),
+            architecture: self.as_str().to_owned(),
+            variant: None,
+        }
+    }
 
     /// Its name.
     #[must_use]
@@ -70,14 +268,16 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// `bin/helm-linux-<architecture>`.
+/// `bin/helm-linux-<architecture>`: the place of Helm in an archive that requires [`Feature::ProgramsInHead`].
 ///
 /// # Panics
 ///
 /// Never: the names are inside the grammar of paths.
+///
+/// [`Feature::ProgramsInHead`]: crate::Feature::ProgramsInHead
 #[must_use]
-pub fn helm_path(architecture: Architecture) -> ArchivePath {
-    let path = format!("{PROGRAMS}/helm-linux-{architecture}").parse();
+pub fn helm_in_head(architecture: Architecture) -> ArchivePath {
+    let path = format!("{BIN}/helm-linux-{architecture}").parse();
     path.expect("the format's own paths are inside the grammar")
 }
 
@@ -126,5 +326,66 @@ mod tests {
             Architecture::of_executable(b"#!/bin/sh\nexec helm \"$@\"\n"),
             None
         );
+    }
+
+    fn program(architecture: Architecture, byte: u8) -> Program {
+        Program {
+            platform: architecture.platform(),
+            digest: Digest::new([byte; 32]),
+            size: 10,
+        }
+    }
+
+    fn place(name: &str) -> ImagePlace {
+        format!("{name}:v4.3").parse().unwrap()
+    }
+
+    #[test]
+    fn a_program_is_read_as_it_was_written() {
+        let programs = [
+            program(Architecture::Amd64, 1),
+            program(Architecture::Arm64, 2),
+        ];
+        let image = program_image(place("programs/helm"), &programs);
+        assert_eq!(programs_of(&image).unwrap(), programs);
+        assert_eq!(image.blobs.len(), 3);
+        assert_eq!(
+            image.root.digest.to_string(),
+            "sha256:bd32753994292bcf9d378045a75efc2f270b0ae14bd69977e33a42a488d395cf"
+        );
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused() {
+        let both = [
+            program(Architecture::Amd64, 1),
+            program(Architecture::Amd64, 2),
+        ];
+        let of = |image: &Image| programs_of(image).unwrap_err().to_string();
+        let twice = program_image(place("programs/helm"), &both);
+        assert_eq!(of(&twice), "there are two programs for linux/amd64");
+        let mut image = program_image(place("programs/a/b"), &both[..1]);
+        assert!(matches!(programs_of(&image), Err(ProgramError::Name)));
+        image.place = place("programs/helm");
+        let alone = Image {
+            root: Arc::clone(&image.children[0]),
+            children: Vec::new(),
+            ..image.clone()
+        };
+        assert!(matches!(programs_of(&alone), Err(ProgramError::NoIndex)));
+        let without = Image {
+            children: Vec::new(),
+            ..image
+        };
+        assert!(matches!(
+            programs_of(&without),
+            Err(ProgramError::NoProgram(_))
+        ));
+        let large = Program {
+            size: PROGRAM_SIZE + 1,
+            ..program(Architecture::Amd64, 1)
+        };
+        let large = program_image(place("programs/helm"), &[large]);
+        assert!(matches!(programs_of(&large), Err(ProgramError::Size(..))));
     }
 }

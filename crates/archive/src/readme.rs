@@ -1,13 +1,30 @@
-//! `README.txt`, for the person who mounts an archive without knowing this project. A function of name and version
-//! only, so that it says nothing that differs between two builds.
+//! `README.txt`, for the person who mounts an archive without knowing this project. A function of name, version and
+//! programs only, so that it says nothing that differs between two builds.
 
-use schemas::{PAYLOAD_TYPE, SolutionId};
+use std::fmt::Write as _;
+
+use schemas::{Digest, ImagePlace, PAYLOAD_TYPE, SolutionId};
+
+use crate::layout::image_blob_path;
+use crate::program::{Architecture, program_name};
+
+/// A program that an archive includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncludedProgram {
+    /// The place of its image.
+    pub place: ImagePlace,
+    /// The processor that it is for.
+    pub architecture: Architecture,
+    /// SHA-256 of it.
+    pub digest: Digest,
+}
 
 /// The bytes of `README.txt`. Readers never compare them: later versions of the tools may find better words.
 #[must_use]
-pub fn readme(id: &SolutionId) -> Vec<u8> {
+pub fn readme(id: &SolutionId, programs: &[IncludedProgram]) -> Vec<u8> {
     let (name, version) = (id.name(), id.version());
     let length = PAYLOAD_TYPE.len();
+    let programs = programs_of(programs);
     format!(
         r#"{name} {version}
 
@@ -36,7 +53,7 @@ with the archive mounted at /mnt and the publisher's key in publisher.pem
 With several signatures, take each line in place of the first (`head -n 1`).
 sha256sum does not notice files that are not listed; `solution validate` does.
 The archive id, which the publisher can tell you, is what `sha256sum payload` prints.
-
+{programs}
 What is where
   manifest.yaml          what the Solution is and what it consists of
   images/NAME/TAG/       each image: skopeo copy dir:/mnt/images/NAME/TAG ...
@@ -48,4 +65,66 @@ What is where
 "#
     )
     .into_bytes()
+}
+
+/// How a program is taken from the medium.
+fn programs_of(programs: &[IncludedProgram]) -> String {
+    if programs.is_empty() {
+        return String::new();
+    }
+    let mut text = "
+Programs on this medium
+  A program cannot vouch for itself, nor for the medium that it came on: check the
+  medium first, as above, without it. Then take the one for your machine
+  (`uname -m`: x86_64 is amd64, aarch64 is arm64). The name of each file is its
+  SHA-256, which `sha256sum` has to print again for the copy.
+"
+    .to_owned();
+    for program in programs {
+        let IncludedProgram {
+            place,
+            architecture,
+            digest,
+        } = program;
+        let name = program_name(&place.name).unwrap_or_default();
+        let path = image_blob_path(place, digest);
+        // Writing to a text cannot fail.
+        let _ = writeln!(
+            text,
+            "  {name} {}, for {architecture}:
+    cp /mnt/{path} {name}
+    sha256sum {name}
+    chmod 755 {name}",
+            place.tag
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_taken_by_the_lines_that_stand_there() {
+        let id = "shop-1.0.0".parse().unwrap();
+        let without = String::from_utf8(readme(&id, &[])).unwrap();
+        assert!(!without.contains("Programs"), "{without}");
+        let program = IncludedProgram {
+            place: "programs/helm:v4.3".parse().unwrap(),
+            architecture: Architecture::Amd64,
+            digest: Digest::new([0x5a; 32]),
+        };
+        let text = String::from_utf8(readme(&id, &[program])).unwrap();
+        let lines = format!(
+            "  helm v4.3, for amd64:
+    cp /mnt/images/programs/helm/v4.3/{} helm
+    sha256sum helm
+    chmod 755 helm
+
+What is where",
+            "5a".repeat(32)
+        );
+        assert!(text.contains(&lines), "{text}");
+    }
 }

@@ -29,6 +29,9 @@ pub enum HelmError {
         /// The words that it has for its version, shortened.
         said: String,
     },
+    /// The program says of itself that it is something else than `solution`: its words, shortened.
+    #[error("the program is not `solution`: it says `{0}`")]
+    NotSolution(String),
     /// The bytes that were given as a program are not those that were signed.
     #[error(
         "the included program has the digest {found}, not the signed {expected}: damaged or altered"

@@ -26,7 +26,7 @@ pub use error::HelmError;
 pub use helmfile::{Helmfile, Values};
 pub use home::Home;
 pub use install::{ClusterAccess, Release, Upgrade};
-pub use program::Helm;
+pub use program::{Helm, version_of_solution};
 pub use render::ChartRendering;
 pub use renderer::PostRenderer;
 pub use run::HelmRun;

@@ -88,10 +88,38 @@ impl Helm {
     }
 }
 
+/// Asks a copy of a program, in a new directory in `scratch`, which version of `solution` it is. Nothing is run unless the copy
+/// has the digest that was given.
+pub fn version_of_solution(
+    source: &ProgramSource<'_>,
+    scratch: &Path,
+) -> Result<String, HelmError> {
+    let copy = PrivateCopy::new(source, scratch)?;
+    let program = copy.program();
+    let home = Home::new().map_err(|source| run::failed(program, source))?;
+    let mut run = HelmRun::of_solution(&home, "-V");
+    run.time = limits::VERSION;
+    let said = match run::run(program, &run, Cancel::never()) {
+        Ok(said) => String::from_utf8_lossy(&said).trim().to_owned(),
+        Err(HelmError::Failed { said, .. }) => said,
+        Err(error) => return Err(error),
+    };
+    match said.strip_prefix("solution ") {
+        Some(version) if is_version(version) => Ok(version.to_owned()),
+        _ => Err(HelmError::NotSolution(said.chars().take(80).collect())),
+    }
+}
+
 /// Whether it says that it is version 4. Builds without a release's flags say `v4.3`.
 fn is_4(said: &str) -> bool {
+    said.starts_with("v4.") && is_version(said)
+}
+
+fn is_version(said: &str) -> bool {
     let of_version = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
-    said.starts_with("v4.") && said.len() < 80 && said.chars().all(of_version)
+    said.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && said.len() < 80
+        && said.chars().all(of_version)
 }
 
 #[cfg(test)]

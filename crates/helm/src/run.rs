@@ -59,6 +59,11 @@ impl<'a> HelmRun<'a> {
         Self::of("helmfile", home, verb)
     }
 
+    /// Returns a run of `solution`.
+    pub(crate) fn of_solution(home: &'a Home, verb: &'static str) -> Self {
+        Self::of("solution", home, verb)
+    }
+
     fn of(program: &'static str, home: &'a Home, verb: &'static str) -> Self {
         Self {
             home,

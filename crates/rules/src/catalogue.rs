@@ -81,6 +81,9 @@ catalogue! {
         LAYOUT: Error, "container.layout",
             "the archive needs something that this version of the tool does not know",
             "use a newer version of `solution`";
+        DRAFT: Error, "container.draft",
+            "the archive needs a draft of something that has been released since",
+            "pack it again with this version of `solution`; what a site imported before stays usable there";
         LIST: Error, "container.list",
             "the signed list of files does not describe an image",
             "the archive was not made by `solution pack`; ask the publisher for one that was";
@@ -405,20 +408,17 @@ catalogue! {
             "leave files out of the chart by its .helmignore, or install large definitions of custom resources by another chart";
     }
 
-    /// The directory `bin/`: programs for the site.
+    /// The images below `programs/`: programs for the site.
     programs {
         CAPABILITY: Error, "programs.capability",
             "the signed statement requires what reading programs takes, and there are none",
             "make the archive again with `solution pack`";
-        UNEXPECTED: Error, "programs.unexpected",
-            "a file below bin/ is none of the programs that an archive can include",
-            "make the archive again with `solution pack`, which writes bin/helm-linux-ARCHITECTURE";
+        IMAGE: Error, "programs.image",
+            "an image below programs/ is none of a program, or of one in a second version",
+            "make the archive again with `solution pack`; give no image of your own a name that begins with `programs/`";
         SIZE: Error, "programs.size",
             "a program is larger than any that archives include",
             "include a program that is linked without what debuggers need";
-        EXECUTABLE: Error, "programs.executable",
-            "a program is no executable for Linux and the processor that its name says",
-            "make the archive again with `solution pack --include-helm`, with Helm as its project publishes it";
     }
 
     /// Practices that work but are better avoided.

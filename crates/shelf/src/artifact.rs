@@ -10,7 +10,10 @@ use registry::{
     AddressError, BlobPush, Client, KnownContent, ManifestPush, PushJob, Reference,
     RegistryAddress, RegistryManifest, RepositoryPath,
 };
-use schemas::{Descriptor, Digest, Document, ImageDocument, MediaType, SolutionId, Tag};
+use schemas::{
+    Descriptor, Digest, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, ImageDocument, MediaType,
+    SolutionId, Tag,
+};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use validator::Accepted;
@@ -25,8 +28,6 @@ const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
 const HEAD: &str = "application/vnd.solutions.archive.head.v1";
 /// The beginning of its tag, before the archive id.
 const TAG: &str = "archive-";
-/// The configuration of an artifact that has none (OCI image specification, "Guidance for an Empty Descriptor").
-const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
 
 /// The head of an archive as something that registries have.
 #[derive(Debug)]
@@ -45,20 +46,19 @@ pub struct HeadArtifact {
 
 impl HeadArtifact {
     /// The bytes of the configuration.
-    pub const CONFIG: &[u8] = EMPTY.1;
+    pub const CONFIG: &[u8] = EMPTY_CONFIG;
 
     /// Hashes the head of an archive.
     pub(crate) fn of(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
         let id = &accepted.statement().predicate.id;
         let (repository, reference) = place(registry, &id.to_string(), &accepted.archive_id())?;
         let head = accepted.listed().head(Cancel::never())?;
-        let (media_type, empty) = EMPTY;
-        let config = digest_of(empty);
+        let config = digest_of(Self::CONFIG);
         let bytes = json!({
             "schemaVersion": 2,
             "mediaType": MediaType::OciManifest.as_str(),
             "artifactType": ARTIFACT,
-            "config": {"mediaType": media_type, "digest": config, "size": empty.len()},
+            "config": {"mediaType": EMPTY_CONFIG_TYPE, "digest": config, "size": Self::CONFIG.len()},
             "layers": [{"mediaType": HEAD, "digest": head.digest(), "size": head.size()}],
         });
         // Always the same for one head, keys sorted: by its digest the registry is found to have it.

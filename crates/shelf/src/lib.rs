@@ -50,7 +50,7 @@ pub use names::{ArchivePlacement, ImageName, recorded};
 pub use neighbours::neighbours;
 pub use nodes::{Format, NodeFile};
 pub use obstacle::{Misplaced, RegistryObstacle};
-pub use open::{check, check_archive, open_head};
+pub use open::{check, check_archive, open_head, program};
 pub use place::{endpoint, image_place};
 pub use preflight::{ImagesToPush, Preflight};
 pub use prune::{KeptVersion, Pruning, Stock, Unprunable, Unread, holdings};

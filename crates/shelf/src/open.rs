@@ -8,10 +8,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use archive::{Blobs, ImageRole, Listed, Medium, Opened};
+use archive::{Blobs, ImageRole, Listed, Medium, Opened, Program};
 use registry::{BlobPull, Client, RegistryManifest, RepositoryPath};
 use schemas::{Descriptor, Digest, ImageDocument, ImagePlace, SolutionId};
-use validator::{AcceptedBefore, Report};
+use validator::{AcceptedBefore, CarriedProgram, Report};
 use watch::Cancel;
 
 use crate::artifact::{only_layer, place};
@@ -127,10 +127,27 @@ async fn head(
     };
     let failed = |error| failed(scratch, error);
     let file = Arc::new(tempfile::tempfile_in(scratch).map_err(failed)?);
-    let wanted = pull_of(repository, &layer, &file, 0);
+    let wanted = pull_of(repository, layer.digest, layer.size, &file, 0);
     pull(client, id, vec![wanted]).await?;
     let file = file.try_clone().map_err(failed)?;
     Ok((file, name.into()))
+}
+
+/// Fetches a program of the archive of a version into a file without a name in `scratch`.
+pub async fn program(
+    client: &Client,
+    id: &SolutionId,
+    carried: &CarriedProgram,
+    scratch: &Path,
+) -> Result<File, Error> {
+    let Program { digest, size, .. } = carried.program;
+    let path = format!("{id}/{}", carried.place.name);
+    let repository = client.address().repository(&path)?;
+    let failed = |error| failed(scratch, error);
+    let file = Arc::new(tempfile::tempfile_in(scratch).map_err(failed)?);
+    let wanted = pull_of(repository, digest, size, &file, 0);
+    pull(client, &id.to_string(), vec![wanted]).await?;
+    file.try_clone().map_err(failed)
 }
 
 async fn pull(client: &Client, id: &str, blobs: Vec<BlobPull>) -> Result<(), Error> {
@@ -221,7 +238,7 @@ impl Fetching<'_> {
         let mut pulls = Vec::new();
         let mut end = 0;
         for (digest, (repository, config)) in wanted {
-            pulls.push(pull_of(repository, &config, &file, end));
+            pulls.push(pull_of(repository, digest, config.size, &file, end));
             fetched.configurations.insert(digest, (end, config.size));
             end += config.size;
         }
@@ -241,12 +258,18 @@ impl Fetching<'_> {
     }
 }
 
-fn pull_of(repository: RepositoryPath, blob: &Descriptor, file: &Arc<File>, from: u64) -> BlobPull {
-    let (digest, file) = (blob.digest, Arc::clone(file));
+fn pull_of(
+    repository: RepositoryPath,
+    digest: Digest,
+    size: u64,
+    file: &Arc<File>,
+    from: u64,
+) -> BlobPull {
+    let file = Arc::clone(file);
     BlobPull {
         repository,
         digest,
-        size: blob.size,
+        size,
         sink: Box::new(move || Ok(Some(Box::new(Sink::new(file, from, digest))))),
     }
 }

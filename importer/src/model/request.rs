@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use change::{Adopt, Recreate};
 use deployer::Conflicts;
 use helm::Helm;
-use registry::{Credentials, RegistryAddress, Secret};
+use registry::{Client, Credentials, RegistryAddress, Secret};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use serde::{Deserialize, Serialize};
@@ -325,6 +325,8 @@ impl Unproved {
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) accepted: &'a Accepted,
+    /// The registry that has the archive's images; none where nothing is asked of one.
+    pub(crate) client: Option<Client>,
     pub(crate) request: Request,
     pub(crate) id: SolutionId,
     pub(crate) record: Record,

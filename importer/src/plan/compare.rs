@@ -123,6 +123,7 @@ impl Comparison {
         let record = record_of(accepted, &request, &pull_registry, &id);
         let asked = Asked {
             accepted,
+            client: None,
             planned: (request.writer.clock)(),
             request,
             id,

@@ -198,6 +198,7 @@ impl<'a> Plan<'a> {
         let mut plan = Self {
             asked: Asked {
                 accepted,
+                client: Some(client.clone()),
                 request,
                 id,
                 record,

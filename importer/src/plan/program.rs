@@ -1,10 +1,14 @@
 //! The program that installs charts: the site's, or the one that the archive includes.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use archive::{Architecture, Blob};
+use archive::{Architecture, Blob, Program};
 use helm::{Helm, HelmError, ProgramSource};
+use schemas::Digest;
+use validator::IncludedHelm;
 
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
@@ -21,9 +25,10 @@ pub(crate) async fn chosen(
     let found = match asked.request.helm_from {
         HelmFrom::Site => program(&asked.request.helm, obstacles).await?,
         HelmFrom::Archive => match included(asked) {
-            Ok(blob) => {
+            Ok(included) => {
+                let content = content(asked, included).await?;
                 let scratch = asked.request.scratch.clone();
-                started(move || copied(&blob, &scratch), obstacles).await?
+                started(move || content.copied(&scratch), obstacles).await?
             }
             Err(unfit) => {
                 obstacles.push(unfit.into());
@@ -49,28 +54,70 @@ pub(crate) async fn program(
 
 /// The archive's program for this machine. One that nobody vouches for is not run: in a cluster an unsigned archive has the
 /// rights that its plan shows, but a program here has all of its user's.
-fn included(asked: &Asked<'_>) -> Result<Blob, Unfit> {
+fn included<'a>(asked: &Asked<'a>) -> Result<IncludedHelm<'a>, Unfit> {
     let accepted = asked.accepted;
     if accepted.signers().is_none() {
         return Err(Unfit::UnsignedHelm);
     }
     let here = Architecture::here();
-    let blob = here.and_then(|it| accepted.helm(it));
-    blob.ok_or_else(|| {
+    let included = here.and_then(|it| accepted.helm(it));
+    included.ok_or_else(|| {
         let here = here.map_or(std::env::consts::ARCH, Architecture::as_str);
         let architecture = here.to_owned();
         Unfit::NoIncludedHelm { architecture }
     })
 }
 
-fn copied(blob: &Blob, scratch: &Path) -> Result<Helm, HelmError> {
-    let read = |buf: &mut [u8], offset| -> io::Result<()> { blob.read_exact_at(buf, offset) };
-    let source = ProgramSource {
-        size: blob.size(),
-        digest: blob.digest(),
-        read: &read,
-    };
+/// The content of a program where it can be read.
+enum ProgramContent {
+    /// On the medium.
+    Blob(Blob),
+    /// In a file, as the registry has given it.
+    Fetched(File, Program),
+}
+
+impl ProgramContent {
+    fn copied(&self, scratch: &Path) -> Result<Helm, HelmError> {
+        match self {
+            Self::Blob(blob) => {
+                let read = |buf: &mut [u8], offset| blob.read_exact_at(buf, offset);
+                copied(blob.size(), blob.digest(), &read, scratch)
+            }
+            Self::Fetched(file, program) => {
+                let read = |buf: &mut [u8], offset| file.read_exact_at(buf, offset);
+                copied(program.size, program.digest, &read, scratch)
+            }
+        }
+    }
+}
+
+fn copied(
+    size: u64,
+    digest: Digest,
+    read: &dyn Fn(&mut [u8], u64) -> io::Result<()>,
+    scratch: &Path,
+) -> Result<Helm, HelmError> {
+    let source = ProgramSource { size, digest, read };
     Helm::copied(&source, scratch)
+}
+
+/// Finds the content of a program, on the medium or, where the site keeps only the head of the archive, in the registry.
+async fn content(asked: &Asked<'_>, included: IncludedHelm<'_>) -> Result<ProgramContent, Error> {
+    let carried = match included {
+        IncludedHelm::File(blob) => return Ok(ProgramContent::Blob(blob)),
+        IncludedHelm::Image(carried) => carried,
+    };
+    let program = carried.program.clone();
+    let listed = asked.accepted.listed();
+    let elsewhere = asked.client.as_ref().filter(|_| !listed.has_blobs());
+    let Some(client) = elsewhere else {
+        let blob = listed.blob(&program.digest);
+        let blob = blob.expect("an accepted archive lists what its images have");
+        return Ok(ProgramContent::Blob(blob));
+    };
+    let scratch = &asked.request.scratch;
+    let file = shelf::program(client, &asked.id, carried, scratch).await?;
+    Ok(ProgramContent::Fetched(file, program))
 }
 
 async fn started(

@@ -1,6 +1,6 @@
 //! What an archive says of itself.
 
-use archive::{Architecture, Feature, Listed, Opened, helm_path};
+use archive::{Listed, Opened};
 use schemars::JsonSchema;
 use schemas::{
     ContentsEntry, Digest, KeyId, Solution, SolutionName, StatementTime, Version, limits,
@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Arguments;
 use super::charts::{self, ChartLine};
 use super::images::{self, ImageLine};
+use super::programs::{self, ProgramLine};
 use super::sets::{self, SetLine};
 use crate::commands::image_map::{Mapping, ShownMap};
 use crate::failure::{self, Failure};
@@ -48,7 +49,7 @@ pub(crate) struct InspectedArchive {
     pub(super) charts: Vec<ChartLine>,
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) programs: Vec<ContentsEntry>,
+    pub(super) programs: Vec<ProgramLine>,
     /// Its files, with `--files`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) files: Vec<ContentsEntry>,
@@ -93,21 +94,10 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
         map,
         sets,
         charts,
-        programs: programs(&listed),
+        programs: programs::programs(&listed, &manifest.spec.images),
         manifest,
         files,
     })
-}
-
-/// The programs, if the statement says that there are any.
-fn programs(listed: &Listed) -> Vec<ContentsEntry> {
-    let requires = &listed.statement().predicate.requires;
-    if !requires.contains(&Feature::Programs.capability()) {
-        return Vec::new();
-    }
-    let paths = Architecture::ALL.into_iter().map(helm_path);
-    let found = paths.filter_map(|it| listed.contents().get(it.as_str()).cloned());
-    found.collect()
 }
 
 /// Where nodes will find the images that the archive has.

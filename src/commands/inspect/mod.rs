@@ -5,6 +5,7 @@ mod charts;
 mod images;
 pub(super) mod plan;
 mod prerequisites;
+mod programs;
 mod sets;
 pub(super) mod words;
 

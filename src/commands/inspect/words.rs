@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
 use super::archive::InspectedArchive;
-use super::{charts, images, prerequisites, sets};
+use super::{charts, images, prerequisites, programs, sets};
 use crate::args::choose;
 use crate::render;
 
@@ -74,13 +74,7 @@ pub(super) fn show(inspected: &InspectedArchive) {
     for (release, line) in spec.charts.iter().zip(&inspected.charts) {
         charts::show(release, line);
     }
-    for program in &inspected.programs {
-        render::line!(
-            "program     {}  {}",
-            program.path,
-            render::bytes(program.size)
-        );
-    }
+    inspected.programs.iter().for_each(programs::show);
     for (name, parameter) in &spec.parameters {
         sets::show_parameter(name, parameter);
     }

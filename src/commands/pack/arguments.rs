@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::size::Size;
+use super::versioned::VersionedFile;
 use crate::args::{PassphraseArguments, RegistryArguments};
 
 /// Pack images, operator and manifest into one signed ISO image
@@ -26,7 +27,7 @@ Examples:
   solution pack shop --check --files --output json
   solution pack shop --add-images
   solution pack shop -o shop.iso --key a.key --keyring charts.gpg
-  solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm
+  solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm --include-tool linux-amd64/solution
   solution pack shop -o shop.iso --key a.key --with-referrers
   solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
   solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
@@ -70,7 +71,7 @@ pub(crate) struct Arguments {
     pub(super) files: bool,
 
     /// Write the images that objects and charts need and solution.yaml does not list into it, and write no archive
-    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render", "include_helm"])]
+    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render", "include_helm", "include_tool"])]
     pub(super) add_images: bool,
 
     /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
@@ -87,9 +88,14 @@ pub(crate) struct Arguments {
     pub(super) keyring: Option<PathBuf>,
 
     /// Include this program `helm`, version 4, for sites that have none: an executable for Linux on amd64 or arm64, as its
-    /// project publishes it; may be repeated, once for each. A site runs it only with `--use-included-helm`
-    #[arg(long, value_name = "FILE")]
-    pub(super) include_helm: Vec<PathBuf>,
+    /// project publishes it; may be repeated, once for each. One that cannot run here has the version of the one that can, or
+    /// the one that VERSION says. A site runs it only with `--use-included-helm`
+    #[arg(long, value_name = "[VERSION=]FILE")]
+    pub(super) include_helm: Vec<VersionedFile>,
+
+    /// Include the tool itself likewise, for sites that do not have it yet; README.txt says how to take it from the medium
+    #[arg(long, value_name = "[VERSION=]FILE")]
+    pub(super) include_tool: Vec<VersionedFile>,
 
     /// Bring signatures and what else refers to the images too, as far as registries and OCI layouts have any: cosign's, and
     /// referrers by OCI 1.1

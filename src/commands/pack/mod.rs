@@ -6,11 +6,12 @@ mod missing;
 mod preview;
 pub(crate) mod request;
 mod size;
+mod versioned;
 pub(crate) mod watch;
 
 use std::path::Path;
 
-use packager::{IncludedHelm, PackError, Packed};
+use packager::{PackError, Packed, PackedProgram};
 use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{ArchiveVerdict, Finding, Report};
@@ -94,14 +95,17 @@ fn show(packed: &Packed) {
         let (place, digest) = (&pinned.place, &pinned.digest);
         render::line!("image       {place} from {source}@{digest}");
     }
-    packed.helm.iter().for_each(show_helm);
+    packed.programs.iter().for_each(show_program);
     render::line!("archive id  {}", packed.archive_id);
 }
 
 /// A program that is included.
-fn show_helm(helm: &IncludedHelm) {
-    let version = helm.version.as_deref();
-    let version =
-        version.unwrap_or("its version was not asked: it is for another machine than this");
-    render::line!("helm        for {} ({version})", helm.architecture);
+fn show_program(program: &PackedProgram) {
+    let PackedProgram {
+        name,
+        version,
+        architecture,
+        digest,
+    } = program;
+    render::line!("program     {name} {version} for {architecture}, {digest}");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use packager::{ImagePreview, Preview};
 use validator::ArchiveVerdict;
 
-use super::{Arguments, missing, request, show_helm, watch};
+use super::{Arguments, missing, request, show_program, watch};
 use crate::args::{Output, choose};
 use crate::commands::{inspect, validate};
 use crate::failure::{Failure, Outcome};
@@ -49,7 +49,7 @@ fn show(preview: &Preview) {
         render::line!("download    {} first", render::bytes(preview.to_download));
     }
     preview.images.iter().for_each(show_image);
-    preview.helm.iter().for_each(show_helm);
+    preview.programs.iter().for_each(show_program);
     inspect::words::show_files(&preview.files);
     render::note(match preview.verdict {
         ArchiveVerdict::Refused => "refused: `solution pack` would write no archive",

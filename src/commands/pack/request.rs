@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use archive::Overwrite;
-use packager::{ChartRenderer, PackRequest, Signing};
+use packager::{ChartRenderer, PackRequest, ProgramFile, ProgramKind, Signing};
 use signing::SecretKey;
 use sources::{CacheOptions, ReferrerTreatment, Remote};
 use tempfile::TempDir;
@@ -84,9 +84,18 @@ pub(super) fn request(
             ChartRenderer::Helm(helm::program(arguments.helm.as_deref())),
         ),
         keyring: arguments.keyring.clone(),
-        include_helm: arguments.include_helm.clone(),
+        programs: programs(arguments),
         scratch: environment::scratch(),
     })
+}
+
+/// The programs to include.
+fn programs(arguments: &Arguments) -> Vec<ProgramFile> {
+    let helm = arguments.include_helm.iter();
+    let helm = helm.map(|it| it.as_included(ProgramKind::Helm));
+    let tool = arguments.include_tool.iter();
+    let tool = tool.map(|it| it.as_included(ProgramKind::Solution));
+    helm.chain(tool).collect()
 }
 
 /// How what is not on the disk is reached.

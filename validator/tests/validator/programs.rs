@@ -1,29 +1,59 @@
 //! Named changes to an archive that includes programs.
 
+use archive::{Architecture, Feature, Program, program_image};
+use schemas::EMPTY_CONFIG;
+
 use crate::mistakes::Case;
-use crate::source::Source;
+use crate::source::{Image, Source, edit_bytes, sha256, single};
 
-const AMD64: &str = "bin/helm-linux-amd64";
+const HELM: &str = "programs/helm:v4.3.1";
 
-/// The beginning of an executable for Linux, by the number of its processor.
-fn executable(machine: u8) -> Vec<u8> {
-    let mut bytes = b"\x7fELF\x02\x01\x01\x00".to_vec();
-    bytes.extend([0; 8]);
-    bytes.extend([2, 0, machine, 0, 1, 0, 0, 0]);
-    bytes
+/// An image of a program for each of these processors.
+fn image(place: &str, architectures: &[Architecture]) -> Image {
+    let bytes = |it: &Architecture| format!("a program for {it}").into_bytes();
+    let contents: Vec<Vec<u8>> = architectures.iter().map(bytes).collect();
+    let programs: Vec<Program> = architectures
+        .iter()
+        .zip(&contents)
+        .map(|(architecture, bytes)| Program {
+            platform: architecture.platform(),
+            digest: sha256(bytes),
+            size: bytes.len() as u64,
+        })
+        .collect();
+    let made = program_image(place.parse().unwrap(), &programs);
+    Image {
+        place: place.to_owned(),
+        reference: None,
+        root: made.root.bytes.to_vec(),
+        documents: made.children.iter().map(|it| it.bytes.to_vec()).collect(),
+        blobs: contents
+            .into_iter()
+            .chain([EMPTY_CONFIG.to_vec()])
+            .collect(),
+    }
 }
 
-fn include(s: &mut Source, path: &str, bytes: Vec<u8>) {
-    s.requires = vec![archive::Feature::Programs.capability()];
-    s.put(path, bytes);
+fn include(s: &mut Source, image: Image) {
+    if s.requires.is_empty() {
+        s.requires = vec![Feature::Programs.capability()];
+    }
+    let listed = format!("images: ['{}', ", image.place);
+    s.edit("manifest.yaml", "images: [", &listed);
+    s.images.push(image);
 }
 
 pub(crate) const CASES: &[Case] = &[
     (
         "programs for both processors",
+        |s| include(s, image(HELM, &Architecture::ALL)),
+        &[],
+    ),
+    (
+        "two programs",
         |s| {
-            include(s, AMD64, executable(62));
-            include(s, "bin/helm-linux-arm64", executable(183));
+            include(s, image(HELM, &Architecture::ALL));
+            include(s, image("programs/solution:1.0.0", &[Architecture::Amd64]));
         },
         &[],
     ),
@@ -36,28 +66,75 @@ pub(crate) const CASES: &[Case] = &[
         &[],
     ),
     (
+        "an image that no capability gives a meaning",
+        |s| {
+            s.edit("manifest.yaml", "images: [", "images: ['programs/helm:1', ");
+            s.images.push(single("programs/helm:1", b"layer"));
+        },
+        &["practice.nested-name"],
+    ),
+    (
         "required in vain",
-        |s| s.requires = vec![archive::Feature::Programs.capability()],
+        |s| s.requires = vec![Feature::Programs.capability()],
         &["programs.capability"],
     ),
     (
-        "another program",
-        |s| include(s, "bin/kubectl-linux-amd64", executable(62)),
-        &["programs.unexpected"],
+        "an image that is no program",
+        |s| include(s, single(HELM, b"layer")),
+        &["programs.image", "practice.nested-name"],
     ),
     (
-        "a program in a directory",
-        |s| include(s, "bin/helm/helm-linux-amd64", executable(62)),
-        &["programs.unexpected"],
+        "a program in a second version",
+        |s| {
+            include(s, image(HELM, &[Architecture::Amd64]));
+            include(s, image("programs/helm:v4.4.0", &[Architecture::Arm64]));
+        },
+        &["programs.image"],
     ),
     (
-        "a script",
-        |s| include(s, AMD64, b"#!/bin/sh\nexec helm\n".to_vec()),
-        &["programs.executable"],
+        "a name of several components",
+        |s| include(s, image("programs/a/helm:v4.3.1", &[Architecture::Amd64])),
+        &["programs.image", "practice.nested-name"],
     ),
     (
-        "a program for another processor",
-        |s| include(s, AMD64, executable(183)),
-        &["programs.executable"],
+        "an artifact of another type",
+        |s| {
+            let mut image = image(HELM, &[Architecture::Amd64]);
+            let before = sha256(&image.documents[0]).to_string();
+            edit_bytes(
+                &mut image.documents[0],
+                "\"artifactType\":\"application/vnd.solutions.program.v1\"",
+                "\"artifactType\":\"application/vnd.solutions.program.v2\"",
+            );
+            let after = sha256(&image.documents[0]).to_string();
+            edit_bytes(&mut image.root, &before, &after);
+            include(s, image);
+        },
+        &["programs.image", "practice.nested-name"],
+    ),
+    (
+        "two programs for one processor",
+        |s| {
+            let mut image = image(HELM, &Architecture::ALL);
+            edit_bytes(&mut image.root, "\"arm64\"", "\"amd64\"");
+            include(s, image);
+        },
+        &["programs.image", "practice.nested-name"],
+    ),
+    (
+        "a program in the head, as a draft had it",
+        |s| {
+            s.requires = vec![Feature::ProgramsInHead.capability()];
+            s.put("bin/helm-linux-amd64", "a program");
+        },
+        &["container.draft"],
+    ),
+    (
+        "sets of objects as a draft had them",
+        |s| {
+            s.carry();
+            s.requires = vec!["manifests-0.1.0".parse().unwrap()];
+        },
+        &["container.draft"],
     ),
 ];

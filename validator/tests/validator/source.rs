@@ -46,11 +46,12 @@ impl Image {
     }
 }
 
-/// A document that nobody has read, of the type that the builders above give their own.
+/// A document that nobody has read, of the type that the builders above, and that of programs, give their own.
 fn document(bytes: &[u8]) -> Arc<Document> {
     let index = format!(r#""mediaType":"{INDEX}","manifests""#);
     let mut windows = bytes.windows(index.len());
-    let is_index = windows.any(|window| window == index.as_bytes());
+    let is_index =
+        bytes.starts_with(b"{\"manifests\"") || windows.any(|window| window == index.as_bytes());
     Arc::new(Document {
         digest: sha256(bytes),
         media_type: if is_index {

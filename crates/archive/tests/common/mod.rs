@@ -157,7 +157,7 @@ pub(crate) fn files(directory: &Path) -> Vec<ArchiveFile> {
     };
     let own = [
         (MANIFEST, b"kind: Solution\n".to_vec()),
-        (README, readme(&id())),
+        (README, readme(&id(), &[])),
         (ROLE, b"kind: Role\n".to_vec()),
         (
             crd_path("example").unwrap().as_str(),
