@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use archive::limits::PROGRAMS;
 use archive::{Feature, MANIFEST, Program, ProgramError, program_name, programs_of};
 use rules::catalogue::programs::{CAPABILITY, IMAGE, SIZE};
 use schemas::{Capability, Image, ImagePlace};
@@ -37,6 +38,12 @@ pub(crate) fn check(
         if !names.insert(name) {
             let message = format_args!("another version of `{name}` is there");
             findings.add(&IMAGE, &directory, message);
+            continue;
+        }
+        if names.len() > PROGRAMS {
+            let message = format_args!("there are more than {PROGRAMS} programs");
+            findings.add(&IMAGE, &directory, message);
+            break;
         }
         match programs_of(image) {
             Ok(programs) => found.extend(programs.into_iter().map(|program| CarriedProgram {

@@ -18,3 +18,7 @@ pub const DIFFERENCES: usize = 64;
 pub const ROOTS: u64 = 512 * 1024 * 1024;
 /// Bytes of a program: half as many again as Helm 4 has. It is read whole when an archive is made.
 pub const PROGRAM_SIZE: u64 = 128 * 1024 * 1024;
+/// Programs that an archive includes: those that there are, and room for others.
+pub const PROGRAMS: usize = 16;
+/// Platforms that a program is for: each costs a document that is read once more.
+pub const PROGRAM_PLATFORMS: usize = 16;

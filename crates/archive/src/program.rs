@@ -13,7 +13,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::feature::BIN;
-use crate::limits::PROGRAM_SIZE;
+use crate::limits::{PROGRAM_PLATFORMS, PROGRAM_SIZE};
 
 /// The beginning of the names of images that are programs.
 const PREFIX: &str = "programs/";
@@ -44,6 +44,9 @@ pub enum ProgramError {
     /// What the tag names is one program, or none.
     #[error("what the tag names is no index of programs")]
     NoIndex,
+    /// The index names more than [`PROGRAM_PLATFORMS`].
+    #[error("it is for {0} platforms; programs are for at most {PROGRAM_PLATFORMS}")]
+    Platforms(usize),
     /// The index names something else.
     #[error("{0} is no program: an artifact `{PROGRAM}` with one layer")]
     NoProgram(Digest),
@@ -148,6 +151,9 @@ pub fn programs_of(image: &Image) -> Result<Vec<Program>, ProgramError> {
     let ImageDocument::Index(index) = ImageDocument::from_slice(&image.root.bytes)? else {
         return Err(ProgramError::NoIndex);
     };
+    if index.manifests.len() > PROGRAM_PLATFORMS {
+        return Err(ProgramError::Platforms(index.manifests.len()));
+    }
     let mut programs: Vec<Program> = Vec::new();
     for named in index.manifests {
         let mut children = image.children.iter();
@@ -380,6 +386,12 @@ mod tests {
         assert!(matches!(
             programs_of(&without),
             Err(ProgramError::NoProgram(_))
+        ));
+        let many = vec![program(Architecture::Amd64, 1); PROGRAM_PLATFORMS + 1];
+        let many = program_image(place("programs/helm"), &many);
+        assert!(matches!(
+            programs_of(&many),
+            Err(ProgramError::Platforms(_))
         ));
         let large = Program {
             size: PROGRAM_SIZE + 1,

@@ -414,7 +414,7 @@ catalogue! {
             "the signed statement requires what reading programs takes, and there are none",
             "make the archive again with `solution pack`";
         IMAGE: Error, "programs.image",
-            "an image below programs/ is none of a program, or of one in a second version",
+            "an image below programs/ is none of a program, or of one too many",
             "make the archive again with `solution pack`; give no image of your own a name that begins with `programs/`";
         SIZE: Error, "programs.size",
             "a program is larger than any that archives include",

@@ -89,7 +89,17 @@ pub(crate) const CASES: &[Case] = &[
             include(s, image(HELM, &[Architecture::Amd64]));
             include(s, image("programs/helm:v4.4.0", &[Architecture::Arm64]));
         },
-        &["programs.image"],
+        &["programs.image", "practice.nested-name"],
+    ),
+    (
+        "more programs than there can be",
+        |s| {
+            for number in 0..=archive::limits::PROGRAMS {
+                let place = format!("programs/p{number:02}:1");
+                include(s, image(&place, &[Architecture::Amd64]));
+            }
+        },
+        &["programs.image", "practice.nested-name"],
     ),
     (
         "a name of several components",
