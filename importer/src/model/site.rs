@@ -128,15 +128,21 @@ impl SiteFile {
         notes
     }
 
+    /// Returns the entries that name a part or a workload other than the operator, each with its name in messages.
+    fn naming_any(&self) -> impl Iterator<Item = (String, &SiteRule)> {
+        let rules = self.spec.workloads.iter();
+        let is_named = |it: &&SiteRule| it.part.is_some() || it.workload.is_some();
+        let named = rules.filter(move |it| is_named(it) && !it.is_the_operators());
+        named.map(|rule| (sourced(self, rule), rule))
+    }
+
     /// Returns the entries for one Solution that name a part or a workload, each with the Solution and its name in messages.
     pub(crate) fn naming(&self) -> impl Iterator<Item = (&SolutionName, String, &SiteRule)> {
-        self.spec.workloads.iter().filter_map(|rule| {
+        self.naming_any().filter_map(|(from, rule)| {
             let SolutionPattern::Name(only) = &rule.solutions else {
                 return None;
             };
-            let is_named = rule.part.is_some() || rule.workload.is_some();
-            let is_named = is_named && !rule.is_the_operators();
-            is_named.then(|| (only, sourced(self, rule), rule))
+            Some((only, from, rule))
         })
     }
 
@@ -388,6 +394,21 @@ impl HeldSite {
         let all = self.0.iter().flat_map(SiteFile::naming);
         let own = all.filter(move |(only, ..)| *only == solution);
         own.map(|(_, from, rule)| (from, rule))
+    }
+
+    /// Returns the entries for this Solution, alone or among others, that name a part or a workload, each with its name in
+    /// messages.
+    pub(crate) fn naming_any<'a>(
+        &'a self,
+        solution: &'a SolutionName,
+    ) -> impl Iterator<Item = (String, &'a SiteRule)> {
+        let all = self.0.iter().flat_map(SiteFile::naming_any);
+        all.filter(move |(_, rule)| rule.solutions.matches(solution))
+    }
+
+    /// This file alone.
+    pub(crate) fn alone(file: SiteFile) -> Self {
+        Self(vec![file])
     }
 
     /// The one that lies in an object.

@@ -17,7 +17,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::site::{HeldSite, SiteFile, SiteValue, default_reference, operators_alone};
 use crate::model::state::ClusterState;
 use crate::plan::operator::operator_name;
-use crate::plan::reach::{PartObjects, missing};
+use crate::plan::reach::{PartObjects, meaningless, missing};
 use crate::plan::releases::sent;
 use crate::plan::standing::StandingRelease;
 
@@ -137,12 +137,8 @@ async fn unreached(
             }
         }
         let here = known.iter().filter(|((it, _), _)| *it == solution);
-        let here = here.flat_map(|(_, parts)| parts);
-        let parts = here.map(|(name, objects)| PartObjects {
-            name,
-            objects: objects.iter().map(Object::as_value).collect(),
-        });
-        let parts: Vec<PartObjects<'_>> = parts.collect();
+        let here = here.flat_map(|(_, parts)| parts.iter().map(part_objects));
+        let parts: Vec<PartObjects<'_>> = here.collect();
         let mut names = parts.iter().map(|it| it.name);
         let is_known = match &rule.part {
             Some(part) => names.any(|it| it == part.as_str()),
@@ -154,16 +150,37 @@ async fn unreached(
             ));
         }
     }
+    let site = HeldSite::alone(file.clone());
+    let idle = known.iter().flat_map(|((solution, _), parts)| {
+        let parts: Vec<PartObjects<'_>> = parts.iter().map(part_objects).collect();
+        meaningless(&site, solution, &parts)
+    });
+    // What several namespaces have is told once.
+    let idle: BTreeSet<String> = idle.collect();
+    notes.extend(idle);
     Ok(notes)
 }
 
-/// Returns the workloads of a Solution that are deployed in a namespace, by the name of the part; nothing where this user may
+fn part_objects(part: &DeployedPart) -> PartObjects<'_> {
+    PartObjects {
+        name: &part.name,
+        objects: part.objects.iter().map(Object::as_value).collect(),
+    }
+}
+
+/// The workloads of a part as they are deployed.
+struct DeployedPart {
+    name: String,
+    objects: Vec<Object>,
+}
+
+/// Returns the workloads of a Solution that are deployed in a namespace, by part; nothing where this user may
 /// not look.
 async fn deployed(
     cluster: &Cluster,
     space: &NamespaceRecord,
     solution: &SolutionName,
-) -> Result<Vec<(String, Vec<Object>)>, Error> {
+) -> Result<Vec<DeployedPart>, Error> {
     match deployed_parts(cluster, space, solution).await {
         Err(Error::Cluster(deployer::Error::Forbidden { .. })) => Ok(Vec::new()),
         parts => parts,
@@ -174,7 +191,7 @@ async fn deployed_parts(
     cluster: &Cluster,
     space: &NamespaceRecord,
     solution: &SolutionName,
-) -> Result<Vec<(String, Vec<Object>)>, Error> {
+) -> Result<Vec<DeployedPart>, Error> {
     let recorded = inventory::read(cluster, solution, space).await?;
     let mut parts: BTreeMap<String, Vec<Object>> = BTreeMap::new();
     for entry in &recorded.entries {
@@ -192,7 +209,8 @@ async fn deployed_parts(
             parts.insert(release.name.to_string(), objects);
         }
     }
-    Ok(parts.into_iter().collect())
+    let part = |(name, objects)| DeployedPart { name, objects };
+    Ok(parts.into_iter().map(part).collect())
 }
 
 /// Returns the names in a file that the cluster does not have, as far as this user may look.
