@@ -175,6 +175,23 @@ impl SiteFile {
         &self.spec
     }
 
+    /// Returns the Solutions that the file names.
+    pub(crate) fn solutions(&self) -> BTreeSet<&SolutionName> {
+        let SiteSpec {
+            parameters,
+            charts,
+            patches,
+            workloads,
+            ..
+        } = &self.spec;
+        let of_workloads = workloads.iter().filter_map(|rule| match &rule.solutions {
+            SolutionPattern::Name(name) => Some(name),
+            _ => None,
+        });
+        let named = parameters.keys().chain(charts.keys()).chain(patches.keys());
+        named.chain(of_workloads).collect()
+    }
+
     /// Returns the name of the file in messages.
     #[must_use]
     pub fn name(&self) -> String {
@@ -409,6 +426,19 @@ impl HeldSite {
     /// This file alone.
     pub(crate) fn alone(file: SiteFile) -> Self {
         Self(vec![file])
+    }
+
+    /// Returns the names in messages of the entries that are for the operator of this Solution alone.
+    pub(crate) fn of_operator(&self, solution: &SolutionName) -> impl Iterator<Item = String> {
+        let of_file = move |file: &SiteFile| {
+            let rules = file.spec.workloads.iter();
+            let own = rules.filter(
+                |rule| matches!(&rule.solutions, SolutionPattern::Name(only) if only == solution),
+            );
+            let own = own.filter(|rule| rule.is_the_operators());
+            own.map(|rule| sourced(file, rule)).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_file)
     }
 
     /// The one that lies in an object.
