@@ -60,6 +60,7 @@ pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
 pub use plan::migration::PlannedMigration;
+pub use plan::offline::{Offer, SiteCompared, SiteProblem, compare_site, like_named};
 pub use plan::order::{NoOrder, import_order};
 pub use plan::place::default_namespace;
 pub use plan::rights::manifests::{RightsVerb, Subject, WantedRights, Within as WantedWithin};

@@ -22,6 +22,7 @@ pub mod limits;
 mod listed;
 mod manifest;
 mod name;
+mod near;
 mod operator_config;
 mod parameter;
 mod path;
@@ -68,6 +69,7 @@ pub use name::{
     Capability, EnvironmentName, ImageName, ImagePlace, ImageReference, KubernetesName, NameError,
     Namespace, SolutionName, Tag,
 };
+pub use near::nearest;
 pub use operator_config::{OperatorConfig, Repository};
 pub use parameter::{Generate, Parameter, ParameterFormat, ParameterName, ParameterType};
 pub use path::{ArchivePath, PathError};

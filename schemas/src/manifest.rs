@@ -73,6 +73,12 @@ pub struct SolutionSpec {
 }
 
 impl SolutionSpec {
+    /// The names of its sets and of the releases of its charts.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        let sets = self.manifests.iter().map(|it| it.name.as_str());
+        sets.chain(self.charts.iter().map(|it| it.name.as_str()))
+    }
+
     /// Whether it brings what is no operator: sets of objects or charts. Their images lie where no version is part of the
     /// name.
     #[must_use]

@@ -3,6 +3,7 @@
 mod activate;
 mod apply;
 mod at_registry;
+mod carried;
 mod cat;
 mod change;
 mod cli;

@@ -1,7 +1,7 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use deployer::ObjectRef;
-use importer::{Above, KindIn, NotOurs, Obstacle as O, Recreate, Unfit, Unmet};
+use importer::{Above, KindIn, NotOurs, Obstacle as O, Recreate, SiteProblem, Unfit, Unmet};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName, SolutionName,
 };
@@ -405,6 +405,21 @@ fn no_parameter(near: Option<&ParameterName>, release: Option<&ReleaseName>) -> 
 fn no_release(near: Option<&ReleaseName>) -> String {
     let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
     format!("{meant}`solution inspect` shows the charts of a version")
+}
+
+/// How a site's file comes to fit an archive.
+pub(crate) fn site_problem(problem: &SiteProblem) -> String {
+    hints::fit(match problem {
+        SiteProblem::Unknown { near, .. } => {
+            let meant = near.as_ref();
+            let meant = meant.map_or(String::new(), |name| format!("did you mean `{name}`? "));
+            format!("{meant}`solution inspect ARCHIVE` shows what there is")
+        }
+        SiteProblem::Parameter { unfit, .. } => fitting(unfit),
+        SiteProblem::Values { release, .. } => format!(
+            "`solution values ARCHIVE` shows what the chart offers; `values.schema.json` lies in charts/{release}/chart.tgz (`solution cat`)"
+        ),
+    })
 }
 
 fn unknown_environment(near: Option<&EnvironmentName>) -> String {

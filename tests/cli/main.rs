@@ -32,6 +32,7 @@ mod rights;
 mod signals;
 mod signing;
 mod site;
+mod site_archives;
 mod sources;
 #[path = "../common/stages.rs"]
 mod stages;

@@ -1,6 +1,6 @@
 //! Values that somebody gives a chart, compared with those that it names: Helm says nothing of one that no template reads.
 
-use schemas::{ValuePath, by_path, merge_values};
+use schemas::{ValuePath, by_path, merge_values, nearest};
 use serde_json::{Map, Value};
 
 use crate::Chart;
@@ -40,11 +40,9 @@ impl Chart {
             };
             let is_told = all.iter().any(|told| told.key == key);
             if !is_told && !is_mentioned(text, key) && !is_mentioned(self.schema_text(), key) {
-                let distance = |it: &&String| strsim::damerau_levenshtein(it, key);
-                let near = siblings.keys().min_by_key(distance);
                 all.push(UnnamedValue {
                     key: key.to_owned(),
-                    near: near.filter(|near| distance(near) <= NEAR).cloned(),
+                    near: nearest(key, siblings.keys(), NEAR).cloned(),
                     path,
                 });
             }

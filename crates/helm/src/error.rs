@@ -7,6 +7,10 @@ use std::time::Duration;
 use schemas::Digest;
 use watch::Cancelled;
 
+/// The words of Helm before those on the values that the schemas of charts refuse.
+const REFUSED_VALUES: &str =
+    "values don't meet the specifications of the schema(s) in the following chart(s):";
+
 /// The error of a run of Helm.
 #[derive(Debug, thiserror::Error)]
 pub enum HelmError {
@@ -91,4 +95,15 @@ pub enum HelmError {
     /// The work was ended before it was done.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+impl HelmError {
+    /// Returns what Helm says of values that the schema of their chart refuses; none if that is not what it failed over.
+    #[must_use]
+    pub fn refused_values(&self) -> Option<&str> {
+        match self {
+            Self::Failed { said, .. } => said.strip_prefix(REFUSED_VALUES).map(str::trim),
+            _ => None,
+        }
+    }
 }

@@ -51,6 +51,40 @@ fn traced(directory: &Path, log: &Path) -> Helm {
 }
 
 #[test]
+fn values_that_a_schema_refuses_are_told_from_other_failures() {
+    let helm = Helm::at(&program("helm")).unwrap();
+    let schema = r#"{"required": ["host"], "properties": {"size": {"type": "integer"}}}"#;
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        (
+            "templates/a.yaml",
+            "{{ if .Values.bad }}{{ fail \"no\" }}{{ end }}",
+        ),
+        ("values.schema.json", schema),
+    ];
+    let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+    let chart = charts::package(&BTreeMap::from(files)).unwrap();
+    let refused = |values: &str| {
+        let rendering = ChartRendering {
+            release: &"shop".parse().unwrap(),
+            namespace: &"prod".parse().unwrap(),
+            chart: &chart,
+            values: values.as_bytes(),
+            kubernetes: None,
+            api_versions: &[],
+            definitions: false,
+            revision: 1,
+        };
+        let rendered = helm.template(&rendering, Cancel::never());
+        rendered.map_err(|error| error.refused_values().map(str::to_owned))
+    };
+    let both = "web: - at '': missing property 'host' - at '/size': got string, want integer";
+    assert_eq!(refused("size: a").unwrap_err().as_deref(), Some(both));
+    assert_eq!(refused("{host: a, bad: true}").unwrap_err(), None);
+    assert!(refused("host: a").is_ok());
+}
+
+#[test]
 fn a_rendering_opens_no_socket() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("sockets");

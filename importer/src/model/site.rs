@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use schemas::{
     ChartChoices, Choices, EnvironmentName, KubernetesName, PartName, Patch, ReachedRule,
     ReleaseName, Site, SiteError, SiteRule, SiteSpec, SolutionName, SolutionPattern, SolutionSpec,
-    by_path, choose,
+    WorkloadKind, by_path, choose,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -128,15 +128,21 @@ impl SiteFile {
         notes
     }
 
+    /// Returns the entries that name a part or a workload other than the operator, each with its name in messages.
+    fn naming_any(&self) -> impl Iterator<Item = (String, &SiteRule)> {
+        let rules = self.spec.workloads.iter();
+        let is_named = |it: &&SiteRule| it.part.is_some() || it.workload.is_some();
+        let named = rules.filter(move |it| is_named(it) && !it.is_the_operators());
+        named.map(|rule| (sourced(self, rule), rule))
+    }
+
     /// Returns the entries for one Solution that name a part or a workload, each with the Solution and its name in messages.
     pub(crate) fn naming(&self) -> impl Iterator<Item = (&SolutionName, String, &SiteRule)> {
-        self.spec.workloads.iter().filter_map(|rule| {
+        self.naming_any().filter_map(|(from, rule)| {
             let SolutionPattern::Name(only) = &rule.solutions else {
                 return None;
             };
-            let is_named = rule.part.is_some() || rule.workload.is_some();
-            let is_named = is_named && !rule.is_the_operators();
-            is_named.then(|| (only, sourced(self, rule), rule))
+            Some((only, from, rule))
         })
     }
 
@@ -150,10 +156,8 @@ impl SiteFile {
             let is_any = versions.peek().is_some();
             let has = |it: &Record| {
                 let spec = &it.manifest.spec;
-                let mut sets = spec.manifests.iter().map(|it| it.name.as_str());
-                let mut charts = spec.charts.iter().map(|it| it.name.as_str());
                 let is_operator = spec.operator.is_some() && rule.is_the_operators();
-                is_operator || sets.any(|it| it == part) || charts.any(|it| it == part)
+                is_operator || spec.parts().any(|it| it == part)
             };
             let is_unknown = is_any && !versions.any(has);
             is_unknown.then(|| {
@@ -167,6 +171,23 @@ impl SiteFile {
     /// Returns the choices of the file.
     pub(crate) fn spec(&self) -> &SiteSpec {
         &self.spec
+    }
+
+    /// Returns the Solutions that the file names.
+    pub(crate) fn solutions(&self) -> BTreeSet<&SolutionName> {
+        let SiteSpec {
+            parameters,
+            charts,
+            patches,
+            workloads,
+            ..
+        } = &self.spec;
+        let of_workloads = workloads.iter().filter_map(|rule| match &rule.solutions {
+            SolutionPattern::Name(name) => Some(name),
+            _ => None,
+        });
+        let named = parameters.keys().chain(charts.keys()).chain(patches.keys());
+        named.chain(of_workloads).collect()
     }
 
     /// Returns the name of the file in messages.
@@ -330,6 +351,71 @@ impl PartChoices {
     }
 }
 
+/// The workloads that entries for a part name in one way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedWorkloads {
+    pub(crate) kind: Option<WorkloadKind>,
+    /// Their name; none of all of them.
+    pub(crate) workload: Option<KubernetesName>,
+    pub(crate) container: Option<KubernetesName>,
+}
+
+impl NamedWorkloads {
+    fn of(rule: &ReachedRule) -> Self {
+        Self {
+            kind: rule.kind,
+            workload: rule.workload.clone(),
+            container: rule.container.clone(),
+        }
+    }
+
+    /// Whether all of them are among those that another names.
+    fn are_within(&self, other: &Self) -> bool {
+        fn is_within<T: PartialEq>(own: Option<&T>, other: Option<&T>) -> bool {
+            other.is_none() || own == other
+        }
+        is_within(self.kind.as_ref(), other.kind.as_ref())
+            && is_within(self.workload.as_ref(), other.workload.as_ref())
+            && is_within(self.container.as_ref(), other.container.as_ref())
+    }
+}
+
+impl PartChoices {
+    /// Returns the workloads that entries name, each way once, those that are named by less first.
+    pub(crate) fn named(&self) -> Vec<NamedWorkloads> {
+        let mut all: Vec<NamedWorkloads> = Vec::new();
+        for SourcedRule { rule, .. } in &self.rules {
+            let named = NamedWorkloads::of(rule);
+            if !all.contains(&named) {
+                all.push(named);
+            }
+        }
+        all.sort_by_key(|it| {
+            let kind = it.kind.map(|kind| kind.to_string());
+            (it.workload.clone(), kind, it.container.clone())
+        });
+        all
+    }
+
+    /// Returns the values that hold for workloads which entries name, each with its source.
+    pub(crate) fn values(&self, named: &NamedWorkloads) -> Vec<SiteValue> {
+        let all = self.rules.iter();
+        counting(all.filter(|it| named.are_within(&NamedWorkloads::of(&it.rule))))
+    }
+}
+
+/// Returns the values that count of these entries, the weakest first, each with its source.
+fn counting<'a>(rules: impl IntoIterator<Item = &'a SourcedRule>) -> Vec<SiteValue> {
+    let mut values = BTreeMap::new();
+    for SourcedRule { from, rule } in rules {
+        for (field, value) in fields(&rule.set) {
+            values.insert(field, (value, from.clone()));
+        }
+    }
+    let value = |(field, (value, from))| SiteValue { field, value, from };
+    values.into_iter().map(value).collect()
+}
+
 /// Returns what these choices come to, the weakest first.
 pub(crate) fn together<'a>(rules: impl IntoIterator<Item = &'a ReachedRule>) -> Choices {
     let all = rules.into_iter().map(|it| it.set.clone());
@@ -388,6 +474,34 @@ impl HeldSite {
         let all = self.0.iter().flat_map(SiteFile::naming);
         let own = all.filter(move |(only, ..)| *only == solution);
         own.map(|(_, from, rule)| (from, rule))
+    }
+
+    /// Returns the entries for this Solution, alone or among others, that name a part or a workload, each with its name in
+    /// messages.
+    pub(crate) fn naming_any<'a>(
+        &'a self,
+        solution: &'a SolutionName,
+    ) -> impl Iterator<Item = (String, &'a SiteRule)> {
+        let all = self.0.iter().flat_map(SiteFile::naming_any);
+        all.filter(move |(_, rule)| rule.solutions.matches(solution))
+    }
+
+    /// This file alone.
+    pub(crate) fn alone(file: SiteFile) -> Self {
+        Self(vec![file])
+    }
+
+    /// Returns the names in messages of the entries that are for the operator of this Solution alone.
+    pub(crate) fn of_operator(&self, solution: &SolutionName) -> impl Iterator<Item = String> {
+        let of_file = move |file: &SiteFile| {
+            let rules = file.spec.workloads.iter();
+            let own = rules.filter(
+                |rule| matches!(&rule.solutions, SolutionPattern::Name(only) if only == solution),
+            );
+            let own = own.filter(|rule| rule.is_the_operators());
+            own.map(|rule| sourced(file, rule)).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_file)
     }
 
     /// The one that lies in an object.
@@ -519,14 +633,7 @@ impl HeldSite {
         deployment: &str,
     ) -> Vec<SiteValue> {
         let choices = self.reaching(solution, PartName::Operator);
-        let mut values = BTreeMap::new();
-        for SourcedRule { from, rule } in choices.of("Deployment", deployment) {
-            for (field, value) in fields(&rule.set) {
-                values.insert(field, (value, from.clone()));
-            }
-        }
-        let value = |(field, (value, from))| SiteValue { field, value, from };
-        values.into_iter().map(value).collect()
+        counting(choices.of("Deployment", deployment))
     }
 
     /// Returns the settings that hold for everything, each value with its source. Of the authority only that there is
@@ -697,6 +804,48 @@ pub(crate) mod tests {
         assert_eq!(held.pull_secret().unwrap().as_str(), "b");
         let other = "other".parse().unwrap();
         assert_eq!(choices(&other).priority_class_name, None);
+    }
+
+    #[test]
+    fn what_holds_for_workloads_of_a_part_is_shown_by_the_names_of_entries() {
+        let held = held(
+            "{workloads: [
+               {set: {labels: {team: all}, tolerations: []}},
+               {solutions: shop, part: db, workload: web, set: {replicas: 2, labels: {team: web}}},
+               {solutions: shop, part: db, workload: web, container: c, set: {env: {A: b}}},
+               {solutions: shop, part: db, workload: web, kind: Job, set: {priorityClassName: low}},
+               {solutions: shop, part: cart, set: {priorityClassName: high}}]}",
+            "{workloads: [{set: {labels: {team: prod}}}, {solutions: shop, part: db, workload: web, set: {replicas: 3}}]}",
+        );
+        let choices = held.reaching(&"shop".parse().unwrap(), PartName::Carried("db"));
+        let shown = choices.named().into_iter().map(|named| {
+            let values = choices.values(&named).into_iter();
+            let values = values.map(|it| format!("{}={}", it.field, it.value));
+            let values: Vec<String> = values.collect();
+            let text = |it: Option<String>| it.unwrap_or_else(|| "*".to_owned());
+            format!(
+                "{} {} {}: {}",
+                text(named.kind.map(|it| it.to_string())),
+                text(named.workload.map(|it| it.to_string())),
+                text(named.container.map(|it| it.to_string())),
+                values.join(" ")
+            )
+        });
+        let shown: Vec<String> = shown.collect();
+        // An environment's file counts before the default one, however close its entries are.
+        let expected = [
+            "* * *: labels.team=\"prod\" tolerations=[]",
+            "* web *: labels.team=\"prod\" replicas=3 tolerations=[]",
+            "* web c: env.A=\"b\" labels.team=\"prod\" replicas=3 tolerations=[]",
+            "Job web *: labels.team=\"prod\" priorityClassName=\"low\" replicas=3 tolerations=[]",
+        ];
+        assert_eq!(shown, expected);
+        let web = &choices.named()[1];
+        let from = choices.values(web).remove(1).from;
+        assert_eq!(
+            from,
+            "the site's file of prod, entry for shop db, workload web"
+        );
     }
 
     #[test]

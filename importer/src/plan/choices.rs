@@ -31,8 +31,7 @@ pub(crate) fn lay(chosen: &PartChoices, object: &mut Value) {
         return;
     }
     let choices = together(rules.iter().copied());
-    let is_scaled = SCALED.contains(&text(object, "/kind"));
-    if let Some(replicas) = choices.replicas.filter(|_| is_scaled) {
+    if let Some(replicas) = choices.replicas.filter(|_| is_scaled(object)) {
         object["spec"]["replicas"] = json!(replicas);
     }
     let selected = selected(object);
@@ -171,7 +170,7 @@ pub(crate) fn reached(chosen: &PartChoices, object: &Value) -> Vec<SiteValue> {
             continue;
         }
         for (field, value) in fields(&rule.set) {
-            if field != "replicas" || SCALED.contains(&kind) {
+            if field != "replicas" || is_scaled(object) {
                 values.insert((container.clone(), field), (value, from.clone()));
             }
         }
@@ -181,14 +180,21 @@ pub(crate) fn reached(chosen: &PartChoices, object: &Value) -> Vec<SiteValue> {
 }
 
 /// Whether a pod of an object has a container of this name.
-pub(crate) fn has_container(object: &Value, name: &str) -> bool {
+fn has_container(object: &Value, name: &str) -> bool {
+    containers(object).contains(&name)
+}
+
+/// Returns the names of the containers that the pods of an object have.
+pub(crate) fn containers(object: &Value) -> Vec<&str> {
     let pods = pod_specs(object).into_iter();
-    let mut lists = pods.flat_map(|pod| CONTAINERS.map(|kind| format!("{pod}/{kind}")));
-    lists.any(|containers| {
-        list(object, &containers)
-            .iter()
-            .any(|it| it["name"] == name)
-    })
+    let lists = pods.flat_map(|pod| CONTAINERS.map(|kind| format!("{pod}/{kind}")));
+    let all = lists.flat_map(|containers| list(object, &containers));
+    all.map(|it| text(it, "/name")).collect()
+}
+
+/// Whether an object says how many pods run.
+pub(crate) fn is_scaled(object: &Value) -> bool {
+    SCALED.contains(&text(object, "/kind"))
 }
 
 /// The variables of proxies: programs differ in whether they read them in upper or lower case.

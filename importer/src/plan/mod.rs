@@ -23,6 +23,7 @@ pub(crate) mod migration;
 mod narrowing;
 pub(crate) mod network;
 mod notes;
+pub(crate) mod offline;
 pub(crate) mod operator;
 pub(crate) mod order;
 pub(crate) mod parameters;

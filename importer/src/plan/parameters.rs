@@ -14,7 +14,7 @@ use deployer::{Cluster, Object, ObjectRef};
 use rules::check_value;
 use schemas::{
     Generate, Namespace, Parameter, ParameterName, ParameterType, ReleaseName, Solution,
-    SolutionName, ValuePath, yaml,
+    SolutionName, ValuePath, nearest, yaml,
 };
 use serde_json::{Value, json};
 
@@ -197,13 +197,9 @@ impl Resolving<'_> {
         let unknown = named.filter(|name| !self.declared.contains_key(*name));
         let unknown: BTreeSet<&ParameterName> = unknown.collect();
         obstacles.extend(unknown.into_iter().map(|name| {
-            let distance =
-                |known: &&ParameterName| strsim::damerau_levenshtein(known.as_str(), name.as_str());
-            let near = self.declared.keys().min_by_key(distance);
-            let near = near.filter(|near| distance(near) <= NEAR).cloned();
             Unfit::NoParameter {
                 parameter: name.clone(),
-                near,
+                near: nearest(name.as_str(), self.declared.keys(), NEAR).cloned(),
                 releases: self.releases.iter().copied().cloned().collect(),
             }
             .into()
@@ -301,22 +297,11 @@ impl Resolving<'_> {
         held: Option<&ParameterValues>,
     ) -> Result<Resolved, Unfit> {
         let (value, source) = self.found(name, parameter, held)?;
-        let sensitive = parameter.sensitive;
-        if sensitive && matches!(source, ValueSource::Word | ValueSource::Site(_)) {
-            return Err(Unfit::ValueSeen {
-                parameter: name.clone(),
-                from: source.to_string(),
-            });
-        }
-        check_value(parameter, &value).map_err(|why| Unfit::ValueRefused {
-            parameter: name.clone(),
-            from: source.to_string(),
-            why,
-        })?;
+        check(name, parameter, &value, &source)?;
         Ok(Resolved {
             value,
             source,
-            sensitive,
+            sensitive: parameter.sensitive,
         })
     }
 
@@ -392,6 +377,26 @@ impl Parameters {
         }
         self.all.insert(name.clone(), resolved);
     }
+}
+
+/// Refuses a value that the parameter does not take, or not from there.
+pub(crate) fn check(
+    name: &ParameterName,
+    parameter: &Parameter,
+    value: &Value,
+    source: &ValueSource,
+) -> Result<(), Unfit> {
+    if parameter.sensitive && matches!(source, ValueSource::Word | ValueSource::Site(_)) {
+        return Err(Unfit::ValueSeen {
+            parameter: name.clone(),
+            from: source.to_string(),
+        });
+    }
+    check_value(parameter, value).map_err(|why| Unfit::ValueRefused {
+        parameter: name.clone(),
+        from: source.to_string(),
+        why,
+    })
 }
 
 /// A word as a value of a type; one that is not of the type stays a text.

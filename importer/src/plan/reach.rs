@@ -1,16 +1,20 @@
 //! What the site's choices for workloads reach in a deployment, and what of them reaches nothing.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use deployer::Object;
-use schemas::{PartName, SiteRule};
+use schemas::{KubernetesName, PartName, SecurityContext, SiteRule, SolutionName, named, nearest};
 use serde_json::Value;
 use validator::{Accepted, CarriedSet};
 
-use crate::model::site::{PartChoices, SiteValue};
-use crate::plan::choices::{has_container, reached};
+use crate::model::site::{HeldSite, PartChoices, SiteValue};
+use crate::plan::choices::{containers, is_scaled, reached};
 use crate::plan::deployment::Deployment;
 use crate::plan::operator::operator_name;
+
+/// Changes of a letter between a name and the one that may have been meant.
+const NEAR: usize = 2;
 
 /// The objects of one part.
 pub(crate) struct PartObjects<'a> {
@@ -66,59 +70,167 @@ fn of_part(chosen: &PartChoices, objects: &[&Value]) -> Vec<SiteValue> {
     all.flat_map(|object| reached(chosen, object)).collect()
 }
 
-/// Says of each entry for this Solution alone that names what the version does not have that it reaches nothing, and of
-/// others what reaches operators alone. Sets that are not installed here count.
+/// Says of each entry for this Solution alone that names what the version does not have that it reaches nothing, of others
+/// what reaches operators alone, and of fields that mean nothing where they reach. Sets that are not installed here count.
 pub(crate) fn unreached(deployment: &Deployment, accepted: &Accepted) -> Vec<String> {
     let (site, solution) = (&deployment.site, &deployment.solution);
     let mut all = site.operators_alone(solution, &accepted.manifest().spec);
+    let mut parts = parts(deployment);
+    parts.extend(of_sets(accepted.sets()));
     if deployment.releases.are_known() {
-        all.extend(unnamed(deployment, accepted.sets()));
+        all.extend(unnamed(deployment, &parts));
     }
+    all.extend(meaningless(site, solution, &parts));
     all
 }
 
-fn unnamed(deployment: &Deployment, sets: &[CarriedSet]) -> BTreeSet<String> {
-    let mut parts = parts(deployment);
-    parts.extend(sets.iter().map(|it| PartObjects {
+/// Returns the parts that sets are, as they are carried.
+pub(crate) fn of_sets(sets: &[CarriedSet]) -> impl Iterator<Item = PartObjects<'_>> {
+    sets.iter().map(|it| PartObjects {
         name: it.set.name.as_str(),
         objects: it.objects.iter().map(|it| &it.document).collect(),
-    }));
+    })
+}
+
+fn unnamed(deployment: &Deployment, parts: &[PartObjects<'_>]) -> BTreeSet<String> {
     let named = deployment.site.naming(&deployment.solution);
     let notes = named.filter_map(|(from, rule)| {
-        let why = missing(rule, &parts)?;
-        Some(format!("{from} reaches nothing: this version has no {why}"))
+        let missing = missing(rule, parts)?;
+        Some(format!(
+            "{from} reaches nothing: this version has no {missing}"
+        ))
     });
     notes.collect()
 }
 
-/// Returns the first name in an entry that none of these parts has.
-pub(crate) fn missing(rule: &SiteRule, parts: &[PartObjects<'_>]) -> Option<String> {
+/// Says of each field of an entry that none of the workloads which it reaches in these parts can have that it does nothing
+/// there: not all kinds say how many pods run, and what containers do without is known of operators alone.
+pub(crate) fn meaningless(
+    site: &HeldSite,
+    solution: &SolutionName,
+    parts: &[PartObjects<'_>],
+) -> BTreeSet<String> {
+    let mut notes = BTreeSet::new();
+    for (from, rule) in site.naming_any(solution) {
+        let workloads: Vec<&Value> = workloads(rule, parts).collect();
+        let fields = [
+            (
+                "replicas",
+                // Without these names they are no workload's of a part, which is said of the entry.
+                rule.set.replicas.is_some()
+                    && rule.part.is_some()
+                    && !workloads.iter().any(|it| is_scaled(it)),
+            ),
+            (
+                "securityContext",
+                rule.set.security_context != SecurityContext::default(),
+            ),
+        ];
+        let names: BTreeSet<String> = workloads.into_iter().map(kind_and_name).collect();
+        let names = named(names.into_iter().collect());
+        let fields = fields.into_iter().filter(|(_, is_idle)| *is_idle);
+        notes.extend(
+            fields
+                .filter(|_| !names.is_empty())
+                .map(|(field, _)| format!("{field}: nothing for {names} ({from})")),
+        );
+    }
+    notes
+}
+
+fn kind_and_name(object: &Value) -> String {
+    let text = |pointer| manifests::text(object, pointer);
+    format!("{} {}", text("/kind"), text("/metadata/name"))
+}
+
+/// Returns the parts that an entry is for.
+fn meant<'a, 'p>(
+    rule: &'a SiteRule,
+    parts: &'a [PartObjects<'p>],
+) -> impl Iterator<Item = &'a PartObjects<'p>> {
     let is_meant = |it: &&PartObjects<'_>| {
         let named = rule.part.as_ref();
         named.is_none_or(|name| name.as_str() == it.name)
     };
-    let mut objects = parts.iter().filter(is_meant).peekable();
-    if let Some(part) = rule.part.as_ref().filter(|_| objects.peek().is_none()) {
-        return Some(format!("set or chart `{part}`"));
-    }
-    let workload = rule.workload.as_ref()?;
-    let named = objects.flat_map(|it| &it.objects).filter(|object| {
+    parts.iter().filter(is_meant)
+}
+
+/// Returns the objects with pods of the parts that an entry is for.
+fn with_pods<'a>(
+    rule: &'a SiteRule,
+    parts: &'a [PartObjects<'_>],
+) -> impl Iterator<Item = &'a Value> {
+    let objects = meant(rule, parts).flat_map(|it| it.objects.iter().copied());
+    objects.filter(|it| !manifests::pod_specs(it).is_empty())
+}
+
+/// Returns the workloads that an entry reaches.
+fn workloads<'a>(
+    rule: &'a SiteRule,
+    parts: &'a [PartObjects<'_>],
+) -> impl Iterator<Item = &'a Value> {
+    with_pods(rule, parts).filter(|object| {
         let text = |pointer| manifests::text(object, pointer);
         let of_kind = rule.kind.is_none_or(|it| it.to_string() == text("/kind"));
-        of_kind && text("/metadata/name") == workload.as_str()
-    });
-    let named = named.filter(|it| !manifests::pod_specs(it).is_empty());
-    let named: Vec<&&Value> = named.collect();
-    let container = rule.container.as_ref();
-    match container {
-        _ if named.is_empty() => Some(format!("workload `{workload}`")),
-        Some(container) => {
-            let mut named = named.iter();
-            let has = named.any(|it| has_container(it, container.as_str()));
-            (!has).then(|| format!("container `{container}` in workload `{workload}`"))
-        }
-        None => None,
+        let named = rule.workload.as_ref();
+        of_kind && named.is_none_or(|it| it.as_str() == text("/metadata/name"))
+    })
+}
+
+/// A name in an entry that no part has.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// What has no such name, with the name.
+    pub(crate) what: String,
+    /// The name that may have been meant.
+    pub(crate) near: Option<String>,
+}
+
+impl Missing {
+    fn new<'a>(
+        what: String,
+        name: &KubernetesName,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let near = nearest(name.as_str(), known, NEAR).map(str::to_owned);
+        Self { what, near }
     }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        match &self.near {
+            Some(near) => write!(f, "; did you mean `{near}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the first name in an entry that none of these parts has.
+pub(crate) fn missing(rule: &SiteRule, parts: &[PartObjects<'_>]) -> Option<Missing> {
+    let is_empty = meant(rule, parts).next().is_none();
+    if let Some(part) = rule.part.as_ref().filter(|_| is_empty) {
+        let what = format!("set or chart `{part}`");
+        return Some(Missing::new(what, part, parts.iter().map(|it| it.name)));
+    }
+    let workload = rule.workload.as_ref()?;
+    let named: Vec<&Value> = workloads(rule, parts).collect();
+    if named.is_empty() {
+        let what = match rule.kind {
+            Some(kind) => format!("{kind} `{workload}`"),
+            None => format!("workload `{workload}`"),
+        };
+        let known = with_pods(rule, parts).map(|it| manifests::text(it, "/metadata/name"));
+        // One of this name is of another kind.
+        let others = known.filter(|it| *it != workload.as_str());
+        return Some(Missing::new(what, workload, others));
+    }
+    let container = rule.container.as_ref()?;
+    let known = || named.iter().flat_map(|it| containers(it));
+    let has = known().any(|it| it == container.as_str());
+    let what = || format!("container `{container}` in workload `{workload}`");
+    (!has).then(|| Missing::new(what(), container, known()))
 }
 
 #[cfg(test)]
@@ -126,6 +238,61 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::site::tests::held;
+
+    #[test]
+    fn a_field_that_no_workload_can_have_where_an_entry_reaches_is_said() {
+        let workload = |kind: &str, name: &str| {
+            json!({
+                "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name },
+                "spec": { "template": { "spec": { "containers": [{ "name": "c" }] } } },
+            })
+        };
+        let agent = workload("DaemonSet", "agent");
+        let both = [
+            workload("DaemonSet", "both"),
+            workload("Deployment", "both"),
+        ];
+        let parts = [PartObjects {
+            name: "web",
+            objects: vec![&agent, &both[0], &both[1]],
+        }];
+        let solution = "shop".parse().unwrap();
+        let told = |entry: &str| -> Vec<String> {
+            let site = held(&format!("{{workloads: [{{{entry}}}]}}"), "{}");
+            let notes = meaningless(&site, &solution, &parts);
+            notes.into_iter().collect()
+        };
+        for (entry, expected) in [
+            (
+                "solutions: shop, part: web, workload: agent, set: {replicas: 2}",
+                "replicas: nothing for DaemonSet agent (the site's file, entry for shop web, workload agent)",
+            ),
+            (
+                "part: web, workload: both, kind: DaemonSet, set: {replicas: 2, labels: {a: b}}",
+                "replicas: nothing for DaemonSet both (the site's file, entry for * web, DaemonSet both)",
+            ),
+            (
+                "part: web, set: {securityContext: {runAsNonRoot: true}}",
+                "securityContext: nothing for DaemonSet agent, DaemonSet both, Deployment both (the site's file, entry for * web)",
+            ),
+        ] {
+            assert_eq!(told(entry), [expected], "{entry}");
+        }
+        for entry in [
+            // One of the two has a number of pods.
+            "part: web, workload: both, set: {replicas: 2}",
+            "part: web, workload: agent, set: {labels: {a: b}}",
+            "part: web, workload: other, set: {replicas: 2}",
+            "solutions: cart, part: web, workload: agent, set: {replicas: 2}",
+            // It is of operators, which is said of the entry.
+            "set: {replicas: 2, securityContext: {runAsNonRoot: true}}",
+            "workload: agent, set: {replicas: 2}",
+            "part: operator, set: {replicas: 2, securityContext: {runAsNonRoot: true}}",
+        ] {
+            assert_eq!(told(entry), [""; 0], "{entry}");
+        }
+    }
 
     #[test]
     fn the_first_name_that_no_part_has_is_said() {
@@ -144,8 +311,15 @@ mod tests {
             ("workload: web", None),
             ("part: shop, workload: web, container: c", None),
             ("part: cart", Some("set or chart `cart`")),
-            ("part: shop, workload: db", Some("workload `db`")),
-            ("workload: web, kind: Job", Some("workload `web`")),
+            (
+                "part: hsop",
+                Some("set or chart `hsop`; did you mean `shop`?"),
+            ),
+            ("part: shop, workload: cart", Some("workload `cart`")),
+            // A Service has no pods.
+            ("workload: db", Some("workload `db`")),
+            ("workload: wbe", Some("workload `wbe`; did you mean `web`?")),
+            ("workload: web, kind: Job", Some("Job `web`")),
             (
                 "part: shop, workload: web, container: d",
                 Some("container `d` in workload `web`"),
@@ -153,7 +327,8 @@ mod tests {
         ] {
             let text = format!("{{{entry}, set: {{}}}}");
             let rule: SiteRule = schemas::yaml::from_slice(text.as_bytes()).unwrap();
-            assert_eq!(missing(&rule, &parts).as_deref(), expected, "{entry}");
+            let found = missing(&rule, &parts).map(|it| it.to_string());
+            assert_eq!(found.as_deref(), expected, "{entry}");
         }
     }
 }

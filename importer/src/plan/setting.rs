@@ -7,7 +7,7 @@ use change::Adopt;
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterFormat,
-    PartName, ReleaseName, SolutionName, Version, VersionRange, by_path,
+    PartName, ReleaseName, SolutionName, Version, VersionRange, by_path, nearest,
 };
 use validator::CarriedChart;
 
@@ -406,16 +406,9 @@ fn check_variables(operator: Option<&Operator>, choices: &Choices) -> Vec<Obstac
 /// An environment that nobody made, and the one that may have been meant.
 fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
     let names = state.namespaces.iter().map(|space| &space.environment);
-    let nearest = names
-        .map(|name| {
-            let distance = strsim::damerau_levenshtein(name.as_str(), environment.as_str());
-            (distance, name)
-        })
-        .min()
-        .filter(|(distance, _)| *distance <= NEAR);
     Obstacle::UnknownEnvironment {
         environment: environment.clone(),
-        near: nearest.map(|(_, name)| name.clone()),
+        near: nearest(environment.as_str(), names, NEAR).cloned(),
     }
 }
 

@@ -2,11 +2,15 @@
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use change::Stage;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, KubernetesName, LabelName, LabelValue, SolutionName};
+use schemas::{
+    EnvironmentName, KubernetesName, LabelName, LabelValue, PartName, SolutionName, SolutionSpec,
+    WorkloadKind,
+};
 use serde::Serialize;
 
 use crate::model::error::Error;
@@ -14,12 +18,17 @@ use crate::model::inventory;
 use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::site::{HeldSite, SiteFile, SiteValue, default_reference, operators_alone};
+use crate::model::site::{
+    HeldSite, NamedWorkloads, SiteFile, SiteValue, default_reference, operators_alone,
+};
 use crate::model::state::ClusterState;
 use crate::plan::operator::operator_name;
-use crate::plan::reach::{PartObjects, missing};
+use crate::plan::reach::{PartObjects, meaningless, missing};
 use crate::plan::releases::sent;
 use crate::plan::standing::StandingRelease;
+
+/// All workloads of a part.
+const ALL: &str = "*";
 
 /// The choices of a site.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -28,22 +37,81 @@ pub struct SiteShown {
     pub environment: Option<EnvironmentName>,
     /// The choices that hold for everything.
     pub settings: Vec<SiteValue>,
-    /// The choices that hold for the operator of each imported Solution that has one.
+    /// The choices that hold for workloads of each imported Solution: its operator's, and those of its sets and charts as
+    /// entries name them.
     pub workloads: Vec<SiteWorkload>,
     /// The notes on choices that reach nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// The choices that hold for a workload.
+/// The choices that hold for workloads.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteWorkload {
     /// The Solution.
     pub solution: SolutionName,
-    /// The workload.
-    pub workload: &'static str,
-    /// The values that are chosen for it.
+    /// The set or the release of a chart that they are of; it is missing for the operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// Their kind, where an entry says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<WorkloadKind>,
+    /// The name of the workload: `operator` for that, `*` for all of the part.
+    pub workload: String,
+    /// The container, where an entry says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<KubernetesName>,
+    /// The values that are chosen for them.
     pub values: Vec<SiteValue>,
+}
+
+impl SiteWorkload {
+    fn of_operator(held: &HeldSite, solution: &SolutionName) -> Self {
+        Self {
+            solution: solution.clone(),
+            part: None,
+            kind: None,
+            workload: "operator".to_owned(),
+            container: None,
+            values: held.operator_values(solution, &operator_name(solution.as_str())),
+        }
+    }
+
+    fn of_part(held: &HeldSite, solution: &SolutionName, part: &str) -> Vec<Self> {
+        let choices = held.reaching(solution, PartName::Carried(part));
+        let workload = |named: NamedWorkloads| Self {
+            solution: solution.clone(),
+            part: Some(part.to_owned()),
+            values: choices.values(&named),
+            kind: named.kind,
+            workload: named
+                .workload
+                .map_or_else(|| ALL.to_owned(), |it| it.to_string()),
+            container: named.container,
+        };
+        choices.named().into_iter().map(workload).collect()
+    }
+}
+
+impl fmt::Display for SiteWorkload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            solution, workload, ..
+        } = self;
+        let Some(part) = &self.part else {
+            return write!(f, "{solution} {workload}");
+        };
+        write!(f, "{solution} {part}")?;
+        match self.kind {
+            Some(kind) => write!(f, ", {kind} {workload}")?,
+            None if workload == ALL => {}
+            None => write!(f, ", workload {workload}")?,
+        }
+        match &self.container {
+            Some(container) => write!(f, ", container {container}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The default file as far as this user may read it; nothing is chosen in one that is not there.
@@ -69,19 +137,25 @@ pub async fn show(
     }
     let held = state.site.held(environment)?;
     let specs = || state.records.iter().map(|it| (&it.name, &it.manifest.spec));
-    let operators = specs().filter(|(_, spec)| spec.operator.is_some());
-    let operators: BTreeSet<&SolutionName> = operators.map(|(name, _)| name).collect();
+    let mut workloads = Vec::new();
+    let mut solutions: BTreeMap<&SolutionName, Vec<&SolutionSpec>> = BTreeMap::new();
+    for (name, spec) in specs() {
+        solutions.entry(name).or_default().push(spec);
+    }
+    for (solution, versions) in solutions {
+        if versions.iter().any(|it| it.operator.is_some()) {
+            workloads.push(SiteWorkload::of_operator(&held, solution));
+        }
+        let parts: BTreeSet<&str> = versions.iter().flat_map(|it| it.parts()).collect();
+        let of_part = |part| SiteWorkload::of_part(&held, solution, part);
+        workloads.extend(parts.into_iter().flat_map(of_part));
+    }
     let notes = specs().flat_map(|(name, spec)| held.operators_alone(name, spec));
     let notes: BTreeSet<String> = notes.collect();
-    let workload = |solution: &SolutionName| SiteWorkload {
-        solution: solution.clone(),
-        workload: "operator",
-        values: held.operator_values(solution, &operator_name(solution.as_str())),
-    };
     Ok(SiteShown {
         environment: environment.cloned(),
         settings: held.settings(),
-        workloads: operators.into_iter().map(workload).collect(),
+        workloads,
         notes: notes.into_iter().collect(),
     })
 }
@@ -137,12 +211,8 @@ async fn unreached(
             }
         }
         let here = known.iter().filter(|((it, _), _)| *it == solution);
-        let here = here.flat_map(|(_, parts)| parts);
-        let parts = here.map(|(name, objects)| PartObjects {
-            name,
-            objects: objects.iter().map(Object::as_value).collect(),
-        });
-        let parts: Vec<PartObjects<'_>> = parts.collect();
+        let here = here.flat_map(|(_, parts)| parts.iter().map(part_objects));
+        let parts: Vec<PartObjects<'_>> = here.collect();
         let mut names = parts.iter().map(|it| it.name);
         let is_known = match &rule.part {
             Some(part) => names.any(|it| it == part.as_str()),
@@ -154,16 +224,37 @@ async fn unreached(
             ));
         }
     }
+    let site = HeldSite::alone(file.clone());
+    let idle = known.iter().flat_map(|((solution, _), parts)| {
+        let parts: Vec<PartObjects<'_>> = parts.iter().map(part_objects).collect();
+        meaningless(&site, solution, &parts)
+    });
+    // What several namespaces have is told once.
+    let idle: BTreeSet<String> = idle.collect();
+    notes.extend(idle);
     Ok(notes)
 }
 
-/// Returns the workloads of a Solution that are deployed in a namespace, by the name of the part; nothing where this user may
+fn part_objects(part: &DeployedPart) -> PartObjects<'_> {
+    PartObjects {
+        name: &part.name,
+        objects: part.objects.iter().map(Object::as_value).collect(),
+    }
+}
+
+/// The workloads of a part as they are deployed.
+struct DeployedPart {
+    name: String,
+    objects: Vec<Object>,
+}
+
+/// Returns the workloads of a Solution that are deployed in a namespace, by part; nothing where this user may
 /// not look.
 async fn deployed(
     cluster: &Cluster,
     space: &NamespaceRecord,
     solution: &SolutionName,
-) -> Result<Vec<(String, Vec<Object>)>, Error> {
+) -> Result<Vec<DeployedPart>, Error> {
     match deployed_parts(cluster, space, solution).await {
         Err(Error::Cluster(deployer::Error::Forbidden { .. })) => Ok(Vec::new()),
         parts => parts,
@@ -174,7 +265,7 @@ async fn deployed_parts(
     cluster: &Cluster,
     space: &NamespaceRecord,
     solution: &SolutionName,
-) -> Result<Vec<(String, Vec<Object>)>, Error> {
+) -> Result<Vec<DeployedPart>, Error> {
     let recorded = inventory::read(cluster, solution, space).await?;
     let mut parts: BTreeMap<String, Vec<Object>> = BTreeMap::new();
     for entry in &recorded.entries {
@@ -192,7 +283,8 @@ async fn deployed_parts(
             parts.insert(release.name.to_string(), objects);
         }
     }
-    Ok(parts.into_iter().collect())
+    let part = |(name, objects)| DeployedPart { name, objects };
+    Ok(parts.into_iter().map(part).collect())
 }
 
 /// Returns the names in a file that the cluster does not have, as far as this user may look.
@@ -283,4 +375,37 @@ fn has_all(node: &Object, selector: &[(&LabelName, &LabelValue)]) -> bool {
         labels.get(name.as_str()).copied() == Some(value.as_str())
     };
     selector.iter().all(has)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::site::tests::held;
+
+    #[test]
+    fn workloads_of_a_part_are_called_as_entries_call_them() {
+        let held = held(
+            "{workloads: [
+               {set: {labels: {a: b}}},
+               {part: db, workload: web, set: {replicas: 2}},
+               {part: db, workload: web, kind: Job, set: {labels: {a: c}}},
+               {part: db, workload: web, container: c, set: {env: {A: b}}}]}",
+            "{}",
+        );
+        let shop = "shop".parse().unwrap();
+        let operator = SiteWorkload::of_operator(&held, &shop);
+        assert_eq!(operator.to_string(), "shop operator");
+        let shown = |part: &str| -> Vec<String> {
+            let all = SiteWorkload::of_part(&held, &shop, part).into_iter();
+            all.map(|it| it.to_string()).collect()
+        };
+        let expected = [
+            "shop db",
+            "shop db, workload web",
+            "shop db, workload web, container c",
+            "shop db, Job web",
+        ];
+        assert_eq!(shown("db"), expected);
+        assert_eq!(shown("cart"), ["shop cart"]);
+    }
 }

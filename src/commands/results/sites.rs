@@ -21,10 +21,11 @@ pub(super) fn add(all: &mut Results) {
 
     let begun = &all.own::<site::init::Begun>();
     all.verb("site-init", &[begun]);
-    let usable = &all.own::<site::check::Usable>();
+    let usable = &all.own::<site::file::Usable>();
     let fulfilled = &all.own::<site::check::Fulfilled>();
     let missing = &all.own::<Refused<site::check::Nothing>>();
-    all.verb("site-check", &[usable, fulfilled, missing]);
+    let unfit = &all.own::<Refused<site::file::Usable>>();
+    all.verb("site-check", &[usable, fulfilled, missing, unfit]);
     let set = &all.own::<site::set::KeptSiteFile>();
     all.verb("site-set", &[set]);
     let shown = &all.own::<SiteShown>();

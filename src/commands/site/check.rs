@@ -1,6 +1,6 @@
-//! `solution site check`: a file by itself, or what the cluster keeps against what the cluster has.
+//! `solution site check`: a file by itself or against archives, or what the cluster keeps against what the cluster has.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use importer::SiteChecked;
@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
 
+use super::file::FileCheck;
 use super::read;
 use crate::args::{Output, ReadArguments};
 use crate::commands::give;
@@ -21,9 +22,14 @@ use crate::{cluster, render};
 With FILE it needs no cluster. Without, the Secrets, PriorityClasses, nodes and environments must
 exist that the files name which the cluster keeps.
 
+With `--archive`, what the file names of the Solution must be in the archive: parameters, releases,
+sets, and workloads of sets. Values must be such as the parameter takes, and as the schema of the
+chart does, which `helm` judges where there is one. What is said of other Solutions is left alone.
+
 Examples:
   solution site check site.yaml
   solution site check prod.yaml -e prod
+  solution site check site.yaml --archive shop.iso --archive cart.iso
   solution site check")]
 pub(crate) struct Arguments {
     /// The file [default: what the cluster keeps]
@@ -33,17 +39,16 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "NAME", requires = "file")]
     environment: Option<EnvironmentName>,
 
+    /// Compare the file with this archive; may be repeated
+    #[arg(long = "archive", value_name = "FILE", requires = "file")]
+    archives: Vec<PathBuf>,
+
+    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
+    #[arg(long, value_name = "FILE", requires = "archives")]
+    helm: Option<PathBuf>,
+
     #[command(flatten)]
     cluster: ReadArguments,
-}
-
-/// A file that can be used.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Usable<'a> {
-    /// The path that was checked.
-    file: &'a Path,
-    /// What the file chooses, and reaches less than it seems to.
-    notes: &'a [String],
 }
 
 /// The cluster has all that its files name.
@@ -61,16 +66,13 @@ pub(crate) struct Nothing {}
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.file {
-        let file = read(path, arguments.environment.as_ref())?;
-        let notes = importer::operators_alone(&file);
-        let usable = Usable {
-            file: path,
-            notes: &notes,
+        let environment = arguments.environment.as_ref();
+        let checking = FileCheck {
+            path,
+            archives: &arguments.archives,
+            helm: arguments.helm.as_deref(),
         };
-        return Ok(give(output, &usable, |_| {
-            render::line!("`{}` can be used as the site's file", path.display());
-            render::notes("note: ", &notes);
-        }));
+        return checking.check(&read(path, environment)?, output);
     }
     let SiteChecked { problems, notes } = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::check_site(cluster).await?)

@@ -1,6 +1,7 @@
 //! `solution site`: what a site chooses for itself, kept in its cluster.
 
 pub(super) mod check;
+pub(super) mod file;
 pub(super) mod init;
 pub(super) mod set;
 mod show;

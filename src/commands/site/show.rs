@@ -41,7 +41,7 @@ fn show(shown: &SiteShown) {
     }
     shown.settings.iter().for_each(value);
     for workload in shown.workloads.iter().filter(|it| !it.values.is_empty()) {
-        render::line!("{} {}", workload.solution, workload.workload);
+        render::line!("{workload}");
         workload.values.iter().for_each(value);
     }
     render::notes("note: ", &shown.notes);

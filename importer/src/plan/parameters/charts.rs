@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use schemas::{ReleaseName, ValuePath, choose};
+use schemas::{ReleaseName, ValuePath, choose, nearest};
 use serde_json::Value;
 
 use super::{ChosenValue, NEAR, Parameters, Resolving};
@@ -104,12 +104,10 @@ impl Resolving<'_> {
         let asked = self.asked.charts.keys();
         let unknown = asked.filter(|it| !self.releases.contains(*it));
         obstacles.extend(unknown.map(|release| {
-            let distance =
-                |it: &&ReleaseName| strsim::damerau_levenshtein(it.as_str(), release.as_str());
-            let near = self.releases.iter().copied().min_by_key(distance);
+            let releases = self.releases.iter().copied();
             Unfit::NoRelease {
                 release: release.clone(),
-                near: near.filter(|near| distance(near) <= NEAR).cloned(),
+                near: nearest(release.as_str(), releases, NEAR).cloned(),
             }
             .into()
         }));

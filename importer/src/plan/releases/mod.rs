@@ -143,6 +143,26 @@ fn pods_elsewhere(
     spaces.filter_map(|space| space.parse().ok()).collect()
 }
 
+/// Notes the values of the site that a chart names nowhere, since Helm ignores them and most are mistyped; and those that
+/// its publisher does not mean a site to choose.
+pub(crate) fn doubtful(chart: &CarriedChart, chosen: &Map<String, Value>) -> Vec<String> {
+    let ChartRelease {
+        name, site_values, ..
+    } = &chart.release;
+    let unmeant = by_path(chosen).into_keys();
+    let unmeant = unmeant.filter(|path| !site_values.are_meant_with(path));
+    let unmeant = unmeant.map(|path| {
+        format!("the publisher does not mean a site to choose `{path}` of release `{name}`")
+    });
+    let unnamed = Chart::read(&chart.archive).map(|it| it.unnamed(&chart.values, chosen));
+    let note = |UnnamedValue { path, key, near }| {
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        format!("the chart of release `{name}` names no value `{key}` (`{path}`){near}")
+    };
+    let unnamed = unnamed.into_iter().flatten().map(note);
+    unmeant.chain(unnamed).collect()
+}
+
 /// Everything that releases are planned from.
 #[derive(Debug)]
 pub(crate) struct Releasing<'a> {
@@ -184,7 +204,12 @@ impl Releasing<'_> {
             return Ok(releases);
         }
         for chart in charts {
-            releases.notes.extend(self.doubtful(chart));
+            let site = self.values.get(&chart.release.name);
+            if let Some(site) = site.filter(|it| !it.0.is_empty()) {
+                releases
+                    .notes
+                    .extend(doubtful(chart, &site.above(Map::new())));
+            }
             let planned = self.release(chart, needed(chart), obstacles).await?;
             releases.all.extend(planned);
         }
@@ -271,30 +296,6 @@ impl Releasing<'_> {
     /// The values of a release that Helm gets.
     fn given(&self, chart: &CarriedChart, site: &ReleaseValues) -> Result<String, Error> {
         self.text(chart, site, self.parameters.values())
-    }
-
-    /// Notes the values of the site that a chart names nowhere, since Helm ignores them and most are mistyped; and those
-    /// that its publisher does not mean a site to choose.
-    fn doubtful(&self, chart: &CarriedChart) -> Vec<String> {
-        let ChartRelease {
-            name, site_values, ..
-        } = &chart.release;
-        let Some(site) = self.values.get(name).filter(|it| !it.0.is_empty()) else {
-            return Vec::new();
-        };
-        let chosen = site.above(Map::new());
-        let unmeant = by_path(&chosen).into_keys();
-        let unmeant = unmeant.filter(|path| !site_values.are_meant_with(path));
-        let unmeant = unmeant.map(|path| {
-            format!("the publisher does not mean a site to choose `{path}` of release `{name}`")
-        });
-        let unnamed = Chart::read(&chart.archive).map(|it| it.unnamed(&chart.values, &chosen));
-        let note = |UnnamedValue { path, key, near }| {
-            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            format!("the chart of release `{name}` names no value `{key}` (`{path}`){near}")
-        };
-        let unnamed = unnamed.into_iter().flatten().map(note);
-        unmeant.chain(unnamed).collect()
     }
 
     /// The digest of all that decides what Helm makes of a chart.

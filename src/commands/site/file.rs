@@ -1,0 +1,115 @@
+//! `solution site check FILE`: a file by itself, and what of it does not fit archives.
+
+use std::path::{Path, PathBuf};
+
+use helm::{Helm, HelmError};
+use importer::{Obstacle, Offer, SiteCompared, SiteFile, SiteProblem};
+use schemars::JsonSchema;
+use schemas::SolutionName;
+use serde::Serialize;
+
+use crate::args::Output;
+use crate::commands::carried::ReadArchive;
+use crate::commands::refusal::{InTheWay, refuse};
+use crate::commands::{give, inspect};
+use crate::failure::{self, Failure, Outcome};
+use crate::{interrupt, render};
+
+/// A file that can be used, but for the obstacles that stand beside it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Usable<'a> {
+    /// The path that was checked.
+    file: &'a Path,
+    /// The archives that it was compared with.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    archives: &'a [PathBuf],
+    /// What the file chooses, and reaches less than it seems to; and what could not be judged.
+    notes: &'a [String],
+}
+
+/// A file, and what it is compared with.
+pub(super) struct FileCheck<'a> {
+    pub(super) path: &'a Path,
+    pub(super) archives: &'a [PathBuf],
+    /// The program that was named for charts.
+    pub(super) helm: Option<&'a Path>,
+}
+
+impl FileCheck<'_> {
+    /// Checks a file without a cluster.
+    pub(super) fn check(&self, file: &SiteFile, output: Output) -> Result<Outcome, Failure> {
+        let SiteCompared { problems, notes } = self.compare(file)?;
+        let notes = [importer::operators_alone(file), notes].concat();
+        let usable = Usable {
+            file: self.path,
+            archives: self.archives,
+            notes: &notes,
+        };
+        if !problems.is_empty() {
+            if output == Output::Human {
+                render::notes("note: ", &notes);
+            }
+            return Ok(refuse(output, usable, &problems));
+        }
+        Ok(give(output, &usable, |_| {
+            render::line!("`{}` can be used as the site's file", self.path.display());
+            render::notes("note: ", &notes);
+            if !self.archives.is_empty() {
+                render::note(inspect::NOT_VERIFIED);
+            }
+        }))
+    }
+
+    /// Compares a file with all archives.
+    fn compare(&self, file: &SiteFile) -> Result<SiteCompared, Failure> {
+        let mut all = SiteCompared::default();
+        if self.archives.is_empty() {
+            return Ok(all);
+        }
+        let helm = self.helm()?;
+        let mut solutions: Vec<SolutionName> = Vec::new();
+        for path in self.archives {
+            let archive = ReadArchive::open(path)?;
+            let offer = Offer {
+                id: &archive.id,
+                spec: &archive.spec,
+                sets: &archive.sets()?,
+                charts: &archive.charts()?,
+            };
+            let cancel = interrupt::cancel();
+            let compared = importer::compare_site(file, &offer, helm.as_ref(), cancel);
+            let compared = compared.map_err(HelmError::from)?;
+            all.problems.extend(compared.problems);
+            all.notes.extend(compared.notes);
+            solutions.push(archive.id.name().clone());
+        }
+        let solutions: Vec<&SolutionName> = solutions.iter().collect();
+        all.notes.extend(importer::like_named(file, &solutions));
+        Ok(all)
+    }
+
+    /// The Helm that judges values. One that nobody named and that is of another version is as good as none.
+    fn helm(&self) -> Result<Option<Helm>, Failure> {
+        let Some(program) = crate::helm::program(self.helm) else {
+            return Ok(None);
+        };
+        match Helm::at(&program) {
+            Ok(helm) => Ok(Some(helm)),
+            Err(error) if self.helm.is_some() => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+impl From<&SiteProblem> for InTheWay {
+    fn from(problem: &SiteProblem) -> Self {
+        let obstacle = match problem {
+            SiteProblem::Parameter { unfit, .. } => Some(Obstacle::from((**unfit).clone())),
+            SiteProblem::Unknown { .. } | SiteProblem::Values { .. } => None,
+        };
+        Self {
+            obstacle: obstacle.map(Box::new),
+            ..Self::new(problem.to_string(), failure::site_problem(problem))
+        }
+    }
+}
