@@ -68,6 +68,7 @@ mod sites;
 mod spaces;
 #[path = "../common/stages.rs"]
 mod stages;
+mod takeover;
 mod templates;
 mod tenants;
 #[path = "../common/terminal.rs"]

@@ -79,7 +79,7 @@ impl Cleanup {
         secret.as_ref().map(Self::parse).transpose()
     }
 
-    fn parse(secret: &Object) -> Result<Self, Error> {
+    pub(crate) fn parse(secret: &Object) -> Result<Self, Error> {
         let coded = secret.as_value()["data"][KEY].as_str().unwrap_or_default();
         let text = STANDARD.decode(coded).unwrap_or_default();
         json::from_slice(&text).map_err(|source| Error::Record {

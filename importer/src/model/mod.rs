@@ -4,6 +4,8 @@ pub(crate) mod authority;
 pub(crate) mod cleanup;
 pub(crate) mod config_map;
 pub(crate) mod destination;
+#[cfg(test)]
+pub(crate) mod earlier;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod evidence;

@@ -1100,4 +1100,23 @@ token: {type: string, sensitive: true}
         );
         assert_ne!(one, other);
     }
+
+    #[test]
+    fn the_secret_of_a_program_of_the_time_of_drafts_is_read_and_made_again() {
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let live = crate::model::earlier::kept("prod", "Secret", "shop-parameters-1");
+        assert_eq!(number_of(live.reference(), &shop, &prod), Some(1));
+        let held = super::values(&live);
+        let token = held
+            .parameters
+            .get(&"token".parse::<ParameterName>().unwrap());
+        assert_eq!(token, Some(&json!("t0ken-of-prod")));
+        assert_eq!(held.parameters.len(), 2);
+        let again = secret(&shop, 1, &prod, &held);
+        let live = live.as_value();
+        assert_eq!(
+            (&again["data"], &again["immutable"]),
+            (&live["data"], &live["immutable"])
+        );
+    }
 }

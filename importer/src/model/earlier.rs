@@ -1,0 +1,200 @@
+//! The records that a program of the time before formats left in a cluster (tests/data/85c7835): what they say stays
+//! true, and is written as is decided now.
+
+use std::collections::BTreeMap;
+
+use change::vocabulary as v;
+use deployer::Object;
+use schemas::{Namespace, SetName, SolutionName};
+use serde_json::{Value, json};
+
+use crate::model::cleanup::Cleanup;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::receipts::Receipts;
+use crate::model::state::ClusterState;
+use crate::model::{cleanup, config_map, inventory, record};
+
+const RECORDS: &str = include_str!("../../../tests/data/85c7835/records.json");
+const APPLIED: &str = include_str!("../../../tests/data/85c7835/applied.json");
+
+fn read(list: &str) -> Vec<Object> {
+    let list: Value = serde_json::from_str(list).unwrap();
+    let items = list["items"].as_array().unwrap().iter();
+    items.map(|it| Object::new(it.clone()).unwrap()).collect()
+}
+
+/// Returns the record, or the object of the Solution, that has this name in a namespace.
+pub(crate) fn kept(namespace: &str, kind: &str, name: &str) -> Object {
+    let mut all = [RECORDS, APPLIED].into_iter().flat_map(read);
+    let is_it = |it: &Object| {
+        let of = it.reference();
+        of.namespace.as_deref() == Some(namespace) && of.gvk.kind == kind && of.name == name
+    };
+    all.find(is_it).unwrap()
+}
+
+fn map(name: &str) -> Object {
+    kept(v::RECORDS_NAMESPACE, "ConfigMap", name)
+}
+
+fn state() -> ClusterState {
+    ClusterState::of_records(&read(RECORDS)).unwrap()
+}
+
+fn shop() -> SolutionName {
+    "shop".parse().unwrap()
+}
+
+/// Returns what a ConfigMap says under a key.
+fn said(map: &Object, key: &str) -> Value {
+    let text = map.as_value()["data"][key].as_str().unwrap();
+    serde_json::from_str(text).unwrap()
+}
+
+/// Returns what is written of a record, which is in the format of now.
+fn written(object: Value) -> Value {
+    let object = Object::new(object).unwrap();
+    assert!(config_map::is_current(&object), "{object:?}");
+    said(&object, "content.json")
+}
+
+#[test]
+fn its_versions_are_written_as_they_were() {
+    let records = state().records;
+    let versions: Vec<_> = records.iter().map(|it| it.version.to_string()).collect();
+    assert_eq!(versions, ["1.0.0", "1.1.0"]);
+    for known in &records {
+        let before = map(&format!("solution-shop-{}", known.version));
+        assert!(config_map::is_former(&before));
+        let object = record::object(known);
+        assert_eq!(
+            object["metadata"]["labels"],
+            before.as_value()["metadata"]["labels"]
+        );
+        assert_eq!(written(object), said(&before, "record.json"));
+    }
+}
+
+#[test]
+fn its_environments_keep_what_was_chosen_and_accepted() {
+    let spaces = state().namespaces;
+    let names: Vec<_> = spaces.iter().map(|it| it.namespace.as_str()).collect();
+    assert_eq!(names, ["prod", "test"]);
+    for space in &spaces {
+        let name = space.namespace.as_str();
+        let live = read(APPLIED).into_iter();
+        let mut live = live.filter(|it| it.reference().gvk.kind == "Namespace");
+        assert!(space.made(&live.find(|it| it.name() == name).unwrap()));
+        // The inventory names the releases now.
+        let mut before = said(&map(&format!("namespace-{name}")), "namespace.json");
+        let deployed = before["solutions"]["shop"].as_object_mut().unwrap();
+        assert!(deployed.remove("releases").is_some());
+        assert_eq!(written(space.to_object()), before);
+    }
+    let deployed = &spaces[0].solutions[&shop()];
+    assert_eq!(deployed.version.to_string(), "1.1.0");
+    assert_eq!(
+        json!(deployed.parameters),
+        json!({"extra": true, "greeting": "hi", "size": 2})
+    );
+    assert_eq!(json!(deployed.sensitive), json!(["password", "token"]));
+    assert_eq!(deployed.secret, Some(1));
+    // It was to words, and is asked for once more.
+    let accepted = deployed.accepted.as_ref().unwrap();
+    assert!(accepted.lines.contains("ClusterRole shop-nodes is made"));
+    assert_eq!(accepted.grants, None);
+}
+
+fn inventory_of(space: &NamespaceRecord) -> (Object, change::Inventory) {
+    let live = map(&inventory::reference(&shop(), &space.namespace).name);
+    let known = inventory::of(Some(&live), &shop(), space).unwrap();
+    (live, known)
+}
+
+#[test]
+fn its_inventories_name_the_same_objects_and_the_releases() {
+    let applied = read(APPLIED);
+    for space in state().namespaces {
+        let (live, known) = inventory_of(&space);
+        let name = &space.namespace;
+        let mut before = said(&live, "objects.json");
+        let former = said(&map(&format!("namespace-{name}")), "namespace.json");
+        let fields = before.as_object_mut().unwrap();
+        let mut entries = fields.remove("objects").unwrap();
+        for entry in entries.as_array_mut().unwrap() {
+            let set = entry.as_object_mut().unwrap().remove("set").unwrap();
+            entry["part"] = set;
+        }
+        before["entries"] = entries;
+        before["releases"] = former["solutions"]["shop"]["releases"].clone();
+        let after = written(inventory::to_object(&known, &shop(), name));
+        assert_eq!(after, before);
+        // Each is the very object that is there.
+        for entry in &known.entries {
+            let of = entry.reference();
+            let mut live = applied.iter().filter(|it| entry.is(it.reference()));
+            let uid = live.next().and_then(Object::uid);
+            assert_eq!(uid, entry.uid.as_deref(), "{of}");
+            assert!(uid.is_some(), "{of}");
+        }
+        // Nobody knows how Helm stored them: they are taken over once.
+        assert_eq!(known.releases.len(), 1);
+        assert_eq!(known.releases[0].revisions, []);
+    }
+}
+
+#[test]
+fn what_is_done_before_it_is_removed_is_kept_as_it_was() {
+    for name in ["prod", "test"] {
+        let namespace: Namespace = name.parse().unwrap();
+        let of = cleanup::reference(&shop(), &namespace);
+        let secret = kept(v::RECORDS_NAMESPACE, "Secret", &of.name);
+        let kept = Cleanup::parse(&secret).unwrap();
+        assert_eq!(kept.names(), [format!("Job {name}/bye")]);
+        let part = kept.steps[0].recorded.part.as_ref();
+        assert_eq!(part.map(SetName::as_str), Some("bye"));
+        let again = kept.to_object(&shop(), &namespace);
+        let again = Object::new(again).unwrap();
+        assert_eq!(Cleanup::parse(&again).unwrap(), kept);
+        assert_eq!(again.labels(), secret.labels());
+    }
+}
+
+#[test]
+fn its_history_is_whole_and_stays_to_the_letter() {
+    let maps: Vec<_> = read(RECORDS).into_iter().filter(is_receipt).collect();
+    let receipts = Receipts::of(&maps);
+    assert_eq!(receipts.unreadable, [""; 0]);
+    assert_eq!(receipts.all.len(), 6);
+    assert_eq!((receipts.changed(), receipts.missing()), (vec![], vec![]));
+    assert_eq!(receipts.next(), 7);
+    for receipt in &receipts.all {
+        let before = map(&format!("receipt-{:06}", receipt.revision));
+        let object = Object::new(receipt.to_object(None)).unwrap();
+        assert_eq!(object.as_value()["data"], before.as_value()["data"]);
+        assert_eq!(object.labels(), before.labels());
+    }
+    let upgrade = &receipts.all[4];
+    let place = upgrade.place(&shop(), &"prod".parse().unwrap()).unwrap();
+    let ended = place.ends().unwrap();
+    assert_eq!(ended.version.to_string(), "1.0.0");
+    assert_eq!(ended.archive_id, Some(state().records[0].archive_id));
+}
+
+fn is_receipt(map: &Object) -> bool {
+    map.labels().contains_key(v::RECEIPT)
+}
+
+#[test]
+fn its_signers_and_the_sites_file_count() {
+    let state = state();
+    let object = state.signers.to_object();
+    assert_eq!(object["data"], map(v::SIGNERS).as_value()["data"]);
+    let signed: Vec<_> = state.signers.of(&shop()).unwrap().iter().collect();
+    assert_eq!(signed, state.records[0].signers.iter().collect::<Vec<_>>());
+    let prod = "prod".parse().unwrap();
+    let held = state.site.held(Some(&prod)).unwrap();
+    let values = held.parameters(&shop()).into_iter();
+    let values: BTreeMap<_, _> = values.flat_map(|(_, values)| values).collect();
+    assert_eq!(json!(values), json!({"size": 3}));
+}
