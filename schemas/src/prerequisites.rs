@@ -72,9 +72,11 @@ pub enum NeededStorageClass {
     /// The class of this name.
     Name(KubernetesName),
     /// Always `true`: the class that claims get which name none, whatever it is called.
-    #[serde(deserialize_with = "only_true")]
-    #[schemars(extend("const" = true))]
-    Default(bool),
+    Default(
+        #[serde(deserialize_with = "only_true")]
+        #[schemars(extend("const" = true))]
+        bool,
+    ),
 }
 
 fn only_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
