@@ -52,8 +52,8 @@ def repository(reference):
     head, _, tail = name.rpartition("/")
     name = f"{head}/{tail.split(':')[0]}" if head else tail.split(":")[0]
     first = name.split("/")[0]
-    if "/" not in name:
-        return f"docker.io/library/{name}"
+    if "/" not in name or name.count("/") == 1 and first == "docker.io":
+        return f"docker.io/library/{name.removeprefix('docker.io/')}"
     if "." not in first and ":" not in first and first != "localhost":
         return f"docker.io/{name}"
     return name
