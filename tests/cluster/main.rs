@@ -17,6 +17,7 @@ mod carried_faults;
 mod carried_many;
 mod chart_values;
 mod charts;
+mod charts_definitions;
 mod charts_hostile;
 mod charts_interrupted;
 mod charts_parameters;

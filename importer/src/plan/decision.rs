@@ -81,6 +81,7 @@ impl Decision {
                     cluster,
                     state,
                     target,
+                    crds: &decision.crds,
                 };
                 decision.deployment = planner.deployment(obstacles).await?;
                 let carried = decision.deployment.iter().filter_map(|deployment| {

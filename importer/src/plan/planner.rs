@@ -203,6 +203,7 @@ impl Planner<'_> {
             asked: self.asked,
             cluster: self.cluster,
             state: self.state,
+            crds: self.crds,
             place: &setting.place,
             site: &setting.site,
             values: &setting.values,

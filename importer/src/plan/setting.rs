@@ -20,6 +20,7 @@ use crate::model::parameters::ChartValues;
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Target};
 use crate::model::site::HeldSite;
 use crate::model::state::ClusterState;
+use crate::plan::crd::PlannedCrd;
 use crate::plan::login;
 use crate::plan::operator::operator_name;
 use crate::plan::parameters::{self, Kept, Parameters, Resolving};
@@ -38,6 +39,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) target: &'a Target,
+    /// The definitions that are written before anything else.
+    pub(crate) crds: &'a [PlannedCrd],
 }
 
 /// The namespace that a version is deployed to, and the choices made there, before its objects are known.

@@ -1,6 +1,7 @@
 //! The obstacles to a release before Helm is run.
 
-use deployer::{Conflicts, Object, ObjectRef, Trial};
+use change::vocabulary as v;
+use deployer::{Conflicts, FieldChange, Object, ObjectRef, Trial};
 use manifests::is_definition;
 use schemas::Namespace;
 use serde_json::Value;
@@ -14,7 +15,7 @@ use super::{PlannedRelease, Releasing, manager};
 use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::plan::crd::{self, Users};
+use crate::plan::crd::{self, PlannedCrd, Users};
 use crate::plan::kinds::Unknown;
 use crate::plan::losses;
 use crate::plan::place::check_neighbours;
@@ -91,16 +92,43 @@ impl Releasing<'_> {
         let tried = self.cluster.dry_run(&applied, &manager, Conflicts::Force);
         for (object, (_, trial)) in applied.iter().zip(tried.await?) {
             // A kind or a namespace may come with the deployment; if not, that is found elsewhere.
-            let is_coming = matches!(
-                &trial,
-                Trial::Refused(deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. })
-            );
+            let is_coming = match &trial {
+                Trial::Refused(
+                    deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. },
+                ) => true,
+                Trial::Refused(deployer::Error::Invalid { .. }) => {
+                    self.is_redefined(object).await?
+                }
+                _ => false,
+            };
             if !is_coming {
                 let tried = summary::planned(object, trial, conflicts, &self.parameters.hidden);
                 obstacles.extend(tried.err().map(|it| of_release(object, it)));
             }
         }
         Ok(())
+    }
+
+    /// Whether the definition of an object's kind changes before the release does: the server tries objects by the one that
+    /// it has.
+    async fn is_redefined(&self, object: &Object) -> Result<bool, Error> {
+        let gvk = object.gvk();
+        let is_of = |it: &&PlannedCrd| {
+            let spec = &it.definition["spec"];
+            spec["group"] == gvk.group.as_str() && spec["names"]["kind"] == gvk.kind.as_str()
+        };
+        let planned = self.crds.iter().find(is_of);
+        let Some(coming) = planned.and_then(PlannedCrd::tried) else {
+            return Ok(false);
+        };
+        let coming = std::slice::from_ref(coming);
+        let manager = v::manager();
+        let tried = self.cluster.dry_run(coming, &manager, Conflicts::Force);
+        // Its labels change with every version.
+        let is_specified = |it: &FieldChange| it.path.starts_with(".spec");
+        Ok(tried.await?.iter().any(|(_, trial)| {
+            matches!(trial, Trial::Would(would) if would.changes.iter().any(is_specified))
+        }))
     }
 
     /// Whether the cluster has the kinds of a release's objects, or will have when it is installed.

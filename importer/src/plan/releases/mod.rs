@@ -44,6 +44,7 @@ use crate::model::request::Asked;
 use crate::model::site::{HeldSite, SitePatch};
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
+use crate::plan::crd::PlannedCrd;
 use crate::plan::finish::FinishInputs;
 use crate::plan::parameters::Parameters;
 use crate::plan::program;
@@ -169,6 +170,8 @@ pub(crate) struct Releasing<'a> {
     pub(crate) asked: &'a Asked<'a>,
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
+    /// The definitions that are written before any release is changed.
+    pub(crate) crds: &'a [PlannedCrd],
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) site: &'a HeldSite,
     /// The site's patches for the Solution.
