@@ -3,7 +3,8 @@
 //!
 //! [`Cluster::clear_behind`]: deployer::Cluster::clear_behind
 
-use deployer::{ObjectRef, Restart};
+use deployer::{Cleared, ObjectRef, Restart};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::apply::leased::Leased;
@@ -16,6 +17,9 @@ use crate::model::event::Event;
 pub(crate) struct Behind {
     sets: Vec<ObjectRef>,
     found: bool,
+    /// A look that is under way. Whoever waits for it may have to do something else first, while a pod is being deleted: the
+    /// next one that waits is told of it.
+    looking: Option<JoinHandle<Result<Cleared, deployer::Error>>>,
 }
 
 impl Behind {
@@ -26,6 +30,7 @@ impl Behind {
         Self {
             sets: objects.filter(is_set).cloned().collect(),
             found: false,
+            looking: None,
         }
     }
 
@@ -44,8 +49,14 @@ impl Behind {
         if self.sets.is_empty() {
             return false;
         }
+        let looking = self.looking.get_or_insert_with(|| {
+            let (cluster, sets) = (leased.cluster.clone(), self.sets.clone());
+            tokio::spawn(async move { cluster.clear_behind(&sets).await })
+        });
+        let looked = looking.await;
+        self.looking = None;
         // A look is a help: whoever waits for the way back says what is wrong.
-        let Ok(cleared) = leased.cluster.clear_behind(&self.sets).await else {
+        let Ok(Ok(cleared)) = looked else {
             return false;
         };
         for (pod, restart) in cleared.pods {
@@ -53,6 +64,13 @@ impl Behind {
             (leased.tell)(Event::Behind { pod, restart });
         }
         cleared.is_early
+    }
+
+    /// Waits for a look that is under way, if there is one, and tells of it.
+    pub(crate) async fn end(&mut self, leased: &Leased<'_>) {
+        if self.looking.is_some() {
+            self.look(leased).await;
+        }
     }
 
     /// Looks until this work is done. A Lease that is lost meanwhile ends it.
@@ -68,9 +86,11 @@ impl Behind {
                 sleep(limits::RELEASE_LOOK).await;
             }
         };
-        tokio::select! {
+        let done = tokio::select! {
             done = work => Ok(done),
             lost = looks => lost,
-        }
+        };
+        self.end(leased).await;
+        done
     }
 }

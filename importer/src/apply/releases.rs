@@ -174,7 +174,9 @@ impl HelmHand {
             sleep(limits::RELEASE_LOOK).await;
             Ok(())
         };
-        through::run(leased, &self.helm, release, None, work, look).await
+        let done = through::run(leased, &self.helm, release, None, work, look).await;
+        behind.end(leased).await;
+        done
     }
 }
 
