@@ -42,8 +42,7 @@ const ELSEWHERE: &str = "only one environment can have objects of these names: d
 const LEFT_BEHIND: &str =
     "find out whether anybody needs it there; `--adopt objects` takes it over, with its data";
 const LABELLED: &str = "find out who made it, and remove it; `--adopt objects` takes it over, with whatever else is in it";
-const HELM: &str =
-    "remove the release with `helm uninstall` first; its pods and data may go with it";
+const HELM: &str = "if that is another environment's, choose a value of the chart that makes none, or one of another name; else remove the release with `helm uninstall`, and its pods and data may go with it";
 const FIELDS_OWNED: &str =
     "find out who set them, and why; `--force-conflicts` takes these fields over";
 const CLUSTER_RULES: &str =

@@ -74,7 +74,7 @@ pub enum NotOurs {
     OfHelm {
         /// The object.
         object: String,
-        /// The release.
+        /// The release, behind its namespace.
         release: String,
     },
 }
@@ -165,9 +165,9 @@ impl Claim<'_> {
             }
             Some(_) => owner_of(live, self.solution),
             None => match holder(live) {
-                Holder::Release(_, release) => Err(NotOurs::OfHelm {
+                Holder::Release(namespace, release) => Err(NotOurs::OfHelm {
                     object: live.reference().to_string(),
-                    release: release.to_owned(),
+                    release: format!("{namespace}/{release}"),
                 }),
                 Holder::Nobody if self.adopt == Adopt::Allow => Ok(()),
                 Holder::Nobody => owner_of(live, self.solution),

@@ -69,8 +69,8 @@ pub(super) fn whose(
         {
             Ok(Whose::Own)
         }
-        Holder::Release(_, name) => {
-            let release = name.to_owned();
+        Holder::Release(namespace, name) => {
+            let release = format!("{namespace}/{name}");
             Err(NotOurs::OfHelm {
                 object: what,
                 release,
@@ -176,7 +176,7 @@ mod tests {
         let job = |annotations| live("batch/v1", "Job", annotations);
         let theirs = [OWN[0], ("meta.helm.sh/release-namespace", "other")];
         let not_ours = "Job prod/a already exists, and is not of the release prod/web";
-        let of_helm = "Job prod/a already exists and belongs to the Helm release `web`";
+        let of_helm = "Job prod/a already exists and belongs to the Helm release `other/web`";
         for (annotations, was_hook, adopt, expected) in [
             (&OWN[..], false, Refuse, Ok(Whose::Own)),
             (&HOOK, true, Refuse, Ok(Whose::Own)),
