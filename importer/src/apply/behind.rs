@@ -17,9 +17,28 @@ use crate::model::event::Event;
 pub(crate) struct Behind {
     sets: Vec<ObjectRef>,
     found: bool,
-    /// A look that is under way. Whoever waits for it may have to do something else first, while a pod is being deleted: the
-    /// next one that waits is told of it.
-    looking: Option<JoinHandle<Result<Cleared, deployer::Error>>>,
+    looking: UnderWay<Result<Cleared, deployer::Error>>,
+}
+
+/// Work that goes on when whoever waits for it has to do something else first: the next one that waits gets what came of it.
+#[derive(Debug)]
+struct UnderWay<T>(Option<JoinHandle<T>>);
+
+impl<T: Send + 'static> UnderWay<T> {
+    /// Waits for the work that is under way, or else for this work. Returns nothing if it panicked.
+    async fn or<F: Future<Output = T> + Send + 'static>(
+        &mut self,
+        begin: impl FnOnce() -> F,
+    ) -> Option<T> {
+        let Self(work) = self;
+        let done = work.get_or_insert_with(|| tokio::spawn(begin())).await;
+        *work = None;
+        done.ok()
+    }
+
+    fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl Behind {
@@ -30,7 +49,7 @@ impl Behind {
         Self {
             sets: objects.filter(is_set).cloned().collect(),
             found: false,
-            looking: None,
+            looking: UnderWay(None),
         }
     }
 
@@ -49,14 +68,12 @@ impl Behind {
         if self.sets.is_empty() {
             return false;
         }
-        let looking = self.looking.get_or_insert_with(|| {
+        let looked = self.looking.or(|| {
             let (cluster, sets) = (leased.cluster.clone(), self.sets.clone());
-            tokio::spawn(async move { cluster.clear_behind(&sets).await })
+            async move { cluster.clear_behind(&sets).await }
         });
-        let looked = looking.await;
-        self.looking = None;
         // A look is a help: whoever waits for the way back says what is wrong.
-        let Ok(Ok(cleared)) = looked else {
+        let Some(Ok(cleared)) = looked.await else {
             return false;
         };
         for (pod, restart) in cleared.pods {
@@ -68,7 +85,7 @@ impl Behind {
 
     /// Waits for a look that is under way, if there is one, and tells of it.
     pub(crate) async fn end(&mut self, leased: &Leased<'_>) {
-        if self.looking.is_some() {
+        if self.looking.is_there() {
             self.look(leased).await;
         }
     }
@@ -92,5 +109,32 @@ impl Behind {
         };
         self.end(leased).await;
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_waited_for_is_told_to_the_next() {
+        let (tell, told) = oneshot::channel();
+        let mut work = UnderWay(None);
+        {
+            let waiting = work.or(|| told);
+            tokio::select! {
+                biased;
+                _ = waiting => panic!("it is not done"),
+                () = std::future::ready(()) => {}
+            }
+        }
+        assert!(work.is_there());
+        tell.send("first").unwrap();
+        let other = || async { Ok("second") };
+        assert_eq!(work.or(other).await, Some(Ok("first")));
+        assert!(!work.is_there());
+        assert_eq!(work.or(other).await, Some(Ok("second")));
     }
 }
