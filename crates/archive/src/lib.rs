@@ -52,7 +52,7 @@ pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
 pub use program::{
     Architecture, ELF_HEADER, Program, ProgramError, helm_in_head, program_image,
-    program_image_name, program_layer, program_name, programs_of,
+    program_image_name, program_name, programs_of,
 };
 pub use readme::{IncludedProgram, readme};
 pub use sign::{Destination, Signable, SigningSubject, detached_path, read_detached};

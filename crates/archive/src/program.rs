@@ -10,10 +10,10 @@ use schemas::{
     ImageDocument, ImageDocumentError, ImageName, ImagePlace, MediaType, Platform,
 };
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use crate::feature::BIN;
 use crate::limits::{PROGRAM_PLATFORMS, PROGRAM_SIZE};
+use crate::unsigned::digest_of;
 
 /// The beginning of the names of images that are programs.
 const PREFIX: &str = "programs/";
@@ -139,10 +139,6 @@ fn document(value: &serde_json::Value) -> Arc<Document> {
     Arc::new(document)
 }
 
-fn digest_of(bytes: &[u8]) -> Digest {
-    Digest::new(Sha256::digest(bytes).into())
-}
-
 /// Reads which programs an image is, one for each platform.
 pub fn programs_of(image: &Image) -> Result<Vec<Program>, ProgramError> {
     if program_name(&image.place.name).is_none_or(|name| name.contains('/')) {
@@ -179,7 +175,7 @@ pub fn programs_of(image: &Image) -> Result<Vec<Program>, ProgramError> {
 }
 
 /// The one layer of a manifest that is a program; none if it is something else.
-pub fn program_layer(manifest: &[u8]) -> Result<Option<Descriptor>, ImageDocumentError> {
+fn program_layer(manifest: &[u8]) -> Result<Option<Descriptor>, ImageDocumentError> {
     let ImageDocument::Manifest(manifest) = ImageDocument::from_slice(manifest)? else {
         return Ok(None);
     };

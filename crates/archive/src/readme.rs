@@ -24,7 +24,7 @@ pub struct IncludedProgram {
 pub fn readme(id: &SolutionId, programs: &[IncludedProgram]) -> Vec<u8> {
     let (name, version) = (id.name(), id.version());
     let length = PAYLOAD_TYPE.len();
-    let programs = programs_of(programs);
+    let programs = taking(programs);
     format!(
         r#"{name} {version}
 
@@ -67,8 +67,8 @@ What is where
     .into_bytes()
 }
 
-/// How a program is taken from the medium.
-fn programs_of(programs: &[IncludedProgram]) -> String {
+/// The lines by which each program is taken from the medium.
+fn taking(programs: &[IncludedProgram]) -> String {
     if programs.is_empty() {
         return String::new();
     }

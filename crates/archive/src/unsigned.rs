@@ -83,7 +83,7 @@ impl ArchiveFile {
     }
 }
 
-fn digest_of(bytes: &[u8]) -> Digest {
+pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::new(Sha256::digest(bytes).into())
 }
 
