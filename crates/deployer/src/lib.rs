@@ -8,7 +8,7 @@
 //!
 //! | question | answer |
 //! |---|---|
-//! | which cluster | [`Cluster::connect`], [`Cluster::connect_when_up`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
+//! | which cluster | [`Cluster::connect`], [`Cluster::connect_when_up`], [`Cluster::imagined`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
 //! | what is there | [`Cluster::once`], [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
@@ -23,6 +23,7 @@
 mod cluster;
 mod definition;
 mod error;
+mod imagined;
 mod lease;
 pub mod limits;
 #[cfg(test)]
@@ -44,6 +45,7 @@ pub use cluster::pass::{ForwardedRequest, Passed};
 pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
 pub use error::{Error, FieldConflict, Source};
+pub use imagined::{Imagined, ImaginedKind};
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};
 pub use object::{Gvk, Object, ObjectError, ObjectIdentity, ObjectRef};
 pub use read::{Node, Selector};

@@ -21,6 +21,7 @@ mod patch;
 mod read;
 pub mod reference;
 mod rendered;
+mod served;
 mod strategic;
 mod target;
 mod template;
@@ -37,6 +38,7 @@ pub use namespace::Unclear;
 pub use patch::{CheckedPatch, patch};
 pub use read::{ManifestFile, ManifestFiles, PassedOver, read};
 pub use rendered::{RenderedError, RenderedObject, differing, rendered};
+pub use served::{DiscoveredKind, served_by_kubernetes};
 pub use template::pod_specs;
 
 /// A text of a manifest as it may be shown: one line, short, without what Markdown or a terminal would obey.

@@ -1,0 +1,258 @@
+//! A cluster that is only imagined: a server of a few lines below the HTTP client. It has the kinds that it is given, lets us
+//! do everything, takes whatever it is to try, and holds nothing. It tells what a cluster would be sent where there is none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use kube::client::Body;
+use serde_json::{Value, json};
+use watch::Listener;
+
+use crate::cluster::{Cluster, ServerVersion};
+use crate::error::{Error, Source};
+use crate::limits;
+use crate::object::Gvk;
+
+/// The address of every imagined cluster: no host is called so (RFC 2606).
+const SERVER: &str = "https://imagined.invalid";
+
+/// What an imagined cluster has.
+#[derive(Clone, Debug)]
+pub struct Imagined {
+    /// The version of its server.
+    pub version: ServerVersion,
+    /// Its kinds.
+    pub kinds: Vec<ImaginedKind>,
+    /// API versions of which no kind is known, as `GROUP/VERSION`.
+    pub versions: Vec<String>,
+}
+
+/// A kind of an imagined cluster.
+#[derive(Clone, Debug)]
+pub struct ImaginedKind {
+    /// The kind.
+    pub gvk: Gvk,
+    /// Its name in URLs.
+    pub plural: String,
+    /// Whether its objects lie in namespaces.
+    pub namespaced: bool,
+}
+
+impl Cluster {
+    /// Connects to a cluster that is only imagined.
+    pub async fn imagined(imagined: Imagined) -> Result<Self, Error> {
+        let imagined = Arc::new(imagined);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let imagined = Arc::clone(&imagined);
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = Limited::new(body, limits::MAX_OBJECT).collect().await;
+                let body = body?.to_bytes();
+                let asked = Asked {
+                    method: parts.method,
+                    path: parts.uri.path().to_owned(),
+                    body: serde_json::from_slice(&body).unwrap_or_default(),
+                };
+                let (status, answer) = imagined.answer(&asked);
+                let answer = Response::builder()
+                    .status(status)
+                    .header("content-type", "application/json")
+                    .body(Body::from(answer.to_string().into_bytes()));
+                Ok::<_, Source>(answer?)
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        let server = SERVER.to_owned();
+        Self::with_client(client, Duration::MAX, Listener::default(), None, server).await
+    }
+}
+
+/// A request to it.
+struct Asked {
+    method: Method,
+    path: String,
+    body: Value,
+}
+
+impl Imagined {
+    fn answer(&self, asked: &Asked) -> (StatusCode, Value) {
+        let segments: Vec<&str> = asked.path.trim_matches('/').split('/').collect();
+        let found = match (&asked.method, segments.as_slice()) {
+            (&Method::GET, ["version"]) => Some(json!({
+                "major": self.version.major.to_string(),
+                "minor": self.version.minor.to_string(),
+                "gitVersion": self.version.text,
+            })),
+            (&Method::GET, ["api"]) => Some(json!({ "kind": "APIVersions", "versions": ["v1"] })),
+            (&Method::GET, ["apis"]) => Some(self.groups()),
+            (&Method::GET, ["apis", group]) => self.group(group),
+            (&Method::GET, ["api", "v1"]) => self.resources("v1"),
+            (&Method::GET, ["apis", group, version]) => {
+                self.resources(&format!("{group}/{version}"))
+            }
+            (&Method::POST, [.., "selfsubjectrulesreviews"]) => {
+                let every = json!([{ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }]);
+                let rules = json!({ "resourceRules": every, "nonResourceRules": [] });
+                Some(json!({ "status": rules }))
+            }
+            (&Method::POST, [.., "selfsubjectaccessreviews"]) => {
+                Some(json!({ "status": { "allowed": true } }))
+            }
+            // What it is to try, it takes as it is.
+            (&Method::PATCH, _) => Some(asked.body.clone()),
+            (&Method::GET, ["api", rest @ ..]) => self.list("", rest),
+            (&Method::GET, ["apis", group, rest @ ..]) => self.list(group, rest),
+            _ => None,
+        };
+        let absent = || {
+            let message = format!("{} is not there: the cluster is only imagined", asked.path);
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
+                "code": 404, "message": message,
+            });
+            (StatusCode::NOT_FOUND, status)
+        };
+        found.map_or_else(absent, |found| (StatusCode::OK, found))
+    }
+
+    /// All API versions, as `GROUP/VERSION`.
+    fn api_versions(&self) -> BTreeSet<String> {
+        let of_kinds = self.kinds.iter().map(|it| it.gvk.api_version());
+        of_kinds.chain(self.versions.iter().cloned()).collect()
+    }
+
+    fn groups(&self) -> Value {
+        let versions = self.api_versions();
+        let groups = versions.iter().filter_map(|it| Some(it.split_once('/')?.0));
+        let groups: BTreeSet<&str> = groups.collect();
+        let groups: Vec<Value> = groups.into_iter().filter_map(|it| self.group(it)).collect();
+        json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
+    }
+
+    fn group(&self, name: &str) -> Option<Value> {
+        let all = self.api_versions();
+        let versions = all.iter().filter_map(|it| it.split_once('/'));
+        let versions = versions.filter(|(group, _)| *group == name);
+        let versions = versions.map(
+            |(group, version)| json!({ "groupVersion": format!("{group}/{version}"), "version": version }),
+        );
+        let versions: Vec<Value> = versions.collect();
+        let preferred = versions.first()?.clone();
+        Some(json!({
+            "kind": "APIGroup", "apiVersion": "v1", "name": name,
+            "versions": versions, "preferredVersion": preferred,
+        }))
+    }
+
+    fn resources(&self, api_version: &str) -> Option<Value> {
+        if !self.api_versions().contains(api_version) {
+            return None;
+        }
+        let kinds = self.kinds.iter();
+        let kinds = kinds.filter(|it| it.gvk.api_version() == api_version);
+        let resources = kinds.map(|it| {
+            json!({
+                "name": it.plural, "singularName": it.gvk.kind.to_lowercase(), "kind": it.gvk.kind,
+                "namespaced": it.namespaced,
+                "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
+            })
+        });
+        let resources: Vec<Value> = resources.collect();
+        Some(json!({
+            "kind": "APIResourceList", "apiVersion": "v1",
+            "groupVersion": api_version, "resources": resources,
+        }))
+    }
+
+    /// Returns the empty list of a kind's objects; nothing if it is one object that is asked for.
+    fn list(&self, group: &str, below: &[&str]) -> Option<Value> {
+        let ([version, plural] | [version, "namespaces", _, plural]) = below else {
+            return None;
+        };
+        let is_meant = |it: &&ImaginedKind| {
+            it.plural == *plural && it.gvk.group == group && it.gvk.version == *version
+        };
+        let kind = self.kinds.iter().find(is_meant)?;
+        Some(json!({
+            "kind": format!("{}List", kind.gvk.kind), "apiVersion": kind.gvk.api_version(),
+            "metadata": { "resourceVersion": "0" }, "items": [],
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{Object, ObjectRef};
+    use crate::rights::access::Access;
+    use crate::write::apply::{Conflicts, FieldManager, Trial};
+
+    async fn cluster() -> Cluster {
+        let kind = |api_version: &str, kind: &str, plural: &str, namespaced| ImaginedKind {
+            gvk: Gvk::new(api_version, kind),
+            plural: plural.to_owned(),
+            namespaced,
+        };
+        let imagined = Imagined {
+            version: ServerVersion {
+                major: 1,
+                minor: 34,
+                text: "v1.34.0".to_owned(),
+            },
+            kinds: vec![
+                kind("v1", "ConfigMap", "configmaps", true),
+                kind("v1", "Namespace", "namespaces", false),
+                kind("apps/v1", "Deployment", "deployments", true),
+            ],
+            versions: vec!["a.test/v1".to_owned()],
+        };
+        Cluster::imagined(imagined).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn it_has_the_kinds_that_it_is_given_and_no_object() {
+        let cluster = cluster().await;
+        assert_eq!((cluster.version().major, cluster.version().minor), (1, 34));
+        let versions = cluster.api_versions().await.unwrap();
+        let expected = [
+            "apps/v1",
+            "apps/v1/Deployment",
+            "v1",
+            "v1/ConfigMap",
+            "v1/Namespace",
+        ];
+        assert_eq!(versions, expected);
+        assert!(!cluster.serves(&Gvk::new("batch/v1", "Job")).await.unwrap());
+        let map = ObjectRef::namespaced("v1", "ConfigMap", "a", "b");
+        assert_eq!(cluster.get(&map).await.unwrap(), None);
+        let space = ObjectRef::cluster_scoped("v1", "Namespace", "a");
+        assert_eq!(cluster.get(&space).await.unwrap(), None);
+        for namespace in [None, Some("a")] {
+            let all = cluster.list(&map.gvk, namespace, None).await.unwrap();
+            assert_eq!(all, []);
+        }
+    }
+
+    #[tokio::test]
+    async fn it_lets_us_do_everything_and_takes_what_it_is_to_try() {
+        let cluster = cluster().await;
+        let access = Access::new("delete", "apps", "deployments").namespace("a");
+        assert_eq!(cluster.denied(&[access]).await.unwrap(), []);
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "b", "namespace": "a" },
+            "data": { "key": "value" },
+        });
+        let map = Object::new(map).unwrap();
+        let manager = FieldManager::new("test").unwrap();
+        let tried = cluster.dry_run(std::slice::from_ref(&map), &manager, Conflicts::Refuse);
+        let tried = tried.await.unwrap();
+        assert!(
+            matches!(&tried[0].1, Trial::Would(would) if would.after == map),
+            "{tried:?}"
+        );
+        assert_eq!(cluster.get(map.reference()).await.unwrap(), None);
+    }
+}
