@@ -63,6 +63,10 @@ pub use plan::migration::PlannedMigration;
 pub use plan::offline::{Offer, SiteCompared, SiteProblem, compare_site, like_named};
 pub use plan::order::{NoOrder, import_order};
 pub use plan::place::default_namespace;
+pub use plan::render::{
+    ImaginedSite, ManifestSource, ManifestsOrObstacles, RenderedManifest, RenderedManifests,
+    SecretValues,
+};
 pub use plan::rights::manifests::{RightsVerb, Subject, WantedRights, Within as WantedWithin};
 pub use plan::rights::roles::Manifest as RightsManifest;
 pub use plan::summary::{

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use super::{
     activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
     export, history, import, init, inspect, keygen, login, logout, man, mirrors, pack, postrender,
-    preflight, push, rbac, rollback, serve, sign, site, status, trust, undeploy, unimport,
+    preflight, push, rbac, render, rollback, serve, sign, site, status, trust, undeploy, unimport,
     validate, values,
 };
 use crate::args::{Output, choose};
@@ -67,6 +67,7 @@ pub(crate) enum Command {
     Deploy(Box<deploy::Arguments>),
     Rollback(Box<rollback::Arguments>),
     Diff(Box<diff::Arguments>),
+    Render(Box<render::Arguments>),
     Unimport(Box<unimport::Arguments>),
     Export(Box<export::Arguments>),
     #[command(subcommand)]

@@ -27,6 +27,7 @@ mod keygen;
 mod login;
 mod logout;
 mod man;
+mod meant;
 mod mirrors;
 mod pack;
 mod parameters;
@@ -37,6 +38,7 @@ mod pushing;
 mod question;
 mod rbac;
 mod refusal;
+mod render;
 #[cfg(test)]
 mod results;
 mod rollback;
@@ -62,11 +64,11 @@ use serde::Serialize;
 pub(crate) use self::cli::{Cli, Command};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{render, verbose};
+use crate::verbose;
 
 /// Gives a result, as it was asked for; the answer is yes.
 fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outcome {
-    render::result(output, value, human);
+    crate::render::result(output, value, human);
     Outcome::Yes
 }
 
@@ -103,6 +105,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Rollback(arguments) => rollback::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),
+        Command::Render(arguments) => render::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
         Command::Export(arguments) => export::run(&arguments, output),
         Command::Registry(command) => at_registry::run(command, output),

@@ -28,6 +28,7 @@ mod pages;
 mod plans;
 mod programs;
 mod releases;
+mod render;
 mod rights;
 mod signals;
 mod signing;

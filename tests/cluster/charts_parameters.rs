@@ -52,11 +52,19 @@ const SPEC: &str = "  parameters:
     - {name: more, source: 'dir:app', values: [values.yaml], namespaces: [{name: own}], when: {parameter: more}}
 ";
 
+/// The storage class that a parameter names.
+pub(crate) const CLASS: &str = "apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: standard}
+provisioner: none.test/none
+";
+
 /// Secrets that the site has.
-const TOKEN: &str = "t0ken-of-the-site";
+pub(crate) const TOKEN: &str = "t0ken-of-the-site";
 const OTHER: &str = "an0ther-t0ken";
 
-fn pack(site: &Site, version: &str) -> String {
+/// Packs a version with a chart and a set that parameters feed.
+pub(crate) fn pack(site: &Site, version: &str) -> String {
     let chart = format!("apiVersion: v2\nname: app\nversion: {version}\n");
     site.desk.write("1.0.0/app/Chart.yaml", chart);
     site.desk.write("1.0.0/app/templates/app.yaml", TEMPLATE);
@@ -125,9 +133,7 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
         assert!(refused.contains(words), "{words}: {refused}");
     }
     site.desk.write("values.yaml", format!("token: {TOKEN}\n"));
-    let class = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: standard}\nprovisioner: none.test/none\n";
-    site.desk.write("class.yaml", class);
-    site.kubectl("default", &["apply", "--filename=class.yaml"]);
+    site.apply(CLASS).success();
     let given = ["--values", "values.yaml", "--set", "size=2"];
     let shown = plan(&site, &first, &given);
     assert!(shown.contains("(secret)"), "{shown}");

@@ -56,6 +56,7 @@ mod plugin;
 mod pulls;
 mod reach;
 mod refusals;
+mod render;
 mod requests;
 mod running;
 mod served;

@@ -40,10 +40,16 @@ impl ObjectChange {
         }
     }
 
-    /// Returns the object as it is applied.
+    /// Returns the object as it is wanted.
     #[must_use]
     pub fn object(&self) -> &Object {
         &self.desired.object
+    }
+
+    /// Returns the object as it is applied: with the number of pods that somebody else has set.
+    #[must_use]
+    pub fn applied(&self) -> &Object {
+        self.scaled.as_ref().unwrap_or(&self.desired.object)
     }
 
     /// Returns the object that is removed first.

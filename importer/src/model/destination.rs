@@ -6,7 +6,7 @@ use registry::RegistryAddress;
 use shelf::Missing;
 
 use crate::model::request::LeftOpen;
-use crate::model::site::HeldSite;
+use crate::model::site::{HeldSite, SiteFile};
 
 /// A registry that was named for images.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,14 @@ pub struct PushDestination {
 }
 
 impl PushDestination {
+    /// Returns where images would go by these files, which no cluster keeps; none if no registry is named.
+    #[must_use]
+    pub fn of_files(registry: Option<RegistryAddress>, files: &[SiteFile]) -> Option<Self> {
+        let missing = Missing::Push;
+        let named = registry.map(|address| NamedRegistry { address, missing });
+        Self::of(named, None, &HeldSite::of(files.to_vec()))
+    }
+
     /// Returns where images go; none if no registry is named, neither here nor in the site's file.
     #[must_use]
     pub fn of(

@@ -250,6 +250,16 @@ impl SiteTexts {
         Self(texts)
     }
 
+    /// Returns the texts of files that no cluster keeps.
+    pub(crate) fn of_files(files: &[SiteFile]) -> Self {
+        let texts = files.iter();
+        Self(
+            texts
+                .map(|it| (it.environment.clone(), it.text.clone()))
+                .collect(),
+        )
+    }
+
     /// The files that count for an environment, the default one first.
     pub(crate) fn held(&self, environment: Option<&EnvironmentName>) -> Result<HeldSite, Error> {
         let mut files = Vec::new();
@@ -486,9 +496,9 @@ impl HeldSite {
         all.filter(move |(_, rule)| rule.solutions.matches(solution))
     }
 
-    /// This file alone.
-    pub(crate) fn alone(file: SiteFile) -> Self {
-        Self(vec![file])
+    /// These files alone, the default one first.
+    pub(crate) fn of(files: Vec<SiteFile>) -> Self {
+        Self(files)
     }
 
     /// Returns the names in messages of the entries that are for the operator of this Solution alone.

@@ -1,8 +1,6 @@
 //! The changes that a deployment would make in a namespace, or that others have made since one was made: every object
 //! that would be another one, as the API server would store it. Reads only, and asks no registry.
 
-use std::sync::OnceLock;
-
 use deployer::{Cluster, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version, yaml};
 use serde_json::Value;
@@ -12,7 +10,6 @@ use crate::model::error::Error;
 use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::renderings::Renderings;
 use crate::model::request::{Asked, Request};
 use crate::model::state::ClusterState;
 use crate::plan::decision::Decision;
@@ -20,7 +17,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::operator::{CONFIG, config_name, operator_name};
 use crate::plan::summary::{PlannedObject, removed};
 use crate::plan::trial::Tried;
-use crate::plan::{check_version, parameters, pull_registry, record_of, rights};
+use crate::plan::{check_version, rights};
 
 /// A Solution that runs in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,24 +112,12 @@ impl Comparison {
         if !comparison.obstacles.is_empty() {
             return Ok(comparison);
         }
+        let planned = (request.writer.clock)();
         let mut state = ClusterState::read(cluster).await?;
         if let Since::Deployed(namespace) = since {
             as_told(&mut state, cluster, &id, namespace).await?;
         }
-        let pull_registry = pull_registry(Some(&state), &request, &id);
-        let record = record_of(accepted, &request, &pull_registry, &id);
-        let asked = Asked {
-            accepted,
-            client: None,
-            planned: (request.writer.clock)(),
-            request,
-            id,
-            record,
-            generated: parameters::generate(&accepted.manifest().spec.parameters)?,
-            digest_key: parameters::generate_key()?,
-            renderings: Renderings::default(),
-            helm: OnceLock::new(),
-        };
+        let asked = Asked::new(accepted, None, request, Some(&state), planned)?;
         let decision = Decision::make(&asked, state, cluster).await?;
         comparison.take(&asked, decision, cluster).await?;
         Ok(comparison)

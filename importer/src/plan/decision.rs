@@ -1,7 +1,7 @@
 //! The decision of an import about the cluster as it is: which CRDs, which objects, which rights. A plan shows it.
 //! Pushing takes time, so it is decided again under the Leases, and carried out only if it comes out the same.
 
-use change::{ObjectChange, vocabulary as v, without_server_fields};
+use change::{vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Gvk, Object};
 use manifests::Definition;
 use serde_json::Value;
@@ -112,8 +112,7 @@ impl Decision {
             let changes = deployment.change.changes();
             // The server would compare it with the one that goes.
             let changes = changes.filter(|it| it.replaced().is_none());
-            let as_scaled = |it: &ObjectChange| it.scaled.as_ref().unwrap_or(it.object()).clone();
-            let objects = changes.map(as_scaled);
+            let objects = changes.map(|it| it.applied().clone());
             let objects = space.into_iter().chain(objects);
             tried.extend(objects.map(|object| {
                 let conflicts = asked.conflicts(&object);

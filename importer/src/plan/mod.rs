@@ -37,6 +37,7 @@ pub(crate) mod reach;
 pub(crate) mod readiness;
 pub(crate) mod releases;
 pub(crate) mod remaining;
+pub(crate) mod render;
 pub(crate) mod rights;
 mod room;
 mod schema;
@@ -56,7 +57,7 @@ pub(crate) mod withdrawal;
 use std::borrow::Cow;
 use std::mem;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use deployer::Cluster;
 use registry::{Client, RegistryAddress};
@@ -189,26 +190,15 @@ impl<'a> Plan<'a> {
             None
         };
         obstacles.extend(unreadable);
-        let pull_registry = pull_registry(state.as_ref(), &request, &id);
-        let record = record_of(accepted, &request, &pull_registry, &id);
+        let registry = Some(client.clone());
+        let asked = Asked::new(accepted, registry, request, state.as_ref(), planned)?;
         let summary = PlanSummary {
-            pull_registry: pull_registry.to_string(),
+            pull_registry: asked.record.pull_registry()?.to_string(),
             findings,
-            ..summary(cluster, &request, &record, &images)
+            ..summary(cluster, &asked.request, &asked.record, &images)
         };
         let mut plan = Self {
-            asked: Asked {
-                accepted,
-                client: Some(client.clone()),
-                request,
-                id,
-                record,
-                planned,
-                generated: parameters::generate(&accepted.manifest().spec.parameters)?,
-                digest_key: parameters::generate_key()?,
-                renderings: Renderings::default(),
-                helm: OnceLock::new(),
-            },
+            asked,
             images,
             decision: None,
             proof: None,
@@ -424,6 +414,33 @@ impl Request {
                     .await
             }
         }
+    }
+}
+
+impl<'a> Asked<'a> {
+    /// Returns what is asked, with all that chance decides and the record that it would leave. Without a state nothing is
+    /// known of the registry that nodes pulled from before. `planned` is a time before the state was read.
+    pub(crate) fn new(
+        accepted: &'a Accepted,
+        client: Option<Client>,
+        request: Request,
+        state: Option<&ClusterState>,
+        planned: SystemTime,
+    ) -> Result<Self, Error> {
+        let id = accepted.statement().predicate.id.clone();
+        let pull_registry = pull_registry(state, &request, &id);
+        Ok(Self {
+            accepted,
+            client,
+            planned,
+            record: record_of(accepted, &request, &pull_registry, &id),
+            request,
+            id,
+            generated: parameters::generate(&accepted.manifest().spec.parameters)?,
+            digest_key: parameters::generate_key()?,
+            renderings: Renderings::default(),
+            helm: OnceLock::new(),
+        })
     }
 }
 

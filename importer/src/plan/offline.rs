@@ -116,7 +116,7 @@ pub fn compare_site(
     let comparing = Comparing {
         file,
         offer,
-        site: HeldSite::alone(file.clone()),
+        site: HeldSite::of(vec![file.clone()]),
     };
     let mut compared = SiteCompared::default();
     let values = comparing.parameters(&mut compared);

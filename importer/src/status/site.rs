@@ -224,7 +224,7 @@ async fn unreached(
             ));
         }
     }
-    let site = HeldSite::alone(file.clone());
+    let site = HeldSite::of(vec![file.clone()]);
     let idle = known.iter().flat_map(|((solution, _), parts)| {
         let parts: Vec<PartObjects<'_>> = parts.iter().map(part_objects).collect();
         meaningless(&site, solution, &parts)

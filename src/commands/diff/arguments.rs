@@ -1,13 +1,14 @@
 //! What `solution diff` takes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use registry::RegistryAddress;
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use schemas::{EnvironmentName, Namespace, Version};
 
 use crate::args::{ReadArguments, RegistryArguments};
 use crate::commands::import::SignerArguments;
+use crate::commands::meant::Meant;
 use crate::commands::parameters::ParameterArguments;
 use crate::failure::Failure;
 
@@ -53,7 +54,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) signers: SignerArguments,
 
-    /// Where the archive's images would be pushed [default: where a version of the Solution was pushed to]
+    /// Where the archive's images would be pushed [default: that of the site's file, else where a version of the Solution was
+    /// pushed to]
     #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
     pub(super) registry: Option<RegistryAddress>,
 
@@ -67,70 +69,11 @@ pub(crate) struct Arguments {
     pub(super) cluster: ReadArguments,
 }
 
-/// What is meant by the first word, with the archive if it is one.
-pub(super) enum Meant<'a, A = &'a Path> {
-    /// Nothing is named: what was deployed.
-    Deployed,
-    /// An imported version; the newest if none is named.
-    Imported(SolutionName, Option<&'a Version>),
-    /// An archive.
-    Archive(A),
-}
-
 impl Arguments {
-    /// What is meant by the first word: a Solution's name has no dot and no slash.
-    pub(super) fn meant(&self) -> Result<Meant<'_>, Failure> {
-        let Some(what) = &self.what else {
-            return Ok(Meant::Deployed);
-        };
-        let name = what.to_str().and_then(|word| word.parse().ok());
-        match (name, &self.version) {
-            (Some(name), version) => Ok(Meant::Imported(name, version.as_ref())),
-            (None, None) => Ok(Meant::Archive(what)),
-            (None, Some(_)) => {
-                let shown = what.display();
-                let message = format!("`{shown}` is not the name of a Solution");
-                Err(Failure::usage(message))
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-    use crate::commands::{Cli, Command};
-
-    fn meant(words: &[&str]) -> Result<String, String> {
-        let typed = [&["solution", "diff", "-e", "prod"], words].concat();
-        let Command::Diff(arguments) = Cli::try_parse_from(typed).unwrap().command else {
-            panic!("it is another verb");
-        };
-        let meant = match arguments.meant() {
-            Ok(Meant::Deployed) => "deployed".to_owned(),
-            Ok(Meant::Imported(name, None)) => format!("the newest {name}"),
-            Ok(Meant::Imported(name, Some(version))) => format!("{name} {version}"),
-            Ok(Meant::Archive(path)) => format!("the file {}", path.display()),
-            Err(failure) => return Err(failure.lines().collect()),
-        };
-        Ok(meant)
-    }
-
-    #[test]
-    fn a_word_without_dots_and_slashes_is_the_name_of_an_imported_solution() {
-        for (words, expected) in [
-            (&[][..], "deployed"),
-            (&["shop"], "the newest shop"),
-            (&["shop", "1.0.0"], "shop 1.0.0"),
-            (&["shop.iso"], "the file shop.iso"),
-            (&["./shop"], "the file ./shop"),
-            (&["/dev/sr0"], "the file /dev/sr0"),
-        ] {
-            assert_eq!(meant(words).as_deref(), Ok(expected), "{words:?}");
-        }
-        let file = meant(&["shop.iso", "1.0.0"]).unwrap_err();
-        assert_eq!(file, "error: `shop.iso` is not the name of a Solution");
+    /// What is meant by the first word, if there is one.
+    pub(super) fn meant(&self) -> Result<Option<Meant<'_>>, Failure> {
+        let what = self.what.as_deref();
+        what.map(|it| Meant::by(it, self.version.as_ref()))
+            .transpose()
     }
 }

@@ -10,8 +10,9 @@ use schemas::{Namespace, SolutionName, Version};
 use validator::Accepted;
 
 pub(crate) use self::arguments::Arguments;
-use self::request::{Compared, ComparedRegistries, compared, registries, request};
+use self::request::{Compared, compared, request};
 use super::kept::kept;
+use super::meant::{ImagesAt, Meant};
 use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
@@ -42,12 +43,12 @@ fn find(arguments: &Arguments, output: Output) -> Comparisons {
         let running = importer::running(cluster, environment, known).await?;
         match compared {
             Compared::Deployed => diff.deployed(running).await,
-            Compared::Imported(name, version) => {
+            Compared::Version(Meant::Imported(name, version)) => {
                 let to = namespace.cloned();
                 let found = diff.kept(&name, version, to, Since::Now).await?;
                 Ok(found.map(|it| vec![it]))
             }
-            Compared::Archive(accepted) => diff.archive(&accepted).await,
+            Compared::Version(Meant::Archive(accepted)) => diff.archive(&accepted).await,
         }
     })
 }
@@ -87,11 +88,11 @@ impl Diff<'_> {
         let Some(kept) = kept(self.cluster, solution, version, reach, self.output).await? else {
             return Ok(None);
         };
-        let registries = ComparedRegistries {
+        let images = ImagesAt {
             registry: kept.registry,
             pull_registry: Some(kept.pull_registry),
         };
-        let request = request(self.arguments, namespace, registries)?;
+        let request = request(self.arguments, namespace, images)?;
         let accepted = &kept.archive.accepted;
         let found = Comparison::make(accepted, self.cluster, request, &since).await?;
         Ok(Some(found))
@@ -99,9 +100,9 @@ impl Diff<'_> {
 
     async fn archive(&self, accepted: &Accepted) -> Comparisons {
         let id = &accepted.statement().predicate.id;
-        let registries = registries(self.arguments, self.cluster, id).await?;
+        let images = ImagesAt::of(self.arguments.registry.as_ref(), self.cluster, id).await?;
         let namespace = self.arguments.namespace.clone();
-        let request = request(self.arguments, namespace, registries)?;
+        let request = request(self.arguments, namespace, images)?;
         let found = Comparison::make(accepted, self.cluster, request, &Since::Now).await?;
         Ok(Some(vec![found]))
     }

@@ -26,6 +26,7 @@ pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
 pub(crate) use self::request::{
     Acceptance, Reached, accept, accept_by, allow, client, destination, judge, of_goal, of_place,
+    of_reader, target,
 };
 pub(crate) use self::show::Shown;
 pub(crate) use self::then::Then;

@@ -4,19 +4,21 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use deployer::Cluster;
+use deployer::{Cluster, Conflicts};
 use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
-    NamedRegistry, Nodes, PushDestination, Request, Target, Verb,
+    NamedRegistry, Nodes, PullLogin, PushDestination, Request, Target, Verb,
 };
 use registry::{Client, ClientOptions, RegistryAddress};
-use schemas::SolutionId;
-use shelf::Missing;
+use schemas::{EnvironmentName, Namespace, SolutionId};
+use shelf::{Missing, Replace};
 use validator::{Accepted, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, ImageRegistry, Place, Registries, SignerArguments};
 use super::login;
 use crate::args::{ChangeArguments, Output, RegistryArguments, TrustArguments, choose};
+use crate::commands::meant::ImagesAt;
+use crate::commands::parameters::ParameterArguments;
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, helm, registries, render};
@@ -238,6 +240,45 @@ pub(crate) fn of_goal(
         scratch: environment::scratch(),
         helm: helm::installer(turn.helm.as_deref()),
         helm_from: HelmFrom::Site,
+    })
+}
+
+/// The environment as it would be deployed to by one who chooses nothing but values.
+pub(crate) fn target(
+    environment: &EnvironmentName,
+    namespace: Option<Namespace>,
+    parameters: &ParameterArguments,
+) -> Result<Target, Failure> {
+    Ok(Target {
+        environment: environment.clone(),
+        namespace,
+        pull_login: PullLogin::Keep,
+        parameters: Box::new(parameters.asked()?),
+    })
+}
+
+/// The request of one who wants to know and not to do. Whatever an administrator may allow is no reason not to show what it
+/// would come to; but whose archive it is.
+pub(crate) fn of_reader(
+    target: Target,
+    images: ImagesAt,
+    signers: &SignerArguments,
+) -> Result<Request, Failure> {
+    let nobody = ChangeArguments::default();
+    let goal = Goal::Deployed(target);
+    Ok(Request {
+        allowed: Allowed {
+            adopt: Adoption {
+                namespace: Adopt::Allow,
+                crds: Adopt::Allow,
+                objects: Adopt::Allow,
+            },
+            replace: Replace::Allow,
+            downgrade: Downgrade::Allow,
+            conflicts: Conflicts::Force,
+            ..signers.allowed()
+        },
+        ..of_goal(goal, &images.registry, images.pull_registry, &nobody)?
     })
 }
 

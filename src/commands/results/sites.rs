@@ -5,7 +5,7 @@ use importer::{Description, SiteShown};
 use super::answers::Results;
 use super::references::reference;
 use crate::commands::refusal::Refused;
-use crate::commands::{environment, history, rbac, site, status};
+use crate::commands::{environment, history, rbac, render, site, status};
 
 /// Those about a site: its environments, its file, and what runs there.
 pub(super) fn add(all: &mut Results) {
@@ -31,6 +31,9 @@ pub(super) fn add(all: &mut Results) {
     let shown = &all.own::<SiteShown>();
     all.verb("site-show", &[shown]);
 
+    let rendered = &all.own::<render::show::Rendered>();
+    let nothing = &all.own::<Refused<render::show::NothingRendered>>();
+    all.verb("render", &[rendered, nothing, &reference("report")]);
     let list = &all.own::<rbac::RightsList>();
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();

@@ -45,7 +45,10 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
 }
 
 /// Reads a site's file, as the one for all environments or for one of them.
-fn read(path: &Path, environment: Option<&EnvironmentName>) -> Result<SiteFile, Failure> {
+pub(super) fn read(
+    path: &Path,
+    environment: Option<&EnvironmentName>,
+) -> Result<SiteFile, Failure> {
     let text = disk::read_text(path)?;
     SiteFile::read(text, environment.cloned()).map_err(|error| {
         Failure::no(error)

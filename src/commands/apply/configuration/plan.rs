@@ -111,8 +111,12 @@ impl Planner<'_> {
         let step = Step::from(asked.step);
         match asked.question {
             Question::Nothing(why) => Ok((untaken(step, &why), None)),
-            Question::Import { archive } => self.listed(step, archive, Goal::Available).await,
-            Question::Activate { archive } => self.listed(step, archive, Goal::Activated).await,
+            Question::Import { archive } => {
+                Box::pin(self.listed(step, archive, Goal::Available)).await
+            }
+            Question::Activate { archive } => {
+                Box::pin(self.listed(step, archive, Goal::Activated)).await
+            }
             Question::ActivateKept { solution, version } => {
                 Ok(Box::pin(self.kept(step, &solution, &version)).await)
             }

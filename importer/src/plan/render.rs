@@ -1,0 +1,300 @@
+//! The objects that a deployment would apply, as they would be sent: for review, for policy engines, for others who apply
+//! them. By the engine that plans an import, in a cluster as it is or in one that is only imagined. Reads only, and asks no
+//! registry.
+
+use std::fmt;
+
+use change::ObjectChange;
+use deployer::{Cluster, Imagined, ImaginedKind, Object, ServerVersion};
+use manifests::{DiscoveredKind, served_by_kubernetes};
+use registry::Client;
+use schemars::JsonSchema;
+use schemas::{KubernetesVersion, Namespace, SolutionId};
+use serde::Serialize;
+use serde_json::Value;
+use validator::Accepted;
+
+use crate::model::error::Error;
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::parameters::ValueSource;
+use crate::model::renderings::named_object;
+use crate::model::request::{Asked, Request};
+use crate::model::site::{SiteFile, SiteTexts};
+use crate::model::state::ClusterState;
+use crate::plan::decision::Decision;
+use crate::plan::deployment::Deployment;
+use crate::plan::diff;
+use crate::plan::hidden::HiddenTexts;
+use crate::plan::parameters::number_of;
+use crate::plan::releases::{PlannedRelease, is_test};
+use crate::plan::trial::Tried;
+use crate::plan::{check_version, rights};
+
+/// A cluster that is only imagined, and what its site chooses.
+#[derive(Clone, Debug)]
+pub struct ImaginedSite {
+    /// The version of Kubernetes.
+    pub kubernetes: KubernetesVersion,
+    /// What it serves besides Kubernetes' own, as `GROUP/VERSION` or `GROUP/VERSION/KIND`.
+    pub api_versions: Vec<String>,
+    /// The site's files.
+    pub files: Vec<SiteFile>,
+}
+
+/// Whether values are shown that nobody is to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecretValues {
+    /// Words stand in their places.
+    Masked,
+    /// They are shown.
+    Shown,
+}
+
+/// The part of a deployment that an object comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", tag = "kind", content = "name")]
+pub enum ManifestSource {
+    /// The environment: its namespace, and the Secrets that keep values.
+    Environment,
+    /// The archive's definitions.
+    Definitions,
+    /// The operator, with what its pods pull with.
+    Operator,
+    /// This set.
+    Set(String),
+    /// The release of a chart, with its hooks.
+    Release(String),
+}
+
+impl fmt::Display for ManifestSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment => f.write_str("environment"),
+            Self::Definitions => f.write_str("definitions"),
+            Self::Operator => f.write_str("operator"),
+            Self::Set(name) => write!(f, "set {name}"),
+            Self::Release(name) => write!(f, "release {name}"),
+        }
+    }
+}
+
+/// An object that would be applied.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedManifest {
+    /// The part that it comes from.
+    pub source: ManifestSource,
+    /// Whether something in it is made by chance each time: by a template, or as a value of a parameter that is generated.
+    pub random: bool,
+    /// The object.
+    pub object: Value,
+}
+
+/// The objects that a deployment would apply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderedManifests {
+    /// The version.
+    pub id: SolutionId,
+    /// The namespace of the environment.
+    pub namespace: Namespace,
+    /// The objects: the namespace, the definitions, those of the operator and of sets as they are brought, and those of each
+    /// release.
+    pub manifests: Vec<RenderedManifest>,
+}
+
+/// The objects, or the obstacles to them.
+pub type ManifestsOrObstacles = Result<RenderedManifests, Vec<Obstacle>>;
+
+impl RenderedManifests {
+    /// Returns what a request would apply in a cluster as it is.
+    pub async fn in_cluster(
+        cluster: &Cluster,
+        accepted: &Accepted,
+        client: Option<Client>,
+        request: Request,
+        secrets: SecretValues,
+    ) -> Result<ManifestsOrObstacles, Error> {
+        let cluster = &cluster.once();
+        let mut obstacles = Vec::new();
+        check_version(cluster, &mut obstacles);
+        rights::check_reading(cluster, accepted, &request, &mut obstacles).await?;
+        if !obstacles.is_empty() {
+            return Ok(Err(obstacles));
+        }
+        let planned = (request.writer.clock)();
+        let state = ClusterState::read(cluster).await?;
+        let asked = Asked::new(accepted, client, request, Some(&state), planned)?;
+        let mut decision = Decision::make(&asked, state, cluster).await?;
+        decision.try_objects(&asked, cluster).await?;
+        rendered(&asked, decision, secrets)
+    }
+
+    /// Returns what a request would apply in a cluster that is only imagined, and empty.
+    pub async fn imagined(
+        site: &ImaginedSite,
+        accepted: &Accepted,
+        request: Request,
+        secrets: SecretValues,
+    ) -> Result<ManifestsOrObstacles, Error> {
+        let cluster = &Cluster::imagined(site.to_cluster()).await?.once();
+        let state = ClusterState {
+            site: SiteTexts::of_files(&site.files),
+            ..ClusterState::default()
+        };
+        let planned = (request.writer.clock)();
+        let asked = Asked::new(accepted, None, request, Some(&state), planned)?;
+        let mut decision = Decision::make(&asked, state, cluster).await?;
+        decision.obstacles.retain(|it| !is_about_a_cluster(it));
+        decision.try_objects(&asked, cluster).await?;
+        rendered(&asked, decision, secrets)
+    }
+}
+
+impl ImaginedSite {
+    fn to_cluster(&self) -> Imagined {
+        let [major, minor, patch] = self.kubernetes.numbers();
+        let minor = u32::try_from(minor).unwrap_or(u32::MAX);
+        let mut kinds = served_by_kubernetes(minor);
+        let mut versions = Vec::new();
+        for named in &self.api_versions {
+            match named.rsplit_once('/') {
+                Some((api_version, kind))
+                    if kind.starts_with(|it: char| it.is_ascii_uppercase()) =>
+                {
+                    kinds.push(DiscoveredKind::new(api_version, kind));
+                }
+                _ => versions.push(named.clone()),
+            }
+        }
+        let kinds = kinds.into_iter().map(|it| ImaginedKind {
+            gvk: deployer::Gvk::new(&it.api_version, &it.kind),
+            plural: it.plural,
+            namespaced: it.namespaced,
+        });
+        Imagined {
+            version: ServerVersion {
+                major: u32::try_from(major).unwrap_or(1),
+                minor,
+                text: format!("v{major}.{minor}.{patch}"),
+            },
+            kinds: kinds.collect(),
+            versions,
+        }
+    }
+}
+
+impl Decision {
+    /// Adds what keeps objects from being applied, such as a kind that the cluster does not have.
+    async fn try_objects(&mut self, asked: &Asked<'_>, cluster: &Cluster) -> Result<(), Error> {
+        if self.obstacles.is_empty() {
+            let tried = Tried::make(asked, self, cluster).await?;
+            self.obstacles.extend(tried.obstacles);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an obstacle is about what is in a cluster, and not about what would be applied: an imagined one has nothing.
+fn is_about_a_cluster(obstacle: &Obstacle) -> bool {
+    matches!(
+        obstacle,
+        Obstacle::NoPullSecret { .. }
+            | Obstacle::NoPriorityClass { .. }
+            | Obstacle::NoNode { .. }
+            | Obstacle::Unmet(_)
+            | Obstacle::Unfit(Unfit::NoStorageClass { .. })
+    )
+}
+
+fn rendered(
+    asked: &Asked<'_>,
+    decision: Decision,
+    secrets: SecretValues,
+) -> Result<ManifestsOrObstacles, Error> {
+    let deployment = match decision.deployment {
+        Some(deployment) if decision.obstacles.is_empty() => deployment,
+        _ => return Ok(Err(decision.obstacles)),
+    };
+    let generated = deployment.parameters.all.values();
+    let generated = generated.filter(|it| it.source == ValueSource::Generated);
+    let shown = RenderedDeployment {
+        asked,
+        deployment: &deployment,
+        generated: HiddenTexts::of(generated.map(|it| &it.value)),
+        secrets,
+    };
+    let space = Object::new(deployment.space())?;
+    let mut manifests = vec![shown.manifest(ManifestSource::Environment, &space)];
+    let definitions = decision.crds.iter().filter_map(|it| it.written());
+    manifests.extend(definitions.map(|it| shown.manifest(ManifestSource::Definitions, it)));
+    let changes = deployment.change.changes();
+    manifests.extend(changes.map(|it| shown.manifest(shown.source(it), it.applied())));
+    for release in &deployment.releases.all {
+        let sent = release.objects.iter().filter(|it| !is_test(it));
+        manifests.extend(sent.map(|it| shown.of_release(release, it)));
+    }
+    Ok(Ok(RenderedManifests {
+        id: asked.id.clone(),
+        namespace: deployment.namespace().clone(),
+        manifests,
+    }))
+}
+
+/// A deployment whose objects are shown.
+struct RenderedDeployment<'a> {
+    asked: &'a Asked<'a>,
+    deployment: &'a Deployment,
+    /// The values that are generated now.
+    generated: HiddenTexts,
+    secrets: SecretValues,
+}
+
+impl RenderedDeployment<'_> {
+    fn source(&self, change: &ObjectChange) -> ManifestSource {
+        match &change.desired.part {
+            _ if self.keeps_values(change.object()) => ManifestSource::Environment,
+            Some(set) => ManifestSource::Set(set.to_string()),
+            None => ManifestSource::Operator,
+        }
+    }
+
+    /// Whether it is a Secret that keeps values.
+    fn keeps_values(&self, object: &Object) -> bool {
+        let (solution, namespace) = (self.asked.id.name(), self.deployment.namespace());
+        number_of(object.reference(), solution, namespace).is_some()
+    }
+
+    fn manifest(&self, source: ManifestSource, object: &Object) -> RenderedManifest {
+        let mut value = object.as_value().clone();
+        let random = self.is_random(object);
+        if self.secrets == SecretValues::Masked {
+            if object.is_secret() {
+                diff::mask(Some(&mut value), None);
+            }
+            self.deployment.parameters.hidden.mask(&mut value, None);
+        }
+        RenderedManifest {
+            source,
+            random,
+            object: value,
+        }
+    }
+
+    fn of_release(&self, release: &PlannedRelease, object: &Object) -> RenderedManifest {
+        let source = ManifestSource::Release(release.recorded.name.to_string());
+        let manifest = self.manifest(source, object);
+        let random = release.random.contains(&named_object(object.as_value()));
+        RenderedManifest {
+            random: manifest.random || random,
+            ..manifest
+        }
+    }
+
+    /// Whether it holds a value that is generated now, or the key of digests.
+    fn is_random(&self, object: &Object) -> bool {
+        let mut masked = object.as_value().clone();
+        self.generated.mask(&mut masked, None);
+        let is_new = !self.deployment.change.was_there(object.reference());
+        self.keeps_values(object) && is_new || masked != *object.as_value()
+    }
+}

@@ -1,0 +1,135 @@
+//! What `solution render` takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use importer::{HelmFrom, SecretValues};
+use registry::RegistryAddress;
+use schemas::{EnvironmentName, KubernetesVersion, Namespace, Version};
+
+use crate::args::{IncludedHelmArguments, ReadArguments, RegistryArguments, choose};
+use crate::commands::import::SignerArguments;
+use crate::commands::meant::Meant;
+use crate::commands::parameters::ParameterArguments;
+use crate::failure::Failure;
+
+/// Print the objects that deploying a version would apply, as YAML
+#[derive(Args, Debug)]
+#[command(after_help = "\
+For review, for policy engines, for whoever else is to apply them. The objects are those that
+`solution import` or `solution deploy` would send, one by one: with the addresses of images, the
+site's file, patches, parameters and pull secrets in them, and charts as Helm renders them. What only
+the server adds is not in them, nor are the records that an import keeps. Nothing is written.
+
+An object in which something is made by chance, by a template or as a parameter that is generated, is
+marked: the next rendering makes another one. Values that nobody is to see are left out unless
+--show-secrets is given.
+
+With --no-cluster an empty cluster is imagined, with Kubernetes' own kinds and those that
+--api-versions names; whether the real one has room, nodes or storage is then not judged.
+
+A word without dots and slashes is the name of an imported Solution, anything else is a file.
+
+Examples:
+  solution render app.iso --key publisher.pub -e prod
+  solution render example 1.0.0 -e prod --output-dir rendered
+  solution render app.iso --key publisher.pub -e prod --no-cluster --kube-version 1.36 \\
+      --site-file site.yaml --api-versions monitoring.coreos.com/v1/ServiceMonitor")]
+pub(crate) struct Arguments {
+    /// An archive, or the name of an imported Solution
+    #[arg(value_name = "ARCHIVE|NAME")]
+    pub(super) what: PathBuf,
+
+    /// The version of the imported Solution [default: the newest that is imported]
+    pub(super) version: Option<Version>,
+
+    /// The environment
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) environment: EnvironmentName,
+
+    /// The namespace of the environment [default: the one that it has, else its name]
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) namespace: Option<Namespace>,
+
+    /// Write each object to a file of this directory, which is new or empty, in the order in which they are applied
+    #[arg(long, value_name = "DIR")]
+    pub(super) output_dir: Option<PathBuf>,
+
+    /// Show the values of Secrets, and others that nobody is to see
+    #[arg(long)]
+    show_secrets: bool,
+
+    #[command(flatten)]
+    pub(super) without: WithoutCluster,
+
+    #[command(flatten)]
+    pub(super) signers: SignerArguments,
+
+    /// Where the archive's images would be pushed [default: that of the site's file, else where a version of the Solution was
+    /// pushed to]
+    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    pub(super) registry: Option<RegistryAddress>,
+
+    #[command(flatten)]
+    pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) parameters: ParameterArguments,
+
+    #[command(flatten)]
+    pub(super) cluster: ReadArguments,
+
+    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    pub(super) helm: Option<PathBuf>,
+
+    #[command(flatten)]
+    included: IncludedHelmArguments,
+}
+
+/// What stands for a cluster where there is none.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Without a cluster")]
+pub(crate) struct WithoutCluster {
+    /// Ask no cluster, and imagine an empty one
+    #[arg(long, requires = "kube_version", conflicts_with_all = ["kubeconfig", "context", "version"])]
+    pub(super) no_cluster: bool,
+
+    /// The version of Kubernetes that it has
+    #[arg(long, value_name = "VERSION", requires = "no_cluster")]
+    pub(super) kube_version: Option<KubernetesVersion>,
+
+    /// What it serves besides Kubernetes' own kinds; kinds count as those of namespaces
+    #[arg(
+        long,
+        value_name = "GROUP/VERSION[/KIND]",
+        requires = "no_cluster",
+        value_delimiter = ','
+    )]
+    pub(super) api_versions: Vec<String>,
+
+    /// The site's file for all environments
+    #[arg(long, value_name = "FILE", requires = "no_cluster")]
+    pub(super) site_file: Option<PathBuf>,
+
+    /// The site's file for the environment
+    #[arg(long, value_name = "FILE", requires = "no_cluster")]
+    pub(super) environment_site_file: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// What is meant by the first words.
+    pub(super) fn meant(&self) -> Result<Meant<'_>, Failure> {
+        Meant::by(&self.what, self.version.as_ref())
+    }
+
+    /// Whether values are shown that nobody is to see.
+    pub(super) fn secrets(&self) -> SecretValues {
+        choose(self.show_secrets, SecretValues::Shown, SecretValues::Masked)
+    }
+
+    /// Whose `helm` renders charts.
+    pub(super) fn helm_from(&self) -> HelmFrom {
+        self.included.helm_from()
+    }
+}

@@ -1,0 +1,105 @@
+//! `solution render`: the objects that deploying a version would apply.
+
+mod arguments;
+mod request;
+pub(super) mod show;
+
+use importer::{ImaginedSite, ManifestsOrObstacles, PushDestination, RenderedManifests};
+use schemas::KubernetesVersion;
+
+pub(crate) use self::arguments::Arguments;
+use self::request::{accepted, request, site_files};
+use super::kept::kept;
+use super::meant::{ImagesAt, Meant};
+use super::refusal::refuse;
+use crate::args::Output;
+use crate::cluster;
+use crate::failure::{Failure, Outcome};
+
+/// What was found out; nothing where an archive is not accepted, which was said.
+type Found = Option<ManifestsOrObstacles>;
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if let Some(directory) = &arguments.output_dir {
+        show::check_directory(directory)?;
+    }
+    let found = match &arguments.without.kube_version {
+        Some(version) => imagined(arguments, version, output)?,
+        None => in_cluster(arguments, output)?,
+    };
+    match found {
+        None => Ok(Outcome::No),
+        Some(Err(obstacles)) => Ok(refuse(output, show::NothingRendered {}, &obstacles)),
+        Some(Ok(found)) => show::all(&found, arguments, output),
+    }
+}
+
+/// Renders for a cluster as it is.
+fn in_cluster(arguments: &Arguments, output: Output) -> Result<Found, Failure> {
+    let archive = match arguments.meant()? {
+        Meant::Archive(_) => match accepted(arguments, output)? {
+            Some(accepted) => Some(accepted),
+            None => return Ok(None),
+        },
+        Meant::Imported(..) => None,
+    };
+    cluster::read(&arguments.cluster, async |cluster| {
+        let (accepted, images, client) = match (arguments.meant()?, archive) {
+            (Meant::Imported(name, version), _) => {
+                let reach = &arguments.reach;
+                let Some(kept) = kept(cluster, &name, version, reach, output).await? else {
+                    return Ok(None);
+                };
+                let images = ImagesAt {
+                    registry: kept.registry,
+                    pull_registry: Some(kept.pull_registry),
+                };
+                (kept.archive.accepted, images, Some(kept.client))
+            }
+            (Meant::Archive(_), archive) => {
+                let Some(accepted) = archive else {
+                    return Ok(None);
+                };
+                let id = &accepted.statement().predicate.id;
+                let images = ImagesAt::of(arguments.registry.as_ref(), cluster, id).await?;
+                (accepted, images, None)
+            }
+        };
+        let (request, secrets) = (request(arguments, images)?, arguments.secrets());
+        let found =
+            RenderedManifests::in_cluster(cluster, &accepted, client, request, secrets).await?;
+        Ok(Some(found))
+    })
+}
+
+/// Renders for a cluster that is only imagined.
+fn imagined(
+    arguments: &Arguments,
+    kubernetes: &KubernetesVersion,
+    output: Output,
+) -> Result<Found, Failure> {
+    if let Meant::Imported(name, _) = arguments.meant()? {
+        let failure = format!("`{name}` is an imported Solution, of which only a cluster knows");
+        return Err(Failure::usage(failure).hint("name the archive: a file, as `./app.iso`"));
+    }
+    let files = site_files(arguments)?;
+    let Some(accepted) = accepted(arguments, output)? else {
+        return Ok(None);
+    };
+    let named = arguments.registry.clone();
+    let images = PushDestination::of_files(named, &files).ok_or_else(|| {
+        Failure::usage("no registry is named, neither here nor in the site's file")
+            .hint("`--registry HOST[/PREFIX]` names one")
+    })?;
+    let site = ImaginedSite {
+        kubernetes: kubernetes.clone(),
+        api_versions: arguments.without.api_versions.clone(),
+        files,
+    };
+    let request = request(arguments, images.into())?;
+    cluster::block_on(async {
+        let secrets = arguments.secrets();
+        let found = RenderedManifests::imagined(&site, &accepted, request, secrets).await?;
+        Ok(Some(found))
+    })
+}

@@ -1,0 +1,40 @@
+//! What `solution render` asks for.
+
+use importer::{CreateEnvironment, Request, SiteFile};
+use validator::Accepted;
+
+use super::Arguments;
+use crate::args::Output;
+use crate::commands::meant::ImagesAt;
+use crate::commands::{import, site};
+use crate::failure::Failure;
+use crate::helm;
+
+/// The archive; nothing if it is not accepted, which was said.
+pub(super) fn accepted(arguments: &Arguments, output: Output) -> Result<Option<Accepted>, Failure> {
+    let follows = "nothing was rendered";
+    let accepted = import::accept(&arguments.what, &arguments.signers, follows, output)?;
+    Ok(accepted.map(|it| it.accepted))
+}
+
+/// The site's files that are named.
+pub(super) fn site_files(arguments: &Arguments) -> Result<Vec<SiteFile>, Failure> {
+    let without = &arguments.without;
+    let default = without.site_file.iter().map(|it| site::read(it, None));
+    let own = without.environment_site_file.iter();
+    let own = own.map(|it| site::read(it, Some(&arguments.environment)));
+    default.chain(own).collect()
+}
+
+pub(super) fn request(arguments: &Arguments, images: ImagesAt) -> Result<Request, Failure> {
+    let target = import::target(
+        &arguments.environment,
+        arguments.namespace.clone(),
+        &arguments.parameters,
+    )?;
+    let mut request = import::of_reader(target, images, &arguments.signers)?;
+    request.helm = helm::installer(arguments.helm.as_deref());
+    request.allowed.create = CreateEnvironment::Allow;
+    request.helm_from = arguments.helm_from();
+    Ok(request)
+}
