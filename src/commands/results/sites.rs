@@ -5,7 +5,7 @@ use importer::{Description, SiteShown};
 use super::answers::Results;
 use super::references::reference;
 use crate::commands::refusal::Refused;
-use crate::commands::{environment, history, rbac, site, status};
+use crate::commands::{environment, fleet, history, rbac, site, status};
 
 /// Those about a site: its environments, its file, and what runs there.
 pub(super) fn add(all: &mut Results) {
@@ -30,6 +30,12 @@ pub(super) fn add(all: &mut Results) {
     all.verb("site-set", &[set]);
     let shown = &all.own::<SiteShown>();
     all.verb("site-show", &[shown]);
+
+    let begun = &all.own::<fleet::init::BegunFleet>();
+    all.verb("fleet-init", &[begun]);
+    let read = &all.own::<fleet::check::ReadFleet>();
+    let wrong = &all.own::<Refused<fleet::check::ReadFleet>>();
+    all.verb("fleet-check", &[read, wrong]);
 
     let list = &all.own::<rbac::RightsList>();
     all.verb("rbac", &[list, &reference("report")]);
