@@ -130,6 +130,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Crates from outside that only one package may use directly.
 const ONLY: &[(&str, &[&str])] = &[
+    ("cel", &["fleet"]),
     ("clap", &["solution", "fixtures"]),
     ("clap_complete", &["solution"]),
     ("clap_mangen", &["solution"]),

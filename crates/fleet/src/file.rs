@@ -11,6 +11,7 @@ use crate::FleetLayer;
 /// A fleet's file.
 #[derive(Debug)]
 pub struct FleetFile {
+    name: String,
     document: SolutionFleet,
     lines: Lines,
 }
@@ -38,11 +39,19 @@ pub(crate) struct ChosenSite<'a> {
 }
 
 impl FleetFile {
-    /// Reads a fleet.
-    pub fn from_slice(bytes: &[u8]) -> Result<Self, UnreadableFleet> {
-        let document = SolutionFleet::from_slice(bytes)?;
-        let lines = Lines::of(bytes)?;
-        Ok(Self { document, lines })
+    /// Reads a fleet from the bytes of the file of this name.
+    pub fn read(name: impl Into<String>, bytes: &[u8]) -> Result<Self, UnreadableFleet> {
+        Ok(Self {
+            name: name.into(),
+            document: SolutionFleet::from_slice(bytes)?,
+            lines: Lines::of(bytes)?,
+        })
+    }
+
+    /// The name of the file, as it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The document.

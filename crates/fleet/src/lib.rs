@@ -7,14 +7,23 @@
 //! `check.rs` what is wrong.
 
 mod check;
+mod compute;
 mod difference;
+mod expression;
+mod facts;
 mod fault;
 mod file;
 mod layer;
+mod limits;
 mod members;
+mod strict;
+mod template;
 mod waves;
 
 pub use check::{FleetChecked, check};
+pub use compute::{ComputeError, ComputeFault, ComputedSite, Deployed, ValueOrigin, compute};
+pub use expression::ExpressionError;
+pub use facts::{FACTS, Facts, KubernetesFact, NodesFact};
 pub use fault::{FleetFault, FleetProblem};
 pub use file::{FleetFile, UnreadableFleet};
 pub use layer::FleetLayer;

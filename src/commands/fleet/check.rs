@@ -67,7 +67,9 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 /// Reads a fleet's file.
 fn read(path: &Path) -> Result<FleetFile, Failure> {
-    FleetFile::from_slice(&disk::read(path)?).map_err(|error| {
+    let bytes = disk::read(path)?;
+    let name = path.display().to_string();
+    FleetFile::read(name, &bytes).map_err(|error| {
         Failure::no(error)
             .context(format!(
                 "`{}` cannot be used as a fleet's file",

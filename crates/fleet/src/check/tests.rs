@@ -26,7 +26,7 @@ spec:
 ";
 
 fn checked(text: &str) -> FleetChecked {
-    let file = FleetFile::from_slice(text.as_bytes());
+    let file = FleetFile::read("fleet.yaml", text.as_bytes());
     check(&file.unwrap_or_else(|error| panic!("{error}\n{text}")))
 }
 
