@@ -27,6 +27,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // It decides from what others have read: no function of it waits for anything.
     ("change", &["deployer", "helm", "manifests", "schemas"]),
     ("charts", &["schemas"]),
+    // It computes from what others have read and asked.
+    ("fleet", &["schemas"]),
     ("helm", &["schemas", "watch"]),
     ("manifests", &["files", "schemas"]),
     ("rules", &["manifests", "schemas"]),
@@ -104,6 +106,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "charts",
             "deployer",
             "files",
+            "fleet",
             "helm",
             "importer",
             "manifests",
@@ -127,6 +130,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Crates from outside that only one package may use directly.
 const ONLY: &[(&str, &[&str])] = &[
+    ("cel", &["fleet"]),
     ("clap", &["solution", "fixtures"]),
     ("clap_complete", &["solution"]),
     ("clap_mangen", &["solution"]),

@@ -15,6 +15,7 @@ mod cost;
 mod digest;
 mod envelope;
 mod expansion;
+mod fleet;
 mod image;
 pub mod json;
 pub mod known_keys;
@@ -55,6 +56,12 @@ pub use envelope::{
     Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE, PayloadType, base64_text,
 };
 pub use expansion::{ExpansionError, Piece, split_expansions};
+pub use fleet::{
+    ClusterApiName, ClusterName, ClusterUid, FactName, FactPath, FactQuery, FleetCluster,
+    FleetError, FleetGroup, FleetMetadata, FleetSolution, FleetSpec, FleetWave, GroupName,
+    KindName, LabelRequirement, LabelSelector, RequirementError, SelectorOperator, ServedVersion,
+    SolutionFleet, WaveName,
+};
 pub use image::{
     Descriptor, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, Image, ImageDocument,
     ImageDocumentError, ImageIndex, ImageManifest, MediaType, Platform, REFERRER_SUFFIXES,

@@ -80,6 +80,22 @@ pub const SITE_RULES: usize = 1000;
 /// Patches of a site's file, for all Solutions together: more than anybody keeps in step with releases by hand. Each is
 /// compared with every object of a release.
 pub const SITE_PATCHES: usize = 256;
+/// Bytes of a fleet: a thousand clusters with half a kilobyte each, and the values that they have in common.
+pub const FLEET_SIZE: u64 = 1024 * 1024;
+/// Clusters of one fleet: more than one administrator keeps in step. Each is asked, planned and shown.
+pub const FLEET_CLUSTERS: usize = 1000;
+/// Groups of one fleet: each is compared with each other one, cluster by cluster.
+pub const FLEET_GROUPS: usize = 100;
+/// Deployments of one fleet: each is compared with each other one, and planned for each of its clusters.
+pub const FLEET_SOLUTIONS: usize = 256;
+/// Waves of one fleet: more than anybody waits for.
+pub const FLEET_WAVES: usize = 100;
+/// Facts that a fleet asks each cluster for: each takes a request.
+pub const FLEET_FACTS: usize = 64;
+/// What a fleet has accepted, by id.
+pub const FLEET_ACCEPTED: usize = 256;
+/// Clusters of a wave that are changed at a time: each keeps connections open.
+pub const FLEET_PARALLEL: usize = 256;
 /// Objects that values of one release come from.
 pub const VALUES_SOURCES: usize = 32;
 /// Parts of the place of a value of a chart. Helm reads 30.

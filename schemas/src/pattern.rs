@@ -53,6 +53,9 @@ macro_rules! identifier {
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 pub(crate) const DNS_SUBDOMAIN: &str =
     "^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
+pub(crate) const FACT_PATH: &str = "^(?=.{0,1024}$)(/([^~]|~[01])*)?$";
+pub(crate) const KIND: &str = "^(?!Secret$)[A-Z][A-Za-z0-9]{0,62}$";
+pub(crate) const UID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 pub(crate) const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
 pub(crate) const KEY_ID: &str = "^[0-9a-f]{64}$";
 pub(crate) const RELEASE_NAME: &str = "^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$";

@@ -211,15 +211,23 @@ impl Site {
         }
         let site: Self = yaml::from_slice(bytes).map_err(ManifestError::from)?;
         check_kind(&site.api_version, &site.kind, "Site")?;
-        let rules = &site.spec.workloads;
+        site.spec.check()?;
+        Ok(site)
+    }
+}
+
+impl SiteSpec {
+    /// Checks what the types alone do not: limits, and entries that contradict each other or the import.
+    pub fn check(&self) -> Result<(), SiteError> {
+        let rules = &self.workloads;
         if rules.len() > limits::SITE_RULES {
             return Err(SiteError::Rules(rules.len()));
         }
-        let patches = site.spec.patches.values().map(Vec::len).sum();
+        let patches = self.patches.values().map(Vec::len).sum();
         if patches > limits::SITE_PATCHES {
             return Err(SiteError::Patches(patches));
         }
-        let releases = site.spec.charts.values().flat_map(BTreeMap::values);
+        let releases = self.charts.values().flat_map(BTreeMap::values);
         let most = releases.map(|it| it.values_from.len()).max();
         if let Some(sources) = most.filter(|most| *most > limits::VALUES_SOURCES) {
             return Err(SiteError::ValuesSources(sources));
@@ -231,7 +239,7 @@ impl Site {
             }
             rule.check()?;
         }
-        Ok(site)
+        Ok(())
     }
 }
 

@@ -5,6 +5,8 @@
 //! duplicate keys: refused by the parser's policy; size: checked here first; a document that means something else
 //! to kubectl: the options here, compared with kubectl's own results in the tests.
 
+mod lines;
+
 use std::borrow::Cow;
 
 use serde::Serialize;
@@ -12,6 +14,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_saphyr::options::{MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
+pub use self::lines::Lines;
 use crate::digest::shorten;
 use crate::limits;
 

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
-    ActiveVersion, ChartName, ChartSource, Digest, EnvironmentName, ImageName, ImagePlace,
-    ImageSource, KeyId, KubernetesName, LabelValue, Namespace, OperatorConfig, Quantity,
-    ReleaseName, Repository, Site, Solution, SolutionName, SolutionPattern, SolutionSource,
-    SolutionsConfiguration, StatementTime, Tag, Timeout, TrustPolicy, Version, WantedPlatform,
-    yaml,
+    ActiveVersion, ChartName, ChartSource, ClusterUid, Digest, EnvironmentName, FactPath,
+    ImageName, ImagePlace, ImageSource, KeyId, KindName, KubernetesName, LabelValue, Namespace,
+    OperatorConfig, Quantity, ReleaseName, Repository, Site, Solution, SolutionFleet, SolutionName,
+    SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag, Timeout,
+    TrustPolicy, Version, WantedPlatform, yaml,
 };
 use serde_json::{Value, json};
 
@@ -319,6 +319,57 @@ fn the_template_of_a_sites_file_is_inside_its_schema_and_mistakes_are_not() {
         let document: Value = yaml::from_slice(shown.replacen(from, to, 1).as_bytes()).unwrap();
         assert!(!schema.is_valid(&document), "{to} is accepted");
     }
+}
+
+/// The template of a fleet as it stands, and with everything in it that is commented out.
+#[test]
+fn the_template_of_a_fleet_is_inside_its_schema_and_mistakes_are_not() {
+    let schema = committed::<SolutionFleet>("fleet.schema.json");
+    let text = std::fs::read_to_string(root().join("src/commands/fleet/template.yaml")).unwrap();
+    SolutionFleet::from_slice(text.as_bytes()).unwrap();
+    accepted(&schema, &yaml::from_slice(text.as_bytes()).unwrap());
+    let shown: Vec<String> = text.lines().map(uncommented).collect();
+    let shown = shown.join("\n");
+    let fleet = SolutionFleet::from_slice(shown.as_bytes());
+    let fleet = fleet.unwrap_or_else(|error| panic!("{error}\n{shown}"));
+    assert!(fleet.spec.paused && !fleet.spec.site.is_empty(), "{shown}");
+    assert!(fleet.spec.clusters[1].uid.is_some() && fleet.spec.waves[1].approve);
+    let good: Value = yaml::from_slice(shown.as_bytes()).unwrap();
+    accepted(&schema, &good);
+    accepted(&schema, &serde_json::to_value(fleet).unwrap());
+    for (from, to) in [
+        ("kind: SolutionFleet", "kind: Fleet"),
+        ("name: lab", "name: Lab"),
+        ("context: lab", "contexts: lab"),
+        ("uid: 5f", "uid: 5F"),
+        ("operator: In", "operator: Is"),
+        ("soak: 30m", "soak: 30"),
+        ("parallel: 4", "parallel: 0"),
+    ] {
+        assert!(shown.contains(from), "{from} is not in {shown}");
+        let document: Value = yaml::from_slice(shown.replacen(from, to, 1).as_bytes()).unwrap();
+        assert!(!schema.is_valid(&document), "{to} is accepted");
+    }
+}
+
+#[test]
+fn patterns_of_names_in_fleets_say_what_the_types_say() {
+    let (kind, long) = ("K".repeat(63), "K".repeat(64));
+    agrees::<KindName>(&[
+        "Node",
+        "ConfigMap",
+        "Secrets",
+        "Secret",
+        "node",
+        "A-b",
+        "",
+        &kind,
+        &long,
+    ]);
+    let uid = "5f0f7c1e-0d5c-4a8e-9a52-0c7d2b6f3a11";
+    let upper = uid.to_uppercase();
+    agrees::<ClusterUid>(&[uid, &upper, &uid[1..], &uid.replace('-', ""), ""]);
+    agrees::<FactPath>(&["", "/", "/a/b", "/a~1b", "/a~0", "a", "/a~", "/~2"]);
 }
 
 /// A line of the site's template without its comment sign, unless it is words.

@@ -4,9 +4,9 @@ use clap::{Parser, Subcommand};
 
 use super::{
     activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
-    export, history, import, init, inspect, keygen, login, logout, man, mirrors, pack, postrender,
-    preflight, push, rbac, render, rollback, serve, sign, site, status, trust, undeploy, unimport,
-    validate, values,
+    export, fleet, history, import, init, inspect, keygen, login, logout, man, mirrors, pack,
+    postrender, preflight, push, rbac, render, rollback, serve, sign, site, status, trust,
+    undeploy, unimport, validate, values,
 };
 use crate::args::{Output, choose};
 use crate::interrupt::Hangup;
@@ -82,6 +82,8 @@ pub(crate) enum Command {
     Rbac(Box<rbac::Arguments>),
     #[command(subcommand)]
     Site(site::Command),
+    #[command(subcommand)]
+    Fleet(fleet::Command),
     Mirrors(mirrors::Arguments),
     Serve(Box<serve::Arguments>),
     Completion(completion::Arguments),

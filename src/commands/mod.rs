@@ -17,6 +17,7 @@ mod environment;
 mod export;
 #[cfg(test)]
 mod flags_tests;
+mod fleet;
 mod history;
 mod image_map;
 mod import;
@@ -117,6 +118,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Environment(command) => environment::run(command, output),
         Command::Rbac(arguments) => rbac::run(&arguments, output),
         Command::Site(command) => site::run(command, output),
+        Command::Fleet(command) => fleet::run(&command, output),
         Command::Mirrors(arguments) => mirrors::run(&arguments, output),
         Command::Serve(arguments) => serve::run(*arguments, output),
         Command::Completion(arguments) => completion::run(&arguments, Cli::command(), output),

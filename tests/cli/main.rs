@@ -12,6 +12,7 @@ mod common;
 mod damage;
 mod developers;
 mod earlier;
+mod fleet;
 mod future;
 mod helmfiles;
 mod help;

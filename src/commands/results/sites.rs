@@ -5,7 +5,7 @@ use importer::{Description, SiteShown};
 use super::answers::Results;
 use super::references::reference;
 use crate::commands::refusal::Refused;
-use crate::commands::{environment, history, rbac, render, site, status};
+use crate::commands::{environment, fleet, history, rbac, render, site, status};
 
 /// Those about a site: its environments, its file, and what runs there.
 pub(super) fn add(all: &mut Results) {
@@ -34,6 +34,11 @@ pub(super) fn add(all: &mut Results) {
     let rendered = &all.own::<render::show::Rendered>();
     let nothing = &all.own::<Refused<render::show::NothingRendered>>();
     all.verb("render", &[rendered, nothing, &reference("report")]);
+    let begun = &all.own::<fleet::init::BegunFleet>();
+    all.verb("fleet-init", &[begun]);
+    let read = &all.own::<fleet::check::ReadFleet>();
+    let wrong = &all.own::<Refused<fleet::check::ReadFleet>>();
+    all.verb("fleet-check", &[read, wrong]);
     let list = &all.own::<rbac::RightsList>();
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();

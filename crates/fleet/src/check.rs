@@ -1,0 +1,303 @@
+//! What is wrong with a fleet, all of it at once, as far as the file alone tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::{ClusterApiName, ClusterName, FleetCluster, FleetSpec, GroupName, nearest};
+
+use crate::difference::differences;
+use crate::file::ChosenSite;
+use crate::{FleetFault, FleetFile, FleetProblem, Members};
+
+/// Letters that a name may have other than the one that was meant.
+const NEAR: usize = 2;
+
+/// What values of a site may stand in a fleet.
+const FIELDS: [&str; 5] = ["charts", "parameters", "patches", "pullSecret", "workloads"];
+
+/// What a site's file also has, and a fleet has for each cluster.
+const CLUSTERS_FIELDS: [&str; 3] = ["certificateAuthority", "pullRegistry", "registry"];
+
+/// What is wrong with a fleet, and what is worth knowing.
+#[derive(Debug, Default)]
+pub struct FleetChecked {
+    /// What is wrong.
+    pub problems: Vec<FleetProblem>,
+    /// What may be meant so.
+    pub notes: Vec<String>,
+}
+
+/// Says what is wrong with a fleet.
+#[must_use]
+pub fn check(file: &FleetFile) -> FleetChecked {
+    let spec = file.spec();
+    let mut checking = Checking {
+        file,
+        spec,
+        members: Members::of(spec),
+        found: FleetChecked::default(),
+    };
+    checking.names();
+    checking.clusters();
+    checking.solutions();
+    checking.waves();
+    checking.groups();
+    for site in file.sites() {
+        checking.fields(&site);
+    }
+    checking.found.problems.sort_by_key(|it| it.line);
+    checking.found
+}
+
+struct Checking<'a> {
+    file: &'a FleetFile,
+    spec: &'a FleetSpec,
+    members: Members<'a>,
+    found: FleetChecked,
+}
+
+impl Checking<'_> {
+    fn wrong(&mut self, pointer: &str, fault: FleetFault) {
+        let line = self.file.line(pointer);
+        self.found.problems.push(FleetProblem { line, fault });
+    }
+
+    fn note(&mut self, note: String) {
+        self.found.notes.push(note);
+    }
+
+    /// Names are told apart.
+    fn names(&mut self) {
+        let FleetSpec {
+            clusters,
+            groups,
+            waves,
+            ..
+        } = self.spec;
+        let clusters = clusters.iter().map(|it| it.name.as_str()).collect();
+        let groups = groups.iter().map(|it| it.name.as_str()).collect();
+        let waves = waves.iter().map(|it| it.name.as_str()).collect();
+        self.told_apart("clusters", clusters);
+        self.told_apart("groups", groups);
+        self.told_apart("waves", waves);
+    }
+
+    fn told_apart(&mut self, list: &'static str, names: Vec<&str>) {
+        let mut seen = BTreeSet::new();
+        for (at, name) in names.into_iter().enumerate() {
+            if !seen.insert(name) {
+                let name = name.to_owned();
+                let pointer = format!("/spec/{list}/{at}/name");
+                self.wrong(&pointer, FleetFault::Twice { list, name });
+            }
+        }
+    }
+
+    /// Each cluster is reached in one way, and each by another one.
+    fn clusters(&mut self) {
+        let mut ways: BTreeMap<Way, &ClusterName> = BTreeMap::new();
+        let mut uids = BTreeMap::new();
+        for (at, entry) in self.spec.clusters.iter().enumerate() {
+            let pointer = format!("/spec/clusters/{at}");
+            let cluster = &entry.name;
+            match way(entry) {
+                Ok(way) => {
+                    let by = way.field();
+                    let first = *ways.entry(way).or_insert(cluster);
+                    self.another(&pointer, first, cluster, by);
+                }
+                Err(fault) => self.wrong(&pointer, fault),
+            }
+            if let Some(uid) = &entry.uid {
+                let first = *uids.entry(uid).or_insert(cluster);
+                self.another(&pointer, first, cluster, "uid");
+            }
+            if entry.pull_secret.is_some() && entry.site.contains_key("pullSecret") {
+                let cluster = cluster.clone();
+                self.wrong(&pointer, FleetFault::PullSecretTwice { cluster });
+            }
+        }
+    }
+
+    fn another(&mut self, pointer: &str, one: &ClusterName, other: &ClusterName, by: &'static str) {
+        if one != other {
+            let (one, other) = (one.clone(), other.clone());
+            self.wrong(pointer, FleetFault::SameCluster { one, other, by });
+        }
+    }
+
+    /// What is deployed somewhere is deployed there once.
+    fn solutions(&mut self) {
+        let spec = self.spec;
+        let mut without: BTreeSet<usize> = (0..spec.clusters.len()).collect();
+        for (at, solution) in spec.solutions.iter().enumerate() {
+            let pointer = format!("/spec/solutions/{at}");
+            let of = format!(
+                "the entry for `{}` in the environment `{}`",
+                solution.name, solution.environment
+            );
+            self.known_groups(&pointer, &of, &solution.groups);
+            let clusters = self.members.of_solution(solution);
+            if clusters.is_empty() && !spec.clusters.is_empty() {
+                self.note(format!("{of} reaches no cluster"));
+            }
+            without.retain(|cluster| !clusters.contains(cluster));
+            for earlier in &spec.solutions[..at] {
+                let is_same =
+                    earlier.name == solution.name && earlier.environment == solution.environment;
+                let both = self.members.of_solution(earlier);
+                let mut both = both.intersection(&clusters).filter(|_| is_same);
+                if let Some(first) = both.next() {
+                    let fault = FleetFault::DeployedTwice {
+                        solution: solution.name.clone(),
+                        environment: solution.environment.clone(),
+                        cluster: spec.clusters[*first].name.clone(),
+                        others: both.count(),
+                    };
+                    self.wrong(&pointer, fault);
+                }
+            }
+        }
+        for cluster in without {
+            let cluster = &spec.clusters[cluster].name;
+            self.note(format!("the cluster `{cluster}` runs nothing of this file"));
+        }
+    }
+
+    /// Each cluster is in one wave.
+    fn waves(&mut self) {
+        let spec = self.spec;
+        let mut first = BTreeMap::new();
+        for (at, wave) in spec.waves.iter().enumerate() {
+            let pointer = format!("/spec/waves/{at}");
+            self.known_groups(&pointer, &format!("the wave `{}`", wave.name), &wave.groups);
+            for (place, name) in wave.clusters.iter().enumerate() {
+                let names = || spec.clusters.iter().map(|it| &it.name);
+                if !names().any(|it| it == name) {
+                    let fault = FleetFault::UnknownCluster {
+                        wave: wave.name.clone(),
+                        name: name.clone(),
+                        near: nearest(name.as_str(), names(), NEAR).cloned(),
+                    };
+                    self.wrong(&format!("{pointer}/clusters/{place}"), fault);
+                }
+            }
+            if wave.groups.is_empty() && wave.clusters.is_empty() {
+                let wave = wave.name.clone();
+                self.wrong(&pointer, FleetFault::EmptyWave { wave });
+            }
+            for cluster in self.members.of_wave(wave) {
+                if let Some(earlier) = first.insert(cluster, &wave.name) {
+                    let fault = FleetFault::TwoWaves {
+                        cluster: spec.clusters[cluster].name.clone(),
+                        first: earlier.clone(),
+                        second: wave.name.clone(),
+                    };
+                    self.wrong(&pointer, fault);
+                }
+            }
+        }
+        for (at, cluster) in spec.clusters.iter().enumerate() {
+            if !first.contains_key(&at) {
+                let cluster = cluster.name.clone();
+                self.wrong(
+                    &format!("/spec/clusters/{at}"),
+                    FleetFault::NoWave { cluster },
+                );
+            }
+        }
+    }
+
+    fn known_groups(&mut self, pointer: &str, of: &str, groups: &[GroupName]) {
+        let spec = self.spec;
+        let names = || spec.groups.iter().map(|it| &it.name);
+        for (place, name) in groups.iter().enumerate() {
+            if !names().any(|it| it == name) {
+                let fault = FleetFault::UnknownGroup {
+                    of: of.to_owned(),
+                    name: name.clone(),
+                    near: nearest(name.as_str(), names(), NEAR).cloned(),
+                };
+                self.wrong(&format!("{pointer}/groups/{place}"), fault);
+            }
+        }
+    }
+
+    /// Groups of one cluster agree. What the cluster itself chooses settles nothing: another cluster of both would be left.
+    fn groups(&mut self) {
+        let spec = self.spec;
+        for (at, group) in spec.groups.iter().enumerate() {
+            let clusters = self.members.of_group(&group.name);
+            if clusters.is_empty() {
+                self.note(format!("the group `{}` has no cluster", group.name));
+            }
+            for earlier in &spec.groups[..at] {
+                let both = self.members.of_group(&earlier.name);
+                let mut both = both.intersection(&clusters);
+                let Some(first) = both.next() else { continue };
+                let others = both.count();
+                let mut pointers = Vec::new();
+                differences(&earlier.site, &group.site, "", &mut pointers);
+                for pointer in pointers {
+                    let place = format!("/spec/groups/{at}/site{pointer}");
+                    let fault = FleetFault::Disagreement {
+                        one: earlier.name.clone(),
+                        other: group.name.clone(),
+                        pointer,
+                        cluster: spec.clusters[*first].name.clone(),
+                        others,
+                    };
+                    self.wrong(&place, fault);
+                }
+            }
+        }
+    }
+
+    /// What is chosen may be chosen there.
+    fn fields(&mut self, chosen: &ChosenSite<'_>) {
+        for field in chosen.site.keys() {
+            let (of, field) = (chosen.layer.clone(), field.clone());
+            let pointer = format!("{}/{field}", chosen.pointer);
+            if CLUSTERS_FIELDS.contains(&field.as_str()) {
+                self.wrong(&pointer, FleetFault::ClustersField { of, field });
+            } else if !FIELDS.contains(&field.as_str()) {
+                let near = nearest(&field, FIELDS, NEAR);
+                self.wrong(&pointer, FleetFault::UnknownField { of, field, near });
+            }
+        }
+    }
+}
+
+/// How a cluster is reached.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Way<'a> {
+    Context(Option<&'a str>, Option<&'a str>),
+    ClusterApi(&'a ClusterApiName),
+}
+
+impl Way<'_> {
+    fn field(&self) -> &'static str {
+        match self {
+            Self::Context(..) => "context",
+            Self::ClusterApi(_) => "clusterApi",
+        }
+    }
+}
+
+fn way(entry: &FleetCluster) -> Result<Way<'_>, FleetFault> {
+    let FleetCluster {
+        kubeconfig,
+        context,
+        cluster_api,
+        ..
+    } = entry;
+    let cluster = || entry.name.clone();
+    match (kubeconfig, context, cluster_api) {
+        (None, None, None) => Err(FleetFault::Unreachable { cluster: cluster() }),
+        (None, None, Some(name)) => Ok(Way::ClusterApi(name)),
+        (_, _, Some(_)) => Err(FleetFault::TwoWays { cluster: cluster() }),
+        _ => Ok(Way::Context(kubeconfig.as_deref(), context.as_deref())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! What a fleet comes to for one cluster.
+
+use serde_json::json;
+
+use super::*;
+
+const FLEET: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {name: shops}
+spec:
+  site:
+    pullSecret: login
+    parameters:
+      cart: {size: 1}
+      shop:
+        host: 'shop.${cluster.name}.example'
+        replicas: 1
+        domain: ${facts.domain}
+        colours: [red, '${cluster.labels.tier}']
+  clusters:
+  - name: paris
+    context: paris
+    labels: {tier: prod}
+    pullSecret: paris-login
+    site:
+      parameters:
+        shop:
+          limits: {memory: 2}
+  - {name: lab, context: lab, labels: {tier: test}, site: {parameters: {shop: {domain: none}}}}
+  groups:
+  - name: prod
+    selector: {matchLabels: {tier: prod}}
+    site:
+      parameters: {shop: {replicas: '${nodes.count}', colours: [blue]}}
+      workloads:
+      - {set: {replicas: '${nodes.count > 2 ? 2 : 1}'}}
+  - name: all
+    selector: {}
+    site:
+      parameters:
+        shop:
+          limits: '${{\"memory\": 1, \"cpu\": cluster.index + 1}}'
+  solutions:
+  - name: shop
+    version: 1.0.0
+    environment: prod
+    site: {parameters: {shop: {size: large, replicas: 7}}}
+  waves:
+  - {name: one, groups: [all]}
+";
+
+fn facts(file: &FleetFile, cluster: usize) -> Facts {
+    let mut facts = Facts::of_file(&file.spec().clusters[cluster], cluster);
+    facts.nodes = Some(crate::NodesFact {
+        count: 3,
+        architectures: Vec::new(),
+        zones: Vec::new(),
+    });
+    facts
+}
+
+fn computed(text: &str, cluster: usize, domain: Option<&str>) -> Result<ComputedSite, Vec<String>> {
+    let file = FleetFile::read("fleet.yaml", text.as_bytes()).unwrap();
+    let members = Members::of(file.spec());
+    let deployed = Deployed {
+        cluster,
+        solution: 0,
+    };
+    let mut facts = facts(&file, cluster);
+    facts
+        .queried
+        .extend(domain.map(|it| ("domain".parse().unwrap(), json!(it))));
+    let computed = compute(&file, &members, deployed, &facts);
+    computed.map_err(|errors| errors.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn the_closest_place_counts_and_maps_are_merged() {
+    let ComputedSite { site, origins } = computed(FLEET, 0, Some("a.example")).unwrap();
+    let expected = json!({"shop": {
+        "host": "shop.paris.example",
+        "replicas": 3,
+        "domain": "a.example",
+        "colours": ["blue"],
+        "limits": {"memory": 2, "cpu": 1},
+        "size": "large",
+    }});
+    assert_eq!(json!(site.parameters), expected);
+    assert_eq!(site.pull_secret.unwrap().as_str(), "paris-login");
+    assert_eq!(
+        site.workloads[0].set.replicas.map(std::num::NonZero::get),
+        Some(2)
+    );
+    let origin = |pointer: &str| {
+        let ValueOrigin {
+            layer,
+            line,
+            expression,
+        } = &origins[pointer];
+        (layer.to_string(), *line, expression.clone())
+    };
+    let from =
+        |layer: &str, line, text: Option<&str>| (layer.to_owned(), line, text.map(str::to_owned));
+    let shop = "/parameters/shop";
+    for (pointer, expected) in [
+        (
+            "/host",
+            from("fleet", 10, Some("shop.${cluster.name}.example")),
+        ),
+        ("/replicas", from("group prod", 28, Some("${nodes.count}"))),
+        ("/colours/0", from("group prod", 28, None)),
+        ("/limits/memory", from("cluster paris", 22, None)),
+        (
+            "/limits/cpu",
+            from(
+                "group all",
+                36,
+                Some("${{\"memory\": 1, \"cpu\": cluster.index + 1}}"),
+            ),
+        ),
+        ("/size", from("solution shop in prod", 41, None)),
+    ] {
+        assert_eq!(origin(&format!("{shop}{pointer}")), expected, "{pointer}");
+    }
+    assert_eq!(origin("/pullSecret").0, "cluster paris");
+    assert!(!origins.contains_key("/parameters/shop/colours/1"));
+}
+
+#[test]
+fn what_something_closer_decides_is_not_computed() {
+    let site = computed(FLEET, 1, None).unwrap().site;
+    let shop = json!(site.parameters)["shop"].clone();
+    assert_eq!(shop["domain"], "none");
+    assert_eq!(shop["replicas"], 7);
+    assert_eq!(shop["colours"], json!(["red", "test"]));
+    assert_eq!(shop["limits"], json!({"memory": 1, "cpu": 2}));
+}
+
+#[test]
+fn what_has_no_value_is_told_with_cluster_and_line_and_all_of_it() {
+    let refused = computed(FLEET, 0, None).unwrap_err();
+    let expected = "fleet.yaml, line 12, cluster paris: `${facts.domain}` needs `facts.domain`, which is not known of it";
+    assert_eq!(refused, [expected]);
+    let two = FLEET.replacen(
+        "host: 'shop.${cluster.name}",
+        "host: '${cluster.labels.size}",
+        1,
+    );
+    let refused = computed(&two, 0, None).unwrap_err();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert!(refused[1].starts_with("fleet.yaml, line 10, cluster paris: `${cluster.labels.size}.example`: there is no `size`"), "{refused:?}");
+}
+
+#[test]
+fn what_no_site_can_choose_is_told_with_its_source() {
+    let wrong = FLEET.replacen(
+        "{set: {replicas: '${nodes.count > 2 ? 2 : 1}'}}",
+        "{set: {replicas: '${cluster.name}'}}",
+        1,
+    );
+    let refused = computed(&wrong, 0, Some("a")).unwrap_err();
+    let words = "fleet.yaml, line 30, cluster paris: `/workloads/0` (from group prod): invalid type: string \"paris\"";
+    assert!(refused[0].starts_with(words), "{refused:?}");
+}
+
+#[test]
+fn an_expression_may_give_all_values_of_which_those_of_others_are_left() {
+    let text = FLEET.replacen(
+        "site: {parameters: {shop: {size: large, replicas: 7}}}",
+        "site: {parameters: \"${{'shop': {'size': 1}, 'Cart': 2}}\"}",
+        1,
+    );
+    let site = computed(&text, 0, Some("a")).unwrap().site;
+    assert_eq!(json!(site.parameters)["shop"]["size"], 1);
+    assert_eq!(site.parameters.len(), 1);
+}

@@ -1,0 +1,198 @@
+//! What is known of a cluster, as expressions see it. What could not be found out is absent, which is neither null nor
+//! empty: an expression that cannot do without it has no value.
+
+use std::collections::BTreeMap;
+
+use schemas::{ClusterName, FactName, FleetCluster, LabelName, LabelValue};
+use serde_json::{Map, Value, json};
+
+/// The facts that every cluster is asked for, by the names that expressions call them; those of a fleet's own are
+/// `facts.NAME`.
+pub const FACTS: [&str; 10] = [
+    "cluster.index",
+    "cluster.kubernetes",
+    "cluster.labels",
+    "cluster.name",
+    "defaultStorageClass",
+    "ingressClasses",
+    "network.podCIDRs",
+    "network.serviceCIDRs",
+    "nodes",
+    "storageClasses",
+];
+
+/// What is known of a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Its name in the fleet.
+    pub name: ClusterName,
+    /// Its place in the file, from 0.
+    pub index: usize,
+    /// Its labels in the fleet.
+    pub labels: BTreeMap<LabelName, LabelValue>,
+    /// The version of Kubernetes.
+    pub kubernetes: Option<KubernetesFact>,
+    /// Its nodes.
+    pub nodes: Option<NodesFact>,
+    /// The networks of pods.
+    pub pod_cidrs: Option<Vec<String>>,
+    /// The networks of Services.
+    pub service_cidrs: Option<Vec<String>>,
+    /// The names of its storage classes.
+    pub storage_classes: Option<Vec<String>>,
+    /// The name of the one that counts where none is named.
+    pub default_storage_class: Option<String>,
+    /// The names of its ingress classes.
+    pub ingress_classes: Option<Vec<String>>,
+    /// The fleet's own facts that were found.
+    pub queried: BTreeMap<FactName, Value>,
+}
+
+/// A version of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubernetesFact {
+    /// The version as the cluster says it: `v1.36.2`.
+    pub text: String,
+    /// The first number.
+    pub major: u32,
+    /// The second number.
+    pub minor: u32,
+}
+
+/// The nodes of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodesFact {
+    /// How many there are.
+    pub count: usize,
+    /// Their architectures, each once.
+    pub architectures: Vec<String>,
+    /// Their zones, each once.
+    pub zones: Vec<String>,
+}
+
+impl Facts {
+    /// What the file tells of a cluster.
+    #[must_use]
+    pub fn of_file(cluster: &FleetCluster, index: usize) -> Self {
+        Self {
+            name: cluster.name.clone(),
+            index,
+            labels: cluster.labels.clone(),
+            kubernetes: None,
+            nodes: None,
+            pod_cidrs: None,
+            service_cidrs: None,
+            storage_classes: None,
+            default_storage_class: None,
+            ingress_classes: None,
+            queried: BTreeMap::new(),
+        }
+    }
+
+    /// The variables of expressions.
+    pub(crate) fn variables(&self) -> Map<String, Value> {
+        let labels = self.labels.iter();
+        let labels = labels.map(|(name, value)| (name.to_string(), json!(value)));
+        let mut cluster = Map::from_iter([
+            ("name".to_owned(), json!(self.name)),
+            ("index".to_owned(), json!(self.index)),
+            ("labels".to_owned(), Value::Object(labels.collect())),
+        ]);
+        let kubernetes = self.kubernetes.as_ref();
+        let kubernetes =
+            kubernetes.map(|it| json!({"text": it.text, "major": it.major, "minor": it.minor}));
+        add(&mut cluster, "kubernetes", kubernetes);
+        let mut network = Map::new();
+        add(&mut network, "podCIDRs", found(self.pod_cidrs.as_ref()));
+        add(
+            &mut network,
+            "serviceCIDRs",
+            found(self.service_cidrs.as_ref()),
+        );
+        let queried = self.queried.iter();
+        let queried = queried.map(|(name, value)| (name.to_string(), value.clone()));
+        let nodes = self.nodes.as_ref().map(
+            |it| json!({"count": it.count, "architectures": it.architectures, "zones": it.zones}),
+        );
+        let mut all = Map::from_iter([
+            ("cluster".to_owned(), Value::Object(cluster)),
+            ("network".to_owned(), Value::Object(network)),
+            ("facts".to_owned(), Value::Object(queried.collect())),
+        ]);
+        add(&mut all, "nodes", nodes);
+        add(
+            &mut all,
+            "storageClasses",
+            found(self.storage_classes.as_ref()),
+        );
+        let default = self.default_storage_class.as_ref();
+        add(&mut all, "defaultStorageClass", default.map(|it| json!(it)));
+        add(
+            &mut all,
+            "ingressClasses",
+            found(self.ingress_classes.as_ref()),
+        );
+        all
+    }
+}
+
+fn found(names: Option<&Vec<String>>) -> Option<Value> {
+    names.map(|names| json!(names))
+}
+
+fn add(to: &mut Map<String, Value>, name: &str, value: Option<Value>) {
+    to.extend(value.map(|value| (name.to_owned(), value)));
+}
+
+/// Whether a fact is among the variables.
+pub(crate) fn is_known(name: &str, variables: &Map<String, Value>) -> bool {
+    let mut parts = name.split('.');
+    let first = parts.next().and_then(|first| variables.get(first));
+    parts
+        .try_fold(first, |value, part| Some(value?.get(part)))
+        .flatten()
+        .is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_found_is_absent() {
+        let cluster = serde_json::from_value(json!({"name": "paris", "labels": {"tier": "prod"}}));
+        let mut facts = Facts::of_file(&cluster.unwrap(), 3);
+        let known = |facts: &Facts| {
+            let variables = facts.variables();
+            let known = FACTS.into_iter().filter(|it| is_known(it, &variables));
+            known.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            known(&facts),
+            ["cluster.index", "cluster.labels", "cluster.name"]
+        );
+        let names = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect());
+        facts.kubernetes = Some(KubernetesFact {
+            text: "v1.36.2".to_owned(),
+            major: 1,
+            minor: 36,
+        });
+        facts.nodes = Some(NodesFact {
+            count: 3,
+            architectures: vec!["amd64".to_owned()],
+            zones: Vec::new(),
+        });
+        facts.pod_cidrs = names(&["10.1.0.0/16"]);
+        facts.service_cidrs = names(&[]);
+        facts.storage_classes = names(&["fast"]);
+        facts.default_storage_class = Some("fast".to_owned());
+        facts.ingress_classes = names(&[]);
+        facts.queried = BTreeMap::from([("domain".parse().unwrap(), json!("a.example"))]);
+        assert_eq!(known(&facts), FACTS);
+        let variables = facts.variables();
+        assert!(is_known("facts.domain", &variables) && !is_known("facts.other", &variables));
+        assert_eq!(variables["cluster"]["index"], 3);
+        assert_eq!(variables["cluster"]["labels"], json!({"tier": "prod"}));
+        assert_eq!(variables["nodes"]["count"], 3);
+    }
+}

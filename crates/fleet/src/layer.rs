@@ -1,0 +1,29 @@
+//! Who chooses a value of a fleet.
+
+use std::fmt;
+
+use schemas::{ClusterName, EnvironmentName, GroupName, SolutionName};
+
+/// Who chooses a value, the weakest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FleetLayer {
+    /// The fleet, for all clusters.
+    Fleet,
+    /// The entry that deploys a Solution in an environment.
+    Solution(SolutionName, EnvironmentName),
+    /// A group, for its clusters.
+    Group(GroupName),
+    /// A cluster, for itself.
+    Cluster(ClusterName),
+}
+
+impl fmt::Display for FleetLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fleet => f.write_str("fleet"),
+            Self::Solution(name, environment) => write!(f, "solution {name} in {environment}"),
+            Self::Group(name) => write!(f, "group {name}"),
+            Self::Cluster(name) => write!(f, "cluster {name}"),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The named limits of expressions, each with its reason. CEL has no budget of its own here: what is computed is bounded
+//! before, and counted while it runs.
+
+/// Bytes of an expression: what is longer belongs into values.
+pub(crate) const EXPRESSION_SIZE: usize = 1024;
+/// Nesting of brackets in an expression. The parser calls itself for each.
+pub(crate) const EXPRESSION_DEPTH: usize = 24;
+/// Bytes of the stack that expressions are read and computed with: without optimisation the deepest take a fifth of it.
+pub(crate) const EXPRESSION_STACK: usize = 32 * 1024 * 1024;
+/// Nodes of an expression, its macros expanded. Each may be computed in each turn of its loops.
+pub(crate) const EXPRESSION_NODES: usize = 200;
+/// Loops (`map`, `filter`, `all`, `exists`) that run in, or over what comes of, each other.
+pub(crate) const EXPRESSION_LOOPS: usize = 2;
+/// Nodes that are computed in loops: a loop over 50 things in a loop over 50, with 20 nodes.
+pub(crate) const EXPRESSION_WORK: usize = 50_000;
+/// Bytes of one value, of a result too, and of all facts of a cluster together: what loops copy and compare in each turn.
+pub(crate) const VALUE_SIZE: usize = 64 * 1024;
+/// Bytes of all that one expression puts together on its way.
+pub(crate) const EXPRESSION_MEMORY: usize = 1024 * 1024;
+/// Characters of the parser's or the interpreter's words that are passed on: these may quote whole values.
+pub(crate) const QUOTED: usize = 200;

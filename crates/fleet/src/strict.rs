@@ -1,0 +1,161 @@
+//! Values of a site that were kept as they are written, read as strictly as those of a site's file. Each part is read for
+//! itself, so that what is wrong is told with its place, and all of it at once.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use schemas::{NameError, SiteSpec};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::difference::within;
+
+/// A part that is not as it should be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unfit {
+    /// Where it stands within the values: a JSON Pointer.
+    pub(crate) pointer: String,
+    /// What is wrong with it.
+    pub(crate) why: String,
+}
+
+/// Reads values that are computed.
+pub(crate) fn read(values: &Map<String, Value>) -> Result<SiteSpec, Vec<Unfit>> {
+    let mut reading = Reading::default();
+    let spec = reading.checked(values);
+    if reading.unfit.is_empty() {
+        Ok(spec)
+    } else {
+        Err(reading.unfit)
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    unfit: Vec<Unfit>,
+}
+
+impl Reading {
+    /// What can be read, which does not contradict itself.
+    fn checked(&mut self, values: &Map<String, Value>) -> SiteSpec {
+        let spec = self.spec(values);
+        if self.unfit.is_empty()
+            && let Err(error) = spec.check()
+        {
+            self.wrong("", error.to_string());
+        }
+        spec
+    }
+
+    fn spec(&mut self, values: &Map<String, Value>) -> SiteSpec {
+        let mut spec = SiteSpec::default();
+        for (field, value) in values {
+            let pointer = within("", field);
+            match field.as_str() {
+                "pullSecret" => spec.pull_secret = self.one(value, &pointer),
+                "workloads" => spec.workloads = self.list(value, &pointer),
+                "parameters" => {
+                    spec.parameters = self.map(value, &pointer, |reading, value, pointer| {
+                        Some(reading.map(value, pointer, Self::one))
+                    });
+                }
+                "charts" => {
+                    spec.charts = self.map(value, &pointer, |reading, value, pointer| {
+                        Some(reading.map(value, pointer, Self::one))
+                    });
+                }
+                "patches" => {
+                    spec.patches = self.map(value, &pointer, |reading, value, pointer| {
+                        Some(reading.list(value, pointer))
+                    });
+                }
+                _ => self.wrong(&pointer, "there is no such field".to_owned()),
+            }
+        }
+        spec
+    }
+
+    fn wrong(&mut self, pointer: &str, why: String) {
+        let pointer = pointer.to_owned();
+        self.unfit.push(Unfit { pointer, why });
+    }
+
+    fn one<T: DeserializeOwned>(&mut self, value: &Value, pointer: &str) -> Option<T> {
+        let read = T::deserialize(value);
+        read.map_err(|error| self.wrong(pointer, error.to_string()))
+            .ok()
+    }
+
+    fn list<T: DeserializeOwned>(&mut self, value: &Value, pointer: &str) -> Vec<T> {
+        let Value::Array(items) = value else {
+            self.wrong(pointer, "expected a list".to_owned());
+            return Vec::new();
+        };
+        let items = items.iter().enumerate();
+        let read = items.filter_map(|(at, item)| self.one(item, &within(pointer, &at.to_string())));
+        read.collect()
+    }
+
+    fn map<K: FromStr<Err = NameError> + Ord, V>(
+        &mut self,
+        value: &Value,
+        pointer: &str,
+        mut each: impl FnMut(&mut Self, &Value, &str) -> Option<V>,
+    ) -> BTreeMap<K, V> {
+        let Value::Object(fields) = value else {
+            self.wrong(pointer, "expected a map".to_owned());
+            return BTreeMap::new();
+        };
+        let mut all = BTreeMap::new();
+        for (key, value) in fields {
+            let pointer = within(pointer, key);
+            match key.parse::<K>() {
+                Ok(key) => all.extend(each(self, value, &pointer).map(|value| (key, value))),
+                Err(error) => self.wrong(&pointer, error.to_string()),
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Map<String, Value> {
+        schemas::yaml::from_slice(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_with_its_place() {
+        let wrong = values(
+            "{pullSecret: A_B,
+              parameters: {Shop: {size: 1}, shop: {size: 1}, cart: 5},
+              charts: {shop: {db: {value: {}}}},
+              workloads: [{set: {replicas: 2}}, {set: {image: x}}, {set: {env: {A: 1}}}],
+              patches: {shop: {}}, registry: r.test}",
+        );
+        let unfit = read(&wrong).unwrap_err();
+        let places: Vec<&str> = unfit.iter().map(|it| it.pointer.as_str()).collect();
+        let expected = [
+            "/charts/shop/db",
+            "/parameters/Shop",
+            "/parameters/cart",
+            "/patches/shop",
+            "/pullSecret",
+            "/registry",
+            "/workloads/1",
+            "/workloads/2",
+        ];
+        assert_eq!(places, expected, "{unfit:?}");
+        assert!(unfit[6].why.contains("unknown field `image`"), "{unfit:?}");
+        assert!(unfit[7].why.contains("expected a string"), "{unfit:?}");
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_as_in_a_sites_file() {
+        let twice = values("{workloads: [{set: {}}, {set: {}}]}");
+        let unfit = read(&twice).unwrap_err();
+        assert_eq!(unfit[0].why, "two entries in `workloads` are for *");
+    }
+}

@@ -1,0 +1,386 @@
+//! A fleet: the clusters that one administrator keeps in step, kind `SolutionFleet`. It says which clusters there are, what
+//! is deployed where, with which values, and in which order. Unknown fields are errors. What refers to what within the file
+//! is compared elsewhere, where all of it can be told at once.
+
+mod names;
+mod selector;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use self::names::{
+    ClusterName, ClusterUid, FactName, FactPath, GroupName, KindName, ServedVersion, WaveName,
+};
+pub use self::selector::{LabelRequirement, LabelSelector, RequirementError, SelectorOperator};
+use crate::manifest::{ManifestError, check_kind};
+use crate::{
+    API_VERSION, EnvironmentName, KubernetesName, LabelName, LabelValue, Namespace, SolutionName,
+    Timeout, Version, limits, yaml,
+};
+
+/// A fleet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SolutionFleet {
+    /// Always the project's API group and version.
+    #[schemars(extend("const" = API_VERSION))]
+    pub api_version: String,
+    /// Always `SolutionFleet`.
+    #[schemars(extend("const" = "SolutionFleet"))]
+    pub kind: String,
+    /// How the fleet is called.
+    pub metadata: FleetMetadata,
+    /// Clusters, groups, what is deployed, waves.
+    #[serde(default)]
+    pub spec: FleetSpec,
+}
+
+/// How a fleet is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetMetadata {
+    /// Its name, by which clusters remember what brought them what they run.
+    pub name: KubernetesName,
+}
+
+/// What a fleet consists of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetSpec {
+    /// What expressions ask each cluster for, beyond what is always asked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = limits::FLEET_FACTS))]
+    pub facts: BTreeMap<FactName, FactQuery>,
+    /// The clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_CLUSTERS))]
+    pub clusters: Vec<FleetCluster>,
+    /// Clusters by their labels. A cluster may be in several groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_GROUPS))]
+    pub groups: Vec<FleetGroup>,
+    /// What is deployed, and where.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_SOLUTIONS))]
+    pub solutions: Vec<FleetSolution>,
+    /// What all clusters choose, as in the `spec` of a site's file: `parameters`, `charts`, `workloads`, `patches`,
+    /// `pullSecret`. In a text, `${…}` is an expression (CEL) over the facts of the cluster, and `$${` stands for `${`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub site: Map<String, Value>,
+    /// The order in which clusters are changed. Each cluster is in one wave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_WAVES))]
+    pub waves: Vec<FleetWave>,
+    /// Whether no further cluster is begun.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub paused: bool,
+    /// What was accepted, by the ids that plans show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_ACCEPTED))]
+    pub accept: Vec<String>,
+}
+
+/// The place of a fact: a field of an object that a cluster has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FactQuery {
+    /// The API group and version of the object.
+    pub api_version: ServedVersion,
+    /// The kind of the object; not `Secret`, since plans show facts.
+    pub kind: KindName,
+    /// The namespace of the object, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// The name of the object.
+    pub name: KubernetesName,
+    /// The field: a JSON Pointer (RFC 6901) such as `/data/domain`; empty, the whole object.
+    pub path: FactPath,
+}
+
+/// A cluster of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetCluster {
+    /// Its name in the fleet.
+    pub name: ClusterName,
+    /// Its kubeconfig file; one that is not absolute begins at the folder of this document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub kubeconfig: Option<String>,
+    /// The context of the kubeconfig; without it the current one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub context: Option<String>,
+    /// The object of Cluster API that stands for it, instead of a kubeconfig.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_api: Option<ClusterApiName>,
+    /// The UID of its namespace kube-system, or of its object of Cluster API. A cluster with another one is not touched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<ClusterUid>,
+    /// Its labels, by which groups select it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<LabelName, LabelValue>,
+    /// Where its images are pushed, `HOST[:PORT][/PREFIX]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
+    /// Where its nodes pull them from, if they know it by another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_registry: Option<String>,
+    /// The certificate authority (PEM) that signed the registry's certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_authority: Option<String>,
+    /// The Secret with which its nodes log in to the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_secret: Option<KubernetesName>,
+    /// What it chooses alone, above all groups.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub site: Map<String, Value>,
+}
+
+/// The name of a `Cluster` of Cluster API.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterApiName {
+    /// The namespace of the object.
+    pub namespace: Namespace,
+    /// The name of the object.
+    pub name: KubernetesName,
+}
+
+/// Clusters that have something in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetGroup {
+    /// Its name.
+    pub name: GroupName,
+    /// Which clusters are in it.
+    pub selector: LabelSelector,
+    /// What its clusters choose, above the fleet. Two groups of one cluster must not choose different values.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub site: Map<String, Value>,
+}
+
+/// A Solution that runs in an environment of some clusters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetSolution {
+    /// The Solution's name.
+    pub name: SolutionName,
+    /// Its version.
+    pub version: Version,
+    /// The archive; a path that is not absolute begins at the folder of this document. Without it, the clusters have
+    /// imported the version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub archive: Option<String>,
+    /// The environment that it runs in.
+    pub environment: EnvironmentName,
+    /// The groups whose clusters run it; without any, all clusters do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_GROUPS))]
+    pub groups: Vec<GroupName>,
+    /// What is chosen for it in this environment, above the fleet and below the groups.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub site: Map<String, Value>,
+}
+
+/// Clusters that are changed before those of the next wave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetWave {
+    /// Its name.
+    pub name: WaveName,
+    /// The groups whose clusters are in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_GROUPS))]
+    pub groups: Vec<GroupName>,
+    /// Clusters that are in it by their own name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::FLEET_CLUSTERS))]
+    pub clusters: Vec<ClusterName>,
+    /// How many clusters are changed at a time.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = limits::FLEET_PARALLEL))]
+    pub parallel: usize,
+    /// How many clusters may fail before no further one is begun.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub max_failures: usize,
+    /// How long all clusters of the wave are good before the next wave begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Timeout>,
+    /// Whether somebody has to approve before the wave begins.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub approve: bool,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes what it skips by reference"
+)]
+fn is_one(number: &usize) -> bool {
+    *number == 1
+}
+
+/// The reason why bytes are not a fleet.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// The file is larger than [`limits::FLEET_SIZE`].
+    #[error("has {0} bytes; at most {max} are read", max = limits::FLEET_SIZE)]
+    Size(usize),
+    /// The bytes are not a document of this kind.
+    #[error(transparent)]
+    Document(#[from] ManifestError),
+    /// The file has more of something than its limit.
+    #[error("has {count} entries in `{list}`; at most {most} are read")]
+    Many {
+        /// The list.
+        list: &'static str,
+        /// The number of its entries.
+        count: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// A wave changes no cluster at a time, or very many.
+    #[error("the wave `{wave}` has `parallel: {parallel}`; it may be 1 to {max}", max = limits::FLEET_PARALLEL)]
+    Parallel {
+        /// The wave.
+        wave: WaveName,
+        /// The number that it has.
+        parallel: usize,
+    },
+    /// An entry of a group's selector has values that its operator does not take.
+    #[error("the selector of the group `{group}`")]
+    Selector {
+        /// The group.
+        group: GroupName,
+        /// The reason.
+        source: RequirementError,
+    },
+}
+
+impl SolutionFleet {
+    /// Reads a fleet.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, FleetError> {
+        if bytes.len() as u64 > limits::FLEET_SIZE {
+            return Err(FleetError::Size(bytes.len()));
+        }
+        let fleet: Self = yaml::from_slice(bytes).map_err(ManifestError::from)?;
+        check_kind(&fleet.api_version, &fleet.kind, "SolutionFleet")?;
+        fleet.spec.check()?;
+        Ok(fleet)
+    }
+}
+
+impl FleetSpec {
+    fn check(&self) -> Result<(), FleetError> {
+        for (list, count, most) in [
+            ("facts", self.facts.len(), limits::FLEET_FACTS),
+            ("clusters", self.clusters.len(), limits::FLEET_CLUSTERS),
+            ("groups", self.groups.len(), limits::FLEET_GROUPS),
+            ("solutions", self.solutions.len(), limits::FLEET_SOLUTIONS),
+            ("waves", self.waves.len(), limits::FLEET_WAVES),
+            ("accept", self.accept.len(), limits::FLEET_ACCEPTED),
+        ] {
+            if count > most {
+                return Err(FleetError::Many { list, count, most });
+            }
+        }
+        for FleetWave { name, parallel, .. } in &self.waves {
+            if !(1..=limits::FLEET_PARALLEL).contains(parallel) {
+                let (wave, parallel) = (name.clone(), *parallel);
+                return Err(FleetError::Parallel { wave, parallel });
+            }
+        }
+        for group in &self.groups {
+            group.selector.check().map_err(|source| {
+                let group = group.name.clone();
+                FleetError::Selector { group, source }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fleet(spec: &str) -> Result<SolutionFleet, FleetError> {
+        let text = format!(
+            "apiVersion: {API_VERSION}\nkind: SolutionFleet\nmetadata: {{name: shops}}\nspec: {spec}"
+        );
+        SolutionFleet::from_slice(text.as_bytes())
+    }
+
+    #[test]
+    fn a_fleet_says_which_clusters_run_what_in_which_order() {
+        let read = fleet(
+            "{facts: {domain: {apiVersion: v1, kind: ConfigMap, namespace: kube-system, name: info, path: /data/domain}},
+              clusters: [{name: paris, context: paris, labels: {tier: prod}, site: {parameters: {shop: {size: 3}}}},
+                         {name: lab, clusterApi: {namespace: capi, name: lab}}],
+              groups: [{name: prod, selector: {matchLabels: {tier: prod}}}],
+              solutions: [{name: shop, version: 1.2.0, environment: prod, groups: [prod]}],
+              waves: [{name: first, groups: [prod], soak: 10m}, {name: rest, clusters: [lab], parallel: 4}]}",
+        )
+        .unwrap();
+        let waves = &read.spec.waves;
+        assert_eq!((waves[0].parallel, waves[0].max_failures), (1, 0));
+        assert_eq!(waves[0].soak.as_ref().unwrap().duration().as_secs(), 600);
+        let paris = &read.spec.clusters[0];
+        assert_eq!(paris.site["parameters"]["shop"]["size"], 3);
+        let again: SolutionFleet =
+            serde_json::from_value(serde_json::to_value(&read).unwrap()).unwrap();
+        assert_eq!(again, read);
+    }
+
+    #[test]
+    fn a_fleet_is_strict() {
+        for (spec, words) in [
+            ("{cluster: []}", "unknown field `cluster`"),
+            ("{clusters: [{name: Paris}]}", "name of a cluster"),
+            ("{clusters: [{name: a, uid: 1}]}", "UID"),
+            ("{facts: {a-b: {}}}", "name of a fact"),
+            (
+                "{facts: {a: {apiVersion: v1, kind: Secret, name: a, path: /data}}}",
+                "name of a kind",
+            ),
+            (
+                "{facts: {a: {apiVersion: v1/b/c, kind: Node, name: a, path: /data}}}",
+                "API version",
+            ),
+            (
+                "{facts: {a: {apiVersion: v1, kind: Node, name: a, path: data}}}",
+                "JSON Pointer",
+            ),
+            ("{waves: [{name: a, soak: 1d}]}", "timeout"),
+            ("{waves: [{name: a, parallel: 0}]}", "`parallel: 0`"),
+            ("{waves: [{name: a, parallel: 257}]}", "`parallel: 257`"),
+        ] {
+            let refused = fleet(spec).unwrap_err();
+            assert!(refused.to_string().contains(words), "{spec}: {refused}");
+        }
+        let other = format!("apiVersion: {API_VERSION}\nkind: Site\nmetadata: {{name: shops}}");
+        assert!(SolutionFleet::from_slice(other.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_fleet_is_bounded() {
+        let clusters = |count: usize| {
+            let all: Vec<String> = (0..count).map(|n| format!("{{name: c{n}}}")).collect();
+            fleet(&format!("{{clusters: [{}]}}", all.join(", ")))
+        };
+        assert!(clusters(limits::FLEET_CLUSTERS).is_ok());
+        let refused = clusters(limits::FLEET_CLUSTERS + 1).unwrap_err();
+        assert!(refused.to_string().contains("`clusters`"), "{refused}");
+        let large = vec![b'#'; usize::try_from(limits::FLEET_SIZE).unwrap() + 1];
+        let refused = SolutionFleet::from_slice(&large).unwrap_err();
+        assert!(matches!(refused, FleetError::Size(_)), "{refused}");
+    }
+}

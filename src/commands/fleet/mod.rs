@@ -1,0 +1,30 @@
+//! `solution fleet`: many clusters by one file.
+
+pub(super) mod check;
+pub(super) mod init;
+mod order;
+
+use clap::Subcommand;
+
+use crate::args::Output;
+use crate::failure::{Failure, Outcome};
+
+/// Describe many clusters in one file: which there are, what runs where, and in which order they change
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Neither verb asks a cluster.
+
+Examples:
+  solution fleet init
+  solution fleet check fleet.yaml")]
+pub(crate) enum Command {
+    Init(init::Arguments),
+    Check(check::Arguments),
+}
+
+pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Init(arguments) => init::run(arguments, output),
+        Command::Check(arguments) => check::run(arguments, output),
+    }
+}

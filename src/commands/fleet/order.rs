@@ -1,0 +1,109 @@
+//! Which clusters of a fleet change when, as it is shown.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use fleet::{ClustersOfWave, Members};
+use schemars::JsonSchema;
+use schemas::{FleetCluster, FleetSpec};
+use serde::Serialize;
+
+use crate::render;
+
+/// Clusters that change before those of the next wave.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OrderedWave {
+    /// The wave's name.
+    name: String,
+    /// How many of its clusters change at a time.
+    parallel: usize,
+    /// How many may fail before no further one is begun.
+    max_failures: usize,
+    /// How long all of them are good before the next wave begins, as in the file.
+    soak: Option<String>,
+    /// Whether somebody has to approve before the wave begins.
+    approve: bool,
+    /// Its clusters.
+    pub(super) clusters: Vec<OrderedCluster>,
+}
+
+/// A cluster, with all that it is in.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OrderedCluster {
+    /// The cluster's name.
+    name: String,
+    /// The groups that it is in.
+    groups: Vec<String>,
+    /// What runs there, as `NAME VERSION in ENVIRONMENT`.
+    solutions: Vec<String>,
+}
+
+/// The waves of a fleet.
+pub(super) fn ordered(spec: &FleetSpec) -> Vec<OrderedWave> {
+    let members = Members::of(spec);
+    let waves = fleet::waves(spec, &members).into_iter();
+    let waves = waves.map(|ClustersOfWave { wave, clusters }| OrderedWave {
+        name: wave.name.to_string(),
+        parallel: wave.parallel,
+        max_failures: wave.max_failures,
+        soak: wave.soak.as_ref().map(ToString::to_string),
+        approve: wave.approve,
+        clusters: clusters
+            .into_iter()
+            .map(|it| OrderedCluster::of(it, spec, &members))
+            .collect(),
+    });
+    waves.collect()
+}
+
+impl OrderedCluster {
+    fn of(cluster: &FleetCluster, spec: &FleetSpec, members: &Members<'_>) -> Self {
+        let at = spec.clusters.iter().position(|it| it.name == cluster.name);
+        let is_in = |clusters: &BTreeSet<usize>| at.is_some_and(|at| clusters.contains(&at));
+        let groups = spec.groups.iter();
+        let groups = groups.filter(|it| is_in(&members.of_group(&it.name)));
+        let solutions = spec.solutions.iter();
+        let solutions = solutions.filter(|it| is_in(&members.of_solution(it)));
+        Self {
+            name: cluster.name.to_string(),
+            groups: groups.map(|it| it.name.to_string()).collect(),
+            solutions: solutions
+                .map(|it| format!("{} {} in {}", it.name, it.version, it.environment))
+                .collect(),
+        }
+    }
+}
+
+impl fmt::Display for OrderedWave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clusters = render::count(self.clusters.len(), "cluster");
+        write!(f, "wave {}: {clusters}", self.name)?;
+        if self.parallel > 1 {
+            write!(f, ", {} at a time", self.parallel)?;
+        }
+        if self.max_failures > 0 {
+            write!(f, ", {} may fail", self.max_failures)?;
+        }
+        if let Some(soak) = &self.soak {
+            write!(f, ", good for {soak} before the next wave")?;
+        }
+        if self.approve {
+            f.write_str(", begins when it is approved")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for OrderedCluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if !self.groups.is_empty() {
+            write!(f, " ({})", render::list(&self.groups))?;
+        }
+        if !self.solutions.is_empty() {
+            write!(f, ": {}", render::list(&self.solutions))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! What to do about each thing that is wrong with a fleet's file.
+
+use std::fmt::Display;
+
+use fleet::FleetFault as F;
+
+/// How a fleet's file becomes one that can be used.
+pub(crate) fn fleet_fix(fault: &F) -> String {
+    let fix = match fault {
+        F::Twice { .. } => "give one of them another name",
+        F::Unreachable { .. } => {
+            "name its `context`, its `kubeconfig`, or its object of Cluster API"
+        }
+        F::TwoWays { .. } => "leave one of them out",
+        F::SameCluster { .. } => "one entry for each cluster: leave one of them out",
+        F::PullSecretTwice { .. } => "leave the one in `site` out",
+        F::UnknownGroup { near, .. } => {
+            return meant(near.as_ref(), "`groups` has those that there are");
+        }
+        F::UnknownCluster { near, .. } => {
+            return meant(near.as_ref(), "`clusters` has those that there are");
+        }
+        F::EmptyWave { .. } => "name groups or clusters in it, or leave it out",
+        F::NoWave { .. } => "add it, or a group that it is in, to a wave",
+        F::TwoWaves { .. } => "leave it out of one: name other groups there, or single clusters",
+        F::DeployedTwice { .. } => {
+            "give the entries other groups, or one of them another environment"
+        }
+        F::Disagreement { .. } => {
+            "choose it in one of them alone, or in a group of its own; what a cluster chooses does not settle it, since the next one in both would be left"
+        }
+        F::UnknownField { near, .. } => {
+            return meant(
+                near.as_ref(),
+                "there are `parameters`, `charts`, `workloads`, `patches` and `pullSecret`",
+            );
+        }
+        F::ClustersField { field, .. } => {
+            return format!("set `{field}` beside the name of each cluster");
+        }
+    };
+    fix.to_owned()
+}
+
+fn meant(near: Option<impl Display>, known: &str) -> String {
+    let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
+    format!("{meant}{known}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_field_is_answered_with_the_one_that_was_meant() {
+        let fix = |near| {
+            fleet_fix(&F::UnknownField {
+                of: fleet::FleetLayer::Fleet,
+                field: "parameter".to_owned(),
+                near,
+            })
+        };
+        let meant = fix(Some("parameters"));
+        assert!(
+            meant.starts_with("did you mean `parameters`? there are"),
+            "{meant}"
+        );
+        assert!(fix(None).starts_with("there are `parameters`"));
+    }
+}

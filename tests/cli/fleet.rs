@@ -1,0 +1,95 @@
+//! A fleet's file before any cluster is asked.
+
+use crate::common::Desk;
+
+const FLEET: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {name: shops}
+spec:
+  clusters:
+  - {name: paris, context: paris, labels: {tier: prod}}
+  - {name: lyon, context: lyon, labels: {tier: prod}}
+  - {name: lab, context: lab, labels: {tier: test}}
+  groups:
+  - {name: prod, selector: {matchLabels: {tier: prod}}}
+  - {name: test, selector: {matchLabels: {tier: test}}}
+  solutions:
+  - {name: shop, version: 1.0.0, environment: prod, groups: [prod]}
+  - {name: shop, version: 1.1.0, environment: test, groups: [test]}
+  waves:
+  - {name: canary, groups: [test], soak: 10m}
+  - {name: rest, groups: [prod], parallel: 2, maxFailures: 1, approve: true}
+";
+
+#[test]
+fn the_fleet_to_begin_with_is_a_good_one_and_replaces_none() {
+    let desk = Desk::new();
+    desk.solution(&["fleet", "init"]).success();
+    let answer = desk.solution(&["fleet", "check", "fleet.yaml"]).success();
+    assert!(
+        answer.contains("wave canary: 1 cluster\n  lab (test): shop 1.0.0 in prod"),
+        "{answer}"
+    );
+    let again = desk.solution(&["fleet", "init"]).failure(1);
+    assert!(again.contains("`fleet.yaml` exists"), "{again}");
+}
+
+#[test]
+fn a_fleet_is_shown_in_the_order_of_its_waves() {
+    let desk = Desk::new();
+    desk.write("fleet.yaml", FLEET);
+    let shown = desk.solution(&["fleet", "check", "fleet.yaml"]).success();
+    let expected = "wave canary: 1 cluster, good for 10m before the next wave
+  lab (test): shop 1.1.0 in test
+wave rest: 2 clusters, 2 at a time, 1 may fail, begins when it is approved
+  paris (prod): shop 1.0.0 in prod
+  lyon (prod): shop 1.0.0 in prod
+`fleet.yaml` can be used as a fleet's file
+";
+    assert_eq!(shown, expected);
+    let answer = desk.solution(&["fleet", "check", "fleet.yaml", "--output", "json"]);
+    let waves = &answer.json()["waves"];
+    assert_eq!(waves[1]["clusters"][1]["name"], "lyon");
+    assert_eq!(waves[1]["maxFailures"], 1);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_fleet_is_said_with_its_line_and_what_to_do() {
+    let desk = Desk::new();
+    let wrong = FLEET
+        .replacen("groups: [prod]}", "groups: [prd]}", 1)
+        .replacen("groups: [test], soak", "clusters: [paris], soak", 1);
+    desk.write("fleet.yaml", wrong);
+    let refused = desk.solution(&["fleet", "check", "fleet.yaml"]).failure(1);
+    for words in [
+        "error: line 8: the cluster `lab` is in no wave\nhint: add it,",
+        "error: line 13: the entry for `shop` in the environment `prod` names the group `prd`, which there is not\nhint: did you mean `prod`?",
+        "error: line 17: the cluster `paris` is in two waves, `canary` and `rest`\nhint: leave it out",
+        "note: the entry for `shop` in the environment `prod` reaches no cluster",
+        "3 obstacles in the way",
+    ] {
+        assert!(refused.contains(words), "{words}\n{refused}");
+    }
+    let answer = desk.solution(&["fleet", "check", "fleet.yaml", "--output", "json"]);
+    assert_eq!(answer.code, 1);
+    assert_eq!(answer.json()["obstacles"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn what_is_no_fleet_is_refused_and_what_cannot_be_read_is_not() {
+    let desk = Desk::new();
+    desk.write(
+        "fleet.yaml",
+        FLEET.replacen("context: lyon", "contexts: lyon", 1),
+    );
+    let refused = desk.solution(&["fleet", "check", "fleet.yaml"]).failure(1);
+    for words in [
+        "`fleet.yaml` cannot be used",
+        "`contexts`",
+        "line 7",
+        "`solution fleet init`",
+    ] {
+        assert!(refused.contains(words), "{words}\n{refused}");
+    }
+    desk.solution(&["fleet", "check", "none.yaml"]).failure(3);
+}
