@@ -17,6 +17,7 @@ mod environment;
 mod export;
 #[cfg(test)]
 mod flags_tests;
+mod hindered;
 mod history;
 mod image_map;
 mod import;
