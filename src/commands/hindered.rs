@@ -4,7 +4,7 @@ use importer::{Hindered, Obstacle, Use};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::refusal::{InTheWay, show};
+use super::refusal::{InTheWay, undone};
 use crate::args::Output;
 use crate::failure::Outcome;
 use crate::render;
@@ -52,6 +52,6 @@ pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Out
         obstacles: &obstacles,
         uses: &hindered.uses,
     };
-    render::result(output, &kept, |kept| show(kept.obstacles, ""));
+    render::result(output, &kept, |kept| undone(kept.obstacles));
     Outcome::No
 }

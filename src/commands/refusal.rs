@@ -19,6 +19,13 @@ pub(crate) struct Refused<P> {
     obstacles: Vec<InTheWay>,
 }
 
+impl<P> Refused<P> {
+    fn new(plan: P, obstacles: impl IntoIterator<Item = impl Into<InTheWay>>) -> Self {
+        let obstacles = obstacles.into_iter().map(Into::into).collect();
+        Self { plan, obstacles }
+    }
+}
+
 /// Something in the way.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Obstacle")]
@@ -88,18 +95,39 @@ pub(super) fn refuse<P: Serialize>(
     plan: P,
     obstacles: impl IntoIterator<Item = impl Into<InTheWay>>,
 ) -> Outcome {
-    let obstacles = obstacles.into_iter().map(Into::into).collect();
-    let refused = Refused { plan, obstacles };
+    let refused = Refused::new(plan, obstacles);
+    render::result(output, &refused, |refused| undone(&refused.obstacles));
+    Outcome::No
+}
+
+/// Says what a check has found in the way. It would have changed nothing anyway.
+pub(super) fn found<P: Serialize>(
+    output: Output,
+    checked: P,
+    obstacles: impl IntoIterator<Item = impl Into<InTheWay>>,
+) -> Outcome {
+    let refused = Refused::new(checked, obstacles);
     render::result(output, &refused, |refused| show(&refused.obstacles, ""));
     Outcome::No
 }
 
 /// All that is in the way, and of what: ` of a push`.
 pub(super) fn show(obstacles: &[InTheWay], what: &str) {
+    let obstacles = each(obstacles);
+    render::note!("{obstacles} in the way{what}");
+}
+
+/// All that is in the way of a change.
+pub(super) fn undone(obstacles: &[InTheWay]) {
+    let obstacles = each(obstacles);
+    render::note!("nothing was changed: {obstacles} in the way");
+}
+
+/// Shows each obstacle with its fix. Returns their number in words.
+fn each(obstacles: &[InTheWay]) -> String {
     for obstacle in obstacles {
         render::note!("error: {}", obstacle.message);
         render::note!("hint: {}", obstacle.fix);
     }
-    let obstacles = render::count(obstacles.len(), "obstacle");
-    render::note!("nothing was changed: {obstacles} in the way{what}");
+    render::count(obstacles.len(), "obstacle")
 }

@@ -293,6 +293,7 @@ fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
     let both = format!("{{parameters: {{example: {{hots: a}}}}, workloads: [{entry}]}}");
     let refused = check(&desk, &both, &[]).failure(1);
     assert!(refused.contains(&format!("note: {idle}")), "{refused}");
+    assert!(refused.ends_with("\n1 obstacle in the way\n"), "{refused}");
     let json = check(&desk, &both, &["--output", "json"]).json();
     assert_eq!(json["plan"]["notes"], json!([idle]));
 }
