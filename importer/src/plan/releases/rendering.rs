@@ -82,10 +82,7 @@ impl Releasing<'_> {
         let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
             Ok(rendered) => rendered,
             Err(error) => {
-                // A template may quote its values.
-                let why = self.parameters.hidden.say(&error.to_string());
-                let release = release.to_string();
-                obstacles.push(Unfit::NotRendered { release, why }.into());
+                obstacles.push(self.unrendered(release, &error).into());
                 return Ok(());
             }
         };
@@ -133,6 +130,17 @@ impl Releasing<'_> {
         self.check_owners(planned, obstacles).await?;
         self.check_definitions(planned, obstacles).await?;
         self.try_objects(planned, &there.written, obstacles).await
+    }
+
+    /// Why a chart does not come to objects. Templates and schemas may quote values.
+    fn unrendered(&self, release: &ReleaseEntry, error: &HelmError) -> Unfit {
+        let (hidden, release) = (&self.parameters.hidden, release.to_string());
+        if let Some(why) = error.refused_values() {
+            let why = hidden.say(why);
+            return Unfit::ChartValuesRefused { release, why };
+        }
+        let why = hidden.say(&error.to_string());
+        Unfit::NotRendered { release, why }
     }
 
     /// Returns the values of the site without any one of which fewer images are missing, each with where it comes from: no
