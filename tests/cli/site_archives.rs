@@ -31,12 +31,15 @@ const WORKLOADS: &str = "
 {metadata: {labels: {app: agent}}, spec: {containers: [{name: agent, image: '$(image:example-server)'}]}}}}
 ";
 
-/// What stands in the place of Helm: its schema wants a `host`, a `size` that is a number, and cannot render what is `broken`.
+/// What stands in the place of Helm: its schema wants a `host`, a `size` that is a number and a `scale` above 1, and it cannot
+/// render what is `broken`.
 const HELM: &str = r#"#!/bin/sh
 [ "$1" = version ] && echo v4.3.1 && exit
 for argument; do case $argument in --values=*) values=${argument#--values=} ;; esac; done
 said=
 grep -q '^host:' "$values" || said="$said- at '': missing property 'host'
+"
+grep -q '^scale: 1$' "$values" && said="$said- at '/scale': minimum: got 1, want 2
 "
 grep -q "^size: 'many'" "$values" && said="$said- at '/size': got string, want integer
 "
@@ -271,6 +274,21 @@ fn what_a_schema_lacks_without_the_sites_values_is_not_theirs() {
         refused.contains("missing property 'host' - at '/size'"),
         "{refused}"
     );
+}
+
+#[test]
+fn values_are_judged_with_those_of_parameters() {
+    let desk = desk("host: a\nscale: $(param:size)\n");
+    let judged = |parameters: &str| {
+        let user = "db: {values: {auth: {user: b}}}";
+        let spec =
+            format!("{{parameters: {{example: {parameters}}}, charts: {{example: {{{user}}}}}}}");
+        check(&desk, &spec, &HELM_HERE)
+    };
+    judged("{}").success();
+    let refused = judged("{size: 1}").failure(1);
+    let words = "refuses the values of release `db` (the site's file): db: - at '/scale': minimum: got 1, want 2\n";
+    assert!(refused.contains(words), "{refused}");
 }
 
 #[test]
