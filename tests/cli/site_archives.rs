@@ -100,6 +100,11 @@ fn a_name_that_the_archive_does_not_have_is_told_with_the_one_that_may_be_meant(
             "web",
         ),
         (
+            "{workloads: [{solutions: example, part: dbb, set: {labels: {a: b}}}]}",
+            "has no set or chart `dbb` (the site's file, entry for example dbb)",
+            "db",
+        ),
+        (
             "{workloads: [{solutions: example, part: web, workload: agnet, set: {labels: {a: b}}}]}",
             "has no workload `agnet` (the site's file, entry for example web, workload agnet)",
             "agent",
@@ -314,6 +319,28 @@ fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
     assert!(refused.ends_with("\n1 obstacle in the way\n"), "{refused}");
     let json = check(&desk, &both, &["--output", "json"]).json();
     assert_eq!(json["plan"]["notes"], json!([idle]));
+}
+
+#[test]
+fn an_entry_for_an_operator_is_one_too_many_where_there_is_none() {
+    let desk = desk("host: a\n");
+    let source = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: example}
+spec:
+  version: 1.0.0
+  images: []
+  charts: [{name: db, source: 'dir:chart', values: [values.yaml]}]
+";
+    desk.write("source/solution.yaml", source);
+    let pack = ["pack", "source", "-o", "a.iso", "--no-render", "--force"];
+    let sign = ["--key", "publisher.key"];
+    desk.solution(&[&pack[..], &sign].concat()).success();
+    let spec = "{workloads: [{solutions: example, part: operator, set: {replicas: 2}}]}";
+    let refused = check(&desk, spec, &[]).failure(1);
+    let words =
+        format!("error: {ID} has no operator (the site's file, entry for example operator)\n");
+    assert!(refused.contains(&words), "{refused}");
 }
 
 #[test]
