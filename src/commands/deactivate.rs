@@ -3,7 +3,7 @@
 use clap::Args;
 use schemas::SolutionName;
 
-use super::refusal::free;
+use super::hindered::free;
 use super::undo::{UseArguments, undo};
 use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};

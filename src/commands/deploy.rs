@@ -5,9 +5,9 @@ use deployer::Cluster;
 use importer::{Authority, Verb};
 use schemas::{Namespace, SolutionName, Version};
 
+use super::hindered::{free, hindered};
 use super::import::{self, Place, Then};
 use super::kept::{Kept, KeptArguments};
-use super::refusal::{free, hindered};
 use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};

@@ -1,6 +1,6 @@
 //! What is in the way, all of it at once.
 
-use importer::{Hindered, Obstacle, Use};
+use importer::Obstacle;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::Unprunable;
@@ -19,24 +19,11 @@ pub(crate) struct Refused<P> {
     obstacles: Vec<InTheWay>,
 }
 
-/// What keeps something from being removed. Nothing was.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct RefusedRemoval<'a> {
-    /// What is in the way, in one line.
-    error: String,
-    /// There are none beside the obstacles.
-    causes: [&'a str; 0],
-    /// The fix of each obstacle.
-    #[schemars(length(min = 1))]
-    hints: Vec<&'a str>,
-    /// Always `no`.
-    #[schemars(extend("const" = "no"))]
-    answer: &'static str,
-    /// What is in the way.
-    #[schemars(length(min = 1))]
-    obstacles: &'a [InTheWay],
-    /// Every object that uses what was to go.
-    uses: &'a [Use],
+impl<P> Refused<P> {
+    fn new(plan: P, obstacles: impl IntoIterator<Item = impl Into<InTheWay>>) -> Self {
+        let obstacles = obstacles.into_iter().map(Into::into).collect();
+        Self { plan, obstacles }
+    }
 }
 
 /// Something in the way.
@@ -108,45 +95,39 @@ pub(super) fn refuse<P: Serialize>(
     plan: P,
     obstacles: impl IntoIterator<Item = impl Into<InTheWay>>,
 ) -> Outcome {
-    let obstacles = obstacles.into_iter().map(Into::into).collect();
-    let refused = Refused { plan, obstacles };
-    render::result(output, &refused, |refused| show(&refused.obstacles, ""));
+    let refused = Refused::new(plan, obstacles);
+    render::result(output, &refused, |refused| undone(&refused.obstacles));
     Outcome::No
 }
 
-/// What came of a removal, with what is in its way as a result of its own.
-pub(super) fn free<T>(
-    removed: Result<T, importer::Error>,
-) -> Result<Result<T, Box<Hindered>>, importer::Error> {
-    match removed {
-        Err(importer::Error::Hindered(hindered)) => Ok(Err(hindered)),
-        removed => removed.map(Ok),
-    }
-}
-
-/// Says what keeps something from being removed, and with which flag it goes all the same.
-pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Outcome {
-    let obstacles = hindered.obstacles.iter();
-    let in_the_way = |obstacle: &Obstacle| InTheWay::of(obstacle, obstacle.is_use(), forced);
-    let obstacles: Vec<InTheWay> = obstacles.map(in_the_way).collect();
-    let kept = RefusedRemoval {
-        error: hindered.to_string(),
-        causes: [],
-        hints: obstacles.iter().map(|it| it.fix.as_str()).collect(),
-        answer: "no",
-        obstacles: &obstacles,
-        uses: &hindered.uses,
-    };
-    render::result(output, &kept, |kept| show(kept.obstacles, ""));
+/// Says what a check has found in the way. It would have changed nothing anyway.
+pub(super) fn found<P: Serialize>(
+    output: Output,
+    checked: P,
+    obstacles: impl IntoIterator<Item = impl Into<InTheWay>>,
+) -> Outcome {
+    let refused = Refused::new(checked, obstacles);
+    render::result(output, &refused, |refused| show(&refused.obstacles, ""));
     Outcome::No
 }
 
 /// All that is in the way, and of what: ` of a push`.
 pub(super) fn show(obstacles: &[InTheWay], what: &str) {
+    let obstacles = each(obstacles);
+    render::note!("{obstacles} in the way{what}");
+}
+
+/// All that is in the way of a change.
+pub(super) fn undone(obstacles: &[InTheWay]) {
+    let obstacles = each(obstacles);
+    render::note!("nothing was changed: {obstacles} in the way");
+}
+
+/// Shows each obstacle with its fix. Returns their number in words.
+fn each(obstacles: &[InTheWay]) -> String {
     for obstacle in obstacles {
         render::note!("error: {}", obstacle.message);
         render::note!("hint: {}", obstacle.fix);
     }
-    let obstacles = render::count(obstacles.len(), "obstacle");
-    render::note!("nothing was changed: {obstacles} in the way{what}");
+    render::count(obstacles.len(), "obstacle")
 }

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
-use super::refusal::free;
+use super::hindered::free;
 use super::undo::{RemoveSetsArguments, undo};
 use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};

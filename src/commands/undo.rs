@@ -5,7 +5,7 @@ use importer::{Change, EvenIfUsed, Hindered, RemoveSets, Run, Undone};
 
 use super::change::{remove, show_revision};
 use super::give;
-use super::refusal::hindered;
+use super::hindered::hindered;
 use crate::args::{Output, RemovalArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::render;

@@ -4,8 +4,8 @@ use clap::Args;
 use importer::{Change, EvenIfUsed, Hindered, ImageTreatment, Undone};
 use schemas::{SolutionName, Version};
 
+use super::hindered::free;
 use super::import;
-use super::refusal::free;
 use super::undo::{UseArguments, undo};
 use crate::args::{Output, RegistryArguments, RemovalArguments};
 use crate::environment;

@@ -59,6 +59,7 @@ const NO_HELM: &str = "install helm 4, and name it with `--helm FILE` or `HELM` 
 const NO_INCLUDED_HELM: &str = "install helm 4 here, and leave `--use-included-helm` out; a publisher includes one with `solution pack --include-helm`";
 const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from elsewhere and name it with `--helm`";
 const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution cat`) shows the same";
+const CHART_VALUES: &str = "give others with `--chart-set RELEASE:PATH=VALUE`, or in the site's file; `solution values ARCHIVE` shows what the chart offers, and `values.schema.json` lies in its `chart.tgz` (`solution cat`)";
 const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
 const TURNED_ON: &str = "choose another value, or have the publisher pack the chart with the images that this one needs (`render` names such values)";
 const FORBIDDEN: &str = "ask the publisher to leave it out, or to turn it off by a value of the chart; `solution inspect` says who that is";
@@ -265,6 +266,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::NoIncludedHelm { .. } => NO_INCLUDED_HELM,
         Unfit::UnsignedHelm => UNSIGNED_HELM,
         Unfit::NotRendered { .. } => RENDERING,
+        Unfit::ChartValuesRefused { .. } => CHART_VALUES,
         Unfit::NotCarried { values, .. } if !values.is_empty() => TURNED_ON,
         Unfit::NotCarried { .. } => NOT_CARRIED,
         Unfit::ForbiddenInChart { .. } => FORBIDDEN,

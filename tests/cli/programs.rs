@@ -99,8 +99,8 @@ fn a_program_is_packed_checked_and_shown() {
     assert_eq!(listed.read(&path, 10_000).unwrap(), desk.read("helm"));
     let readme = listed.read("README.txt", 100_000).unwrap();
     let readme = String::from_utf8(readme).unwrap();
-    let line = format!("cp /mnt/{path} helm\n");
-    assert!(readme.contains(&line), "{readme}");
+    let lines = format!("  helm v4.3.1, for {architecture}:\n    cp /mnt/{path} helm\n");
+    assert!(readme.contains(&lines), "{readme}");
 
     let trust = ["--key", "publisher.pub", "--output", "json"];
     let validate = desk.solution(&[&["validate", "out.iso"][..], &trust].concat());

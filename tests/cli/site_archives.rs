@@ -31,12 +31,15 @@ const WORKLOADS: &str = "
 {metadata: {labels: {app: agent}}, spec: {containers: [{name: agent, image: '$(image:example-server)'}]}}}}
 ";
 
-/// What stands in the place of Helm: its schema wants a `host`, a `size` that is a number, and cannot render what is `broken`.
+/// What stands in the place of Helm: its schema wants a `host`, a `size` that is a number and a `scale` above 1, and it cannot
+/// render what is `broken`.
 const HELM: &str = r#"#!/bin/sh
 [ "$1" = version ] && echo v4.3.1 && exit
 for argument; do case $argument in --values=*) values=${argument#--values=} ;; esac; done
 said=
 grep -q '^host:' "$values" || said="$said- at '': missing property 'host'
+"
+grep -q '^scale: 1$' "$values" && said="$said- at '/scale': minimum: got 1, want 2
 "
 grep -q "^size: 'many'" "$values" && said="$said- at '/size': got string, want integer
 "
@@ -95,6 +98,11 @@ fn a_name_that_the_archive_does_not_have_is_told_with_the_one_that_may_be_meant(
             "{workloads: [{solutions: example, part: wbe, set: {labels: {a: b}}}]}",
             "has no set or chart `wbe` (the site's file, entry for example wbe)",
             "web",
+        ),
+        (
+            "{workloads: [{solutions: example, part: dbb, set: {labels: {a: b}}}]}",
+            "has no set or chart `dbb` (the site's file, entry for example dbb)",
+            "db",
         ),
         (
             "{workloads: [{solutions: example, part: web, workload: agnet, set: {labels: {a: b}}}]}",
@@ -274,6 +282,21 @@ fn what_a_schema_lacks_without_the_sites_values_is_not_theirs() {
 }
 
 #[test]
+fn values_are_judged_with_those_of_parameters() {
+    let desk = desk("host: a\nscale: $(param:size)\n");
+    let judged = |parameters: &str| {
+        let user = "db: {values: {auth: {user: b}}}";
+        let spec =
+            format!("{{parameters: {{example: {parameters}}}, charts: {{example: {{{user}}}}}}}");
+        check(&desk, &spec, &HELM_HERE)
+    };
+    judged("{}").success();
+    let refused = judged("{size: 1}").failure(1);
+    let words = "refuses the values of release `db` (the site's file): db: - at '/scale': minimum: got 1, want 2\n";
+    assert!(refused.contains(words), "{refused}");
+}
+
+#[test]
 fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
     let desk = desk("host: a\n");
     let unnamed =
@@ -293,8 +316,31 @@ fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
     let both = format!("{{parameters: {{example: {{hots: a}}}}, workloads: [{entry}]}}");
     let refused = check(&desk, &both, &[]).failure(1);
     assert!(refused.contains(&format!("note: {idle}")), "{refused}");
+    assert!(refused.ends_with("\n1 obstacle in the way\n"), "{refused}");
     let json = check(&desk, &both, &["--output", "json"]).json();
     assert_eq!(json["plan"]["notes"], json!([idle]));
+}
+
+#[test]
+fn an_entry_for_an_operator_is_one_too_many_where_there_is_none() {
+    let desk = desk("host: a\n");
+    let source = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: example}
+spec:
+  version: 1.0.0
+  images: []
+  charts: [{name: db, source: 'dir:chart', values: [values.yaml]}]
+";
+    desk.write("source/solution.yaml", source);
+    let pack = ["pack", "source", "-o", "a.iso", "--no-render", "--force"];
+    let sign = ["--key", "publisher.key"];
+    desk.solution(&[&pack[..], &sign].concat()).success();
+    let spec = "{workloads: [{solutions: example, part: operator, set: {replicas: 2}}]}";
+    let refused = check(&desk, spec, &[]).failure(1);
+    let words =
+        format!("error: {ID} has no operator (the site's file, entry for example operator)\n");
+    assert!(refused.contains(&words), "{refused}");
 }
 
 #[test]

@@ -177,6 +177,24 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
 }
 
 #[test]
+fn what_the_schema_of_a_chart_refuses_is_told_with_what_to_do_about_values() {
+    let site = site("charts-schema");
+    let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
+    site.desk.write("1.0.0/web/values.schema.json", schema);
+    let archive = pack(&site, "1.0.0", VALUES);
+    let before = site.snapshot();
+    let refused = import(&site, &archive, &["--chart-set", "web:replicas=many"]).failure(1);
+    for words in [
+        "error: the schema of the chart refuses the values of the release prod/web: web: - at '/replicas': got string, want integer\n",
+        "hint: give others with `--chart-set",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    assert!(!refused.contains("version of Kubernetes"), "{refused}");
+    assert_eq!(site.snapshot(), before);
+}
+
+#[test]
 fn values_come_from_a_secret_that_nothing_shows() {
     let site = site("charts-from");
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";

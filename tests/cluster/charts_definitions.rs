@@ -1,7 +1,10 @@
-//! A version of a chart changes a definition in `crds/`, and uses what is new about it at once.
+//! A version changes the definition of a kind, in a chart's `crds/` or in a set that a chart needs, and the chart uses at
+//! once what is new about it.
 
+use crate::carried::release;
+use crate::carried_definitions::{BOTH, SIZE, UNDECLARED, UNTRIED, WEBHOOK, definition, spec};
 use crate::charts::{import, packed, site, statuses};
-use crate::site::Site;
+use crate::site::{Site, consent_id};
 
 /// Packs a version whose definition has these fields, and whose own resource has this `spec`.
 fn pack(site: &Site, version: &str, fields: &str, spec: &str) -> String {
@@ -33,8 +36,6 @@ spec:
 
 #[test]
 fn what_a_version_adds_to_a_definition_is_used_by_its_own_resource() {
-    const SIZE: &str = "size: {type: integer}";
-    let both = format!("{SIZE}, color: {{type: string}}");
     let site = site("charts-defined");
     import(&site, &pack(&site, "1.0.0", SIZE, "size: 1"), &[]).success();
     // What the definition does not have, and will not, is refused before anything is done.
@@ -43,11 +44,43 @@ fn what_a_version_adds_to_a_definition_is_used_by_its_own_resource() {
         &pack(&site, "1.0.1", SIZE, "size: 1, color: red"),
         &[],
     );
-    let words = ".spec.color: field not declared in schema";
-    assert!(refused.failure(1).contains(words));
-    let added = pack(&site, "1.1.0", &both, "size: 2, color: red");
+    assert!(refused.failure(1).contains(UNDECLARED));
+    let added = pack(&site, "1.1.0", BOTH, "size: 2, color: red");
+    let plan = import(&site, &added, &["--dry-run"]).success();
+    assert!(plan.contains(UNTRIED), "{plan}");
     import(&site, &added, &[]).success();
-    let color = "{.spec.size} {.spec.color}";
-    assert_eq!(site.field("prod", "widgets/own", color), "2 red");
+    assert_eq!(spec(&site), "2 red");
     assert_eq!(statuses(&site), ["superseded", "deployed"]);
+}
+
+/// Packs a version with a set whose definition has these fields, and a chart whose resource has this `spec`.
+fn pack_with_set(site: &Site, version: &str, fields: &str, spec: &str) -> String {
+    let set = release("hello", "one") + &definition(WEBHOOK, fields);
+    site.desk.write("1.0.0/release.yaml", set);
+    let resource = format!(
+        "{{apiVersion: shop.test/v1, kind: Widget, metadata: {{name: own}}, spec: {{{spec}}}}}\n"
+    );
+    site.desk.write("1.0.0/web/templates/widget.yaml", resource);
+    let metadata = format!("apiVersion: v2\nname: web\nversion: {version}\n");
+    site.desk.write("1.0.0/web/Chart.yaml", metadata);
+    let parts = "  charts: [{name: web, source: 'dir:web', needs: [base], timeout: 40s}]
+  manifests: [{name: base, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]\n";
+    packed(site, version, parts)
+}
+
+#[test]
+fn what_a_version_adds_to_a_definition_of_a_set_is_used_by_a_chart_that_needs_it() {
+    let site = site("charts-set-defined");
+    let pack =
+        |version: &str, fields: &str, spec: &str| pack_with_set(&site, version, fields, spec);
+    let first = pack("1.0.0", SIZE, "size: 1");
+    let refused = import(&site, &first, &[]).failure(1);
+    import(&site, &first, &["--accept", consent_id(&refused)]).success();
+    let refused = import(&site, &pack("1.0.1", SIZE, "size: 1, color: red"), &[]);
+    assert!(refused.failure(1).contains(UNDECLARED));
+    let added = pack("1.1.0", BOTH, "size: 2, color: red");
+    let plan = import(&site, &added, &["--dry-run"]).success();
+    assert!(plan.contains(UNTRIED), "{plan}");
+    import(&site, &added, &[]).success();
+    assert_eq!(spec(&site), "2 red");
 }

@@ -13,6 +13,7 @@ mod approval;
 mod behind;
 mod book;
 mod carried;
+mod carried_definitions;
 mod carried_faults;
 mod carried_many;
 mod chart_values;

@@ -202,14 +202,21 @@ fn a_file_that_cannot_hold_changes_nothing() {
     }
     // What a file names need not be there to be kept, and is checked when it is asked for.
     let names = json!({ "pullSecret": "absent", "workloads": [{ "set": {
-        "priorityClassName": "absent", "nodeSelector": { "disk": "none" } } }] });
+        "priorityClassName": "absent", "nodeSelector": { "disk": "none" }, "replicas": 2 } }] });
     write(&site, "names.yaml", &names);
     let dry = site.solution(&["site", "set", "names.yaml", "--dry-run"]);
     assert_eq!((dry.code, site.snapshot()), (0, before), "{dry:?}");
     set(&site, &names, &[]);
+    let note = "replicas reach operators alone (the site's file, entry for *)";
+    let text = site.solution(&["site", "check"]).failure(1);
+    assert!(text.starts_with(&format!("note: {note}")), "{text}");
+    assert!(text.ends_with("\n3 obstacles in the way\n"), "{text}");
     let problems = site.solution(&["site", "check", "--output", "json"]);
     assert_eq!(problems.code, 1, "{problems:?}");
     let problems = problems.json();
+    let notes = problems["plan"]["notes"].as_array().unwrap();
+    let told = notes[0].as_str().unwrap().starts_with(note);
+    assert!(told && notes.len() == 1, "{problems:#}");
     let problems = problems["obstacles"].as_array().unwrap();
     let said: Vec<&str> = problems
         .iter()

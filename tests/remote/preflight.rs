@@ -215,5 +215,8 @@ fn a_project_that_must_be_made_first_is_named() {
         text.contains(&format!("https://{}/harbor/projects", site.host())),
         "{text}"
     );
-    assert!(text.contains("1 obstacle in the way"), "{text}");
+    assert!(
+        text.ends_with("\n1 obstacle in the way of a push\n"),
+        "{text}"
+    );
 }

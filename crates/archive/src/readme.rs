@@ -110,20 +110,29 @@ mod tests {
         let id = "shop-1.0.0".parse().unwrap();
         let without = String::from_utf8(readme(&id, &[])).unwrap();
         assert!(!without.contains("Programs"), "{without}");
-        let program = IncludedProgram {
-            place: "programs/helm:v4.3".parse().unwrap(),
-            architecture: Architecture::Amd64,
-            digest: Digest::new([0x5a; 32]),
+        let program = |name: &str, architecture, byte| IncludedProgram {
+            place: format!("programs/{name}:v4.3").parse().unwrap(),
+            architecture,
+            digest: Digest::new([byte; 32]),
         };
-        let text = String::from_utf8(readme(&id, &[program])).unwrap();
+        let programs = [
+            program("helm", Architecture::Amd64, 0x5a),
+            program("solution", Architecture::Arm64, 0x5b),
+        ];
+        let text = String::from_utf8(readme(&id, &programs)).unwrap();
         let lines = format!(
             "  helm v4.3, for amd64:
     cp /mnt/images/programs/helm/v4.3/{} helm
     sha256sum helm
     chmod 755 helm
+  solution v4.3, for arm64:
+    cp /mnt/images/programs/solution/v4.3/{} solution
+    sha256sum solution
+    chmod 755 solution
 
 What is where",
-            "5a".repeat(32)
+            "5a".repeat(32),
+            "5b".repeat(32)
         );
         assert!(text.contains(&lines), "{text}");
     }

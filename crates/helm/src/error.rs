@@ -11,6 +11,9 @@ use watch::Cancelled;
 const REFUSED_VALUES: &str =
     "values don't meet the specifications of the schema(s) in the following chart(s):";
 
+/// The words that Helm puts before those, where it would upgrade a release.
+const UPGRADING: &str = "UPGRADE FAILED: ";
+
 /// The error of a run of Helm.
 #[derive(Debug, thiserror::Error)]
 pub enum HelmError {
@@ -102,7 +105,10 @@ impl HelmError {
     #[must_use]
     pub fn refused_values(&self) -> Option<&str> {
         match self {
-            Self::Failed { said, .. } => said.strip_prefix(REFUSED_VALUES).map(str::trim),
+            Self::Failed { said, .. } => {
+                let said = said.strip_prefix(UPGRADING).unwrap_or(said);
+                said.strip_prefix(REFUSED_VALUES).map(str::trim)
+            }
             _ => None,
         }
     }

@@ -629,6 +629,14 @@ pub enum Unfit {
         /// The reason, in Helm's words.
         why: String,
     },
+    /// The schema of a chart refuses the values of its release.
+    #[error("the schema of the chart refuses the values of the {release}: {why}")]
+    ChartValuesRefused {
+        /// The release, with its namespace.
+        release: String,
+        /// The reason, in Helm's words.
+        why: String,
+    },
     /// Pods of a release want images that the archive does not have.
     #[error(
         "the {release} has pods with images that are not carried: {images}{by}",

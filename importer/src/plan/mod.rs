@@ -59,7 +59,7 @@ use std::mem;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use deployer::Cluster;
+use deployer::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
 use shelf::PathLayout;
@@ -80,7 +80,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::notes::{
     asked_about_everything, later_pods, missing_logins, notes, of_changes, of_choices, of_network,
-    uncollected,
+    uncollected, untried,
 };
 use crate::plan::prerequisites::not_looked_for;
 use crate::plan::proof::Proof;
@@ -367,6 +367,10 @@ impl<'a> Plan<'a> {
         let obstacles = &mut self.obstacles;
         obstacles.extend(tried.obstacles);
         self.unchanged = tried.unchanged;
+        let releases = deployment.iter().flat_map(|it| &it.releases.all);
+        let of_releases = releases.flat_map(|it| &it.redefined);
+        let redefined: Vec<&ObjectRef> = tried.redefined.iter().chain(of_releases).collect();
+        self.summary.notes.extend(untried(&redefined));
         if let Some(deployment) = deployment {
             obstacles.extend(trial::pod(cluster, deployment).await?);
             if deployment.place.uid.is_none() {

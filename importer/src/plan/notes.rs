@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Access, Cluster, Node, Object};
+use deployer::{Access, Cluster, Node, Object, ObjectRef};
 use manifests::{is_definition, pod_specs};
 use registry::Client;
 use rules::{Reach, Right};
@@ -173,6 +173,18 @@ pub(crate) fn of_changes(deployment: &Deployment) -> Vec<String> {
     stopped.chain(left).collect()
 }
 
+/// Returns the note on objects that could not be tried by the definitions that the cluster still has.
+pub(crate) fn untried(redefined: &[&ObjectRef]) -> Option<String> {
+    let (first, others) = redefined.split_first()?;
+    Some(match others.len() {
+        0 => format!("{first} could not be tried: the CRD of its kind changes first"),
+        others => format!(
+            "{} objects could not be tried: the CRDs of their kinds change first; the first is {first}",
+            others + 1
+        ),
+    })
+}
+
 /// The webhooks that are asked about everything, and refuse it while they do not answer: then nobody can change anything.
 pub(crate) fn asked_about_everything(deployment: &Deployment) -> impl Iterator<Item = String> {
     deployment.change.objects().flat_map(|object| {
@@ -262,6 +274,18 @@ mod tests {
         assert_eq!(notes.len(), 1, "{notes:?}");
         let words = "with Secret kube-system/login, which is not made here";
         assert!(notes[0].contains(words), "{notes:?}");
+    }
+
+    #[test]
+    fn what_could_not_be_tried_is_counted_and_the_first_named() {
+        let widget = |name: &str| ObjectRef::namespaced("a.test/v1", "Widget", "n", name);
+        let all = ["a", "b"].map(widget);
+        let all = all.each_ref();
+        assert_eq!(untried(&[]), None);
+        let one = "Widget n/a could not be tried: the CRD of its kind changes first";
+        assert_eq!(untried(&all[..1]).unwrap(), one);
+        let two = "2 objects could not be tried: the CRDs of their kinds change first; the first is Widget n/a";
+        assert_eq!(untried(&all).unwrap(), two);
     }
 
     #[test]

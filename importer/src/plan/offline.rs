@@ -7,8 +7,8 @@ use std::fmt;
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::{Address, Expansion};
 use schemas::{
-    ChartChoices, Digest, ImagePlace, Namespace, ParameterName, ReleaseName, SolutionId,
-    SolutionName, SolutionSpec, merge_values, nearest, yaml,
+    ChartChoices, Digest, ImagePlace, Namespace, ReleaseName, SolutionId, SolutionName,
+    SolutionSpec, merge_values, nearest, yaml,
 };
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -151,9 +151,7 @@ impl Comparing<'_> {
     /// Compares the values of parameters, and returns a value for each parameter: the file's, or one that it may have.
     fn parameters(&self, compared: &mut SiteCompared) -> ParameterValues {
         let declared = &self.offer.spec.parameters;
-        let examples = declared.iter();
-        let examples = examples.map(|(name, it)| (name.clone(), it.example()));
-        let mut values: BTreeMap<ParameterName, Value> = examples.collect();
+        let mut values = self.examples();
         for (from, given) in self.site.parameters(self.solution()) {
             for (name, value) in given {
                 let Some(parameter) = declared.get(&name) else {
@@ -176,6 +174,13 @@ impl Comparing<'_> {
             }
         }
         values
+    }
+
+    /// Returns a value for each parameter that it may have.
+    fn examples(&self) -> ParameterValues {
+        let declared = self.offer.spec.parameters.iter();
+        let examples = declared.map(|(name, it)| (name.clone(), it.example()));
+        examples.collect()
     }
 
     /// Compares the entries for workloads. Those of charts are not known before they are rendered.
@@ -295,21 +300,24 @@ impl Comparing<'_> {
                 "the values of release `{name}` are not judged by the schema of its chart: {why}"
             )
         };
-        let expansion = self.stand_ins(chart, parameters);
-        let published = match expansion.expand_values(chart.values.clone()) {
-            Ok(published) => published,
+        let published = |parameters: &ParameterValues| {
+            let expansion = self.stand_ins(chart, parameters);
+            expansion.expand_values(chart.values.clone())
+        };
+        let both = published(parameters).and_then(|with| Ok((with, published(&self.examples())?)));
+        let (mut values, without) = match both {
+            Ok(both) => both,
             Err(error) => {
                 compared.notes.push(not_judged(&error.to_string()));
                 return Ok(());
             }
         };
-        let mut values = published.clone();
         merge_values(&mut values, given);
         match judge.judge(&values)? {
             HelmAnswer::Good => {}
             HelmAnswer::Failed(why) => compared.notes.push(not_judged(&why)),
             // What is wrong without the site's values is not theirs: something else may be chosen elsewhere.
-            HelmAnswer::Refused(why) => match judge.judge(&published)? {
+            HelmAnswer::Refused(why) => match judge.judge(&without)? {
                 HelmAnswer::Refused(without) if without == why => compared.notes.push(format!(
                     "the schema of the chart refuses the values of release `{name}` also without those of {}: {why}",
                     self.file.name()

@@ -422,7 +422,7 @@ pub(crate) fn planned(
     hidden: &HiddenTexts,
 ) -> Result<PlannedObject, Obstacle> {
     let (applied, changes, diff, taken, live) = match trial {
-        Trial::Would(difference) => {
+        Trial::Would(difference) | Trial::Redefined(difference) => {
             let Difference {
                 applied,
                 changes,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use change::vocabulary as v;
-use deployer::{Access, Applied, Cluster, Conflicts, Object, Trial};
+use deployer::{Access, Applied, Cluster, Conflicts, Object, ObjectRef, Trial};
 use serde_json::json;
 
 use crate::model::error::Error;
@@ -24,6 +24,8 @@ pub(crate) struct Tried {
     pub(crate) crds: Vec<PlannedObject>,
     pub(crate) objects: Vec<PlannedObject>,
     pub(crate) unchanged: Unchanged,
+    /// The objects that could not be tried, since the definitions of their kinds change before.
+    pub(crate) redefined: Vec<ObjectRef>,
     /// The obstacles that keep other objects from being written.
     pub(crate) obstacles: Vec<Obstacle>,
 }
@@ -82,12 +84,16 @@ impl Tried {
             .await?;
         let (mut crds, mut objects, mut obstacles) = (Vec::new(), Vec::new(), Vec::new());
         let (mut unchanged, mut unknown) = (Unchanged::default(), Unknown::default());
+        let mut redefined = Vec::new();
         let trials = all.iter().zip(conflicts).zip(trials);
-        for (index, ((object, conflicts), (_, trial))) in trials.enumerate() {
+        for (index, ((object, conflicts), (reference, trial))) in trials.enumerate() {
             unchanged.note(&trial);
             if let Trial::Refused(deployer::Error::NoSuchKind(kind)) = &trial {
                 unknown.add(kind, object);
                 continue;
+            }
+            if let Trial::Redefined(_) = &trial {
+                redefined.push(reference);
             }
             let planned = planned(object, trial, conflicts, &hidden);
             let set = deployment.and_then(|it| it.change.inventory.find(object.reference()));
@@ -112,6 +118,7 @@ impl Tried {
             crds,
             objects,
             unchanged,
+            redefined,
             obstacles,
         })
     }
@@ -179,7 +186,8 @@ pub(crate) async fn pod(
             None
         }
         Trial::Refused(deployer::Error::NotFound { .. })
-        | Trial::Would { .. }
+        | Trial::Would(_)
+        | Trial::Redefined(_)
         | Trial::Later { .. } => None,
         Trial::Refused(error) => Some(Obstacle::PodRefused {
             why: error.to_string(),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::{Output, RemovalArguments, choose};
 use crate::commands::change::{remove, show_revision};
 use crate::commands::give;
-use crate::commands::refusal::{free, hindered};
+use crate::commands::hindered::{free, hindered};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 

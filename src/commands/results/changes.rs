@@ -6,10 +6,11 @@ use shelf::{PushReceipt, PushSummary};
 
 use super::answers::{Results, said};
 use crate::commands::apply::configuration::show::Overview;
+use crate::commands::hindered::RefusedRemoval;
 use crate::commands::image_map::{Mapped, ShownMap};
 use crate::commands::import::show::Planned;
 use crate::commands::import::then;
-use crate::commands::refusal::{Refused, RefusedRemoval};
+use crate::commands::refusal::Refused;
 
 /// Those that change what runs in a cluster.
 pub(super) fn add(all: &mut Results, report: &Value) {

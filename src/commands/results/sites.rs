@@ -23,7 +23,7 @@ pub(super) fn add(all: &mut Results) {
     all.verb("site-init", &[begun]);
     let usable = &all.own::<site::file::Usable>();
     let fulfilled = &all.own::<site::check::Fulfilled>();
-    let missing = &all.own::<Refused<site::check::Nothing>>();
+    let missing = &all.own::<Refused<site::check::Noted>>();
     let unfit = &all.own::<Refused<site::file::Usable>>();
     all.verb("site-check", &[usable, fulfilled, missing, unfit]);
     let set = &all.own::<site::set::KeptSiteFile>();

@@ -12,7 +12,7 @@ use super::file::FileCheck;
 use super::read;
 use crate::args::{Output, ReadArguments};
 use crate::commands::give;
-use crate::commands::refusal::{InTheWay, refuse};
+use crate::commands::refusal::{InTheWay, found};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -60,9 +60,12 @@ pub(crate) struct Fulfilled<'a> {
     obstacles: [InTheWay; 0],
 }
 
-/// A check plans nothing.
+/// What was found besides obstacles.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Nothing {}
+pub(crate) struct Noted<'a> {
+    /// What a file chooses, and reaches less than it seems to.
+    notes: &'a [String],
+}
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.file {
@@ -78,7 +81,10 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         Ok(importer::check_site(cluster).await?)
     })?;
     if !problems.is_empty() {
-        return Ok(refuse(output, Nothing {}, &problems));
+        if output == Output::Human {
+            render::notes("note: ", &notes);
+        }
+        return Ok(found(output, Noted { notes: &notes }, &problems));
     }
     let fulfilled = Fulfilled {
         notes: &notes,

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::Output;
 use crate::commands::carried::ReadArchive;
-use crate::commands::refusal::{InTheWay, refuse};
+use crate::commands::refusal::{InTheWay, found};
 use crate::commands::{give, inspect};
 use crate::failure::{self, Failure, Outcome};
 use crate::{interrupt, render};
@@ -49,7 +49,7 @@ impl FileCheck<'_> {
             if output == Output::Human {
                 render::notes("note: ", &notes);
             }
-            return Ok(refuse(output, usable, &problems));
+            return Ok(found(output, usable, &problems));
         }
         Ok(give(output, &usable, |_| {
             render::line!("`{}` can be used as the site's file", self.path.display());

@@ -83,6 +83,9 @@ pub enum Trial {
         /// The object that is missing: the namespace or the custom resource definition.
         missing: ObjectRef,
     },
+    /// The server refuses it by the definition of its kind that it has, which one that comes before it in the same list
+    /// changes. The difference is estimated.
+    Redefined(Box<Difference>),
     /// Applying would fail.
     Refused(Error),
 }
@@ -100,6 +103,13 @@ pub struct Difference {
     pub after: Object,
     /// The fields that would be taken over from other managers.
     pub taken: Vec<FieldConflict>,
+}
+
+impl Difference {
+    /// Whether the object would have another specification: labels, for example, are of no account.
+    fn changes_spec(&self) -> bool {
+        self.changes.iter().any(|it| it.path.starts_with(".spec"))
+    }
 }
 
 /// The server's answer to an object that was tried.
@@ -249,11 +259,35 @@ impl Cluster {
         let coming = Coming::of(objects);
         let references: Vec<&ObjectRef> = objects.iter().map(Object::reference).collect();
         let live = self.get_each(&references).await?;
-        stream::iter(objects.iter().zip(live))
+        let mut trials: Vec<(ObjectRef, Trial)> = stream::iter(objects.iter().zip(live))
             .map(|(object, before)| self.try_one(object, before, manager, conflicts, &coming))
             .buffered(limits::PARALLEL)
             .try_collect()
-            .await
+            .await?;
+        self.find_redefined(objects, &mut trials).await?;
+        Ok(trials)
+    }
+
+    /// Finds the objects among those refused of which the definition changes before.
+    async fn find_redefined(
+        &self,
+        objects: &[Object],
+        trials: &mut [(ObjectRef, Trial)],
+    ) -> Result<(), Error> {
+        let mut redefined: BTreeSet<Gvk> = BTreeSet::new();
+        for (object, (reference, trial)) in objects.iter().zip(trials) {
+            match trial {
+                Trial::Would(difference) if difference.changes_spec() => {
+                    redefined.extend(defined_kinds(object));
+                }
+                Trial::Refused(Error::Invalid { .. }) if redefined.contains(object.gvk()) => {
+                    let before = self.get(reference).await?;
+                    *trial = Trial::Redefined(Box::new(estimate(before, object)));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     async fn try_one(
@@ -348,12 +382,29 @@ fn estimate(before: Option<Object>, object: &Object) -> Difference {
         Some(_) if mentioned.is_empty() => Applied::Unchanged,
         Some(_) => Applied::Changed,
     };
+    let after = before.as_ref().and_then(|before| {
+        let mut after = before.as_value().clone();
+        lay(&mut after, object.as_value());
+        Object::new(after).ok()
+    });
     Difference {
         applied,
         changes: mentioned,
         before,
-        after: object.clone(),
+        after: after.unwrap_or_else(|| object.clone()),
         taken: Vec::new(),
+    }
+}
+
+/// Sets the fields that are mentioned, and leaves all others. An object's depth is bounded.
+fn lay(below: &mut Value, mentioned: &Value) {
+    match (below, mentioned) {
+        (Value::Object(below), Value::Object(mentioned)) => {
+            for (field, value) in mentioned {
+                lay(below.entry(field).or_insert(Value::Null), value);
+            }
+        }
+        (below, mentioned) => *below = mentioned.clone(),
     }
 }
 

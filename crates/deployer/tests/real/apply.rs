@@ -327,6 +327,67 @@ async fn a_trial_of_a_list_tells_each_object_its_fate() {
     }
 }
 
+/// The same kind with another field.
+fn with_color(crd: &Object) -> Object {
+    let mut value = crd.as_value().clone();
+    let schema = &mut value["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["spec"]["properties"]["color"] = json!({"type": "string"});
+    object(value)
+}
+
+#[tokio::test]
+async fn an_object_is_not_refused_by_a_definition_that_changes_before_it() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "redefined").await;
+    let group = format!("redefined{}.test", std::process::id());
+    let former = crd(&group);
+    apply(&cluster, former.as_value().clone()).await;
+    cluster
+        .wait(&[settled(&former)], DEADLINE, &|_| ())
+        .await
+        .unwrap();
+    let small = widget(&group, &ns, &json!(1));
+    apply(&cluster, small.as_value().clone()).await;
+    let mut red = small.into_value();
+    red["spec"]["color"] = json!("red");
+    let red = object(red);
+    let mut new = red.as_value().clone();
+    new["metadata"]["name"] = json!("b");
+    let list = async |list: &[&Object]| {
+        let list: Vec<Object> = list.iter().copied().cloned().collect();
+        let trials = cluster.dry_run(&list, &manager(), Conflicts::Refuse).await;
+        let trials = trials.unwrap().into_iter().map(|(_, trial)| trial);
+        trials.collect::<Vec<_>>()
+    };
+    let (coming, new) = (with_color(&former), object(new));
+    let trials = list(&[&coming, &red, &new]).await;
+    assert!(matches!(trials[0], Trial::Would(_)), "{trials:?}");
+    let Trial::Redefined(changed) = &trials[1] else {
+        panic!("{trials:?}");
+    };
+    assert_eq!(changed.applied, Applied::Changed);
+    let paths: Vec<&str> = changed.changes.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(paths, [".spec.color"]);
+    assert!(changed.after.uid().is_some(), "what others set stays");
+    assert!(
+        matches!(&trials[2], Trial::Redefined(it) if it.applied == Applied::Created),
+        "{trials:?}"
+    );
+
+    // Neither by one that stays, nor by one that is behind it.
+    for (all, at) in [([&former, &red], 1), ([&red, &coming], 0)] {
+        let trials = list(&all).await;
+        assert!(
+            matches!(trials[at], Trial::Refused(Error::Invalid { .. })),
+            "{trials:?}"
+        );
+    }
+    cluster
+        .delete(former.reference(), deployer::Propagation::Background, None)
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
 async fn lists_are_complete_over_several_pages() {
     let cluster = admin().await;

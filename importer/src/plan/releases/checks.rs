@@ -1,8 +1,7 @@
 //! The obstacles to a release before Helm is run.
 
-use change::vocabulary as v;
-use deployer::{Conflicts, FieldChange, Object, ObjectRef, Trial};
-use manifests::is_definition;
+use deployer::{Conflicts, Object, ObjectRef, Trial};
+use manifests::{Definition, is_definition};
 use schemas::Namespace;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +14,7 @@ use super::{PlannedRelease, Releasing, manager};
 use crate::model::error::Error;
 use crate::model::look::look_all;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::plan::crd::{self, PlannedCrd, Users};
+use crate::plan::crd::{self, Users};
 use crate::plan::kinds::Unknown;
 use crate::plan::losses;
 use crate::plan::place::check_neighbours;
@@ -79,56 +78,43 @@ impl Releasing<'_> {
     }
 
     /// Asks the server to try the objects that Helm would apply: Helm itself would find out in the middle, and fail at
-    /// the same when it goes back.
+    /// the same when it goes back. It tries those of these definitions first that are of the objects' kinds: they are
+    /// written before.
     pub(super) async fn try_objects(
         &self,
-        planned: &PlannedRelease,
+        planned: &mut PlannedRelease,
+        written: &[Object],
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let manager = manager();
         let applied = planned.objects.iter().filter(|it| !is_hook(it));
-        let applied: Vec<Object> = applied.cloned().collect();
+        let kinds = applied.clone().map(Object::gvk);
+        let kinds: BTreeSet<(&str, &str)> = kinds.map(|it| (&*it.group, &*it.kind)).collect();
+        let is_used = |definition: &&Object| {
+            let definition = Definition(definition.as_value());
+            kinds.contains(&(definition.group(), definition.kind()))
+        };
+        let used: Vec<&Object> = written.iter().filter(is_used).collect();
+        let all: Vec<Object> = used.iter().copied().chain(applied).cloned().collect();
         let conflicts = self.asked.request.allowed.conflicts;
-        let tried = self.cluster.dry_run(&applied, &manager, Conflicts::Force);
-        for (object, (_, trial)) in applied.iter().zip(tried.await?) {
+        let tried = self.cluster.dry_run(&all, &manager, Conflicts::Force);
+        let tried = all.iter().zip(tried.await?).skip(used.len());
+        for (object, (reference, trial)) in tried {
+            if let Trial::Redefined(_) = &trial {
+                planned.redefined.push(reference);
+                continue;
+            }
             // A kind or a namespace may come with the deployment; if not, that is found elsewhere.
-            let is_coming = match &trial {
-                Trial::Refused(
-                    deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. },
-                ) => true,
-                Trial::Refused(deployer::Error::Invalid { .. }) => {
-                    self.is_redefined(object).await?
-                }
-                _ => false,
-            };
+            let is_coming = matches!(
+                trial,
+                Trial::Refused(deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. })
+            );
             if !is_coming {
                 let tried = summary::planned(object, trial, conflicts, &self.parameters.hidden);
                 obstacles.extend(tried.err().map(|it| of_release(object, it)));
             }
         }
         Ok(())
-    }
-
-    /// Whether the definition of an object's kind changes before the release does: the server tries objects by the one that
-    /// it has.
-    async fn is_redefined(&self, object: &Object) -> Result<bool, Error> {
-        let gvk = object.gvk();
-        let is_of = |it: &&PlannedCrd| {
-            let spec = &it.definition["spec"];
-            spec["group"] == gvk.group.as_str() && spec["names"]["kind"] == gvk.kind.as_str()
-        };
-        let planned = self.crds.iter().find(is_of);
-        let Some(coming) = planned.and_then(PlannedCrd::tried) else {
-            return Ok(false);
-        };
-        let coming = std::slice::from_ref(coming);
-        let manager = v::manager();
-        let tried = self.cluster.dry_run(coming, &manager, Conflicts::Force);
-        // Its labels change with every version.
-        let is_specified = |it: &FieldChange| it.path.starts_with(".spec");
-        Ok(tried.await?.iter().any(|(_, trial)| {
-            matches!(trial, Trial::Would(would) if would.changes.iter().any(is_specified))
-        }))
     }
 
     /// Whether the cluster has the kinds of a release's objects, or will have when it is installed.

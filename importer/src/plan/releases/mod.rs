@@ -247,8 +247,7 @@ impl Releasing<'_> {
                 let mut charts = charts.iter();
                 let chart = charts.find(|it| it.release.name == planned.recorded.name);
                 if let Some(chart) = chart.filter(|_| planned.changes()) {
-                    let definitions = self.definitions_before(chart, earlier);
-                    let there = Capabilities::new(self.cluster, &served, definitions);
+                    let there = self.capabilities(chart, earlier, &served);
                     self.render(&helm, planned, chart, &there, obstacles)
                         .await?;
                 }
@@ -258,9 +257,14 @@ impl Releasing<'_> {
         Ok(releases)
     }
 
-    /// The definitions that come before a release is installed: those of the archive, and those of the sets and charts that
-    /// it needs.
-    fn definitions_before(&self, chart: &CarriedChart, earlier: &[PlannedRelease]) -> Vec<Value> {
+    /// What a release finds when it is installed: definitions come before it with the archive, and with the sets and charts
+    /// that it needs.
+    fn capabilities(
+        &self,
+        chart: &CarriedChart,
+        earlier: &[PlannedRelease],
+        served: &[String],
+    ) -> Capabilities {
         let parts = sets::parts(self.asked.accepted);
         let needed = parts.with_needs(&chart.release.needs);
         let of_sets = self.carried.of_parts();
@@ -270,10 +274,14 @@ impl Releasing<'_> {
         let of_charts = of_charts.filter(|it| needed.contains(it.recorded.name.as_str()));
         let of_charts = of_charts.flat_map(|it| &it.objects);
         let objects = of_sets.chain(of_charts);
-        let objects = objects.map(Object::as_value);
+        let carried = objects.filter(|it| is_definition(it.as_value()));
+        let carried: Vec<&Object> = carried.collect();
         let of_archive = self.asked.accepted.crds().iter().map(|it| &it.document);
-        let all = of_archive.chain(objects.filter(|it| is_definition(it)));
-        all.cloned().collect()
+        let all = of_archive.chain(carried.iter().map(|it| it.as_value()));
+        let all = all.cloned().collect();
+        let written = self.crds.iter().filter_map(PlannedCrd::tried);
+        let written = written.chain(carried).cloned().collect();
+        Capabilities::new(self.cluster, served, all, written)
     }
 
     /// Returns the recorded inventory of the version that stands there.
@@ -415,6 +423,7 @@ impl Releasing<'_> {
             random: Vec::new(),
             lookups: Lookups::new(),
             replaced: Vec::new(),
+            redefined: Vec::new(),
             drift,
             before,
             finish,

@@ -40,6 +40,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) lookups: Lookups,
     /// The objects that Helm deletes before it makes the release's hooks.
     pub(crate) replaced: Vec<Replaced>,
+    /// The objects that could not be tried, since the definitions of their kinds change before.
+    pub(crate) redefined: Vec<ObjectRef>,
     /// The drift of the objects that it has now, where mending that is all there is to do.
     pub(crate) drift: Vec<Drifted>,
     /// The objects that it has now, as they were sent.
@@ -280,6 +282,7 @@ mod tests {
             random: vec!["Secret web".to_owned()],
             lookups: Lookups::new(),
             replaced: Vec::new(),
+            redefined: Vec::new(),
             drift,
             before: ["Service", "ConfigMap", "Secret"]
                 .map(|kind| object(kind, "old"))

@@ -30,18 +30,26 @@ pub(super) struct Capabilities {
     api_versions: Vec<String>,
     /// The definitions that come before.
     pub(super) definitions: Vec<Value>,
+    /// Those of them that are written, as the server can try them.
+    written: Vec<Object>,
 }
 
 impl Capabilities {
     /// Returns the capabilities where these API versions are served already, and these definitions come before the
-    /// release.
-    pub(super) fn new(cluster: &Cluster, served: &[String], definitions: Vec<Value>) -> Self {
+    /// release, of which these are written.
+    pub(super) fn new(
+        cluster: &Cluster,
+        served: &[String],
+        definitions: Vec<Value>,
+        written: Vec<Object>,
+    ) -> Self {
         let mut api_versions: BTreeSet<String> = served.iter().cloned().collect();
         api_versions.extend(definitions.iter().flat_map(served_by));
         Self {
             kubernetes: cluster.version().text.clone(),
             api_versions: api_versions.into_iter().collect(),
             definitions,
+            written,
         }
     }
 }
@@ -74,10 +82,7 @@ impl Releasing<'_> {
         let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
             Ok(rendered) => rendered,
             Err(error) => {
-                // A template may quote its values.
-                let why = self.parameters.hidden.say(&error.to_string());
-                let release = release.to_string();
-                obstacles.push(Unfit::NotRendered { release, why }.into());
+                obstacles.push(self.unrendered(release, &error).into());
                 return Ok(());
             }
         };
@@ -124,7 +129,18 @@ impl Releasing<'_> {
             .await?;
         self.check_owners(planned, obstacles).await?;
         self.check_definitions(planned, obstacles).await?;
-        self.try_objects(planned, obstacles).await
+        self.try_objects(planned, &there.written, obstacles).await
+    }
+
+    /// Why a chart does not come to objects. Templates and schemas may quote values.
+    fn unrendered(&self, release: &ReleaseEntry, error: &HelmError) -> Unfit {
+        let (hidden, release) = (&self.parameters.hidden, release.to_string());
+        if let Some(why) = error.refused_values() {
+            let why = hidden.say(why);
+            return Unfit::ChartValuesRefused { release, why };
+        }
+        let why = hidden.say(&error.to_string());
+        Unfit::NotRendered { release, why }
     }
 
     /// Returns the values of the site without any one of which fewer images are missing, each with where it comes from: no
