@@ -113,7 +113,7 @@ fn what_goes_wrong_is_said() {
         ("storageClasses[7]", "no such element"),
         ("1 / (cluster.index - 2)", "division by zero"),
         ("9223372036854775807 + cluster.index", "beyond 64 bits"),
-        ("nodes.count + '1'", "add"),
+        ("nodes.count + '1'", "cannot add int and string"),
         ("'a' < 1", "no matching overload"),
         (
             "storageClasses.map(it, size(it)).join(',')",
