@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use fleet::FleetFault as F;
+use fleet::{ExpressionError, FleetFault as F};
 
 /// How a fleet's file becomes one that can be used.
 pub(crate) fn fleet_fix(fault: &F) -> String {
@@ -35,9 +35,46 @@ pub(crate) fn fleet_fix(fault: &F) -> String {
                 "there are `parameters`, `charts`, `workloads`, `patches` and `pullSecret`",
             );
         }
+        F::Key { .. } => {
+            "only values have expressions; one that gives a map is the value of the key above"
+        }
+        F::Expression { source, .. } => return expression(source),
+        F::UnknownFact { near, .. } => {
+            let known = fleet::FACTS.join("`, `");
+            let known = format!("there are `{known}`, and `facts.NAME` of what `facts` asks for");
+            return meant(near.as_ref(), &known);
+        }
+        F::Value { .. } => {
+            "it is read as in the `spec` of a site's file, where a text that looks like a number is quoted; `solution site init` explains every field"
+        }
         F::ClustersField { field, .. } => {
             return format!("set `{field}` beside the name of each cluster");
         }
+    };
+    fix.to_owned()
+}
+
+/// How an expression becomes one that can be computed.
+fn expression(error: &ExpressionError) -> String {
+    use ExpressionError as E;
+    let fix = match error {
+        E::Open | E::Syntax(_) => "write CEL between `${` and `}`; `$${` stands for `${` itself",
+        E::Long | E::Deep | E::Large | E::Nested | E::Exhausted | E::Result | E::Facts => {
+            "simplify it, or have a fact bring what it computes"
+        }
+        E::Function { near, .. } => {
+            return meant(
+                near.as_ref(),
+                "there are CEL's own functions, `split`, `join` and `replace`",
+            );
+        }
+        E::Failed(_) | E::Number(_) => "change it so that it has a value for every cluster",
+        E::Type(_) => "have it give a text, a number, a boolean, a list or a map",
+        E::NotText(_) => {
+            "make it the whole text, or turn what it gives into one: `string(…)`, `join(',')`"
+        }
+        E::Room(_) => "run the same command again with more memory",
+        E::Broken => "write it in another way",
     };
     fix.to_owned()
 }

@@ -76,6 +76,22 @@ fn all_that_is_wrong_with_a_fleet_is_said_with_its_line_and_what_to_do() {
 }
 
 #[test]
+fn expressions_and_values_are_judged_without_a_cluster() {
+    let desk = Desk::new();
+    let site = "spec:\n  site:\n    parameters:\n      shop:\n        good: '${cluster.name}-$${HOME}'\n        bad: '${cluster.nam}'\n        worse: '${split(1}'\n    workloads: [{set: {image: x}}]";
+    desk.write("fleet.yaml", FLEET.replacen("spec:", site, 1));
+    let refused = desk.solution(&["fleet", "check", "fleet.yaml"]).failure(1);
+    for words in [
+        "error: line 9: `${cluster.nam}` uses `cluster.nam`, which is no fact\nhint: did you mean `cluster.name`?",
+        "error: line 10: `${split(1}`: it is not CEL: ",
+        "error: line 11: `site` of fleet at `/workloads/0`: unknown field `image`",
+        "3 obstacles",
+    ] {
+        assert!(refused.contains(words), "{words}\n{refused}");
+    }
+}
+
+#[test]
 fn what_is_no_fleet_is_refused_and_what_cannot_be_read_is_not() {
     let desk = Desk::new();
     desk.write(

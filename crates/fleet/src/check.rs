@@ -1,21 +1,17 @@
 //! What is wrong with a fleet, all of it at once, as far as the file alone tells.
 
+mod values;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ClusterApiName, ClusterName, FleetCluster, FleetSpec, GroupName, nearest};
 
+use self::values::wrong_values;
 use crate::difference::differences;
-use crate::file::ChosenSite;
 use crate::{FleetFault, FleetFile, FleetProblem, Members};
 
 /// Letters that a name may have other than the one that was meant.
 const NEAR: usize = 2;
-
-/// What values of a site may stand in a fleet.
-const FIELDS: [&str; 5] = ["charts", "parameters", "patches", "pullSecret", "workloads"];
-
-/// What a site's file also has, and a fleet has for each cluster.
-const CLUSTERS_FIELDS: [&str; 3] = ["certificateAuthority", "pullRegistry", "registry"];
 
 /// What is wrong with a fleet, and what is worth knowing.
 #[derive(Debug, Default)]
@@ -41,9 +37,7 @@ pub fn check(file: &FleetFile) -> FleetChecked {
     checking.solutions();
     checking.waves();
     checking.groups();
-    for site in file.sites() {
-        checking.fields(&site);
-    }
+    checking.values();
     checking.found.problems.sort_by_key(|it| it.line);
     checking.found
 }
@@ -252,16 +246,18 @@ impl Checking<'_> {
         }
     }
 
-    /// What is chosen may be chosen there.
-    fn fields(&mut self, chosen: &ChosenSite<'_>) {
-        for field in chosen.site.keys() {
-            let (of, field) = (chosen.layer.clone(), field.clone());
-            let pointer = format!("{}/{field}", chosen.pointer);
-            if CLUSTERS_FIELDS.contains(&field.as_str()) {
-                self.wrong(&pointer, FleetFault::ClustersField { of, field });
-            } else if !FIELDS.contains(&field.as_str()) {
-                let near = nearest(&field, FIELDS, NEAR);
-                self.wrong(&pointer, FleetFault::UnknownField { of, field, near });
+    /// What is chosen can be chosen, and expressions can be computed where all facts are known.
+    fn values(&mut self) {
+        let mut used = BTreeSet::new();
+        for site in self.file.sites() {
+            for (pointer, fault) in wrong_values(&site, &self.spec.facts, &mut used) {
+                self.wrong(&format!("{}{pointer}", site.pointer), fault);
+            }
+        }
+        for name in self.spec.facts.keys() {
+            let is_used = used.contains("facts") || used.contains(&format!("facts.{name}"));
+            if !is_used {
+                self.note(format!("the fact `{name}` is used nowhere"));
             }
         }
     }

@@ -214,6 +214,13 @@ fn words(error: &ExecutionError) -> String {
         }
         ExecutionError::Overflow(..) => "the number is beyond 64 bits".to_owned(),
         ExecutionError::FunctionError { message, .. } => shortened(message),
+        ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
+            format!(
+                "cannot {operator} {} and {}",
+                left.type_of(),
+                right.type_of()
+            )
+        }
         error => shortened(&error.to_string()),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use schemas::{ClusterName, EnvironmentName, GroupName, SolutionName, WaveName};
 
-use crate::FleetLayer;
+use crate::{ExpressionError, FleetLayer};
 
 /// Something that is wrong with a fleet, and where.
 #[derive(Debug)]
@@ -143,6 +143,42 @@ pub enum FleetFault {
         field: String,
         /// The field that may be meant.
         near: Option<&'static str>,
+    },
+    /// An expression stands where there is none.
+    #[error("`site` of {of} has an expression in the key `{key}`")]
+    Key {
+        /// Who chooses.
+        of: FleetLayer,
+        /// The key.
+        key: String,
+    },
+    /// A text cannot be taken apart at its expressions.
+    #[error("`{text}`: {source}")]
+    Expression {
+        /// The text.
+        text: String,
+        /// The reason.
+        source: ExpressionError,
+    },
+    /// There is no fact of this name.
+    #[error("`{text}` uses `{name}`, which is no fact")]
+    UnknownFact {
+        /// The text with the expression.
+        text: String,
+        /// The name.
+        name: String,
+        /// The name that may be meant.
+        near: Option<String>,
+    },
+    /// A value is none that a site can choose.
+    #[error("`site` of {of} at `{pointer}`: {why}")]
+    Value {
+        /// Who chooses.
+        of: FleetLayer,
+        /// The place of the value within `site`.
+        pointer: String,
+        /// The reason.
+        why: String,
     },
     /// A field stands among values and is a cluster's own.
     #[error("`site` of {of} has the field `{field}`, which is a cluster's own")]

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::difference::within;
+use crate::template::has_expression;
 
 /// A part that is not as it should be.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,9 +31,20 @@ pub(crate) fn read(values: &Map<String, Value>) -> Result<SiteSpec, Vec<Unfit>> 
     }
 }
 
+/// Says what is wrong with values of which some are not computed yet, apart from these.
+pub(crate) fn judge(values: &Map<String, Value>) -> Vec<Unfit> {
+    let mut reading = Reading {
+        passes_over_expressions: true,
+        ..Reading::default()
+    };
+    reading.checked(values);
+    reading.unfit
+}
+
 #[derive(Default)]
 struct Reading {
     unfit: Vec<Unfit>,
+    passes_over_expressions: bool,
 }
 
 impl Reading {
@@ -81,6 +93,9 @@ impl Reading {
     }
 
     fn one<T: DeserializeOwned>(&mut self, value: &Value, pointer: &str) -> Option<T> {
+        if self.passes_over_expressions && is_open(value) {
+            return None;
+        }
         let read = T::deserialize(value);
         read.map_err(|error| self.wrong(pointer, error.to_string()))
             .ok()
@@ -88,7 +103,7 @@ impl Reading {
 
     fn list<T: DeserializeOwned>(&mut self, value: &Value, pointer: &str) -> Vec<T> {
         let Value::Array(items) = value else {
-            self.wrong(pointer, "expected a list".to_owned());
+            self.other_than("a list", value, pointer);
             return Vec::new();
         };
         let items = items.iter().enumerate();
@@ -103,7 +118,7 @@ impl Reading {
         mut each: impl FnMut(&mut Self, &Value, &str) -> Option<V>,
     ) -> BTreeMap<K, V> {
         let Value::Object(fields) = value else {
-            self.wrong(pointer, "expected a map".to_owned());
+            self.other_than("a map", value, pointer);
             return BTreeMap::new();
         };
         let mut all = BTreeMap::new();
@@ -115,6 +130,22 @@ impl Reading {
             }
         }
         all
+    }
+
+    fn other_than(&mut self, expected: &str, value: &Value, pointer: &str) {
+        if !(self.passes_over_expressions && is_open(value)) {
+            self.wrong(pointer, format!("expected {expected}"));
+        }
+    }
+}
+
+/// Whether a value, or one within it, is not computed yet.
+fn is_open(value: &Value) -> bool {
+    match value {
+        Value::String(text) => has_expression(text),
+        Value::Array(items) => items.iter().any(is_open),
+        Value::Object(fields) => fields.values().any(is_open),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -157,5 +188,18 @@ mod tests {
         let twice = values("{workloads: [{set: {}}, {set: {}}]}");
         let unfit = read(&twice).unwrap_err();
         assert_eq!(unfit[0].why, "two entries in `workloads` are for *");
+        assert_eq!(judge(&twice), unfit);
+    }
+
+    #[test]
+    fn what_is_not_computed_yet_is_passed_over_and_nothing_else() {
+        let open = values(
+            "{workloads: [{set: {replicas: '${nodes.count}'}}, {set: {image: x}}],
+              parameters: '${facts.all}', charts: {shop: {db: {values: {a: '${1}'}}}}, pullSecret: '${facts.secret}'}",
+        );
+        let unfit = judge(&open);
+        assert_eq!(unfit.len(), 1, "{unfit:?}");
+        assert_eq!(unfit[0].pointer, "/workloads/1");
+        assert_eq!(read(&open).unwrap_err().len(), 4);
     }
 }

@@ -205,3 +205,71 @@ fn what_reaches_nobody_is_noted() {
     ];
     assert_eq!(notes, expected);
 }
+
+#[test]
+fn expressions_are_read_before_any_cluster_is_asked() {
+    let facts = "spec:\n  facts:\n    domain: {apiVersion: v1, kind: ConfigMap, name: a, path: /data/a}\n    unused: {apiVersion: v1, kind: Node, name: a, path: ''}";
+    let with_facts = GOOD.replacen("spec:", facts, 1);
+    for (value, expected) in [
+        ("'${cluster.name}.${facts.domain}'", None),
+        ("'$${HOME}'", None),
+        ("'${has(facts.other) ? 1 : 2}'", None),
+        (
+            "'${cluster.'",
+            Some("line 17: `${cluster.`: `${` is not closed by `}`"),
+        ),
+        ("'${1 +}'", Some("line 17: `${1 +}`: it is not CEL: ")),
+        (
+            "'${facts.domian}'",
+            Some("line 17: `${facts.domian}` uses `facts.domian`, which is no fact"),
+        ),
+        (
+            "'${cluster.nam}'",
+            Some("line 17: `${cluster.nam}` uses `cluster.nam`, which is no fact"),
+        ),
+        (
+            "{a: [{'${b}': 1}]}",
+            Some("line 17: `site` of group french has an expression in the key `${b}`"),
+        ),
+    ] {
+        let FleetChecked { problems, notes } =
+            checked(&with_facts.replacen("language: fr", &format!("language: {value}"), 1));
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said.len(),
+            usize::from(expected.is_some()),
+            "{value}: {said:?}"
+        );
+        if let Some(expected) = expected {
+            assert!(said[0].starts_with(expected), "{said:?}");
+        }
+        assert!(
+            notes.contains(&"the fact `unused` is used nowhere".to_owned()),
+            "{notes:?}"
+        );
+    }
+    let misspelt = with_facts.replacen("language: fr", "language: '${facts.domian}'", 1);
+    let FleetFault::UnknownFact { near, .. } = &checked(&misspelt).problems[0].fault else {
+        panic!("another problem");
+    };
+    assert_eq!(near.as_deref(), Some("facts.domain"));
+}
+
+#[test]
+fn values_without_expressions_are_judged_as_those_of_a_sites_file() {
+    let wrong = GOOD.replacen(
+        "site: {parameters: {shop: {language: fr}}}",
+        "site: {workloads: [{set: {image: x}}, {set: {replicas: '${nodes.count}'}}], parameters: {Shop: {}}}",
+        1,
+    );
+    let problems = checked(&wrong).problems;
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("line 14: `site` of group french at `/parameters/Shop`: `Shop` is not a valid Solution name"), "{said:?}");
+    assert!(
+        said[1].starts_with(
+            "line 14: `site` of group french at `/workloads/0`: unknown field `image`"
+        ),
+        "{said:?}"
+    );
+}

@@ -174,3 +174,41 @@ fn an_expression_may_give_all_values_of_which_those_of_others_are_left() {
     assert_eq!(json!(site.parameters)["shop"]["size"], 1);
     assert_eq!(site.parameters.len(), 1);
 }
+
+/// The first example of the page, as it stands there.
+#[test]
+fn the_page_says_what_expressions_give() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fleets.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let example = page.split("```yaml\n").nth(1).unwrap();
+    let lines = example.split("```").next().unwrap().lines();
+    let site: Vec<String> = lines.map(|line| format!("  {line}")).collect();
+    let (head, rest) = FLEET.split_once("  site:\n").unwrap();
+    let (_, rest) = rest.split_once("  clusters:\n").unwrap();
+    let groups = rest.find("  groups:\n").unwrap();
+    let without_groups =
+        "  groups: []\n  solutions:\n  - {name: shop, version: 1.0.0, environment: prod}\n";
+    let text = format!(
+        "{head}{}\n  clusters:\n{}{without_groups}",
+        site.join("\n"),
+        &rest[..groups]
+    );
+    let file = FleetFile::read("fleet.yaml", text.as_bytes()).unwrap();
+    let mut facts = facts(&file, 1);
+    facts.nodes.as_mut().unwrap().count = 5;
+    facts.pod_cidrs = Some(vec!["10.1.0.0/16".to_owned()]);
+    let deployed = Deployed {
+        cluster: 1,
+        solution: 0,
+    };
+    let computed = compute(&file, &Members::of(file.spec()), deployed, &facts).unwrap();
+    let expected = json!({"shop": {
+        "host": "shop.lab.example",
+        "replicas": 3,
+        "pools": [{"cidr": "10.1.0.0/16"}],
+        "zone": "a",
+        "script": "echo ${HOME}",
+        "domain": "none",
+    }});
+    assert_eq!(json!(computed.site.parameters), expected);
+}

@@ -113,7 +113,7 @@ fn what_goes_wrong_is_said() {
         ("storageClasses[7]", "no such element"),
         ("1 / (cluster.index - 2)", "division by zero"),
         ("9223372036854775807 + cluster.index", "beyond 64 bits"),
-        ("nodes.count + '1'", "add"),
+        ("nodes.count + '1'", "cannot add int and string"),
         ("'a' < 1", "no matching overload"),
         (
             "storageClasses.map(it, size(it)).join(',')",
@@ -305,6 +305,13 @@ fn what_runs_long_or_grows_is_ended() {
     }
     let absorbed = "facts.numbers.exists(a, size(facts.text + facts.text + facts.text + facts.text) == 0 || a == 5)";
     assert_eq!(hostile(absorbed, &facts), Err(ExpressionError::Exhausted));
+    // Few things, and much to do with each.
+    let few: Vec<usize> = (0..60).collect();
+    let few = json!({"facts": {"few": few}});
+    let body = |terms: usize| vec!["a * b >= 0"; terms].join(" && ");
+    let loops = |terms| format!("facts.few.all(a, facts.few.all(b, {}))", body(terms));
+    assert_eq!(hostile(&loops(1), &few), Ok(json!(true)));
+    assert_eq!(hostile(&loops(20), &few), Err(ExpressionError::Exhausted));
     // What fits on its way and not in the end.
     let result = "[facts.text, facts.text, facts.text, facts.text]";
     assert_eq!(hostile(result, &facts), Err(ExpressionError::Result));
