@@ -4,7 +4,9 @@ mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::{ClusterApiName, ClusterName, FleetCluster, FleetSpec, GroupName, nearest};
+use schemas::{
+    ClusterApiName, ClusterName, FleetCluster, FleetGroup, FleetSpec, GroupName, nearest,
+};
 
 use self::values::wrong_values;
 use crate::difference::differences;
@@ -123,6 +125,8 @@ impl Checking<'_> {
     fn solutions(&mut self) {
         let spec = self.spec;
         let mut without: BTreeSet<usize> = (0..spec.clusters.len()).collect();
+        let reached = spec.solutions.iter();
+        let reached: Vec<_> = reached.map(|it| self.members.of_solution(it)).collect();
         for (at, solution) in spec.solutions.iter().enumerate() {
             let pointer = format!("/spec/solutions/{at}");
             let of = format!(
@@ -130,16 +134,15 @@ impl Checking<'_> {
                 solution.name, solution.environment
             );
             self.known_groups(&pointer, &of, &solution.groups);
-            let clusters = self.members.of_solution(solution);
+            let clusters = &reached[at];
             if clusters.is_empty() && !spec.clusters.is_empty() {
                 self.note(format!("{of} reaches no cluster"));
             }
             without.retain(|cluster| !clusters.contains(cluster));
-            for earlier in &spec.solutions[..at] {
+            for (earlier, before) in spec.solutions[..at].iter().zip(&reached) {
                 let is_same =
                     earlier.name == solution.name && earlier.environment == solution.environment;
-                let both = self.members.of_solution(earlier);
-                let mut both = both.intersection(&clusters).filter(|_| is_same);
+                let mut both = before.intersection(clusters).filter(|_| is_same);
                 if let Some(first) = both.next() {
                     let fault = FleetFault::DeployedTwice {
                         solution: solution.name.clone(),
@@ -218,32 +221,46 @@ impl Checking<'_> {
 
     /// Groups of one cluster agree. What the cluster itself chooses settles nothing: another cluster of both would be left.
     fn groups(&mut self) {
-        let spec = self.spec;
-        for (at, group) in spec.groups.iter().enumerate() {
-            let clusters = self.members.of_group(&group.name);
-            if clusters.is_empty() {
-                self.note(format!("the group `{}` has no cluster", group.name));
+        for FleetGroup { name, .. } in &self.spec.groups {
+            if self.members.of_group(name).is_empty() {
+                self.note(format!("the group `{name}` has no cluster"));
             }
-            for earlier in &spec.groups[..at] {
-                let both = self.members.of_group(&earlier.name);
-                let mut both = both.intersection(&clusters);
-                let Some(first) = both.next() else { continue };
-                let others = both.count();
+        }
+        for (pointer, fault) in self.disagreements() {
+            self.wrong(&pointer, fault);
+        }
+    }
+
+    /// Of each value of a group the first group before it that chooses another one for a cluster of both.
+    fn disagreements(&self) -> Vec<(String, FleetFault)> {
+        let FleetSpec {
+            groups, clusters, ..
+        } = self.spec;
+        let mut found = BTreeMap::new();
+        for (at, group) in groups.iter().enumerate() {
+            for earlier in &groups[..at] {
                 let mut pointers = Vec::new();
                 differences(&earlier.site, &group.site, "", &mut pointers);
+                if pointers.is_empty() {
+                    continue;
+                }
+                let both = self.members.of_group(&earlier.name);
+                let mut both = both.intersection(self.members.of_group(&group.name));
+                let Some(first) = both.next() else { continue };
+                let others = both.count();
                 for pointer in pointers {
                     let place = format!("/spec/groups/{at}/site{pointer}");
-                    let fault = FleetFault::Disagreement {
+                    found.entry(place).or_insert(FleetFault::Disagreement {
                         one: earlier.name.clone(),
                         other: group.name.clone(),
                         pointer,
-                        cluster: spec.clusters[*first].name.clone(),
+                        cluster: clusters[*first].name.clone(),
                         others,
-                    };
-                    self.wrong(&place, fault);
+                    });
                 }
             }
         }
+        found.into_iter().collect()
     }
 
     /// What is chosen can be chosen, and expressions can be computed where all facts are known.

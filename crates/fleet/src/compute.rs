@@ -3,7 +3,7 @@
 //! The closest place is filled in first, and the others below it: what something closer decides is not computed at all, so
 //! that a cluster without some fact can choose the value by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ClusterName, SiteSpec, SolutionName};
 use serde_json::{Map, Value};
@@ -119,6 +119,7 @@ pub fn compute(
         variables,
         evaluator,
         origins: BTreeMap::new(),
+        closed: BTreeSet::new(),
         errors: Vec::new(),
     };
     let mut values = Map::new();
@@ -181,6 +182,8 @@ struct Filling<'a> {
     variables: Map<String, Value>,
     evaluator: Evaluator,
     origins: BTreeMap<String, ValueOrigin>,
+    /// The maps below which something replaced what is farther: nothing of that is added to them.
+    closed: BTreeSet<String>,
     errors: Vec<ComputeError>,
 }
 
@@ -193,6 +196,10 @@ impl Filling<'_> {
         into: &mut Map<String, Value>,
         path: &str,
     ) {
+        if !from.is_empty() {
+            // An empty map that is filled is no value of its own any more.
+            self.origins.remove(path);
+        }
         for (key, value) in from {
             let path = within(path, key);
             match (into.get_mut(key), value) {
@@ -200,16 +207,20 @@ impl Filling<'_> {
                     let computed = self.computed(chosen, value, &path);
                     into.extend(computed.map(|value| (key.clone(), value)));
                 }
+                (Some(Value::Object(_)), _) if self.closed.contains(&path) => {}
                 (Some(Value::Object(into)), Value::Object(from)) => {
                     self.fill(chosen, from, into, &path);
                 }
                 (Some(Value::Object(into)), Value::String(text)) if has_expression(text) => {
-                    // Only a map adds to a map.
-                    if let Some(Value::Object(from)) = self.evaluated(chosen, text, &path) {
-                        let origin = self.origin(chosen, &path, Some(text));
-                        self.add(&origin, from, into, &path);
+                    match self.evaluated(chosen, text, &path) {
+                        Some(Value::Object(from)) => {
+                            let origin = self.origin(chosen, &path, Some(text));
+                            self.add(&origin, from, into, &path);
+                        }
+                        _ => drop(self.closed.insert(path)),
                     }
                 }
+                (Some(Value::Object(_)), _) => drop(self.closed.insert(path)),
                 (Some(_), _) => {}
             }
         }
@@ -223,6 +234,9 @@ impl Filling<'_> {
         into: &mut Map<String, Value>,
         path: &str,
     ) {
+        if !from.is_empty() {
+            self.origins.remove(path);
+        }
         for (key, value) in from {
             let path = within(path, &key);
             match (into.get_mut(&key), value) {
@@ -230,9 +244,11 @@ impl Filling<'_> {
                     self.record(origin, &value, &path);
                     into.insert(key, value);
                 }
+                (Some(Value::Object(_)), _) if self.closed.contains(&path) => {}
                 (Some(Value::Object(into)), Value::Object(from)) => {
                     self.add(origin, from, into, &path);
                 }
+                (Some(Value::Object(_)), _) => drop(self.closed.insert(path)),
                 (Some(_), _) => {}
             }
         }

@@ -9,6 +9,7 @@ use schemas::{ClusterName, FleetGroup, FleetSolution, FleetSpec, FleetWave, Grou
 pub struct Members<'a> {
     spec: &'a FleetSpec,
     groups: BTreeMap<&'a GroupName, BTreeSet<usize>>,
+    nobody: BTreeSet<usize>,
 }
 
 impl<'a> Members<'a> {
@@ -22,13 +23,17 @@ impl<'a> Members<'a> {
             let selected: BTreeSet<usize> = selected.map(|(at, _)| at).collect();
             groups.entry(name).or_insert(selected);
         }
-        Self { spec, groups }
+        Self {
+            spec,
+            groups,
+            nobody: BTreeSet::new(),
+        }
     }
 
     /// The clusters of a group; none if there is no such group.
     #[must_use]
-    pub fn of_group(&self, name: &GroupName) -> BTreeSet<usize> {
-        self.groups.get(name).cloned().unwrap_or_default()
+    pub fn of_group(&self, name: &GroupName) -> &BTreeSet<usize> {
+        self.groups.get(name).unwrap_or(&self.nobody)
     }
 
     /// The clusters that run a Solution by one entry of the file.
@@ -59,6 +64,7 @@ impl<'a> Members<'a> {
     }
 
     fn of_groups(&self, names: &[GroupName]) -> BTreeSet<usize> {
-        names.iter().flat_map(|it| self.of_group(it)).collect()
+        let clusters = names.iter().flat_map(|it| self.of_group(it));
+        clusters.copied().collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The order in which clusters are changed.
 
-use schemas::{FleetCluster, FleetSpec, FleetWave};
+use schemas::{FleetSpec, FleetWave};
 
 use crate::Members;
 
@@ -9,19 +9,16 @@ use crate::Members;
 pub struct ClustersOfWave<'a> {
     /// The wave.
     pub wave: &'a FleetWave,
-    /// Its clusters, in the order of the file.
-    pub clusters: Vec<&'a FleetCluster>,
+    /// Its clusters by their places in the file, in this order.
+    pub clusters: Vec<usize>,
 }
 
 /// Returns the waves in their order, each with its clusters.
 #[must_use]
-pub fn waves<'a>(spec: &'a FleetSpec, members: &Members<'a>) -> Vec<ClustersOfWave<'a>> {
-    let with_clusters = |wave| {
-        let clusters = members.of_wave(wave).into_iter();
-        ClustersOfWave {
-            wave,
-            clusters: clusters.map(|at| &spec.clusters[at]).collect(),
-        }
+pub fn waves<'a>(spec: &'a FleetSpec, members: &Members<'_>) -> Vec<ClustersOfWave<'a>> {
+    let with_clusters = |wave| ClustersOfWave {
+        wave,
+        clusters: members.of_wave(wave).into_iter().collect(),
     };
     spec.waves.iter().map(with_clusters).collect()
 }
@@ -39,14 +36,12 @@ mod tests {
         )
         .unwrap();
         let members = Members::of(&spec);
-        let order: Vec<(&str, Vec<&str>)> = waves(&spec, &members)
+        let waves = waves(&spec, &members);
+        let order: Vec<(&str, &[usize])> = waves
             .iter()
-            .map(|it| {
-                let clusters = it.clusters.iter().map(|cluster| cluster.name.as_str());
-                (it.wave.name.as_str(), clusters.collect())
-            })
+            .map(|it| (it.wave.name.as_str(), &it.clusters[..]))
             .collect();
-        assert_eq!(order, [("first", vec!["b"]), ("second", vec!["a", "c"])]);
+        assert_eq!(order, [("first", &[1][..]), ("second", &[0, 2])]);
         assert_eq!(members.groups_of(2), [0]);
         assert!(members.groups_of(1).is_empty());
     }

@@ -1,11 +1,10 @@
 //! Which clusters of a fleet change when, as it is shown.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use fleet::{ClustersOfWave, Members};
 use schemars::JsonSchema;
-use schemas::{FleetCluster, FleetSpec};
+use schemas::{FleetSolution, FleetSpec};
 use serde::Serialize;
 
 use crate::render;
@@ -42,6 +41,26 @@ pub(crate) struct OrderedCluster {
 /// The waves of a fleet.
 pub(super) fn ordered(spec: &FleetSpec) -> Vec<OrderedWave> {
     let members = Members::of(spec);
+    let mut solutions = vec![Vec::new(); spec.clusters.len()];
+    for solution in &spec.solutions {
+        let FleetSolution {
+            name,
+            version,
+            environment,
+            ..
+        } = solution;
+        for cluster in members.of_solution(solution) {
+            solutions[cluster].push(format!("{name} {version} in {environment}"));
+        }
+    }
+    let cluster = |at: usize| {
+        let groups = members.groups_of(at).into_iter();
+        OrderedCluster {
+            name: spec.clusters[at].name.to_string(),
+            groups: groups.map(|it| spec.groups[it].name.to_string()).collect(),
+            solutions: solutions[at].clone(),
+        }
+    };
     let waves = fleet::waves(spec, &members).into_iter();
     let waves = waves.map(|ClustersOfWave { wave, clusters }| OrderedWave {
         name: wave.name.to_string(),
@@ -49,30 +68,9 @@ pub(super) fn ordered(spec: &FleetSpec) -> Vec<OrderedWave> {
         max_failures: wave.max_failures,
         soak: wave.soak.as_ref().map(ToString::to_string),
         approve: wave.approve,
-        clusters: clusters
-            .into_iter()
-            .map(|it| OrderedCluster::of(it, spec, &members))
-            .collect(),
+        clusters: clusters.into_iter().map(cluster).collect(),
     });
     waves.collect()
-}
-
-impl OrderedCluster {
-    fn of(cluster: &FleetCluster, spec: &FleetSpec, members: &Members<'_>) -> Self {
-        let at = spec.clusters.iter().position(|it| it.name == cluster.name);
-        let is_in = |clusters: &BTreeSet<usize>| at.is_some_and(|at| clusters.contains(&at));
-        let groups = spec.groups.iter();
-        let groups = groups.filter(|it| is_in(&members.of_group(&it.name)));
-        let solutions = spec.solutions.iter();
-        let solutions = solutions.filter(|it| is_in(&members.of_solution(it)));
-        Self {
-            name: cluster.name.to_string(),
-            groups: groups.map(|it| it.name.to_string()).collect(),
-            solutions: solutions
-                .map(|it| format!("{} {} in {}", it.name, it.version, it.environment))
-                .collect(),
-        }
-    }
 }
 
 impl fmt::Display for OrderedWave {

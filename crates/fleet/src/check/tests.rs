@@ -273,3 +273,22 @@ fn values_without_expressions_are_judged_as_those_of_a_sites_file() {
         "{said:?}"
     );
 }
+
+#[test]
+fn a_value_that_several_groups_dispute_is_told_once_for_each_group() {
+    let third = "  - name: third\n    selector: {}\n    site: {parameters: {shop: {size: 5}}}\n  solutions:";
+    let text = GOOD
+        .replacen("language: fr", "size: 4", 1)
+        .replacen("  solutions:", third, 1);
+    let problems = checked(&text).problems;
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].starts_with("line 14: the groups `prod` and `french`"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].starts_with("line 17: the groups `prod` and `third`"),
+        "{said:?}"
+    );
+}

@@ -212,3 +212,97 @@ fn the_page_says_what_expressions_give() {
     }});
     assert_eq!(json!(computed.site.parameters), expected);
 }
+
+/// Helm's own way of laying values over each other, which a site's files have, too; whether values are written or computed.
+#[test]
+fn values_are_merged_as_those_of_sites_are() {
+    // A linear congruential generator (Knuth, MMIX): the same values in every run.
+    let mut state = 1_u64;
+    let mut next = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    for _ in 0..300 {
+        let layers = [0; 3].map(|_| Layer::random(3, &mut next));
+        merged_alike(&layers);
+    }
+}
+
+/// A map of values, and the same as a fleet has it, where any value may be an expression.
+struct Layer {
+    plain: String,
+    written: String,
+}
+
+impl Layer {
+    /// A map of few keys, so that several maps often have the same.
+    fn random(depth: usize, next: &mut dyn FnMut(usize) -> usize) -> Self {
+        let (mut plain, mut written) = (Vec::new(), Vec::new());
+        for key in ["a", "b", "c"] {
+            let value = match next(if depth == 0 { 5 } else { 9 }) {
+                0 | 1 => continue,
+                2 => Self::same(next(3).to_string()),
+                3 => Self::same("null".to_owned()),
+                4 => Self::same(r#"[1, {"a": 2}]"#.to_owned()),
+                _ => Self::random(depth - 1, next),
+            };
+            plain.push(format!(r#""{key}": {}"#, value.plain));
+            written.push(match next(4) {
+                0 => format!(r#""{key}": '${{{}}}'"#, value.plain),
+                _ => format!(r#""{key}": {}"#, value.written),
+            });
+        }
+        Self {
+            plain: format!("{{{}}}", plain.join(", ")),
+            written: format!("{{{}}}", written.join(", ")),
+        }
+    }
+
+    fn same(plain: String) -> Self {
+        let written = plain.clone();
+        Self { plain, written }
+    }
+}
+
+#[track_caller]
+fn merged_alike(layers: &[Layer; 3]) {
+    let site = |layer: &Layer| {
+        let values = &layer.written;
+        format!("site: {{charts: {{shop: {{db: {{values: {values}}}}}}}}}")
+    };
+    let [fleet, group, cluster] = layers.each_ref().map(site);
+    let text = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionFleet\nmetadata: {{name: a}}\nspec:\n  {fleet}\n  clusters:\n  - name: a\n    {cluster}\n  groups:\n  - name: g\n    selector: {{}}\n    {group}\n  solutions: [{{name: shop, version: 1.0.0, environment: prod}}]\n"
+    );
+    let ComputedSite { site, origins } = computed(&text, 0, None).unwrap();
+    let values = json!(site.charts[&"shop".parse().unwrap()][&"db".parse().unwrap()].values);
+    let mut expected = Map::new();
+    for layer in layers {
+        schemas::merge_values(&mut expected, &serde_json::from_str(&layer.plain).unwrap());
+    }
+    assert_eq!(values, Value::Object(expected), "{text}");
+    // Each value that there is came from somewhere, and nothing else did.
+    let mut leaves = Vec::new();
+    leaves_of(&values, "/charts/shop/db/values", &mut leaves);
+    leaves.sort();
+    let known: Vec<String> = origins.into_keys().collect();
+    assert_eq!(known, leaves, "{text}");
+}
+
+fn leaves_of(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (key, value) in fields {
+                leaves_of(value, &within(path, key), found);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (at, item) in items.iter().enumerate() {
+                leaves_of(item, &within(path, &at.to_string()), found);
+            }
+        }
+        _ => found.push(path.to_owned()),
+    }
+}
