@@ -42,6 +42,9 @@ struct Group {
     versions: Vec<GroupVersion>,
 }
 
+/// The API version that every server has itself.
+const CORE: &str = "v1";
+
 #[derive(Debug, Deserialize)]
 struct Groups {
     groups: Vec<Group>,
@@ -109,7 +112,10 @@ impl Cluster {
 
     /// The kinds of an API version; none of one that the server has not.
     async fn resources(&self, gvk: &Gvk) -> Result<Vec<ApiResource>, Error> {
-        let doing = format!("look up {gvk}");
+        let doing = match gvk.kind.as_str() {
+            "" => format!("look up the kinds of {}", gvk.api_version()),
+            _ => format!("look up {gvk}"),
+        };
         let list: ResourceList = match self.read_json(&root(gvk), &doing).await {
             Err(Error::NotFound { .. }) => return Ok(Vec::new()),
             other => other?,
@@ -167,20 +173,22 @@ impl Cluster {
     }
 
     /// Every API version that the server has, as `GROUP/VERSION`, and every kind of it, as `GROUP/VERSION/KIND`, sorted:
-    /// what charts are told of a cluster. An aggregated API that does not answer is left out, as by Helm.
+    /// what charts are told of a cluster. An aggregated API that does not answer, or not as an API server does, is left out,
+    /// as by Helm: whoever runs one must not keep all charts away.
     pub async fn api_versions(&self) -> Result<Vec<String>, Error> {
         let groups: Groups = self.read_json("/apis", "look up all API versions").await?;
         let versions = groups.groups.into_iter().flat_map(|it| it.versions);
         let versions = versions
             .map(|it| it.group_version)
             .take(limits::API_VERSIONS);
-        let core = "v1".to_owned();
+        let core = CORE.to_owned();
         let looks = std::iter::once(core).chain(versions).map(async |version| {
             let any = Gvk::new(&version, "");
             match self.resources(&any).await {
                 Ok(kinds) => Ok((version, kinds)),
-                Err(error) if error.is_temporary() => Ok((version, Vec::new())),
-                Err(error) => Err(error),
+                // The server's own, which tells whether it answers at all.
+                Err(error) if version == CORE => Err(error),
+                Err(_) => Ok((version, Vec::new())),
             }
         });
         let looks = stream::iter(looks).buffered(limits::PARALLEL);
@@ -319,10 +327,19 @@ mod tests {
     async fn all_versions_are_told_but_those_that_do_not_answer() {
         let (cluster, _) = cluster(|request| {
             let version = |name: &str| json!({"groupVersion": name, "version": "v1"});
-            let versions = ["batch/v1", "gone.test/v1", "away.test/v1"].map(version);
+            let names = [
+                "batch/v1",
+                "gone.test/v1",
+                "away.test/v1",
+                "odd.test/v1",
+                "no.test/v1",
+            ];
+            let versions = names.map(version);
             match request.path.as_str() {
                 "/apis" => Answer::json(200, &json!({"groups": [{"versions": versions}]})),
                 "/apis/away.test/v1" => Answer(503, None, Vec::new()),
+                "/apis/odd.test/v1" => Answer(200, None, b"ok".to_vec()),
+                "/apis/no.test/v1" => Answer(403, None, Vec::new()),
                 _ => Answer(404, None, Vec::new()),
             }
         })
