@@ -122,7 +122,7 @@ fn each_object_is_a_document_or_a_file_of_its_own() {
     let stream = render(&desk, &registry).success();
     let (first, rest) = stream.split_once("\n---\n").unwrap();
     assert!(first.starts_with("---\n# Source: environment\napiVersion: 'v1'\nkind: 'Namespace'\n"));
-    assert!(rest.contains("# Source: set web\n# made by chance: another one in each rendering\n"));
+    assert!(rest.contains("# Source: set web\n# random: differs in each rendering\n"));
     let into = [&registry[..], &["--output-dir", "out"]].concat();
     let said = render(&desk, &into).success();
     let mut files: Vec<String> = fs::read_dir(desk.path("out"))
@@ -157,6 +157,14 @@ fn what_cannot_be_rendered_is_said() {
         refused.contains("`example` is an imported Solution"),
         "{refused}"
     );
+    let old = [
+        &["render", "a.iso"],
+        &PLACE[..6],
+        &["1.5", "--registry=push.test"],
+    ]
+    .concat();
+    let refused = desk.solution(&old).failure(1);
+    assert!(refused.contains("1.5"), "{refused}");
     let unmeant = ["--registry=push.test", MONITORS, "--set", "greting=a"];
     let refused = render(&desk, &unmeant).failure(1);
     assert!(refused.contains("did you mean `greeting`?"), "{refused}");

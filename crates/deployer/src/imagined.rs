@@ -26,8 +26,6 @@ pub struct Imagined {
     pub version: ServerVersion,
     /// Its kinds.
     pub kinds: Vec<ImaginedKind>,
-    /// API versions of which no kind is known, as `GROUP/VERSION`.
-    pub versions: Vec<String>,
 }
 
 /// A kind of an imagined cluster.
@@ -121,7 +119,7 @@ impl Imagined {
     /// All API versions, as `GROUP/VERSION`.
     fn api_versions(&self) -> BTreeSet<String> {
         let of_kinds = self.kinds.iter().map(|it| it.gvk.api_version());
-        of_kinds.chain(self.versions.iter().cloned()).collect()
+        of_kinds.collect()
     }
 
     fn groups(&self) -> Value {
@@ -207,7 +205,6 @@ mod tests {
                 kind("v1", "Namespace", "namespaces", false),
                 kind("apps/v1", "Deployment", "deployments", true),
             ],
-            versions: vec!["a.test/v1".to_owned()],
         };
         Cluster::imagined(imagined).await.unwrap()
     }

@@ -3,7 +3,7 @@
 //!
 //! From `k8s.io/api`: the `APILifecycleIntroduced` and `APILifecycleRemoved` of each type, with what
 //! `api/discovery/aggregated_v2.json` of Kubernetes 1.36.2 has. A beta that came with 1.24 or later is off unless an
-//! administrator turns it on (KEP-3136).
+//! administrator turns it on (KEP-3136), unless an older beta of the same API was served.
 
 use std::ops::Range;
 

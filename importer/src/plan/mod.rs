@@ -30,7 +30,7 @@ pub(crate) mod parameters;
 mod patches;
 pub(crate) mod place;
 mod planner;
-mod prerequisites;
+pub(crate) mod prerequisites;
 pub(crate) mod program;
 pub(crate) mod proof;
 pub(crate) mod reach;

@@ -166,7 +166,8 @@ impl Planner<'_> {
     }
 }
 
-fn is_default(class: &Object) -> bool {
+/// Whether a storage class counts where none is named.
+pub(crate) fn is_default(class: &Object) -> bool {
     let annotations = &class.as_value()["metadata"]["annotations"];
     DEFAULT_CLASS.iter().any(|it| annotations[*it] == "true")
 }

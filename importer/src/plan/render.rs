@@ -9,7 +9,7 @@ use deployer::{Cluster, Imagined, ImaginedKind, Object, ServerVersion};
 use manifests::{DiscoveredKind, served_by_kubernetes};
 use registry::Client;
 use schemars::JsonSchema;
-use schemas::{KubernetesVersion, Namespace, SolutionId};
+use schemas::{ApiName, KubernetesVersion, Namespace, SolutionId};
 use serde::Serialize;
 use serde_json::Value;
 use validator::Accepted;
@@ -21,6 +21,7 @@ use crate::model::renderings::named_object;
 use crate::model::request::{Asked, Request};
 use crate::model::site::{SiteFile, SiteTexts};
 use crate::model::state::ClusterState;
+use crate::model::unmet::Unmet;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
@@ -30,13 +31,16 @@ use crate::plan::releases::{PlannedRelease, is_test};
 use crate::plan::trial::Tried;
 use crate::plan::{check_version, rights};
 
+/// The kind that stands for those of an API version of which none is named: one without any is not served.
+const UNNAMED: &str = "Unnamed";
+
 /// A cluster that is only imagined, and what its site chooses.
 #[derive(Clone, Debug)]
 pub struct ImaginedSite {
     /// The version of Kubernetes.
     pub kubernetes: KubernetesVersion,
-    /// What it serves besides Kubernetes' own, as `GROUP/VERSION` or `GROUP/VERSION/KIND`.
-    pub api_versions: Vec<String>,
+    /// What it serves besides Kubernetes' own.
+    pub api_versions: Vec<ApiName>,
     /// The site's files.
     pub files: Vec<SiteFile>,
 }
@@ -97,8 +101,8 @@ pub struct RenderedManifests {
     pub id: SolutionId,
     /// The namespace of the environment.
     pub namespace: Namespace,
-    /// The objects: the namespace, the definitions, those of the operator and of sets as they are brought, and those of each
-    /// release.
+    /// The objects by where they come from: the namespace, the definitions, the operator and the sets in the order in which
+    /// those are brought, and each release.
     pub manifests: Vec<RenderedManifest>,
 }
 
@@ -137,6 +141,11 @@ impl RenderedManifests {
         secrets: SecretValues,
     ) -> Result<ManifestsOrObstacles, Error> {
         let cluster = &Cluster::imagined(site.to_cluster()).await?.once();
+        let mut obstacles = Vec::new();
+        check_version(cluster, &mut obstacles);
+        if !obstacles.is_empty() {
+            return Ok(Err(obstacles));
+        }
         let state = ClusterState {
             site: SiteTexts::of_files(&site.files),
             ..ClusterState::default()
@@ -154,19 +163,12 @@ impl ImaginedSite {
     fn to_cluster(&self) -> Imagined {
         let [major, minor, patch] = self.kubernetes.numbers();
         let minor = u32::try_from(minor).unwrap_or(u32::MAX);
-        let mut kinds = served_by_kubernetes(minor);
-        let mut versions = Vec::new();
-        for named in &self.api_versions {
-            match named.rsplit_once('/') {
-                Some((api_version, kind))
-                    if kind.starts_with(|it: char| it.is_ascii_uppercase()) =>
-                {
-                    kinds.push(DiscoveredKind::new(api_version, kind));
-                }
-                _ => versions.push(named.clone()),
-            }
-        }
-        let kinds = kinds.into_iter().map(|it| ImaginedKind {
+        let named = self.api_versions.iter().map(|it| {
+            let (api_version, kind) = it.parts();
+            DiscoveredKind::new(api_version, kind.unwrap_or(UNNAMED))
+        });
+        let kinds = served_by_kubernetes(minor).into_iter().chain(named);
+        let kinds = kinds.map(|it| ImaginedKind {
             gvk: deployer::Gvk::new(&it.api_version, &it.kind),
             plural: it.plural,
             namespaced: it.namespaced,
@@ -178,7 +180,6 @@ impl ImaginedSite {
                 text: format!("v{major}.{minor}.{patch}"),
             },
             kinds: kinds.collect(),
-            versions,
         }
     }
 }
@@ -201,8 +202,15 @@ fn is_about_a_cluster(obstacle: &Obstacle) -> bool {
         Obstacle::NoPullSecret { .. }
             | Obstacle::NoPriorityClass { .. }
             | Obstacle::NoNode { .. }
-            | Obstacle::Unmet(_)
             | Obstacle::Unfit(Unfit::NoStorageClass { .. })
+    ) || matches!(obstacle, Obstacle::Unmet(unmet) if !is_about_its_apis(unmet))
+}
+
+/// Whether a prerequisite is about what an imagined cluster has too.
+fn is_about_its_apis(unmet: &Unmet) -> bool {
+    matches!(
+        unmet,
+        Unmet::NeededKubernetes { .. } | Unmet::NeededApi { .. }
     )
 }
 
@@ -296,5 +304,40 @@ impl RenderedDeployment<'_> {
         self.generated.mask(&mut masked, None);
         let is_new = !self.deployment.change.was_there(object.reference());
         self.keeps_values(object) && is_new || masked != *object.as_value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_api_version_is_served_of_which_no_kind_is_named() {
+        let site = ImaginedSite {
+            kubernetes: "1.34".parse().unwrap(),
+            api_versions: ["a.test/v1", "b.test/v1/Cart"]
+                .map(|it| it.parse().unwrap())
+                .into(),
+            files: Vec::new(),
+        };
+        let Imagined { version, kinds } = site.to_cluster();
+        assert_eq!((version.minor, version.text.as_str()), (34, "v1.34.0"));
+        let has = |api_version: &str, kind: &str| {
+            let kind = deployer::Gvk::new(api_version, kind);
+            kinds.iter().any(|it| it.gvk == kind)
+        };
+        assert!(has("a.test/v1", UNNAMED) && has("b.test/v1", "Cart"));
+        assert!(has("apps/v1", "Deployment") && !has("b.test/v1", UNNAMED));
+    }
+
+    #[test]
+    fn what_an_imagined_cluster_has_is_judged_and_what_it_lacks_is_not() {
+        let range = ">=1.40".parse().unwrap();
+        let version = "v1.34.0".to_owned();
+        let kubernetes = Unmet::NeededKubernetes { range, version };
+        assert!(!is_about_a_cluster(&Obstacle::Unmet(Box::new(kubernetes))));
+        let class = Unmet::NeededStorageClass { class: None };
+        assert!(is_about_a_cluster(&Obstacle::Unmet(Box::new(class))));
+        assert!(!is_about_a_cluster(&Obstacle::Changed));
     }
 }

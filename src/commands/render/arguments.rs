@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use importer::{HelmFrom, SecretValues};
 use registry::RegistryAddress;
-use schemas::{EnvironmentName, KubernetesVersion, Namespace, Version};
+use schemas::{ApiName, EnvironmentName, KubernetesVersion, Namespace, Version};
 
 use crate::args::{IncludedHelmArguments, ReadArguments, RegistryArguments, choose};
 use crate::commands::import::SignerArguments;
@@ -21,9 +21,10 @@ For review, for policy engines, for whoever else is to apply them. The objects a
 site's file, patches, parameters and pull secrets in them, and charts as Helm renders them. What only
 the server adds is not in them, nor are the records that an import keeps. Nothing is written.
 
-An object in which something is made by chance, by a template or as a parameter that is generated, is
-marked: the next rendering makes another one. Values that nobody is to see are left out unless
---show-secrets is given.
+An object is marked in which a template or a parameter that is generated makes something random: it
+differs in each rendering. Values of Secrets, and sensitive parameters as they stand, are left out
+unless --show-secrets is given; what a template computes of one (a hash, an encoding) is not known
+to be secret.
 
 With --no-cluster an empty cluster is imagined, with Kubernetes' own kinds and those that
 --api-versions names; whether the real one has room, nodes or storage is then not judged.
@@ -51,11 +52,11 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "NAME")]
     pub(super) namespace: Option<Namespace>,
 
-    /// Write each object to a file of this directory, which is new or empty, in the order in which they are applied
+    /// Write each object to a file of this directory, which is new or empty
     #[arg(long, value_name = "DIR")]
     pub(super) output_dir: Option<PathBuf>,
 
-    /// Show the values of Secrets, and others that nobody is to see
+    /// Show the values of Secrets and of sensitive parameters
     #[arg(long)]
     show_secrets: bool,
 
@@ -106,7 +107,7 @@ pub(crate) struct WithoutCluster {
         requires = "no_cluster",
         value_delimiter = ','
     )]
-    pub(super) api_versions: Vec<String>,
+    pub(super) api_versions: Vec<ApiName>,
 
     /// The site's file for all environments
     #[arg(long, value_name = "FILE", requires = "no_cluster")]

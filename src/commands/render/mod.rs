@@ -11,7 +11,7 @@ pub(crate) use self::arguments::Arguments;
 use self::request::{accepted, request, site_files};
 use super::kept::kept;
 use super::meant::{ImagesAt, Meant};
-use super::refusal::refuse;
+use super::refusal::found;
 use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
@@ -23,14 +23,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     if let Some(directory) = &arguments.output_dir {
         show::check_directory(directory)?;
     }
-    let found = match &arguments.without.kube_version {
+    let rendered = match &arguments.without.kube_version {
         Some(version) => imagined(arguments, version, output)?,
         None => in_cluster(arguments, output)?,
     };
-    match found {
+    match rendered {
         None => Ok(Outcome::No),
-        Some(Err(obstacles)) => Ok(refuse(output, show::NothingRendered {}, &obstacles)),
-        Some(Ok(found)) => show::all(&found, arguments, output),
+        Some(Err(obstacles)) => Ok(found(output, show::NothingRendered {}, &obstacles)),
+        Some(Ok(rendered)) => show::all(&rendered, arguments, output),
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Rendered<'a> {
     environment: &'a EnvironmentName,
     /// The namespace of the environment.
     namespace: &'a Namespace,
-    /// The objects in the order in which their parts are applied.
+    /// The objects, by the parts that they come from.
     manifests: &'a [RenderedManifest],
 }
 
@@ -42,7 +42,8 @@ pub(super) fn check_directory(directory: &Path) -> Result<(), Failure> {
         Ok(true) => Err(Failure::usage(format!(
             "`{}` is not empty: files of an earlier rendering could stay among those of this one",
             directory.display()
-        ))),
+        ))
+        .hint("name another directory, or empty this one")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(cannot("read", directory)(error)),
     }
@@ -84,7 +85,7 @@ pub(super) fn all(
 /// A document of YAML, with its source in front.
 fn document(manifest: &RenderedManifest) -> String {
     let random = if manifest.random {
-        "# made by chance: another one in each rendering\n"
+        "# random: differs in each rendering\n"
     } else {
         ""
     };
@@ -154,7 +155,7 @@ mod tests {
         let random = document(&manifest("a", true));
         assert_eq!(
             random.lines().nth(2),
-            Some("# made by chance: another one in each rendering")
+            Some("# random: differs in each rendering")
         );
     }
 }
