@@ -75,6 +75,12 @@ pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Fai
     connected.map_err(unusable)
 }
 
+/// Connects to a cluster of a fleet.
+pub(crate) async fn connect_by(account: Account) -> Result<Cluster, Failure> {
+    let connected = Cluster::connect(&way_by(account)).await;
+    connected.map_err(|error| Failure::unknown(error).context("cannot use the cluster"))
+}
+
 /// The same with a cluster that may be coming up, which is waited for until it is ready.
 pub(crate) async fn connect_when_up(
     arguments: &ClusterArguments,
@@ -101,12 +107,20 @@ fn unusable(error: deployer::Error) -> Failure {
         .hint("try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another")
 }
 
-fn way_to(arguments: &ClusterArguments) -> Connect {
+/// The account that kubectl would have.
+pub(crate) fn account(arguments: &ClusterArguments) -> Account {
     let named = arguments.kubeconfig.clone().map(|path| vec![path]);
-    let account = Account::Kubeconfig {
+    Account::Kubeconfig {
         paths: named.unwrap_or_else(kubeconfigs),
         context: arguments.context.clone(),
-    };
+    }
+}
+
+fn way_to(arguments: &ClusterArguments) -> Connect {
+    way_by(account(arguments))
+}
+
+fn way_by(account: Account) -> Connect {
     Connect {
         account,
         timeout: REQUEST,

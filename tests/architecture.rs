@@ -89,6 +89,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             // Values that a site gives are read as a chart's own.
             "charts",
             "deployer",
+            // What is found out about clusters is what expressions may use.
+            "fleet",
             "helm",
             "manifests",
             "registry",

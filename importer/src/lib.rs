@@ -7,7 +7,7 @@
 //!
 //! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`
 //! tell, and `configuration` makes steps of what a site wants and `status` tells. `gate` is what Helm reaches a cluster
-//! through, `renderer` what it calls back. Open `plan/mod.rs` first, then `apply/mod.rs`.
+//! through, `renderer` what it calls back, and `member` tells of the clusters of a fleet. Open `plan/mod.rs` first, then `apply/mod.rs`.
 
 mod apply;
 pub mod configuration;
@@ -15,6 +15,7 @@ mod gate;
 mod history;
 mod imported;
 pub mod limits;
+mod member;
 mod model;
 mod plan;
 mod renderer;
@@ -32,6 +33,8 @@ pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
 pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
 pub use imported::{imported, imported_or_newest, mirrors, records};
+pub use member::facts::{FoundFacts, find_facts};
+pub use member::identity::{HeldMember, MemberError, check_uid, cluster_uid, held_member};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
 pub use model::destination::{NamedRegistry, PushDestination};

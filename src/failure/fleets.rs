@@ -1,8 +1,27 @@
-//! What to do about each thing that is wrong with a fleet's file.
+//! What to do about each thing that is wrong with a fleet's file, or with a cluster of it.
 
 use std::fmt::Display;
 
 use fleet::{ExpressionError, FleetFault as F};
+use importer::MemberError;
+
+use super::Failure;
+
+/// What it means that a cluster of a fleet cannot be told.
+pub(crate) fn member(error: MemberError) -> Failure {
+    match error {
+        MemberError::Cluster(error) => importer::Error::from(error).into(),
+        MemberError::Missing(_) => Failure::no(error)
+            .hint("correct the name in the fleet's file, or wait until Cluster API has made it"),
+        MemberError::NoKubeconfig(_) => Failure::no(error)
+            .hint("wait until Cluster API has made it, or name a `kubeconfig` in the fleet's file"),
+        MemberError::NoUid(_) => {
+            Failure::no(error).hint("it is no object that an API server has stored: look at it")
+        }
+        MemberError::Other { .. } => Failure::no(error)
+            .hint("if the cluster was made anew, take its `uid` out of the file and pin it again"),
+    }
+}
 
 /// How a fleet's file becomes one that can be used.
 pub(crate) fn fleet_fix(fault: &F) -> String {

@@ -34,6 +34,7 @@ mod drift;
 mod environments;
 mod faults;
 mod flags;
+mod fleet;
 mod freeing;
 mod future;
 mod gate;

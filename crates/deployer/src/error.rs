@@ -266,7 +266,8 @@ impl Error {
     }
 
     /// Whether any other question to the server would have failed too.
-    pub(crate) fn is_about_the_server(&self) -> bool {
+    #[must_use]
+    pub fn is_about_the_server(&self) -> bool {
         self.is_temporary() || matches!(self, Self::Unauthorized { .. } | Self::Credentials { .. })
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ClusterName, SiteSpec, SolutionName};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::difference::within;
 use crate::expression::Evaluator;
@@ -125,8 +125,15 @@ pub fn compute(
     let mut values = Map::new();
     for mut chosen in closest_first(file, members, deployed) {
         for field in BY_SOLUTION {
-            if chosen.site.contains_key(field) {
-                filling.keep_own(&mut chosen.site.to_mut()[field]);
+            if let Some(mut values) = chosen.site.get(field).cloned() {
+                filling.keep_own(&mut values);
+                let site = chosen.site.to_mut();
+                if values == json!({}) {
+                    // It chooses for others alone.
+                    site.remove(field);
+                } else {
+                    site.insert(field.to_owned(), values);
+                }
             }
         }
         filling.fill(&chosen, &chosen.site, &mut values, "");

@@ -8,23 +8,39 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::order::{OrderedWave, ordered};
-use crate::args::Output;
-use crate::commands::give;
-use crate::commands::refusal::{InTheWay, refuse};
+use super::pin::{self, PinnedCluster};
+use crate::args::{Output, ReadArguments};
+use crate::commands::refusal::{InTheWay, found};
 use crate::failure::{self, Failure, Outcome};
 use crate::{disk, render};
 
 /// Check a fleet's file, and show which clusters change when
 #[derive(Args, Debug)]
-#[command(after_help = "\
-No cluster is asked. All that is wrong is said at once.
+#[command(
+    mut_arg("kubeconfig", |argument| argument.requires("pin")),
+    mut_arg("context", |argument| argument.requires("pin")),
+    after_help = "\
+No cluster is asked, unless with --pin. All that is wrong is said at once.
+
+A context can be renamed, and a name can come to mean another cluster. --pin asks each cluster for the
+UID of its namespace kube-system (of its object, where Cluster API manages it), and writes it into the
+file beside the name; a cluster with another UID than the one in the file is never touched.
 
 Examples:
   solution fleet check fleet.yaml
-  solution fleet check fleet.yaml --output json")]
+  solution fleet check fleet.yaml --pin
+  solution fleet check fleet.yaml --output json"
+)]
 pub(crate) struct Arguments {
     /// The file
     file: PathBuf,
+
+    /// Write the UIDs of the clusters into the file, and make sure of those that it has
+    #[arg(long)]
+    pin: bool,
+
+    #[command(flatten)]
+    cluster: ReadArguments,
 }
 
 /// What a fleet's file says.
@@ -38,35 +54,58 @@ pub(crate) struct ReadFleet<'a> {
     paused: bool,
     /// The waves in their order.
     waves: Vec<OrderedWave>,
-    /// What may be meant so.
+    /// What is possibly intended.
     notes: Vec<String>,
+    /// With `--pin`: what came of each cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pinned: Vec<PinnedCluster>,
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let path = &arguments.file;
     let file = read(path)?;
-    let FleetChecked { problems, notes } = fleet::check(&file);
-    let read = ReadFleet {
+    let checked = fleet::check(&file);
+    let is_wrong = !checked.problems.is_empty();
+    if is_wrong && output == Output::Human {
+        show(&of(&file, path, checked.notes.clone()));
+    }
+    if let Some(outcome) = refused(&file, path, output) {
+        return Ok(outcome);
+    }
+    let mut read = of(&file, path, checked.notes);
+    let mut outcome = Outcome::Yes;
+    if arguments.pin {
+        (read.pinned, outcome) = pin::pin(&file, path, &arguments.cluster)?;
+    }
+    render::result(output, &read, |read| {
+        show(read);
+        pin::show(&read.pinned);
+        if outcome == Outcome::Yes {
+            render::line!("`{}` can be used as a fleet's file", path.display());
+        }
+    });
+    Ok(outcome)
+}
+
+fn of<'a>(file: &'a FleetFile, path: &'a Path, notes: Vec<String>) -> ReadFleet<'a> {
+    ReadFleet {
         file: path,
         fleet: file.document().metadata.name.as_str(),
         paused: file.spec().paused,
         waves: ordered(file.spec()),
         notes,
-    };
-    if !problems.is_empty() {
-        if output == Output::Human {
-            show(&read);
-        }
-        return Ok(refuse(output, read, &problems));
+        pinned: Vec::new(),
     }
-    Ok(give(output, &read, |read| {
-        show(read);
-        render::line!("`{}` can be used as a fleet's file", path.display());
-    }))
+}
+
+/// Says what is wrong with a fleet's file; nothing if all is well.
+pub(super) fn refused(file: &FleetFile, path: &Path, output: Output) -> Option<Outcome> {
+    let FleetChecked { problems, notes } = fleet::check(file);
+    (!problems.is_empty()).then(|| found(output, of(file, path, notes), &problems))
 }
 
 /// Reads a fleet's file.
-fn read(path: &Path) -> Result<FleetFile, Failure> {
+pub(super) fn read(path: &Path) -> Result<FleetFile, Failure> {
     let bytes = disk::read(path)?;
     let name = path.display().to_string();
     FleetFile::read(name, &bytes).map_err(|error| {

@@ -39,6 +39,8 @@ pub(super) fn add(all: &mut Results) {
     let read = &all.own::<fleet::check::ReadFleet>();
     let wrong = &all.own::<Refused<fleet::check::ReadFleet>>();
     all.verb("fleet-check", &[read, wrong]);
+    let values = &all.own::<fleet::values::computed::FleetValues>();
+    all.verb("fleet-values", &[values, wrong]);
     let list = &all.own::<rbac::RightsList>();
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();

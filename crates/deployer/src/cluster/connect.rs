@@ -1,5 +1,6 @@
 //! Connections made from kubeconfig files, or from a pod's own account.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::error::{Error, Source, bounded, cut};
 use crate::limits;
 
 /// The source of the address and the credentials.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Account {
     /// Kubeconfig files, merged as kubectl merges `KUBECONFIG`: the first that sets a value wins, missing files are
     /// passed over.
@@ -29,8 +30,24 @@ pub enum Account {
         /// The context; the files' current one when `None`.
         context: Option<String>,
     },
+    /// The text of a kubeconfig that another cluster keeps, as a Secret of Cluster API does. It holds all that it needs:
+    /// whoever may write it there must not name programs to run or files to read here.
+    Held(String),
     /// The service account of the pod this runs in.
     InCluster,
+}
+
+/// Nothing of a kubeconfig that is held: it has credentials.
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kubeconfig { paths, context } => {
+                write!(f, "Kubeconfig({paths:?}, {context:?})")
+            }
+            Self::Held(_) => f.write_str("Held"),
+            Self::InCluster => f.write_str("InCluster"),
+        }
+    }
 }
 
 /// The way to reach a cluster. A proxy is used only where the kubeconfig names one for the cluster.
@@ -51,11 +68,12 @@ impl Cluster {
         install_crypto();
         let (mut config, context) = match &connect.account {
             Account::Kubeconfig { paths, context } => from_files(paths, context.as_deref()).await?,
+            Account::Held(text) => from_text(text).await?,
             Account::InCluster => (in_cluster()?, None),
         };
         let kubeconfig = match &connect.account {
             Account::Kubeconfig { paths, .. } => paths.clone(),
-            Account::InCluster => Vec::new(),
+            Account::Held(_) | Account::InCluster => Vec::new(),
         };
         // Retries and time limits are this crate's own: the same for every request, and named.
         config.default_retry = false;
@@ -172,7 +190,57 @@ async fn from_files(
     paths: &[PathBuf],
     context: Option<&str>,
 ) -> Result<(kube::Config, Option<String>), Error> {
-    let merged = merge(paths)?;
+    from_kubeconfig(merge(paths)?, context).await
+}
+
+/// Reads a kubeconfig that was not written here.
+async fn from_text(text: &str) -> Result<(kube::Config, Option<String>), Error> {
+    let read = Kubeconfig::from_yaml(text).map_err(kubeconfig_error)?;
+    match reaches_out(&read) {
+        Some(what) => Err(kubeconfig(&format!("that a cluster keeps names {what}"))),
+        None => from_kubeconfig(read, None).await,
+    }
+}
+
+/// What a kubeconfig would have this machine do besides connecting.
+fn reaches_out(config: &Kubeconfig) -> Option<&'static str> {
+    let users = config
+        .auth_infos
+        .iter()
+        .filter_map(|it| it.auth_info.as_ref());
+    let of_users = users.filter_map(|it| {
+        let is_file = [&it.client_certificate, &it.client_key, &it.token_file];
+        if it.exec.is_some() || it.auth_provider.is_some() {
+            Some("a program to run")
+        } else {
+            is_file
+                .iter()
+                .any(|it| it.is_some())
+                .then_some("a file to read")
+        }
+    });
+    let clusters = config.clusters.iter().filter_map(|it| it.cluster.as_ref());
+    let of_clusters = clusters.filter_map(|it| {
+        let is_plain = it
+            .server
+            .as_deref()
+            .is_some_and(|it| !it.starts_with("https://"));
+        match (&it.certificate_authority, &it.proxy_url) {
+            (Some(_), _) => Some("a file to read"),
+            (_, Some(_)) => Some("a proxy"),
+            _ if it.insecure_skip_tls_verify == Some(true) || is_plain => {
+                Some("a server that nobody can be sure of")
+            }
+            _ => None,
+        }
+    });
+    of_users.chain(of_clusters).next()
+}
+
+async fn from_kubeconfig(
+    merged: Kubeconfig,
+    context: Option<&str>,
+) -> Result<(kube::Config, Option<String>), Error> {
     let context = context
         .map(str::to_owned)
         .or_else(|| merged.current_context.clone());
@@ -320,6 +388,45 @@ users: [{name: me, user: {token: very-secret}}]
         assert_eq!(context.as_deref(), Some("one"));
         assert_eq!(config.cluster_url, "https://first.test:6443/");
         assert_eq!(config.proxy_url.unwrap(), "http://proxy.test:3128/");
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_a_cluster_keeps_has_nothing_run_or_read_here() {
+        let held = |user: &str, cluster: &str| {
+            format!(
+                "current-context: a
+contexts: [{{name: a, context: {{cluster: a, user: a}}}}]
+clusters: [{{name: a, cluster: {{server: 'https://held.test:6443', {cluster}}}}}]
+users: [{{name: a, user: {{{user}}}}}]
+"
+            )
+        };
+        let (config, context) = from_text(&held("token: abc", "")).await.unwrap();
+        assert_eq!(config.cluster_url, "https://held.test:6443/");
+        assert_eq!(context.as_deref(), Some("a"));
+        let exec = "exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}";
+        for (user, cluster, what) in [
+            (exec, "", "a program to run"),
+            (
+                "auth-provider: {name: oidc, config: {}}",
+                "",
+                "a program to run",
+            ),
+            ("tokenFile: /etc/passwd", "", "a file to read"),
+            ("client-key: /root/key", "", "a file to read"),
+            ("client-certificate: /root/crt", "", "a file to read"),
+            ("", "certificate-authority: /root/ca", "a file to read"),
+            ("", "proxy-url: 'http://proxy.test'", "a proxy"),
+            (
+                "",
+                "insecure-skip-tls-verify: true",
+                "a server that nobody can be sure of",
+            ),
+        ] {
+            let refused = from_text(&held(user, cluster)).await.unwrap_err();
+            let expected = format!("kubeconfig that a cluster keeps names {what}");
+            assert_eq!(refused.to_string(), expected, "{user} {cluster}");
+        }
     }
 
     #[tokio::test]

@@ -49,6 +49,20 @@ spec:
   - {name: one, groups: [all]}
 ";
 
+#[test]
+fn what_is_chosen_for_others_alone_chooses_nothing() {
+    let others = FLEET.replace(
+        "parameters: {shop: {replicas: '${nodes.count}', colours: [blue]}}",
+        "parameters: {cart: {size: 2}}",
+    );
+    let ComputedSite { site, origins } = computed(&others, 0, Some("a.example")).unwrap();
+    let site = serde_json::to_value(site).unwrap();
+    assert!(!origins.is_empty());
+    for place in origins.keys() {
+        assert!(site.pointer(place).is_some(), "{place} is not in {site:#}");
+    }
+}
+
 fn facts(file: &FleetFile, cluster: usize) -> Facts {
     let mut facts = Facts::of_file(&file.spec().clusters[cluster], cluster);
     facts.nodes = Some(crate::NodesFact {

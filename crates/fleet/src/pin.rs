@@ -1,0 +1,155 @@
+//! Writes into a fleet's file which clusters are meant: everything else in it stays as it was typed.
+
+use std::collections::BTreeMap;
+
+use schemas::{ClusterName, ClusterUid};
+
+use crate::FleetFile;
+
+/// The reason why a cluster cannot be pinned in a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the cluster `{cluster}` cannot be pinned on line {line}: write `uid: {uid}` beside its name"
+)]
+pub struct Unpinnable {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The line with its name.
+    pub line: u64,
+    /// The UID that is to be written there.
+    pub uid: ClusterUid,
+}
+
+/// Returns the text of a file with the UIDs of these clusters, which have none there, by their places in it.
+pub fn pinned(
+    file: &FleetFile,
+    text: &str,
+    uids: &BTreeMap<usize, ClusterUid>,
+) -> Result<String, Unpinnable> {
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    // From the end, so that the lines before it stay where they are.
+    for (at, uid) in uids.iter().rev() {
+        let cluster = &file.spec().clusters[*at].name;
+        let line = file.line(&format!("/spec/clusters/{at}/name"));
+        let place = usize::try_from(line).unwrap_or(0).checked_sub(1);
+        let found = place.and_then(|place| lines.get_mut(place));
+        let written = found.and_then(|line| with_uid(line, cluster, uid).map(|it| *line = it));
+        written.ok_or_else(|| Unpinnable {
+            cluster: cluster.clone(),
+            line,
+            uid: uid.clone(),
+        })?;
+    }
+    let pinned = lines.concat();
+    let check = |(at, uid): (&usize, &ClusterUid)| Unpinnable {
+        cluster: file.spec().clusters[*at].name.clone(),
+        line: file.line(&format!("/spec/clusters/{at}")),
+        uid: uid.clone(),
+    };
+    // Whatever a line looked like: nothing else has changed.
+    let mut expected = file.document().clone();
+    for (at, uid) in uids {
+        expected.spec.clusters[*at].uid = Some(uid.clone());
+    }
+    match FleetFile::read(file.name(), pinned.as_bytes()) {
+        Ok(read) if *read.document() == expected => Ok(pinned),
+        _ => uids.iter().next().map_or(Ok(pinned), |it| Err(check(it))),
+    }
+}
+
+/// The line, or lines, with a UID behind the name of a cluster.
+fn with_uid(line: &str, cluster: &ClusterName, uid: &ClusterUid) -> Option<String> {
+    let is_key = |at: &usize| !line[..*at].ends_with(|it: char| it.is_alphanumeric());
+    let keys = line.match_indices("name:").map(|(at, _)| at);
+    let mut keys = keys.filter(is_key);
+    let (key, end) = keys.find_map(|key| Some((key, key + name_end(&line[key..], cluster)?)))?;
+    let (head, rest) = line.split_at(end);
+    if rest.trim_start().starts_with([',', '}']) {
+        return Some(format!("{head}, uid: {uid}{rest}"));
+    }
+    let is_over = rest.trim().is_empty() || rest.trim_start().starts_with('#');
+    is_over.then(|| {
+        let indent = " ".repeat(key);
+        let end = if rest.ends_with('\n') { "" } else { "\n" };
+        format!("{head}{rest}{end}{indent}uid: {uid}\n")
+    })
+}
+
+/// Where the name of a cluster ends in a text that begins with its key; nothing if another name stands there.
+fn name_end(text: &str, cluster: &ClusterName) -> Option<usize> {
+    let value = text.strip_prefix("name:")?.trim_start();
+    let begin = text.len() - value.len();
+    let bare = value.trim_start_matches(['\'', '"']);
+    let rest = bare.strip_prefix(cluster.as_str())?;
+    let quoted = rest
+        .strip_prefix(['\'', '"'])
+        .filter(|_| bare.len() < value.len());
+    let rest = quoted.unwrap_or(rest);
+    let is_whole = rest.is_empty() || rest.starts_with([',', '}', ' ', '\r', '\n']);
+    is_whole.then(|| begin + value.len() - rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {name: shops}
+";
+
+    fn pin(spec: &str, at: &[usize]) -> Result<String, Unpinnable> {
+        let text = format!("{HEAD}{spec}");
+        let file = FleetFile::read("fleet.yaml", text.as_bytes()).unwrap();
+        let uid = |at: &usize| {
+            format!("0000000{at}-0000-4000-8000-000000000000")
+                .parse()
+                .unwrap()
+        };
+        let uids = at.iter().map(|at| (*at, uid(at))).collect();
+        let pinned = pinned(&file, &text, &uids)?;
+        Ok(pinned.strip_prefix(HEAD).unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_uid_stands_beside_the_name_and_all_else_stays_as_it_was_typed() {
+        let spec = "spec:
+  clusters:
+    # The first one.
+    - name: paris   # of 2019
+      context: a
+    - {name: 'berlin', context: b}   # in one line
+    - context: c
+      name: \"rome\"
+    - name: oslo";
+        let expected = "spec:
+  clusters:
+    # The first one.
+    - name: paris   # of 2019
+      uid: 00000000-0000-4000-8000-000000000000
+      context: a
+    - {name: 'berlin', uid: 00000001-0000-4000-8000-000000000000, context: b}   # in one line
+    - context: c
+      name: \"rome\"
+      uid: 00000002-0000-4000-8000-000000000000
+    - name: oslo
+      uid: 00000003-0000-4000-8000-000000000000
+";
+        assert_eq!(pin(spec, &[0, 1, 2, 3]).unwrap(), expected);
+    }
+
+    #[test]
+    fn each_is_pinned_on_the_line_of_its_name_and_where_there_is_none_it_is_said() {
+        let spec = "spec:\n  clusters: [{name: a, context: b}, {context: c, name:\n      d}]\n";
+        let refused = pin(spec, &[1]).unwrap_err();
+        assert_eq!(refused.cluster.as_str(), "d");
+        let both = "spec:\n  clusters: [{name: aa}, {name: a}]\n";
+        let uid = |at| format!("uid: 0000000{at}-0000-4000-8000-000000000000");
+        let expected = format!(
+            "spec:\n  clusters: [{{name: aa, {}}}, {{name: a, {}}}]\n",
+            uid(0),
+            uid(1)
+        );
+        assert_eq!(pin(both, &[0, 1]).unwrap(), expected);
+    }
+}

@@ -1,0 +1,297 @@
+//! What is known of a cluster of a fleet. What we may not see, or the cluster does not have, is absent; whoever needs it is
+//! told so by name.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::{Cluster, Error, Gvk, Object, ObjectRef};
+use fleet::{Facts, KubernetesFact, NodesFact};
+use schemas::{FactName, FactQuery, FleetCluster, yaml};
+use serde_json::Value;
+
+use crate::plan::prerequisites::is_default;
+
+/// The label of a node with its zone.
+const ZONE: &str = "topology.kubernetes.io/zone";
+/// Names of a kind that a fact has: more are of no use in a value, and facts are bounded.
+const NAMES: usize = 256;
+
+/// What was found out about a cluster.
+#[derive(Clone, Debug)]
+pub struct FoundFacts {
+    /// What is known of it.
+    pub facts: Facts,
+    /// What we may not see, and so do not know.
+    pub unseen: Vec<String>,
+}
+
+/// Asks a cluster of a fleet for all that expressions may need, `index` being its place in the fleet's file. It fails only
+/// if the cluster cannot be asked.
+pub async fn find_facts(
+    cluster: &Cluster,
+    member: &FleetCluster,
+    index: usize,
+    queries: &BTreeMap<FactName, FactQuery>,
+) -> Result<FoundFacts, Error> {
+    let asking = Asking { cluster };
+    let list = |api_version, kind| asking.list(api_version, kind);
+    let (nodes, storage, ingress, services, setup, own) = tokio::try_join!(
+        list("v1", "Node"),
+        list("storage.k8s.io/v1", "StorageClass"),
+        list("networking.k8s.io/v1", "IngressClass"),
+        list("networking.k8s.io/v1", "ServiceCIDR"),
+        asking.kubeadm(),
+        asking.queried(queries),
+    )?;
+    let mut unseen = Vec::new();
+    let mut seen = |found: Seen<Vec<Object>>| found.known(&mut unseen);
+    let (nodes, storage) = (seen(nodes), seen(storage));
+    let (ingress, services) = (seen(ingress), seen(services));
+    let setup = setup.known(&mut unseen);
+    let subnets = |field: &str| subnets(setup.as_ref()?, field);
+    let version = cluster.version();
+    let mut facts = Facts::of_file(member, index);
+    facts.kubernetes = Some(KubernetesFact {
+        text: version.text.clone(),
+        major: version.major,
+        minor: version.minor,
+    });
+    facts.pod_cidrs = subnets("podSubnet").or_else(|| nodes.as_deref().and_then(pod_cidrs));
+    facts.service_cidrs = services
+        .as_deref()
+        .and_then(service_cidrs)
+        .or_else(|| subnets("serviceSubnet"));
+    facts.nodes = nodes.as_deref().map(nodes_fact);
+    facts.storage_classes = storage.as_deref().map(names);
+    facts.default_storage_class = storage.as_deref().and_then(default_class);
+    facts.ingress_classes = ingress.as_deref().map(names);
+    for (name, found) in own {
+        facts
+            .queried
+            .extend(found.known(&mut unseen).map(|it| (name, it)));
+    }
+    Ok(FoundFacts { facts, unseen })
+}
+
+/// What there is of something, unless it is nothing or we may not see it.
+enum Seen<T> {
+    Known(T),
+    Absent,
+    Denied(String),
+}
+
+impl<T> Seen<T> {
+    fn of(found: Result<T, Error>) -> Result<Self, Error> {
+        match found {
+            Ok(found) => Ok(Self::Known(found)),
+            Err(Error::NoSuchKind(_) | Error::NotFound { .. }) => Ok(Self::Absent),
+            Err(error) if error.is_about_the_server() => Err(error),
+            // It fails alone: perhaps no expression needs it.
+            Err(error) => Ok(Self::Denied(error.to_string())),
+        }
+    }
+
+    fn known(self, unseen: &mut Vec<String>) -> Option<T> {
+        match self {
+            Self::Known(found) => Some(found),
+            Self::Absent => None,
+            Self::Denied(why) => {
+                unseen.push(why);
+                None
+            }
+        }
+    }
+}
+
+/// A cluster that is asked.
+struct Asking<'a> {
+    cluster: &'a Cluster,
+}
+
+impl Asking<'_> {
+    async fn list(&self, api_version: &str, kind: &str) -> Result<Seen<Vec<Object>>, Error> {
+        let kind = Gvk::new(api_version, kind);
+        Seen::of(self.cluster.list(&kind, None, None).await)
+    }
+
+    async fn get(&self, object: &ObjectRef) -> Result<Seen<Object>, Error> {
+        let found = Seen::of(self.cluster.get(object).await)?;
+        Ok(match found {
+            Seen::Known(Some(object)) => Seen::Known(object),
+            Seen::Known(None) | Seen::Absent => Seen::Absent,
+            Seen::Denied(why) => Seen::Denied(why),
+        })
+    }
+
+    /// What `kubeadm` was told when it made the cluster.
+    async fn kubeadm(&self) -> Result<Seen<Value>, Error> {
+        let map = ObjectRef::namespaced("v1", "ConfigMap", "kube-system", "kubeadm-config");
+        Ok(match self.get(&map).await? {
+            Seen::Known(map) => {
+                let text = map.as_value()["data"]["ClusterConfiguration"].as_str();
+                let read = text.and_then(|text| yaml::from_slice(text.as_bytes()).ok());
+                read.map_or(Seen::Absent, Seen::Known)
+            }
+            // Most clusters have none, and nobody asked for it.
+            Seen::Absent | Seen::Denied(_) => Seen::Absent,
+        })
+    }
+
+    /// What the fleet's own queries find.
+    async fn queried(
+        &self,
+        queries: &BTreeMap<FactName, FactQuery>,
+    ) -> Result<Vec<(FactName, Seen<Value>)>, Error> {
+        let asked = queries.iter().map(async |(name, query)| {
+            let object = reference(query);
+            Ok::<_, Error>(match self.get(&object).await? {
+                Seen::Known(object) => {
+                    let found = object.as_value().pointer(query.path.as_str()).cloned();
+                    (name.clone(), found.map_or(Seen::Absent, Seen::Known))
+                }
+                Seen::Absent => (name.clone(), Seen::Absent),
+                Seen::Denied(why) => (name.clone(), Seen::Denied(why)),
+            })
+        });
+        futures::future::try_join_all(asked).await
+    }
+}
+
+fn reference(query: &FactQuery) -> ObjectRef {
+    let (api_version, kind) = (query.api_version.as_str(), query.kind.as_str());
+    let name = query.name.as_str();
+    match &query.namespace {
+        Some(namespace) => ObjectRef::namespaced(api_version, kind, namespace.as_str(), name),
+        None => ObjectRef::cluster_scoped(api_version, kind, name),
+    }
+}
+
+fn names(objects: &[Object]) -> Vec<String> {
+    let names: BTreeSet<&str> = objects.iter().map(Object::name).collect();
+    names.into_iter().take(NAMES).map(str::to_owned).collect()
+}
+
+/// The name of the class that is marked; of several the newest counts, as Kubernetes has it (KEP-3333).
+fn default_class(classes: &[Object]) -> Option<String> {
+    let marked = classes.iter().filter(|it| is_default(it));
+    let newest = marked.max_by_key(|it| {
+        let made = it.as_value()["metadata"]["creationTimestamp"].as_str();
+        (made.unwrap_or_default(), Reverse(it.name()))
+    });
+    newest.map(|it| it.name().to_owned())
+}
+
+fn nodes_fact(nodes: &[Object]) -> NodesFact {
+    let of = |found: BTreeSet<&str>| found.into_iter().map(str::to_owned).collect();
+    let architectures = nodes
+        .iter()
+        .filter_map(|it| it.as_value()["status"]["nodeInfo"]["architecture"].as_str());
+    let zones = nodes.iter().filter_map(|it| it.labels().get(ZONE).copied());
+    NodesFact {
+        count: nodes.len(),
+        architectures: of(architectures.collect()),
+        zones: of(zones.collect()),
+    }
+}
+
+/// The networks that nodes have for their pods; nothing where no node says.
+fn pod_cidrs(nodes: &[Object]) -> Option<Vec<String>> {
+    let found = nodes
+        .iter()
+        .flat_map(|it| texts(&it.as_value()["spec"]["podCIDRs"]));
+    some(found.collect())
+}
+
+fn service_cidrs(objects: &[Object]) -> Option<Vec<String>> {
+    let found = objects
+        .iter()
+        .flat_map(|it| texts(&it.as_value()["spec"]["cidrs"]));
+    some(found.collect())
+}
+
+/// The networks that stand in a field of kubeadm's, one for each family of addresses.
+fn subnets(kubeadm: &Value, field: &str) -> Option<Vec<String>> {
+    let text = kubeadm["networking"][field].as_str()?;
+    let found = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    some(found.collect())
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+}
+
+fn some(found: Vec<&str>) -> Option<Vec<String>> {
+    let is_of_use = (1..=NAMES).contains(&found.len());
+    is_of_use.then(|| found.into_iter().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        Object::new(value).unwrap()
+    }
+
+    fn class(name: &str, default: &str, made: &str) -> Object {
+        object(json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {
+                "name": name, "creationTimestamp": made,
+                "annotations": { "storageclass.kubernetes.io/is-default-class": default },
+            },
+        }))
+    }
+
+    #[test]
+    fn the_newest_class_that_is_marked_is_the_default() {
+        let classes = [
+            class("slow", "true", "2026-01-01T00:00:00Z"),
+            class("fast", "true", "2026-02-01T00:00:00Z"),
+            class("none", "false", "2026-03-01T00:00:00Z"),
+        ];
+        assert_eq!(default_class(&classes).as_deref(), Some("fast"));
+        assert_eq!(default_class(&classes[2..]), None);
+        assert_eq!(names(&classes), ["fast", "none", "slow"]);
+    }
+
+    #[test]
+    fn nodes_tell_their_number_architectures_zones_and_networks() {
+        let node = |name: &str, architecture: &str, zone: &str, cidrs: Value| {
+            object(json!({
+                "apiVersion": "v1", "kind": "Node",
+                "metadata": { "name": name, "labels": { ZONE: zone } },
+                "spec": { "podCIDRs": cidrs },
+                "status": { "nodeInfo": { "architecture": architecture } },
+            }))
+        };
+        let nodes = [
+            node("a", "arm64", "east", json!(["10.1.0.0/24"])),
+            node("b", "amd64", "east", json!(["10.1.1.0/24", "fd00::/64"])),
+            node("c", "amd64", "west", Value::Null),
+        ];
+        let expected = NodesFact {
+            count: 3,
+            architectures: vec!["amd64".to_owned(), "arm64".to_owned()],
+            zones: vec!["east".to_owned(), "west".to_owned()],
+        };
+        assert_eq!(nodes_fact(&nodes), expected);
+        let cidrs = pod_cidrs(&nodes).unwrap();
+        assert_eq!(cidrs, ["10.1.0.0/24", "10.1.1.0/24", "fd00::/64"]);
+        assert_eq!(pod_cidrs(&nodes[2..]), None);
+    }
+
+    #[test]
+    fn kubeadm_tells_both_families() {
+        let told =
+            json!({ "networking": { "podSubnet": "10.1.0.0/16, fd00::/48", "serviceSubnet": "" } });
+        let pods = subnets(&told, "podSubnet").unwrap();
+        assert_eq!(pods, ["10.1.0.0/16", "fd00::/48"]);
+        assert_eq!(subnets(&told, "serviceSubnet"), None);
+    }
+}

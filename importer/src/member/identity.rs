@@ -1,0 +1,103 @@
+//! How a cluster of a fleet is reached, and which one it is: a context can be renamed, a UID cannot.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use deployer::{Account, Cluster, Error, Gvk, ObjectRef};
+use schemas::{ClusterApiName, ClusterUid};
+
+/// The versions of Cluster API's `Cluster` that are asked for, the newest first.
+const CLUSTER_API: [&str; 2] = ["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"];
+
+/// The reason why a cluster of a fleet cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// The cluster cannot be asked.
+    #[error(transparent)]
+    Cluster(#[from] Error),
+    /// Nothing has the name.
+    #[error("there is no {0}")]
+    Missing(String),
+    /// A Secret holds no kubeconfig.
+    #[error("Secret {0} has no kubeconfig in `value`")]
+    NoKubeconfig(String),
+    /// An object has no UID that could pin it.
+    #[error("{0} has no UID")]
+    NoUid(String),
+    /// The cluster is another one than the one that is pinned.
+    #[error("the cluster has the UID {found}, but the file pins {pinned}: this is another cluster")]
+    Other {
+        /// The UID that the cluster has.
+        found: ClusterUid,
+        /// The UID that stands in the fleet's file.
+        pinned: ClusterUid,
+    },
+}
+
+/// A cluster that an object of Cluster API stands for.
+#[derive(Debug)]
+pub struct HeldMember {
+    /// Its kubeconfig.
+    pub account: Account,
+    /// The UID of the object.
+    pub uid: ClusterUid,
+}
+
+/// Reads how a cluster is reached that Cluster API manages from `hub`: from the Secret `NAME-kubeconfig`.
+pub async fn held_member(hub: &Cluster, name: &ClusterApiName) -> Result<HeldMember, MemberError> {
+    let namespace = name.namespace.as_str();
+    let uid = cluster_api_uid(hub, name).await?;
+    let secret = format!("{}-kubeconfig", name.name);
+    let secret = ObjectRef::namespaced("v1", "Secret", namespace, &secret);
+    let found = hub.get(&secret).await?;
+    let found = found.ok_or_else(|| MemberError::Missing(secret.to_string()))?;
+    let text = found.as_value()["data"]["value"].as_str();
+    let text = text.and_then(|text| STANDARD.decode(text).ok());
+    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(HeldMember {
+        account: text.map(Account::Held).ok_or_else(|| {
+            let name = format!("{namespace}/{}-kubeconfig", name.name);
+            MemberError::NoKubeconfig(name)
+        })?,
+        uid,
+    })
+}
+
+async fn cluster_api_uid(hub: &Cluster, name: &ClusterApiName) -> Result<ClusterUid, MemberError> {
+    let namespace = name.namespace.as_str();
+    for api_version in CLUSTER_API {
+        if hub.serves(&Gvk::new(api_version, "Cluster")).await? {
+            let object =
+                ObjectRef::namespaced(api_version, "Cluster", namespace, name.name.as_str());
+            return uid_of(hub, &object).await;
+        }
+    }
+    let missing = format!(
+        "kind Cluster of Cluster API, of which {namespace}/{} would be one",
+        name.name
+    );
+    Err(MemberError::Missing(missing))
+}
+
+/// Returns the UID by which a cluster is known: that of its namespace kube-system.
+pub async fn cluster_uid(cluster: &Cluster) -> Result<ClusterUid, MemberError> {
+    let space = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
+    uid_of(cluster, &space).await
+}
+
+async fn uid_of(cluster: &Cluster, object: &ObjectRef) -> Result<ClusterUid, MemberError> {
+    let found = cluster.get(object).await?;
+    let found = found.ok_or_else(|| MemberError::Missing(object.to_string()))?;
+    let uid = found.uid().and_then(|uid| uid.parse().ok());
+    uid.ok_or_else(|| MemberError::NoUid(object.to_string()))
+}
+
+/// Refuses a cluster that is another one than the one that is pinned.
+pub fn check_uid(found: &ClusterUid, pinned: Option<&ClusterUid>) -> Result<(), MemberError> {
+    match pinned {
+        Some(pinned) if pinned != found => Err(MemberError::Other {
+            found: found.clone(),
+            pinned: pinned.clone(),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,141 @@
+//! What the clusters of a fleet choose, for programs.
+
+use std::fmt;
+
+use fleet::{ComputedSite, FleetFile, ValueOrigin};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ComputedDeployment, ComputedMember};
+use crate::commands::refusal::InTheWay;
+use crate::failure::{Failure, Outcome};
+
+/// The values of a fleet.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FleetValues<'a> {
+    /// The fleet's name.
+    pub(super) fleet: &'a str,
+    /// The clusters, in the order of the file.
+    pub(super) clusters: &'a [ComputedCluster],
+}
+
+/// A cluster, and what it chooses.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ComputedCluster {
+    /// The cluster's name.
+    pub(super) name: String,
+    /// What kept it from being asked; null if it was.
+    pub(super) problem: Option<InTheWay>,
+    /// What this user may not see there, so that expressions cannot use it.
+    pub(super) unseen: Vec<String>,
+    /// What runs there.
+    pub(super) deployments: Vec<ComputedValues>,
+    #[serde(skip)]
+    pub(super) outcome: Outcome,
+}
+
+/// What a cluster chooses for a Solution in an environment.
+#[derive(PartialEq, Serialize, JsonSchema)]
+pub(crate) struct ComputedValues {
+    /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
+    pub(super) deployment: String,
+    /// The values, each with where it comes from.
+    pub(super) values: Vec<ComputedValue>,
+    /// The values that cannot be computed.
+    pub(super) errors: Vec<String>,
+}
+
+/// A value, and where it comes from.
+#[derive(PartialEq, Serialize, JsonSchema)]
+pub(crate) struct ComputedValue {
+    /// Its place in the `spec` of a site's file: a JSON Pointer.
+    pointer: String,
+    /// The value.
+    value: Value,
+    /// Who chose it: `fleet`, `solution NAME in ENVIRONMENT`, `group NAME` or `cluster NAME`.
+    from: String,
+    /// The line of the file.
+    line: u64,
+    /// The text that it was computed from; null if it stands there as it is.
+    expression: Option<String>,
+}
+
+impl ComputedCluster {
+    pub(super) fn of(file: &FleetFile, at: usize, found: Result<ComputedMember, Failure>) -> Self {
+        let name = file.spec().clusters[at].name.to_string();
+        match found {
+            Err(failure) => Self {
+                name,
+                outcome: failure.outcome(),
+                problem: Some(InTheWay::from(&failure)),
+                unseen: Vec::new(),
+                deployments: Vec::new(),
+            },
+            Ok(member) => {
+                let deployments = member.deployments.into_iter();
+                let deployments = deployments.map(|it| ComputedValues::of(file, it));
+                let deployments: Vec<ComputedValues> = deployments.collect();
+                let is_whole = deployments.iter().all(|it| it.errors.is_empty());
+                Self {
+                    name,
+                    outcome: if is_whole { Outcome::Yes } else { Outcome::No },
+                    problem: None,
+                    unseen: member.found.unseen,
+                    deployments,
+                }
+            }
+        }
+    }
+}
+
+impl ComputedValues {
+    fn of(file: &FleetFile, computed: ComputedDeployment) -> Self {
+        let solution = &file.spec().solutions[computed.solution];
+        let (name, version) = (&solution.name, &solution.version);
+        let deployment = format!("{name} {version} in {}", solution.environment);
+        let (values, errors) = match computed.values {
+            Ok(site) => (values(site), Vec::new()),
+            Err(errors) => (Vec::new(), errors.iter().map(ToString::to_string).collect()),
+        };
+        Self {
+            deployment,
+            values,
+            errors,
+        }
+    }
+}
+
+/// The values of a site, one by one.
+fn values(computed: ComputedSite) -> Vec<ComputedValue> {
+    let ComputedSite { site, origins } = computed;
+    let site = serde_json::to_value(site).unwrap_or_default();
+    // What is empty, or as it is by default, chooses nothing.
+    let value = |(pointer, origin): (String, ValueOrigin)| {
+        Some(ComputedValue {
+            value: site.pointer(&pointer)?.clone(),
+            from: origin.layer.to_string(),
+            line: origin.line,
+            expression: origin.expression,
+            pointer,
+        })
+    };
+    origins.into_iter().filter_map(value).collect()
+}
+
+impl fmt::Display for ComputedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pointer,
+            value,
+            from,
+            line,
+            expression,
+        } = self;
+        write!(f, "{pointer} {value} ({from}, line {line}")?;
+        if let Some(expression) = expression {
+            write!(f, ": {expression}")?;
+        }
+        f.write_str(")")
+    }
+}

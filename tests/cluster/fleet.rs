@@ -1,0 +1,239 @@
+//! A fleet of real API servers: which cluster is which, what is known of each, and what each then gets.
+
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::charts::{site, solution};
+use crate::common::Answer;
+use crate::site::{Site, variable};
+
+/// Starts clusters of their own beside the one that tests have, and returns their kubeconfigs.
+fn members(count: usize) -> Vec<String> {
+    let mut command = Command::new(variable("SOLUTION_TEST_CLUSTER"));
+    command.args([
+        "members",
+        &variable("SOLUTION_TEST_CLUSTER_DIR"),
+        &count.to_string(),
+    ]);
+    let found = Answer::of(&mut command).success();
+    found.lines().map(str::to_owned).collect()
+}
+
+/// Has kubectl do something in a member.
+fn kubectl(site: &Site, kubeconfig: &str, arguments: &[&str]) -> Answer {
+    let mut command = Command::new("kubectl");
+    command.args(["--kubeconfig", kubeconfig]).args(arguments);
+    Answer::of(
+        command
+            .env("PATH", variable("PATH"))
+            .current_dir(site.desk.path(".")),
+    )
+}
+
+/// Tells a member its domain.
+fn tell(site: &Site, kubeconfig: &str, domain: &str) {
+    let info = ["--namespace=kube-system", "configmap", "cluster-info"];
+    let delete = [&["delete", "--ignore-not-found"], &info[..]].concat();
+    kubectl(site, kubeconfig, &delete).success();
+    let data = format!("--from-literal=domain={domain}");
+    let create = [&["create"], &info[..], &[&data]].concat();
+    kubectl(site, kubeconfig, &create).success();
+}
+
+const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {name: shops}
+spec:
+  facts:
+    domain: {apiVersion: v1, kind: ConfigMap, namespace: kube-system, name: cluster-info, path: /data/domain}
+  groups:
+    - {name: prod, selector: {matchLabels: {tier: prod}}, site: {parameters: {shop: {size: 3}}}}
+  solutions: [{name: shop, version: 1.0.0, environment: prod}]
+  waves: [{name: all, clusters: [CLUSTERS]}]
+  site:
+    parameters:
+      shop: {host: 'shop.${facts.domain}', size: 1, index: '${cluster.index * 2}'}
+    charts:
+      shop: {net: {values: {pools: '${network.serviceCIDRs.map(it, {\"cidr\": it})}', home: '$${HOME}'}}}
+";
+
+/// Writes a fleet's file with these entries of clusters, the names of which are the first word of each.
+fn write(site: &Site, clusters: &[(&str, String)]) {
+    let names: Vec<&str> = clusters.iter().map(|(name, _)| *name).collect();
+    let mut text = HEAD.replace("CLUSTERS", &names.join(", "));
+    text.push_str("  clusters:\n");
+    let entries = clusters.iter();
+    let entries = entries
+        .map(|(name, rest)| format!("    - name: {name}   # as it is called\n      {rest}\n"));
+    text.extend(entries);
+    site.desk.write("fleet.yaml", text);
+}
+
+fn values(site: &Site, more: &[&str]) -> Answer {
+    let command = ["fleet", "values", "fleet.yaml", "--timeout=20"];
+    solution(site, &[&command[..], more].concat())
+}
+
+/// The value of a cluster at a place, of its only deployment.
+fn value<'a>(all: &'a Value, cluster: &str, pointer: &str) -> &'a Value {
+    let clusters = all["clusters"].as_array().unwrap().iter();
+    let mut values = clusters
+        .filter(|it| it["name"] == cluster)
+        .flat_map(|it| it["deployments"][0]["values"].as_array().unwrap());
+    let found = values.find(|it| it["pointer"] == pointer);
+    &found.unwrap_or_else(|| panic!("{cluster} has no {pointer}: {all:#}"))["value"]
+}
+
+#[test]
+fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
+    let site = site("fleet-values");
+    let kubeconfigs = members(3);
+    for (kubeconfig, domain) in kubeconfigs.iter().zip(["paris.test", "rome.test"]) {
+        tell(&site, kubeconfig, domain);
+    }
+    kubectl(
+        &site,
+        &kubeconfigs[2],
+        &[
+            "delete",
+            "--namespace=kube-system",
+            "--ignore-not-found",
+            "configmap/cluster-info",
+        ],
+    )
+    .success();
+    let away = String::from_utf8(std::fs::read(&kubeconfigs[0]).unwrap()).unwrap();
+    site.desk
+        .write("away.kubeconfig", away.replace(":7001", ":7099"));
+    let at = |number: usize, tier: &str| {
+        let kubeconfig = &kubeconfigs[number];
+        format!("kubeconfig: {kubeconfig}\n      labels: {{tier: {tier}}}")
+    };
+    let fleet = [("paris", at(0, "prod")), ("rome", at(1, "test"))];
+    write(&site, &fleet);
+    let found = values(&site, &["--output", "json"]).json();
+    assert_eq!(
+        value(&found, "paris", "/parameters/shop/host"),
+        "shop.paris.test"
+    );
+    assert_eq!(
+        value(&found, "rome", "/parameters/shop/host"),
+        "shop.rome.test"
+    );
+    assert_eq!(value(&found, "paris", "/parameters/shop/size"), 3);
+    assert_eq!(value(&found, "rome", "/parameters/shop/size"), 1);
+    assert_eq!(value(&found, "rome", "/parameters/shop/index"), 2);
+    let pools = "/charts/shop/net/values/pools/0/cidr";
+    assert_eq!(value(&found, "paris", pools), "10.97.0.0/24");
+    assert_eq!(value(&found, "rome", pools), "10.98.0.0/24");
+    assert_eq!(
+        value(&found, "rome", "/charts/shop/net/values/home"),
+        "${HOME}"
+    );
+    let shown = values(&site, &["--cluster", "par*"]).success();
+    for words in [
+        "paris\n  shop 1.0.0 in prod\n",
+        "/parameters/shop/host \"shop.paris.test\" (fleet, line 13: shop.${facts.domain})\n",
+        "/parameters/shop/size 3 (group prod, line 8)\n",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains("rome"), "{shown}");
+
+    let mut more = fleet.to_vec();
+    more.push(("oslo", format!("kubeconfig: {}", kubeconfigs[2])));
+    more.push(("away", "kubeconfig: away.kubeconfig".to_owned()));
+    write(&site, &more);
+    let answer = values(&site, &[]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let words = "fleet.yaml, line 13, cluster oslo: `shop.${facts.domain}` needs `facts.domain`, which is not known of it";
+    assert!(answer.stdout.contains(words), "{answer:?}");
+    assert!(answer.stdout.contains("shop.rome.test"), "{answer:?}");
+    assert!(
+        answer
+            .stderr
+            .contains("error: away: cannot use the cluster"),
+        "{answer:?}"
+    );
+    let reachable = values(&site, &["--cluster=away", "--cluster=rome"]);
+    assert_eq!(reachable.code, 3, "{reachable:?}");
+}
+
+/// A definition of Cluster API's `Cluster`, as much of it as a fleet needs.
+const CLUSTER_API: &str = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
+metadata: {name: clusters.cluster.x-k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}, \
+spec: {group: cluster.x-k8s.io, scope: Namespaced, names: {kind: Cluster, plural: clusters, singular: cluster, listKind: ClusterList}, \
+versions: [{name: v1beta2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}";
+
+#[test]
+fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
+    let site = site("fleet-pin");
+    let kubeconfigs = members(2);
+    tell(&site, &kubeconfigs[0], "paris.test");
+    tell(&site, &kubeconfigs[1], "rome.test");
+    site.apply(CLUSTER_API).success();
+    let wait = [
+        "wait",
+        "--for=condition=Established",
+        "crd/clusters.cluster.x-k8s.io",
+    ];
+    site.kubectl("default", &wait).success();
+    let kubeconfig = std::fs::read(&kubeconfigs[1]).unwrap();
+    site.apply(&format!(
+        "{{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {{name: rome, namespace: prod}}}}
+---
+{{apiVersion: v1, kind: Secret, metadata: {{name: rome-kubeconfig, namespace: prod}}, data: {{value: {}}}}}
+",
+        STANDARD.encode(kubeconfig)
+    ))
+    .success();
+    let paris = |number: usize| format!("kubeconfig: {}", kubeconfigs[number]);
+    let rome = "clusterApi: {namespace: prod, name: rome}".to_owned();
+    write(&site, &[("paris", paris(0)), ("rome", rome)]);
+    let pin = ["fleet", "check", "fleet.yaml", "--pin", "--timeout=20"];
+    let said = solution(&site, &pin).success();
+    let uid = "{.metadata.uid}";
+    let output = format!("--output=jsonpath={uid}");
+    let of_paris = kubectl(
+        &site,
+        &kubeconfigs[0],
+        &["get", "namespace", "kube-system", &output],
+    )
+    .success();
+    let of_rome = site.field("prod", "clusters.cluster.x-k8s.io/rome", uid);
+    assert!(
+        said.contains(&format!(
+            "pinned paris by {of_paris}\npinned rome by {of_rome}\n"
+        )),
+        "{said}"
+    );
+    let text = String::from_utf8(site.desk.read("fleet.yaml")).unwrap();
+    let line =
+        format!("    - name: paris   # as it is called\n      uid: {of_paris}\n      kubeconfig:");
+    assert!(text.contains(&line), "{text}");
+    let said = solution(&site, &pin).success();
+    assert!(said.contains("rome is the one that is pinned\n"), "{said}");
+    let found = values(&site, &["--output", "json"]).json();
+    assert_eq!(
+        value(&found, "rome", "/parameters/shop/host"),
+        "shop.rome.test"
+    );
+
+    // The same name, and another cluster behind it.
+    site.desk
+        .write("fleet.yaml", text.replace(&kubeconfigs[0], &kubeconfigs[1]));
+    let answer = values(&site, &[]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let words = format!("but the file pins {of_paris}: this is another cluster");
+    assert!(
+        answer.stderr.contains("error: paris: ") && answer.stderr.contains(&words),
+        "{answer:?}"
+    );
+    assert!(
+        answer.stdout.contains("rome\n  shop 1.0.0 in prod\n"),
+        "{answer:?}"
+    );
+}
