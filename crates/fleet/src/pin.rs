@@ -34,26 +34,37 @@ pub fn pinned(
         let place = usize::try_from(line).unwrap_or(0).checked_sub(1);
         let found = place.and_then(|place| lines.get_mut(place));
         let written = found.and_then(|line| with_uid(line, cluster, uid).map(|it| *line = it));
-        written.ok_or_else(|| Unpinnable {
-            cluster: cluster.clone(),
-            line,
-            uid: uid.clone(),
-        })?;
+        written.ok_or_else(|| unpinnable(file, *at, uid))?;
     }
-    let pinned = lines.concat();
-    let check = |(at, uid): (&usize, &ClusterUid)| Unpinnable {
-        cluster: file.spec().clusters[*at].name.clone(),
-        line: file.line(&format!("/spec/clusters/{at}")),
-        uid: uid.clone(),
-    };
-    // Whatever a line looked like: nothing else has changed.
+    let written = lines.concat();
+    if is_pinned(file, &written, uids) {
+        return Ok(written);
+    }
+    // The first that changes something else on its line.
+    for (at, uid) in uids.iter().filter(|_| uids.len() > 1) {
+        pinned(file, text, &BTreeMap::from([(*at, uid.clone())]))?;
+    }
+    match uids.first_key_value() {
+        Some((at, uid)) => Err(unpinnable(file, *at, uid)),
+        None => Ok(written),
+    }
+}
+
+/// Whether a text is the file with these UIDs, and nothing else has changed in it.
+fn is_pinned(file: &FleetFile, text: &str, uids: &BTreeMap<usize, ClusterUid>) -> bool {
     let mut expected = file.document().clone();
     for (at, uid) in uids {
         expected.spec.clusters[*at].uid = Some(uid.clone());
     }
-    match FleetFile::read(file.name(), pinned.as_bytes()) {
-        Ok(read) if *read.document() == expected => Ok(pinned),
-        _ => uids.iter().next().map_or(Ok(pinned), |it| Err(check(it))),
+    let read = FleetFile::read(file.name(), text.as_bytes());
+    read.is_ok_and(|read| *read.document() == expected)
+}
+
+fn unpinnable(file: &FleetFile, at: usize, uid: &ClusterUid) -> Unpinnable {
+    Unpinnable {
+        cluster: file.spec().clusters[at].name.clone(),
+        line: file.line(&format!("/spec/clusters/{at}/name")),
+        uid: uid.clone(),
     }
 }
 

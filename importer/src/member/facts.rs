@@ -36,7 +36,7 @@ pub async fn find_facts(
     let asking = Asking { cluster };
     let list = |api_version, kind| asking.list(api_version, kind);
     let (nodes, storage, ingress, services, setup, own) = tokio::try_join!(
-        list("v1", "Node"),
+        asking.nodes(),
         list("storage.k8s.io/v1", "StorageClass"),
         list("networking.k8s.io/v1", "IngressClass"),
         list("networking.k8s.io/v1", "ServiceCIDR"),
@@ -44,8 +44,9 @@ pub async fn find_facts(
         asking.queried(queries),
     )?;
     let mut unseen = Vec::new();
+    let nodes = nodes.known(&mut unseen);
     let mut seen = |found: Seen<Vec<Object>>| found.known(&mut unseen);
-    let (nodes, storage) = (seen(nodes), seen(storage));
+    let storage = seen(storage);
     let (ingress, services) = (seen(ingress), seen(services));
     let setup = setup.known(&mut unseen);
     let subnets = |field: &str| subnets(setup.as_ref()?, field);
@@ -112,6 +113,14 @@ impl Asking<'_> {
     async fn list(&self, api_version: &str, kind: &str) -> Result<Seen<Vec<Object>>, Error> {
         let kind = Gvk::new(api_version, kind);
         Seen::of(self.cluster.list(&kind, None, None).await)
+    }
+
+    /// The nodes, of which as much is kept as facts tell: there may be very many.
+    async fn nodes(&self) -> Result<Seen<Vec<SeenNode>>, Error> {
+        let (kind, mut nodes) = (Gvk::new("v1", "Node"), Vec::new());
+        let keep = |node: Object| nodes.push(SeenNode::of(&node));
+        let visited = self.cluster.visit(&kind, None, None, keep).await;
+        Seen::of(visited.map(|()| nodes))
     }
 
     async fn get(&self, object: &ObjectRef) -> Result<Seen<Object>, Error> {
@@ -181,12 +190,29 @@ fn default_class(classes: &[Object]) -> Option<String> {
     newest.map(|it| it.name().to_owned())
 }
 
-fn nodes_fact(nodes: &[Object]) -> NodesFact {
+/// A node, as far as facts tell of it.
+struct SeenNode {
+    architecture: Option<String>,
+    zone: Option<String>,
+    pod_cidrs: Vec<String>,
+}
+
+impl SeenNode {
+    fn of(node: &Object) -> Self {
+        let architecture = node.as_value()["status"]["nodeInfo"]["architecture"].as_str();
+        let cidrs = texts(&node.as_value()["spec"]["podCIDRs"]);
+        Self {
+            architecture: architecture.map(str::to_owned),
+            zone: node.labels().get(ZONE).map(ToString::to_string),
+            pod_cidrs: cidrs.map(str::to_owned).collect(),
+        }
+    }
+}
+
+fn nodes_fact(nodes: &[SeenNode]) -> NodesFact {
     let of = |found: BTreeSet<&str>| found.into_iter().map(str::to_owned).collect();
-    let architectures = nodes
-        .iter()
-        .filter_map(|it| it.as_value()["status"]["nodeInfo"]["architecture"].as_str());
-    let zones = nodes.iter().filter_map(|it| it.labels().get(ZONE).copied());
+    let architectures = nodes.iter().filter_map(|it| it.architecture.as_deref());
+    let zones = nodes.iter().filter_map(|it| it.zone.as_deref());
     NodesFact {
         count: nodes.len(),
         architectures: of(architectures.collect()),
@@ -195,10 +221,11 @@ fn nodes_fact(nodes: &[Object]) -> NodesFact {
 }
 
 /// The networks that nodes have for their pods; nothing where no node says.
-fn pod_cidrs(nodes: &[Object]) -> Option<Vec<String>> {
+fn pod_cidrs(nodes: &[SeenNode]) -> Option<Vec<String>> {
     let found = nodes
         .iter()
-        .flat_map(|it| texts(&it.as_value()["spec"]["podCIDRs"]));
+        .flat_map(|it| &it.pod_cidrs)
+        .map(String::as_str);
     some(found.collect())
 }
 
@@ -275,6 +302,7 @@ mod tests {
             node("b", "amd64", "east", json!(["10.1.1.0/24", "fd00::/64"])),
             node("c", "amd64", "west", Value::Null),
         ];
+        let nodes = nodes.each_ref().map(SeenNode::of);
         let expected = NodesFact {
             count: 3,
             architectures: vec!["amd64".to_owned(), "arm64".to_owned()],
