@@ -138,7 +138,17 @@ impl Imagined {
             |(group, version)| json!({ "groupVersion": format!("{group}/{version}"), "version": version }),
         );
         let versions: Vec<Value> = versions.collect();
-        let preferred = versions.first()?.clone();
+        // Of stable ones the newest, as Kubernetes prefers it; all betas here are older.
+        let is_stable = |it: &&Value| {
+            it["version"]
+                .as_str()
+                .is_some_and(|it| !it.contains("beta"))
+        };
+        let preferred = versions
+            .iter()
+            .rfind(is_stable)
+            .or(versions.first())?
+            .clone();
         Some(json!({
             "kind": "APIGroup", "apiVersion": "v1", "name": name,
             "versions": versions, "preferredVersion": preferred,
@@ -223,6 +233,15 @@ mod tests {
         ];
         assert_eq!(versions, expected);
         assert!(!cluster.serves(&Gvk::new("batch/v1", "Job")).await.unwrap());
+        let kinds = ["v1beta1", "v1", "v2"].map(|version| ImaginedKind {
+            gvk: Gvk::new(&format!("a.test/{version}"), "Thing"),
+            plural: "things".to_owned(),
+            namespaced: true,
+        });
+        let version = cluster.version().clone();
+        let kinds = kinds.into();
+        let group = Imagined { version, kinds }.group("a.test").unwrap();
+        assert_eq!(group["preferredVersion"]["version"], "v2");
         let map = ObjectRef::namespaced("v1", "ConfigMap", "a", "b");
         assert_eq!(cluster.get(&map).await.unwrap(), None);
         let space = ObjectRef::cluster_scoped("v1", "Namespace", "a");

@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
 #[command(next_help_heading = "Without a cluster")]
 pub(crate) struct WithoutCluster {
     /// Ask no cluster, and imagine an empty one
-    #[arg(long, requires = "kube_version", conflicts_with_all = ["kubeconfig", "context", "version"])]
+    #[arg(long, requires = "kube_version", conflicts_with_all = ["kubeconfig", "context", "timeout", "version"])]
     pub(super) no_cluster: bool,
 
     /// The version of Kubernetes that it has
