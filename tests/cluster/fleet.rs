@@ -1,5 +1,6 @@
 //! A fleet of real API servers: which cluster is which, what is known of each, and what each then gets.
 
+use std::ops::Deref;
 use std::process::Command;
 
 use base64::Engine as _;
@@ -10,16 +11,37 @@ use crate::charts::{site, solution};
 use crate::common::Answer;
 use crate::site::{Site, variable};
 
-/// Starts clusters of their own beside the one that tests have, and returns their kubeconfigs.
-fn members(count: usize) -> Vec<String> {
-    let mut command = Command::new(variable("SOLUTION_TEST_CLUSTER"));
-    command.args([
-        "members",
-        &variable("SOLUTION_TEST_CLUSTER_DIR"),
-        &count.to_string(),
-    ]);
-    let found = Answer::of(&mut command).success();
-    found.lines().map(str::to_owned).collect()
+/// Clusters of their own beside the one that tests have, by their kubeconfigs. They end with this.
+struct Members(Vec<String>);
+
+impl Members {
+    fn start(count: usize) -> Self {
+        let found = members(count).success();
+        Self(found.lines().map(str::to_owned).collect())
+    }
+}
+
+impl Deref for Members {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        members(0);
+    }
+}
+
+/// Has so many of them.
+fn members(count: usize) -> Answer {
+    let (program, directory) = (
+        variable("SOLUTION_TEST_CLUSTER"),
+        variable("SOLUTION_TEST_CLUSTER_DIR"),
+    );
+    Answer::of(Command::new(program).args(["members", &directory, &count.to_string()]))
 }
 
 /// Has kubectl do something in a member.
@@ -90,7 +112,7 @@ fn value<'a>(all: &'a Value, cluster: &str, pointer: &str) -> &'a Value {
 #[test]
 fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
     let site = site("fleet-values");
-    let kubeconfigs = members(3);
+    let kubeconfigs = Members::start(3);
     for (kubeconfig, domain) in kubeconfigs.iter().zip(["paris.test", "rome.test"]) {
         tell(&site, kubeconfig, domain);
     }
@@ -171,7 +193,7 @@ versions: [{name: v1beta2, served: true, storage: true, schema: {openAPIV3Schema
 #[test]
 fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
     let site = site("fleet-pin");
-    let kubeconfigs = members(2);
+    let kubeconfigs = Members::start(2);
     tell(&site, &kubeconfigs[0], "paris.test");
     tell(&site, &kubeconfigs[1], "rome.test");
     site.apply(CLUSTER_API).success();

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::common::Answer;
+use crate::outages::Paused;
 use crate::running::Running;
 use crate::site::{Site, eventually, variable};
 use crate::terminal::Terminal;
@@ -258,31 +259,13 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
     );
 }
 
-/// A process that does nothing until this is dropped.
-struct Frozen(String);
-
-impl Frozen {
-    fn new(program: &str) -> Self {
-        let process = Answer::of(Command::new("pidof").arg(program)).success();
-        let process = process.trim().to_owned();
-        Answer::of(Command::new("kill").args(["-s", "STOP", &process])).success();
-        Self(process)
-    }
-}
-
-impl Drop for Frozen {
-    fn drop(&mut self) {
-        Answer::of(Command::new("kill").args(["-s", "CONT", &self.0]));
-    }
-}
-
 #[test]
 fn a_cluster_that_answers_no_more_delays_no_end() {
     let site = Site::new("frozen");
     site.environment("signals");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut import = waiting_import(&site, "signals", &silent);
-    let frozen = Frozen::new("kube-apiserver");
+    let frozen = Paused::new("kube-apiserver");
     import.signal("TERM");
     let (code, took) = import.end();
     drop(frozen);

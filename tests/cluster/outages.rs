@@ -30,10 +30,10 @@ pub(crate) fn server(action: &str, name: &str) {
 }
 
 /// A server that answers nothing, until this is dropped.
-struct Paused(&'static str);
+pub(crate) struct Paused(&'static str);
 
 impl Paused {
-    fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         server("pause", name);
         Self(name)
     }

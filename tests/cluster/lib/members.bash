@@ -22,10 +22,23 @@ member_ready() { kubectl --kubeconfig "$DIR/pki/member-$1.kubeconfig" get --raw 
 # The namespace that pins a cluster is made by its API server some time after that is ready.
 member_whole() { kubectl --kubeconfig "$DIR/pki/member-$1.kubeconfig" get namespace kube-system; }
 
-# members COUNT: starts as many as are missing, and prints their kubeconfigs.
+# end_members FROM: ends those from this number on. Asked to, they would wait a minute for those who watch.
+end_members() {
+  local number file
+  for ((number = $1; ; number++)); do
+    file=$DIR/run/member-$number.pid
+    [ -e "$file" ] || return 0
+    kill -KILL "$(cat "$file")" 2>/dev/null || true
+    wait_until 10 ended "member-$number" || fail "member-$number does not end"
+    rm "$file"
+  done
+}
+
+# members COUNT: starts as many as are missing, ends all others, and prints the kubeconfigs.
 members() {
   local number
   CURRENT_STEP='members'
+  end_members $(($1 + 1))
   for ((number = 1; number <= $1; number++)); do
     if [ ! -e "$DIR/run/member-$number.pid" ] || ! running "member-$number"; then start_member "$number"; fi
   done
