@@ -7,7 +7,10 @@ use importer::{Error, NamedRegistry, Obstacle, PushDestination};
 use registry::RegistryAddress;
 use schemas::{SolutionId, SolutionName, Version};
 use shelf::Missing;
+use validator::Accepted;
 
+use super::import::{self, SignerArguments};
+use crate::args::Output;
 use crate::failure::Failure;
 
 /// What is meant by a word and perhaps a version, with the archive if it is one.
@@ -31,6 +34,21 @@ impl<'a> Meant<'a> {
                 Err(Failure::usage(message))
             }
         }
+    }
+
+    /// Verifies the archive, if it is one. Nothing if that is not accepted, which is said with what `follows`.
+    pub(crate) fn accepted(
+        self,
+        signers: &SignerArguments,
+        follows: &str,
+        output: Output,
+    ) -> Result<Option<Meant<'a, Box<Accepted>>>, Failure> {
+        let path = match self {
+            Self::Imported(name, version) => return Ok(Some(Meant::Imported(name, version))),
+            Self::Archive(path) => path,
+        };
+        let accepted = import::accept(path, signers, follows, output)?;
+        Ok(accepted.map(|it| Meant::Archive(Box::new(it.accepted))))
     }
 }
 

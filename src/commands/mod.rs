@@ -3,6 +3,7 @@
 mod activate;
 mod apply;
 mod at_registry;
+mod begin;
 mod carried;
 mod cat;
 mod change;

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use change::ObjectChange;
-use deployer::{Cluster, Imagined, ImaginedKind, Object, ServerVersion};
+use deployer::{Cluster, Gvk, Imagined, ImaginedKind, Object, ServerVersion};
 use manifests::{DiscoveredKind, served_by_kubernetes};
 use registry::Client;
 use schemars::JsonSchema;
@@ -169,7 +169,7 @@ impl ImaginedSite {
         });
         let kinds = served_by_kubernetes(minor).into_iter().chain(named);
         let kinds = kinds.map(|it| ImaginedKind {
-            gvk: deployer::Gvk::new(&it.api_version, &it.kind),
+            gvk: Gvk::new(&it.api_version, &it.kind),
             plural: it.plural,
             namespaced: it.namespaced,
         });
@@ -323,7 +323,7 @@ mod tests {
         let Imagined { version, kinds } = site.to_cluster();
         assert_eq!((version.minor, version.text.as_str()), (34, "v1.34.0"));
         let has = |api_version: &str, kind: &str| {
-            let kind = deployer::Gvk::new(api_version, kind);
+            let kind = Gvk::new(api_version, kind);
             kinds.iter().any(|it| it.gvk == kind)
         };
         assert!(has("a.test/v1", UNNAMED) && has("b.test/v1", "Cart"));

@@ -23,16 +23,11 @@ pub(super) fn compared(
     arguments: &Arguments,
     output: Output,
 ) -> Result<Option<Compared<'_>>, Failure> {
-    let path = match arguments.meant()? {
-        None => return Ok(Some(Compared::Deployed)),
-        Some(Meant::Imported(name, version)) => {
-            return Ok(Some(Compared::Version(Meant::Imported(name, version))));
-        }
-        Some(Meant::Archive(path)) => path,
+    let Some(meant) = arguments.meant()? else {
+        return Ok(Some(Compared::Deployed));
     };
-    let follows = "nothing was compared";
-    let accepted = import::accept(path, &arguments.signers, follows, output)?;
-    Ok(accepted.map(|it| Compared::Version(Meant::Archive(Box::new(it.accepted)))))
+    let accepted = meant.accepted(&arguments.signers, "nothing was compared", output)?;
+    Ok(accepted.map(Compared::Version))
 }
 
 /// The request of one who wants to know and not to do.

@@ -64,15 +64,14 @@ pub(crate) struct ReadFleet<'a> {
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let path = &arguments.file;
     let file = read(path)?;
-    let checked = fleet::check(&file);
-    let is_wrong = !checked.problems.is_empty();
-    if is_wrong && output == Output::Human {
-        show(&of(&file, path, checked.notes.clone()));
+    let FleetChecked { problems, notes } = fleet::check(&file);
+    let mut read = of(&file, path, notes);
+    if !problems.is_empty() {
+        if output == Output::Human {
+            show(&read);
+        }
+        return Ok(found(output, read, &problems));
     }
-    if let Some(outcome) = refused(&file, path, output) {
-        return Ok(outcome);
-    }
-    let mut read = of(&file, path, checked.notes);
     let mut outcome = Outcome::Yes;
     if arguments.pin {
         (read.pinned, outcome) = pin::pin(&file, path, &arguments.cluster)?;

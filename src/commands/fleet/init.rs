@@ -1,16 +1,12 @@
 //! `solution fleet init`: a file to begin with.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::anyhow;
 use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::args::Output;
-use crate::commands::give;
+use crate::commands::begin::begin;
 use crate::failure::{Failure, Outcome};
-use crate::{disk, render};
 
 /// Two clusters, and every field explained.
 const TEMPLATE: &str = include_str!("template.yaml");
@@ -27,24 +23,6 @@ pub(crate) struct Arguments {
     file: PathBuf,
 }
 
-/// The fleet that was written.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct BegunFleet<'a> {
-    /// The path that was written.
-    file: &'a Path,
-}
-
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let file = arguments.file.display();
-    if arguments.file.exists() {
-        return Err(Failure::no(anyhow!("`{file}` exists")).hint("name another file"));
-    }
-    disk::write_new(&arguments.file, 0o644, TEMPLATE.as_bytes())?;
-    let begun = BegunFleet {
-        file: &arguments.file,
-    };
-    Ok(give(output, &begun, |_| {
-        render::line!("`{file}` is written");
-        render::note!("edit it, then `solution fleet check {file}`");
-    }))
+    begin(&arguments.file, TEMPLATE, "fleet check", output)
 }

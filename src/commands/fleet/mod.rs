@@ -1,7 +1,7 @@
 //! `solution fleet`: many clusters by one file.
 
 pub(super) mod check;
-pub(super) mod init;
+mod init;
 mod order;
 pub(super) mod pin;
 mod reach;

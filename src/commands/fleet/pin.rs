@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use schemas::ClusterUid;
 use serde::Serialize;
 
-use super::reach::Reaching;
+use super::reach::{Reaching, worst};
 use crate::args::ReadArguments;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{self, Failure, Outcome, cannot};
@@ -62,7 +62,7 @@ pub(super) fn pin(
                 }
             }
             Err(failure) => {
-                outcome = worse(outcome, failure.outcome());
+                outcome = worst([outcome, failure.outcome()]);
                 pinned.push(PinnedCluster {
                     name,
                     uid: clusters[at].uid.as_ref().map(ToString::to_string),
@@ -74,11 +74,6 @@ pub(super) fn pin(
     }
     write(file, path, &new)?;
     Ok((pinned, outcome))
-}
-
-/// The outcome of two: No outweighs all others.
-fn worse(one: Outcome, other: Outcome) -> Outcome {
-    if one == Outcome::No { one } else { other }
 }
 
 /// Writes UIDs into the file, unless somebody has changed it since it was read.

@@ -13,10 +13,21 @@ use tokio::time::timeout;
 
 use crate::args::{ClusterArguments, ReadArguments};
 use crate::cluster;
-use crate::failure::{self, Failure};
+use crate::failure::{self, Failure, Outcome};
 
 /// Clusters that are asked at the same time: each has a connection and some threads for it.
 const PARALLEL: usize = 16;
+
+/// The outcome of several clusters: a no of one is a no, and what is not known of one is not known.
+pub(super) fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
+    let weight = |it: &Outcome| match it {
+        Outcome::Yes => 0,
+        Outcome::Unknown => 1,
+        Outcome::No | Outcome::Usage | Outcome::Ended(_) => 2,
+    };
+    let worst = outcomes.into_iter().max_by_key(weight);
+    worst.unwrap_or(Outcome::Yes)
+}
 
 /// A cluster that was reached, and is the one that was meant.
 pub(super) struct Member {

@@ -36,16 +36,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 /// Renders for a cluster as it is.
 fn in_cluster(arguments: &Arguments, output: Output) -> Result<Found, Failure> {
-    let archive = match arguments.meant()? {
-        Meant::Archive(_) => match accepted(arguments, output)? {
-            Some(accepted) => Some(accepted),
-            None => return Ok(None),
-        },
-        Meant::Imported(..) => None,
+    let Some(meant) = accepted(arguments, output)? else {
+        return Ok(None);
     };
     cluster::read(&arguments.cluster, async |cluster| {
-        let (accepted, images, client) = match (arguments.meant()?, archive) {
-            (Meant::Imported(name, version), _) => {
+        let (accepted, images, client) = match meant {
+            Meant::Imported(name, version) => {
                 let reach = &arguments.reach;
                 let Some(kept) = kept(cluster, &name, version, reach, output).await? else {
                     return Ok(None);
@@ -56,13 +52,10 @@ fn in_cluster(arguments: &Arguments, output: Output) -> Result<Found, Failure> {
                 };
                 (kept.archive.accepted, images, Some(kept.client))
             }
-            (Meant::Archive(_), archive) => {
-                let Some(accepted) = archive else {
-                    return Ok(None);
-                };
+            Meant::Archive(accepted) => {
                 let id = &accepted.statement().predicate.id;
                 let images = ImagesAt::of(arguments.registry.as_ref(), cluster, id).await?;
-                (accepted, images, None)
+                (*accepted, images, None)
             }
         };
         let (request, secrets) = (request(arguments, images)?, arguments.secrets());
@@ -83,7 +76,7 @@ fn imagined(
         return Err(Failure::usage(failure).hint("name the archive: a file, as `./app.iso`"));
     }
     let files = site_files(arguments)?;
-    let Some(accepted) = accepted(arguments, output)? else {
+    let Some(Meant::Archive(accepted)) = accepted(arguments, output)? else {
         return Ok(None);
     };
     let named = arguments.registry.clone();

@@ -5,16 +5,18 @@ use validator::Accepted;
 
 use super::Arguments;
 use crate::args::Output;
-use crate::commands::meant::ImagesAt;
+use crate::commands::meant::{ImagesAt, Meant};
 use crate::commands::{import, site};
 use crate::failure::Failure;
 use crate::helm;
 
-/// The archive; nothing if it is not accepted, which was said.
-pub(super) fn accepted(arguments: &Arguments, output: Output) -> Result<Option<Accepted>, Failure> {
-    let follows = "nothing was rendered";
-    let accepted = import::accept(&arguments.what, &arguments.signers, follows, output)?;
-    Ok(accepted.map(|it| it.accepted))
+/// What is rendered; nothing if an archive is not accepted, which was said.
+pub(super) fn accepted(
+    arguments: &Arguments,
+    output: Output,
+) -> Result<Option<Meant<'_, Box<Accepted>>>, Failure> {
+    let meant = arguments.meant()?;
+    meant.accepted(&arguments.signers, "nothing was rendered", output)
 }
 
 /// The site's files that are named.

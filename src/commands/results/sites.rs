@@ -5,7 +5,7 @@ use importer::{Description, SiteShown};
 use super::answers::Results;
 use super::references::reference;
 use crate::commands::refusal::Refused;
-use crate::commands::{environment, fleet, history, rbac, render, site, status};
+use crate::commands::{begin, environment, fleet, history, rbac, render, site, status};
 
 /// Those about a site: its environments, its file, and what runs there.
 pub(super) fn add(all: &mut Results) {
@@ -19,7 +19,7 @@ pub(super) fn add(all: &mut Results) {
     let environments = &all.own::<environment::Environments>();
     all.verb("environment-list", &[environments]);
 
-    let begun = &all.own::<site::init::Begun>();
+    let begun = &all.shared::<begin::Begun>("begun");
     all.verb("site-init", &[begun]);
     let usable = &all.own::<site::file::Usable>();
     let fulfilled = &all.own::<site::check::Fulfilled>();
@@ -34,7 +34,6 @@ pub(super) fn add(all: &mut Results) {
     let rendered = &all.own::<render::show::Rendered>();
     let nothing = &all.own::<Refused<render::show::NothingRendered>>();
     all.verb("render", &[rendered, nothing, &reference("report")]);
-    let begun = &all.own::<fleet::init::BegunFleet>();
     all.verb("fleet-init", &[begun]);
     let read = &all.own::<fleet::check::ReadFleet>();
     let wrong = &all.own::<Refused<fleet::check::ReadFleet>>();

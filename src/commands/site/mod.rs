@@ -2,7 +2,7 @@
 
 pub(super) mod check;
 pub(super) mod file;
-pub(super) mod init;
+mod init;
 pub(super) mod set;
 mod show;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fleet::FleetFile;
 
+use super::super::reach::worst;
 use super::computed::{ComputedCluster, ComputedValues, FleetValues};
 use crate::args::Output;
 use crate::failure::Outcome;
@@ -15,12 +16,7 @@ pub(super) fn show(file: &FleetFile, clusters: &[ComputedCluster], output: Outpu
         clusters,
     };
     render::result(output, &all, |all| people(all.clusters));
-    let is = |outcome: Outcome| clusters.iter().any(|it| it.outcome == outcome);
-    match (is(Outcome::No), is(Outcome::Unknown)) {
-        (true, _) => Outcome::No,
-        (false, true) => Outcome::Unknown,
-        (false, false) => Outcome::Yes,
-    }
+    worst(clusters.iter().map(|it| it.outcome))
 }
 
 fn people(clusters: &[ComputedCluster]) {
