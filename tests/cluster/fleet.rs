@@ -190,6 +190,22 @@ metadata: {name: clusters.cluster.x-k8s.io, annotations: {api-approved.kubernete
 spec: {group: cluster.x-k8s.io, scope: Namespaced, names: {kind: Cluster, plural: clusters, singular: cluster, listKind: ClusterList}, \
 versions: [{name: v1beta2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}";
 
+/// Two entries that lead to one cluster are not pinned, and the file stays as it is.
+fn one_cluster_is_not_pinned_twice(site: &Site, kubeconfig: &str) {
+    let copy = std::fs::read(kubeconfig).unwrap();
+    site.desk.write("copy.kubeconfig", copy);
+    let by = |path: &str| format!("kubeconfig: {path}");
+    write(
+        site,
+        &[("paris", by(kubeconfig)), ("again", by("copy.kubeconfig"))],
+    );
+    let before = site.desk.read("fleet.yaml");
+    let pin = ["fleet", "check", "fleet.yaml", "--pin", "--timeout=20"];
+    let refused = solution(site, &pin).failure(1);
+    assert!(refused.contains("nothing was pinned"), "{refused}");
+    assert_eq!(site.desk.read("fleet.yaml"), before);
+}
+
 #[test]
 fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
     let site = site("fleet-pin");
@@ -212,6 +228,7 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
         STANDARD.encode(kubeconfig)
     ))
     .success();
+    one_cluster_is_not_pinned_twice(&site, &kubeconfigs[0]);
     let paris = |number: usize| format!("kubeconfig: {}", kubeconfigs[number]);
     let rome = "clusterApi: {namespace: prod, name: rome}".to_owned();
     write(&site, &[("paris", paris(0)), ("rome", rome)]);
