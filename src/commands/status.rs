@@ -1,6 +1,6 @@
 //! `solution status`: what is imported and what runs where.
 
-mod incomplete;
+pub(super) mod incomplete;
 
 use clap::Args;
 use importer::{ChangeReceipt, EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};

@@ -1,4 +1,4 @@
-//! A fleet of real API servers: which cluster is which, what is known of each, and what each then gets.
+//! A fleet of real API servers: which cluster is which, what is known of each, what each then gets, and what runs there.
 
 use std::ops::Deref;
 use std::process::Command;
@@ -7,9 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::charts::{site, solution};
+use crate::charts::{import, packed, site, solution};
 use crate::common::Answer;
-use crate::site::{Site, variable};
+use crate::site::{Site, eventually, variable};
 
 /// Clusters of their own beside the one that tests have, by their kubeconfigs. They end with this.
 struct Members(Vec<String>);
@@ -275,4 +275,155 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
         answer.stdout.contains("rome\n  shop 1.0.0 in prod\n"),
         "{answer:?}"
     );
+}
+
+/// Writes a fleet of the site's own cluster, of one in which nothing runs, and of one that is away, with this deployment. The
+/// order of its waves is not that of its clusters.
+fn deploy(site: &Site, empty: &str, deployment: &str) {
+    site.desk.write(
+        "fleet.yaml",
+        format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {{name: shops}}
+spec:
+  solutions: [{{{deployment}}}]
+  clusters:
+    - {{name: paris, kubeconfig: {}}}
+    - {{name: oslo, kubeconfig: {empty}}}
+    - {{name: away, kubeconfig: away.kubeconfig}}
+  waves: [{{name: canary, clusters: [oslo]}}, {{name: rest, clusters: [paris, away]}}]
+",
+            site.kubeconfig()
+        ),
+    );
+}
+
+fn status(site: &Site, more: &[&str]) -> Answer {
+    let command = ["fleet", "status", "fleet.yaml", "--timeout=20"];
+    solution(site, &[&command[..], more].concat())
+}
+
+/// What became of the only deployment in the site's own cluster.
+fn in_paris(site: &Site) -> Value {
+    let answer = status(site, &["--cluster=paris", "--output=json"]).json();
+    let paris = &answer["clusters"][0];
+    assert_eq!(paris["name"], "paris", "{answer:#}");
+    paris["deployments"][0].clone()
+}
+
+#[test]
+fn each_cluster_tells_how_far_it_is_as_the_file_says() {
+    let site = site("fleet-status");
+    let kubeconfigs = Members::start(1);
+    let oslo = kubeconfigs[0].as_str();
+    let away = String::from_utf8(std::fs::read(oslo).unwrap()).unwrap();
+    site.desk
+        .write("away.kubeconfig", away.replace(":7001", ":7099"));
+    let into = ["-e", "prod", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+
+    deploy(
+        &site,
+        oslo,
+        "name: example, version: 1.0.0, environment: prod",
+    );
+    let answer = status(&site, &[]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let expected = "CLUSTER  WAVE    STATE
+oslo     canary  0 of 1 ready
+  example 1.0.0 in prod: absent
+paris    rest    ready
+away     rest    not asked
+1 of 3 clusters is as the file says; absent: oslo (example 1.0.0); not asked: away
+";
+    assert_eq!(answer.stdout, expected);
+    let words = "error: away: cannot use the cluster";
+    assert!(answer.stderr.contains(words), "{answer:?}");
+    let paris = ["--cluster=paris", "--cluster=away"];
+    assert_eq!(status(&site, &paris).code, 3);
+    let shown = status(&site, &paris[..1]).success();
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+
+    for (version, state) in [("1.1.0", "behind"), ("0.9.0", "ahead")] {
+        let wanted = format!("name: example, version: {version}, environment: prod");
+        deploy(&site, oslo, &wanted);
+        let shown = status(&site, &paris[..1]);
+        assert_eq!(shown.code, 1, "{shown:?}");
+        for words in [
+            format!("  example {version} in prod: {state}, 1.0.0 is deployed\n"),
+            format!("; {state}: paris (example 1.0.0, the file says {version})\n"),
+        ] {
+            assert!(shown.stdout.contains(&words), "{words}: {shown:?}");
+        }
+    }
+    deploy(
+        &site,
+        oslo,
+        "name: example, version: 1.0.0, environment: test",
+    );
+    let shown = status(&site, &paris[..1]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    let words = "not in the file: example 1.0.0 in prod\n  example 1.0.0 in test: absent\n";
+    assert!(shown.stdout.contains(words), "{shown:?}");
+    what_does_not_run_as_it_should_is_told(&site, oslo);
+}
+
+/// An operator that was stopped, and one of which only a part is gone.
+fn what_does_not_run_as_it_should_is_told(site: &Site, oslo: &str) {
+    deploy(
+        site,
+        oslo,
+        "name: example, version: 1.0.0, environment: prod",
+    );
+    let operator = "deployment/example-operator";
+    site.kubectl("prod", &["scale", operator, "--replicas=0"])
+        .success();
+    let stopped = eventually("the operator is told to be stopped", || {
+        let found = in_paris(site);
+        (found["why"] == "its Deployment is scaled to zero pods").then_some(found)
+    });
+    assert_eq!(stopped["state"], "notReady", "{stopped:#}");
+    assert!(stopped["hint"].as_str().unwrap().contains("kubectl scale"));
+
+    let finalizers = |list: &str| {
+        let patch = format!(r#"--patch={{"metadata": {{"finalizers": {list}}}}}"#);
+        site.kubectl("prod", &["patch", operator, "--type=merge", &patch])
+            .success();
+    };
+    finalizers(r#"["example.test/stays"]"#);
+    let undeploy = ["undeploy", "example", "-e", "prod"];
+    let failed = solution(site, &[&undeploy[..], &["--timeout", "2"]].concat());
+    let incomplete = in_paris(site);
+    // Whatever the answer is, the namespace must be able to go.
+    finalizers("null");
+    assert_eq!(failed.code, 3, "{failed:?}");
+    assert_eq!(incomplete["state"], "incomplete", "{incomplete:#}");
+    let why = incomplete["why"].as_str().unwrap();
+    assert!(why.contains(": undeploy example 1.0.0 in prod, "), "{why}");
+    solution(site, &undeploy).success();
+    let gone = in_paris(site);
+    assert_eq!(gone["state"], "absent", "{gone:#}");
+    assert!(gone["runs"].is_null(), "{gone:#}");
+}
+
+#[test]
+fn a_solution_without_an_operator_is_told_by_what_it_carries() {
+    let site = site("fleet-carried");
+    let settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}";
+    site.desk.write("1.0.0/settings.yaml", settings);
+    let spec = "  manifests: [{name: settings, files: [settings.yaml]}]\n";
+    import(&site, &packed(&site, "1.0.0", spec), &[]).success();
+    deploy(
+        &site,
+        "oslo.kubeconfig",
+        "name: shop, version: 1.0.0, environment: prod",
+    );
+    let found = in_paris(&site);
+    assert_eq!(found["state"], "ready", "{found:#}");
+    let delete = ["delete", "configmap/settings"];
+    site.kubectl("prod", &delete).success();
+    let found = in_paris(&site);
+    assert_eq!(found["state"], "notReady", "{found:#}");
+    assert_eq!(found["why"], "ConfigMap prod/settings is gone", "{found:#}");
 }

@@ -6,6 +6,7 @@ mod order;
 pub(super) mod pin;
 mod reach;
 mod selection;
+pub(super) mod status;
 pub(super) mod values;
 
 use clap::Subcommand;
@@ -21,11 +22,13 @@ No verb changes a cluster.
 Examples:
   solution fleet init
   solution fleet check fleet.yaml --pin
-  solution fleet values fleet.yaml")]
+  solution fleet values fleet.yaml
+  solution fleet status fleet.yaml")]
 pub(crate) enum Command {
     Init(init::Arguments),
     Check(check::Arguments),
     Values(values::Arguments),
+    Status(status::Arguments),
 }
 
 pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
@@ -33,5 +36,6 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Init(arguments) => init::run(arguments, output),
         Command::Check(arguments) => check::run(arguments, output),
         Command::Values(arguments) => values::run(arguments, output),
+        Command::Status(arguments) => status::run(arguments, output),
     }
 }

@@ -40,6 +40,8 @@ pub(super) fn add(all: &mut Results) {
     all.verb("fleet-check", &[read, wrong]);
     let values = &all.own::<fleet::values::computed::FleetValues>();
     all.verb("fleet-values", &[values, wrong]);
+    let status = &all.own::<fleet::status::shown::FleetStatus>();
+    all.verb("fleet-status", &[status, wrong]);
     let list = &all.own::<rbac::RightsList>();
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();

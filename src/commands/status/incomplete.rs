@@ -3,7 +3,7 @@
 use importer::{ChangeReceipt, Outcome};
 
 /// A change of which a part may be there, as one line.
-pub(super) fn in_words(receipt: &ChangeReceipt) -> String {
+pub(in crate::commands) fn in_words(receipt: &ChangeReceipt) -> String {
     let subject = &receipt.subject;
     let solution = subject.solution.as_ref().map(ToString::to_string);
     let version = subject.version.as_ref().map(ToString::to_string);
@@ -26,7 +26,7 @@ pub(super) fn in_words(receipt: &ChangeReceipt) -> String {
 }
 
 /// What completes a change of which a part may be there.
-pub(super) fn way_on(outcome: &Outcome) -> &'static str {
+pub(in crate::commands) fn way_on(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Begun => {
             "if nobody is at work on it any more, the same command again completes it"

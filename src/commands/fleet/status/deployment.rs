@@ -1,0 +1,101 @@
+//! A deployment of a fleet's file, and what became of it in a cluster.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use schemas::{EnvironmentName, FleetSolution, SolutionName, Version};
+use serde::Serialize;
+
+/// A version of a Solution in an environment.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub(crate) struct PlacedVersion {
+    /// The Solution.
+    pub(super) solution: SolutionName,
+    /// The version.
+    pub(super) version: Version,
+    /// The environment.
+    pub(super) environment: EnvironmentName,
+}
+
+/// A deployment of the file, and what became of it in a cluster.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeploymentStatus {
+    /// The Solution, its version and the environment, as the file has them.
+    #[serde(flatten)]
+    pub(super) wanted: PlacedVersion,
+    /// How far it is as the file says.
+    pub(super) state: DeploymentState,
+    /// The version that the cluster has there by its records; null if it has none, or it cannot be told.
+    pub(super) runs: Option<Version>,
+    /// Why it does not run as it should, or what of it is incomplete or cannot be seen; null if there is nothing to say.
+    pub(super) why: Option<String>,
+    /// What to do about that; null where nothing in particular helps.
+    pub(super) hint: Option<&'static str>,
+}
+
+/// How far a deployment is as the file says. The later one counts where an environment has several namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum DeploymentState {
+    /// The version runs, and is ready.
+    Ready,
+    /// This user may not see enough to tell.
+    Unseen,
+    /// The version is deployed, and does not run as it should.
+    NotReady,
+    /// A newer version is deployed.
+    Ahead,
+    /// An older version is deployed.
+    Behind,
+    /// No version is deployed.
+    Absent,
+    /// A change of it goes on, was interrupted or failed.
+    Incomplete,
+}
+
+impl From<&FleetSolution> for PlacedVersion {
+    fn from(wanted: &FleetSolution) -> Self {
+        Self {
+            solution: wanted.name.clone(),
+            version: wanted.version.clone(),
+            environment: wanted.environment.clone(),
+        }
+    }
+}
+
+impl fmt::Display for PlacedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {} in {}",
+            self.solution, self.version, self.environment
+        )
+    }
+}
+
+impl fmt::Display for DeploymentState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ready => "ready",
+            Self::Unseen => "cannot be seen",
+            Self::NotReady => "not ready",
+            Self::Ahead => "ahead",
+            Self::Behind => "behind",
+            Self::Absent => "absent",
+            Self::Incomplete => "incomplete",
+        })
+    }
+}
+
+impl fmt::Display for DeploymentStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.wanted, self.state)?;
+        if let Some(runs) = self.runs.as_ref().filter(|it| **it != self.wanted.version) {
+            write!(f, ", {runs} is deployed")?;
+        }
+        match &self.why {
+            Some(why) => write!(f, ": {why}"),
+            None => Ok(()),
+        }
+    }
+}

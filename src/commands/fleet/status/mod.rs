@@ -1,0 +1,89 @@
+//! `solution fleet status`: how far each cluster is as the file says.
+
+mod deployment;
+mod judge;
+mod show;
+pub(in crate::commands) mod shown;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fleet::{FleetFile, Members};
+use schemas::WaveName;
+
+use self::show::show;
+use self::shown::MemberStatus;
+use super::check::{read, refused};
+use super::reach::Reaching;
+use super::selection::SelectionArguments;
+use crate::args::{Output, ReadArguments};
+use crate::cluster;
+use crate::failure::{Failure, Outcome};
+
+/// Show how far each cluster of a fleet is as the file says
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each cluster is asked what runs there, sixteen at a time, each for no longer than --timeout; one
+that cannot be reached hides no other. Nothing is written. A deployment of the file is ready, not
+ready, behind (an older version is deployed), ahead, absent, or incomplete: a change of it goes on,
+was interrupted or failed. What else runs in environments is told, and not judged.
+
+--kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
+names any.
+
+Exits with 1 if a deployment is not as the file says or a cluster is another one than the file pins,
+else with 3 if a cluster cannot be reached or does not let this user see enough.
+
+Examples:
+  solution fleet status fleet.yaml
+  solution fleet status fleet.yaml --cluster 'par*' --group prod
+  solution fleet status fleet.yaml --output json")]
+pub(crate) struct Arguments {
+    /// The file
+    file: PathBuf,
+
+    #[command(flatten)]
+    selection: SelectionArguments,
+
+    #[command(flatten)]
+    cluster: ReadArguments,
+}
+
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let file = read(&arguments.file)?;
+    if let Some(outcome) = refused(&file, &arguments.file, output) {
+        return Ok(outcome);
+    }
+    let meant = arguments.selection.of(&file)?;
+    let members = Members::of(file.spec());
+    let turns = turns(&file, &members, &meant);
+    let places: Vec<usize> = turns.iter().map(|it| it.cluster).collect();
+    let reaching = Reaching::new(&file, &arguments.file, &arguments.cluster);
+    let found = cluster::block_on(async {
+        let found = reaching.each(&places, async |_, member| {
+            Ok(importer::status(&member.cluster, None).await?)
+        });
+        Ok(found.await)
+    })?;
+    let all = turns.iter().zip(found);
+    let all = all.map(|(turn, found)| MemberStatus::of(&file, &members, turn, found));
+    let all: Vec<MemberStatus> = all.collect();
+    Ok(show(&file, &all, output))
+}
+
+/// A cluster by its place in the file, and the wave in which it changes.
+struct ClusterTurn<'a> {
+    cluster: usize,
+    wave: &'a WaveName,
+}
+
+/// The clusters that are meant, in the order of the waves.
+fn turns<'a>(file: &'a FleetFile, members: &Members<'_>, meant: &[usize]) -> Vec<ClusterTurn<'a>> {
+    let waves = fleet::waves(file.spec(), members).into_iter();
+    let all = waves.flat_map(|it| {
+        let wave = &it.wave.name;
+        let clusters = it.clusters.into_iter();
+        clusters.map(move |cluster| ClusterTurn { cluster, wave })
+    });
+    all.filter(|it| meant.contains(&it.cluster)).collect()
+}
