@@ -5,7 +5,7 @@ use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::charts::{import, packed, site, solution};
 use crate::common::Answer;
@@ -304,12 +304,18 @@ fn status(site: &Site, more: &[&str]) -> Answer {
     solution(site, &[&command[..], more].concat())
 }
 
+/// What became of the only deployment in a cluster; null if that was not asked.
+fn in_cluster(site: &Site, name: &str) -> Value {
+    let cluster = format!("--cluster={name}");
+    let answer = status(site, &[&cluster, "--output=json"]).json();
+    let found = &answer["clusters"][0];
+    assert_eq!(found["name"], name, "{answer:#}");
+    found["deployments"][0].clone()
+}
+
 /// What became of the only deployment in the site's own cluster.
 fn in_paris(site: &Site) -> Value {
-    let answer = status(site, &["--cluster=paris", "--output=json"]).json();
-    let paris = &answer["clusters"][0];
-    assert_eq!(paris["name"], "paris", "{answer:#}");
-    paris["deployments"][0].clone()
+    in_cluster(site, "paris")
 }
 
 #[test]
@@ -426,4 +432,46 @@ fn a_solution_without_an_operator_is_told_by_what_it_carries() {
     let found = in_paris(&site);
     assert_eq!(found["state"], "notReady", "{found:#}");
     assert_eq!(found["why"], "ConfigMap prod/settings is gone", "{found:#}");
+}
+
+#[test]
+fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent() {
+    let site = site("fleet-rights");
+    let into = ["-e", "prod", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    let wanted = "name: example, version: 1.0.0, environment: prod";
+    let becomes = |state: &str| {
+        eventually("the rights hold", || {
+            (in_cluster(&site, "oslo")["state"] == state).then_some(())
+        });
+        status(&site, &["--cluster=oslo"])
+    };
+
+    let create = ["create", "serviceaccount", "reader"];
+    site.kubectl("default", &create).success();
+    let rbac = [
+        "rbac",
+        "--verb=status",
+        "--serviceaccount",
+        "default:reader",
+    ];
+    let roles = site.desk.solution(&rbac).success();
+    site.apply(&roles).success();
+    deploy(&site, &site.account("reader"), wanted);
+    let shown = becomes("ready").success();
+    let last = "1 of 1 cluster is as the file says\n";
+    assert!(shown.ends_with(last), "{shown}");
+
+    // Which cluster it is, and nothing of what runs there.
+    let rules = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]);
+    deploy(&site, &site.account_that_may("stranger", &rules), wanted);
+    let shown = becomes("unseen");
+    assert_eq!(shown.code, 3, "{shown:?}");
+    for words in [
+        "oslo     canary  0 of 1 ready\n  example 1.0.0 in prod: cannot be seen: this user may not see imported versions",
+        "    hint: `solution rbac --verb status` prints the roles",
+        "\n0 of 1 cluster is as the file says; cannot be seen: oslo (example 1.0.0)\n",
+    ] {
+        assert!(shown.stdout.contains(words), "{words}: {shown:?}");
+    }
 }
