@@ -11,6 +11,7 @@ pub(crate) mod event;
 pub(crate) mod evidence;
 pub(crate) mod inventory;
 pub(crate) mod labelled;
+pub(crate) mod layer;
 pub(crate) mod look;
 pub(crate) mod lookups;
 pub(crate) mod namespace_record;
