@@ -41,6 +41,7 @@ pub use model::destination::{NamedRegistry, PushDestination};
 pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
+pub use model::fleet::FleetChoices;
 pub use model::layer::SiteFileError;
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
 pub use model::obstacle::{Above, KindIn, Obstacle, SourceProblem, Unfit};

@@ -1,11 +1,11 @@
-//! What a site's file chooses, checked: one layer of what holds for an environment. Only a checked one is a layer, so that
-//! nothing in it stops a plan half-way.
+//! What a site's file or a fleet chooses, checked: one layer of what holds for an environment. Only a checked one is a
+//! layer, so that nothing in it stops a plan half-way.
 
 use manifests::{CheckedPatch, PatchError};
 use registry::{AddressError, RegistryAddress};
 use schemas::{SiteError, SiteRule, SiteSpec, SolutionName, SolutionPattern};
 
-/// The reason why a text cannot be a site's file.
+/// The reason why something cannot be a site's file, or what a fleet chooses.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteFileError {
     /// It is none.
@@ -35,7 +35,7 @@ pub enum SiteFileError {
     NoCertificate,
 }
 
-/// The choices of one of the site's files.
+/// The choices of one of the site's files, or of a fleet.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteLayer {
     /// The name in messages of whoever chooses.

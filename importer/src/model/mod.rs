@@ -9,6 +9,7 @@ pub(crate) mod earlier;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod evidence;
+pub(crate) mod fleet;
 pub(crate) mod inventory;
 pub(crate) mod labelled;
 pub(crate) mod layer;

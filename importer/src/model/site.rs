@@ -19,6 +19,7 @@ use shelf::Record;
 
 use crate::model::config_map;
 use crate::model::error::Error;
+use crate::model::fleet::FleetChoices;
 use crate::model::layer::{SiteFileError, SiteLayer};
 use crate::model::parameters::ParameterValues;
 
@@ -238,7 +239,8 @@ fn unusable(file: String, source: SiteFileError) -> Error {
     Error::Site { file, source }
 }
 
-/// The site's files that hold for an environment, the stronger last.
+/// What holds for an environment, the stronger last: the site's files, and above them what a fleet chose for the Solution
+/// that it is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct HeldSite(Vec<SiteLayer>);
 
@@ -406,6 +408,17 @@ impl HeldSite {
     /// These files alone, the default one first.
     pub(crate) fn of(files: Vec<SiteFile>) -> Self {
         Self(files.into_iter().map(|file| file.layer).collect())
+    }
+
+    /// Returns the same with the choices of a fleet above. What was kept of them may be damaged.
+    pub(crate) fn under(mut self, fleet: Option<&FleetChoices>) -> Result<Self, Error> {
+        if let Some(fleet) = fleet {
+            let layer = fleet
+                .layer()
+                .map_err(|source| unusable(fleet.name(), source))?;
+            self.0.push(layer);
+        }
+        Ok(self)
     }
 
     /// Returns the names in messages of the entries that are for the operator of this Solution alone.
@@ -673,6 +686,7 @@ pub(crate) fn fields(choices: &Choices) -> Vec<(String, Value)> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::model::fleet::tests::{choices, recorded};
 
     const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
 
@@ -771,6 +785,67 @@ pub(crate) mod tests {
             from,
             "the site's file of prod, entry for shop db, workload web"
         );
+    }
+
+    #[test]
+    fn a_fleet_counts_before_the_environments_file_and_that_before_the_default_one() {
+        let of = |size: u8, name: &str| {
+            format!(
+                "{{pullSecret: {name}, parameters: {{shop: {{size: {size}, {name}: 1}}}},
+                  charts: {{shop: {{db: {{values: {{size: {size}}}}}}}}},
+                  patches: {{shop: [{{target: {{kind: Job}}, merge: {{}}}}]}},
+                  workloads: [{{set: {{replicas: {size}}}}}]}}"
+            )
+        };
+        let fleet = choices(&of(3, "c"));
+        let held = held(&of(1, "a"), &of(2, "b"));
+        let held = held.under(Some(&fleet)).unwrap();
+        let (shop, db) = ("shop".parse().unwrap(), "db".parse().unwrap());
+        let names = [
+            "the site's file",
+            "the site's file of prod",
+            "the fleet shops",
+        ];
+        let parameters = held.parameters(&shop).into_iter();
+        let parameters: Vec<(String, Value)> = parameters
+            .map(|(from, values)| (from, values[&"size".parse().unwrap()].clone()))
+            .collect();
+        let expected: Vec<(String, Value)> = names
+            .iter()
+            .zip([1, 2, 3])
+            .map(|(name, size)| ((*name).to_owned(), json!(size)))
+            .collect();
+        assert_eq!(parameters, expected);
+        let charts = held.layers_of_chart(&shop, &db);
+        let charts: Vec<&str> = charts.map(|(layer, _)| layer.name.as_str()).collect();
+        assert_eq!(charts, names);
+        let patches: Vec<String> = held.patches(&shop).into_iter().map(|it| it.from).collect();
+        assert_eq!(
+            patches,
+            names.map(|name| format!("patch 1 for shop of {name}"))
+        );
+        assert_eq!(held.pull_secret().unwrap().as_str(), "c");
+        let replicas = held.operator_values(&shop, "shop-operator").remove(0);
+        assert_eq!(replicas.value, json!(3));
+        assert_eq!(replicas.from, "the fleet shops, entry for *");
+        let secret = held.settings().remove(0);
+        assert_eq!(
+            (secret.value, secret.from),
+            (json!("c"), names[2].to_owned())
+        );
+    }
+
+    #[test]
+    fn a_recorded_layer_with_a_patch_that_could_never_be_applied_is_an_error() {
+        for site in [
+            json!({ "patches": { "shop": [{ "target": { "name": "(" }, "patch": {} }] } }),
+            json!({ "registry": "r.test" }),
+            json!({ "workloads": [{ "set": {} }, { "set": {} }] }),
+        ] {
+            let fleet = recorded(&site);
+            let error = HeldSite::default().under(Some(&fleet)).unwrap_err();
+            assert_eq!(error.to_string(), "cannot use the fleet shops", "{site}");
+        }
     }
 
     #[test]

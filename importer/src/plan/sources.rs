@@ -25,7 +25,7 @@ pub(crate) struct ValuesSources<'a> {
 }
 
 impl ValuesSources<'_> {
-    /// Returns what the site's files choose, with what the objects hold; and what is wrong with these.
+    /// Returns what the site's files and a fleet choose, with what the objects hold; and what is wrong with these.
     pub(crate) async fn layers<'s>(
         &self,
         site: impl Iterator<Item = (&'s SiteLayer, &'s ChartChoices)>,
