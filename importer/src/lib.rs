@@ -41,6 +41,8 @@ pub use model::destination::{NamedRegistry, PushDestination};
 pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};
 pub use model::evidence::{Gap, Sealed};
+pub use model::fleet::FleetChoices;
+pub use model::layer::SiteFileError;
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Grant, Origin};
 pub use model::obstacle::{Above, KindIn, Obstacle, SourceProblem, Unfit};
 pub use model::parameters::{
@@ -53,7 +55,7 @@ pub use model::request::{
     HelmProgram, LeftOpen, Login, Migrate, Nodes, PullLogin, Request, Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
-pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue, operators_alone};
+pub use model::site::{HeldSite, SiteFile, SiteValue, operators_alone};
 pub use model::unmet::Unmet;
 pub use model::unpulled::Unpulled;
 pub use model::uses::{EvenIfUsed, Hindered, Use};

@@ -82,6 +82,7 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
             },
             ..AskedParameters::default()
         }),
+        fleet: None,
     });
     let pull_registry = Some(kept.pull_registry.clone());
     let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.kept.turn)?;

@@ -13,6 +13,7 @@ mod damage;
 mod developers;
 mod earlier;
 mod fleet;
+mod fleet_choices;
 mod future;
 mod helmfiles;
 mod help;

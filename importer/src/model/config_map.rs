@@ -5,7 +5,8 @@
 //! what is not there. Until format 3 the record of a namespace named the releases of charts, which the inventory does now.
 //! Format 4 has the same content: it keeps programs out that know only the one Lease of the cluster, and would take it
 //! while an environment is being changed under its own. Records of former formats are read, and written anew with the
-//! first change.
+//! first change. Format 5 is format 4 with what a fleet chose, and only written where there is such: a program that does
+//! not know it would deploy without these choices, and lose them.
 
 use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
@@ -20,6 +21,8 @@ use crate::model::error::Error;
 const FORMAT: &str = "format";
 /// The format that is written.
 const WRITTEN: &str = "4";
+/// The format that is written of what has a fleet's choices.
+const OF_FLEET: &str = "5";
 /// The format of before environments had a Lease each, which has the same content.
 const ONE_LEASE: &str = "3";
 /// The format in which the record of a namespace named the releases of charts.
@@ -44,6 +47,13 @@ pub(crate) fn record(name: &str, labels: Value, record: &impl Serialize) -> Valu
     config_map(name, labels, &json!({ FORMAT: WRITTEN, CONTENT: text }))
 }
 
+/// A ConfigMap that holds one record, in which there are choices of a fleet.
+pub(crate) fn record_of_fleet(name: &str, labels: Value, record: &impl Serialize) -> Value {
+    let mut map = self::record(name, labels, record);
+    map["data"][FORMAT] = json!(OF_FLEET);
+    map
+}
+
 /// Returns the reference of the ConfigMap with a name.
 pub(crate) fn reference(name: &str) -> ObjectRef {
     ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, name)
@@ -63,7 +73,7 @@ pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T
 pub(crate) fn read<T: DeserializeOwned>(object: &Object, former: &str) -> Result<T, Error> {
     match object.as_value()["data"][FORMAT].as_str() {
         None => parse(object, former),
-        Some(WRITTEN | ONE_LEASE | RELEASES_APART) => parse(object, CONTENT),
+        Some(OF_FLEET | WRITTEN | ONE_LEASE | RELEASES_APART) => parse(object, CONTENT),
         Some(format) => Err(Error::Format {
             object: object.reference().to_string(),
             format: format.to_owned(),
@@ -76,9 +86,10 @@ pub(crate) fn is_former(object: &Object) -> bool {
     object.as_value()["data"][FORMAT].is_null()
 }
 
-/// Whether a record is written in the format of now.
+/// Whether a record is written in a format of now.
 pub(crate) fn is_current(object: &Object) -> bool {
-    object.as_value()["data"][FORMAT] == WRITTEN
+    let format = object.as_value()["data"][FORMAT].as_str();
+    matches!(format, Some(WRITTEN | OF_FLEET))
 }
 
 /// Whether an inventory names the releases of charts.
@@ -107,14 +118,14 @@ mod tests {
     fn a_record_is_read_in_its_own_format() {
         let mut map = record("a", json!({}), &7);
         assert_eq!(read(map.clone()).unwrap(), 7);
-        for former in [RELEASES_APART, ONE_LEASE] {
-            map["data"][FORMAT] = json!(former);
+        for known in [RELEASES_APART, ONE_LEASE, OF_FLEET] {
+            map["data"][FORMAT] = json!(known);
             assert_eq!(read(map.clone()).unwrap(), 7);
         }
-        map["data"][FORMAT] = json!("5");
+        map["data"][FORMAT] = json!("6");
         let newer = read(map).unwrap_err().to_string();
         let words =
-            "cannot read the record in ConfigMap metalk8s-solutions/a: format 5 is not known";
+            "cannot read the record in ConfigMap metalk8s-solutions/a: format 6 is not known";
         assert_eq!(newer, words);
     }
 

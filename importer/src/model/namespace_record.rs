@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::model::config_map;
 use crate::model::error::Error;
+use crate::model::fleet::FleetChoices;
 use crate::model::obstacle::Unfit;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::space::{self, Labels};
@@ -66,6 +67,9 @@ pub(crate) struct Deployed {
     /// The number of that Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<SecretNumber>,
+    /// The choices of the fleet that deployed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fleet: Option<Box<FleetChoices>>,
     /// The labels that its release gives the namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: Labels,
@@ -229,7 +233,12 @@ impl NamespaceRecord {
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self) -> Value {
         let labels = json!({ v::RECORD: "namespace", v::ENVIRONMENT: self.environment });
-        config_map::record(&config_map_name(&self.namespace), labels, self)
+        let name = config_map_name(&self.namespace);
+        if self.solutions.values().any(|it| it.fleet.is_some()) {
+            config_map::record_of_fleet(&name, labels, self)
+        } else {
+            config_map::record(&name, labels, self)
+        }
     }
 
     /// Returns the reference of the ConfigMap that holds the record of a namespace.
@@ -274,6 +283,7 @@ pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::model::fleet;
 
     /// A version for which nothing was chosen.
     pub(crate) fn deployed(version: &str) -> Deployed {
@@ -323,6 +333,28 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn choices_of_a_fleet_come_back_and_keep_out_who_does_not_know_them() {
+        let mut record = namespace_record("prod", "shop-prod");
+        let format = |record: &NamespaceRecord| record.to_object()["data"]["format"].clone();
+        record
+            .solutions
+            .insert("cart".parse().unwrap(), deployed("1.0.0"));
+        let text = config_map::content(&mut record.to_object()).to_string();
+        assert!(!text.contains("fleet"), "{text}");
+        assert_eq!(format(&record), "4");
+        let fleet = fleet::tests::choices("{parameters: {shop: {size: 3}}}");
+        let shop = Deployed {
+            fleet: Some(Box::new(fleet)),
+            ..deployed("1.0.0")
+        };
+        record.solutions.insert("shop".parse().unwrap(), shop);
+        assert_eq!(format(&record), "5");
+        let object = Object::new(record.to_object()).unwrap();
+        assert!(config_map::is_current(&object));
+        assert_eq!(NamespaceRecord::from_object(&object).unwrap(), record);
+    }
+
+    #[test]
     fn a_record_comes_back_from_its_config_map() {
         let mut record = namespace_record("prod", "shop-prod");
         for accepted in [
@@ -342,6 +374,7 @@ pub(crate) mod tests {
                 sensitive: ["password".parse().unwrap()].into(),
                 charts: ["db".parse().unwrap()].into(),
                 secret: Some(1),
+                fleet: None,
                 labels: [("a".to_owned(), "b".to_owned())].into(),
                 former_releases: Vec::new(),
                 accepted,

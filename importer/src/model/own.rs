@@ -47,7 +47,11 @@ impl OwnRecord {
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self, namespace: &Namespace) -> Value {
         let labels = json!({ v::RECORD: KIND, v::SOLUTION: self.solution });
-        let mut map = config_map::record(&name(&self.solution), labels, self);
+        let name = name(&self.solution);
+        let mut map = match self.deployed.fleet {
+            Some(_) => config_map::record_of_fleet(&name, labels, self),
+            None => config_map::record(&name, labels, self),
+        };
         map["metadata"]["namespace"] = json!(namespace);
         map
     }
@@ -60,4 +64,26 @@ pub(crate) fn reference(namespace: &Namespace, solution: &SolutionName) -> Objec
 
 fn name(solution: &SolutionName) -> String {
     format!("{solution}-operator-deployed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::fleet::tests::choices;
+    use crate::model::namespace_record::tests::deployed;
+
+    #[test]
+    fn choices_of_a_fleet_keep_out_who_does_not_know_them() {
+        let mut own = OwnRecord {
+            solution: "shop".parse().unwrap(),
+            deployed: deployed("1.0.0"),
+        };
+        let format = |own: &OwnRecord| {
+            let object = own.to_object(&"prod".parse().unwrap());
+            object["data"]["format"].clone()
+        };
+        assert_eq!(format(&own), "4");
+        own.deployed.fleet = Some(Box::new(choices("{pullSecret: a}")));
+        assert_eq!(format(&own), "5");
+    }
 }

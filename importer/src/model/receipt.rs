@@ -133,6 +133,9 @@ pub struct Ran {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub secret: Option<SecretNumber>,
+    /// The fleet that chose for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<KubernetesName>,
     /// The id of what reaches beyond the environment and was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
@@ -169,12 +172,13 @@ impl Ran {
             pull_secret: deployed.pull_secret.clone(),
             parameters: deployed.parameters.clone(),
             secret: deployed.secret,
+            fleet: deployed.fleet.as_ref().map(|it| it.fleet().clone()),
             accepted: deployed.accepted.as_ref().map(|it| it.id.clone()),
         }
     }
 
     /// Whether the same archive runs with the same choices. What was accepted is no choice: it follows from the
-    /// archive.
+    /// archive. What a fleet chose is in no receipt, so nothing goes back to it.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let choices = |ran: &Self| {
             let Self {
@@ -183,6 +187,7 @@ impl Ran {
                 pull_secret,
                 parameters,
                 secret,
+                fleet: _,
                 accepted: _,
             } = ran.clone();
             (version, archive_id, pull_secret, parameters, secret)
@@ -453,6 +458,8 @@ pub(crate) mod tests {
     use schemas::{EnvelopeSignature, KeyId};
 
     use super::*;
+    use crate::model::fleet::tests::choices;
+    use crate::model::namespace_record::tests::deployed;
     use crate::model::receipts::Receipts;
 
     pub(crate) fn ran(version: &str) -> Ran {
@@ -462,6 +469,7 @@ pub(crate) mod tests {
             pull_secret: None,
             parameters: BTreeMap::new(),
             secret: None,
+            fleet: None,
             accepted: None,
         }
     }
@@ -521,6 +529,19 @@ pub(crate) mod tests {
             assert_eq!(object.labels().contains_key(v::INCOMPLETE), incomplete);
             assert_eq!(ChangeReceipt::from_object(&object), Some(receipt));
         }
+    }
+
+    #[test]
+    fn a_receipt_names_the_fleet_that_chose() {
+        let mut deployed = deployed("1.0.0");
+        let ran = Ran::from_archive(&deployed, None);
+        assert_eq!(json!(ran), json!({ "version": "1.0.0" }));
+        deployed.fleet = Some(Box::new(choices("{pullSecret: a}")));
+        let by_fleet = Ran::from_archive(&deployed, None);
+        let expected = json!({ "version": "1.0.0", "fleet": "shops" });
+        assert_eq!(json!(by_fleet), expected);
+        assert_eq!(serde_json::from_value::<Ran>(expected).unwrap(), by_fleet);
+        assert!(by_fleet.is_like(&ran));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use shelf::{Missing, Record, Replace};
 use validator::Accepted;
 
 use crate::model::authority::Authority;
+use crate::model::fleet::FleetChoices;
 use crate::model::obstacle::Obstacle;
 use crate::model::parameters::{AskedParameters, ParameterValues};
 use crate::model::renderings::Renderings;
@@ -135,6 +136,9 @@ pub struct Target {
     /// The values of the Solution's parameters.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub parameters: Box<AskedParameters>,
+    /// The choices of the fleet that plans; none for those that the environment has of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Box<FleetChoices>>,
 }
 
 /// The login of nodes to the registry.

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
-use manifests::{CheckedPatch, PatchError};
-use registry::{AddressError, RegistryAddress};
+use manifests::CheckedPatch;
+use registry::RegistryAddress;
 use schemars::JsonSchema;
 use schemas::{
     ChartChoices, Choices, EnvironmentName, KubernetesName, PartName, Patch, ReachedRule,
-    ReleaseName, Site, SiteError, SiteRule, SiteSpec, SolutionName, SolutionPattern, SolutionSpec,
+    ReleaseName, Site, SiteRule, SiteSpec, SolutionName, SolutionPattern, SolutionSpec,
     WorkloadKind, by_path, choose,
 };
 use serde::{Deserialize, Serialize};
@@ -19,90 +19,34 @@ use shelf::Record;
 
 use crate::model::config_map;
 use crate::model::error::Error;
+use crate::model::fleet::FleetChoices;
+use crate::model::layer::{SiteFileError, SiteLayer};
 use crate::model::parameters::ParameterValues;
 
 /// The key of a file in its ConfigMap.
 const KEY: &str = "site.yaml";
-
-/// The reason why a text cannot be a site's file.
-#[derive(Debug, thiserror::Error)]
-pub enum SiteFileError {
-    /// It is none.
-    #[error(transparent)]
-    Document(#[from] SiteError),
-    /// A registry.
-    #[error("cannot use `{field}`")]
-    Address {
-        /// The field that names the registry.
-        field: &'static str,
-        /// The error in the address.
-        source: AddressError,
-    },
-    /// An environment has one of its own.
-    #[error("`{0}` is for all environments, so it belongs in the default file")]
-    DefaultOnly(&'static str),
-    /// A patch.
-    #[error("cannot use {of}")]
-    Patch {
-        /// The patch, as messages call it.
-        of: String,
-        /// The error in the patch.
-        source: Box<PatchError>,
-    },
-    /// The text is not PEM, or is something other than certificates.
-    #[error("`certificateAuthority` holds no certificate")]
-    NoCertificate,
-}
 
 /// A text that was found to be a site's file.
 #[derive(Clone, Debug)]
 pub struct SiteFile {
     environment: Option<EnvironmentName>,
     text: String,
-    spec: SiteSpec,
-    registry: Option<RegistryAddress>,
-    pull_registry: Option<RegistryAddress>,
+    layer: SiteLayer,
 }
 
 impl SiteFile {
     /// Reads the default file, or one of an environment.
     pub fn read(text: String, environment: Option<EnvironmentName>) -> Result<Self, SiteFileError> {
         let spec = Site::from_slice(text.as_bytes())?.spec;
-        let address = |field, address: &Option<String>| {
-            let wrong = |source| SiteFileError::Address { field, source };
-            let parsed = address.as_ref().map(|text| text.parse()).transpose();
-            parsed.map_err(wrong)
+        let name = name(environment.as_ref());
+        let layer = match &environment {
+            Some(_) => SiteLayer::of_environment(name, spec)?,
+            None => SiteLayer::new(name, spec)?,
         };
-        let registry = address("registry", &spec.registry)?;
-        let pull_registry = address("pullRegistry", &spec.pull_registry)?;
-        for (solution, patches) in &spec.patches {
-            for (index, patch) in patches.iter().enumerate() {
-                let wrong = |source| SiteFileError::Patch {
-                    of: format!("patch {} for {solution}", index + 1),
-                    source: Box::new(source),
-                };
-                CheckedPatch::new(patch).map_err(wrong)?;
-            }
-        }
-        let authority = spec.certificate_authority.as_deref();
-        if authority.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----")) {
-            return Err(SiteFileError::NoCertificate);
-        }
-        let of_all = [
-            ("registry", registry.is_some()),
-            ("pullRegistry", pull_registry.is_some()),
-            ("certificateAuthority", authority.is_some()),
-        ];
-        let chosen = of_all.iter().find(|(_, chosen)| *chosen);
-        if let (Some((field, _)), Some(_)) = (chosen, &environment) {
-            return Err(SiteFileError::DefaultOnly(field));
-        }
         Ok(Self {
             environment,
             text,
-            spec,
-            registry,
-            pull_registry,
+            layer,
         })
     }
 
@@ -115,40 +59,22 @@ impl SiteFile {
     /// Says of each release that the file has values for, of a Solution that is imported, that no version of it has it.
     pub(crate) fn releases_of_no_version(&self, imported: &[Record]) -> Vec<String> {
         let mut notes = Vec::new();
-        for (solution, releases) in &self.spec.charts {
+        for (solution, releases) in &self.layer.spec.charts {
             let versions = || imported.iter().filter(|it| it.name == *solution);
             let charts = || versions().flat_map(|it| &it.manifest.spec.charts);
             let is_unknown = |name: &&ReleaseName| charts().all(|it| it.name != **name);
             let unknown = releases.keys().filter(is_unknown);
             notes.extend(unknown.filter(|_| versions().next().is_some()).map(|name| {
-                let file = self.name();
+                let file = &self.layer.name;
                 format!("{file} has values for release `{name}`, which no imported version of {solution} has")
             }));
         }
         notes
     }
 
-    /// Returns the entries that name a part or a workload other than the operator, each with its name in messages.
-    fn naming_any(&self) -> impl Iterator<Item = (String, &SiteRule)> {
-        let rules = self.spec.workloads.iter();
-        let is_named = |it: &&SiteRule| it.part.is_some() || it.workload.is_some();
-        let named = rules.filter(move |it| is_named(it) && !it.is_the_operators());
-        named.map(|rule| (sourced(self, rule), rule))
-    }
-
-    /// Returns the entries for one Solution that name a part or a workload, each with the Solution and its name in messages.
-    pub(crate) fn naming(&self) -> impl Iterator<Item = (&SolutionName, String, &SiteRule)> {
-        self.naming_any().filter_map(|(from, rule)| {
-            let SolutionPattern::Name(only) = &rule.solutions else {
-                return None;
-            };
-            Some((only, from, rule))
-        })
-    }
-
     /// Says of each entry for workloads of a part, of a Solution that is imported, that no version of it has the part.
     pub(crate) fn parts_of_no_version(&self, imported: &[Record]) -> Vec<String> {
-        let rules = self.spec.workloads.iter();
+        let rules = self.layer.spec.workloads.iter();
         let unknown = rules.filter_map(|rule| {
             let part = rule.part.as_ref()?.as_str();
             let of = |it: &&Record| rule.solutions.matches(&it.name);
@@ -161,7 +87,7 @@ impl SiteFile {
             };
             let is_unknown = is_any && !versions.any(has);
             is_unknown.then(|| {
-                let from = sourced(self, rule);
+                let from = self.layer.sourced(rule);
                 format!("{from} reaches nothing: no imported version has set or chart `{part}`")
             })
         });
@@ -170,7 +96,12 @@ impl SiteFile {
 
     /// Returns the choices of the file.
     pub(crate) fn spec(&self) -> &SiteSpec {
-        &self.spec
+        &self.layer.spec
+    }
+
+    /// Returns the entries for one Solution that name a part or a workload, each with the Solution and its name in messages.
+    pub(crate) fn naming(&self) -> impl Iterator<Item = (&SolutionName, String, &SiteRule)> {
+        self.layer.naming()
     }
 
     /// Returns the Solutions that the file names.
@@ -181,7 +112,7 @@ impl SiteFile {
             patches,
             workloads,
             ..
-        } = &self.spec;
+        } = &self.layer.spec;
         let of_workloads = workloads.iter().filter_map(|rule| match &rule.solutions {
             SolutionPattern::Name(name) => Some(name),
             _ => None,
@@ -193,7 +124,7 @@ impl SiteFile {
     /// Returns the name of the file in messages.
     #[must_use]
     pub fn name(&self) -> String {
-        name(self.environment.as_ref())
+        self.layer.name.clone()
     }
 
     pub(crate) fn to_object(&self) -> Value {
@@ -266,7 +197,7 @@ impl SiteTexts {
         let own = environment.map(|environment| Some(environment.clone()));
         for of in [None].into_iter().chain(own) {
             if let Some(text) = self.0.get(&of) {
-                files.push(kept(text.clone(), of)?);
+                files.push(kept(text.clone(), of)?.layer);
             }
         }
         Ok(HeldSite(files))
@@ -300,15 +231,18 @@ fn text(object: &Object) -> String {
 
 fn kept(text: String, environment: Option<EnvironmentName>) -> Result<SiteFile, Error> {
     let file = name(environment.as_ref());
-    SiteFile::read(text, environment).map_err(|source| Error::Site {
-        file,
-        source: Box::new(source),
-    })
+    SiteFile::read(text, environment).map_err(|source| unusable(file, source))
 }
 
-/// The site's files that hold for an environment, the stronger last.
+fn unusable(file: String, source: SiteFileError) -> Error {
+    let source = Box::new(source);
+    Error::Site { file, source }
+}
+
+/// What holds for an environment, the stronger last: the site's files, and above them what a fleet chose for the Solution
+/// that it is asked for.
 #[derive(Clone, Debug, Default)]
-pub struct HeldSite(Vec<SiteFile>);
+pub struct HeldSite(Vec<SiteLayer>);
 
 /// A value that a site chose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -435,28 +369,7 @@ pub(crate) fn together<'a>(rules: impl IntoIterator<Item = &'a ReachedRule>) -> 
 /// Says of each entry that chooses for all workloads what only makes sense for one that operators alone get it.
 #[must_use]
 pub fn operators_alone(file: &SiteFile) -> Vec<String> {
-    let rules = file.spec.workloads.iter();
-    rules.filter_map(|rule| of_operators(file, rule)).collect()
-}
-
-fn of_operators(file: &SiteFile, rule: &SiteRule) -> Option<String> {
-    let fields = rule.set.of_one_workload();
-    if rule.part.is_some() || rule.is_the_operators() || fields.is_empty() {
-        return None;
-    }
-    let (fields, from) = (fields.join(", "), sourced(file, rule));
-    let whom = match &rule.workload {
-        Some(_) => "nothing without `part`",
-        None => "operators alone",
-    };
-    Some(format!(
-        "{fields} reach {whom} ({from}): for another workload an entry names `part`, `workload` and, but for replicas, `container`"
-    ))
-}
-
-/// The name of an entry in messages.
-fn sourced(file: &SiteFile, rule: &SiteRule) -> String {
-    format!("{}, entry for {}", file.name(), rule.scope())
+    file.layer.operators_alone(|_| true)
 }
 
 impl HeldSite {
@@ -466,14 +379,10 @@ impl HeldSite {
         solution: &SolutionName,
         spec: &SolutionSpec,
     ) -> Vec<String> {
-        let of_file = |file: &SiteFile| {
-            let rules = file.spec.workloads.iter();
-            let rules = rules.filter(|it| it.solutions.matches(solution));
-            let notes = rules.filter_map(|rule| of_operators(file, rule));
-            notes.collect::<Vec<_>>()
-        };
-        let files = self.0.iter().filter(|_| spec.carries());
-        files.flat_map(of_file).collect()
+        let layers = self.0.iter().filter(|_| spec.carries());
+        let of_layer =
+            |layer: &SiteLayer| layer.operators_alone(|it| it.solutions.matches(solution));
+        layers.flat_map(of_layer).collect()
     }
 
     /// Returns the entries for this Solution alone that name a part or a workload, each with its name in messages.
@@ -481,7 +390,7 @@ impl HeldSite {
         &'a self,
         solution: &'a SolutionName,
     ) -> impl Iterator<Item = (String, &'a SiteRule)> {
-        let all = self.0.iter().flat_map(SiteFile::naming);
+        let all = self.0.iter().flat_map(SiteLayer::naming);
         let own = all.filter(move |(only, ..)| *only == solution);
         own.map(|(_, from, rule)| (from, rule))
     }
@@ -492,63 +401,74 @@ impl HeldSite {
         &'a self,
         solution: &'a SolutionName,
     ) -> impl Iterator<Item = (String, &'a SiteRule)> {
-        let all = self.0.iter().flat_map(SiteFile::naming_any);
+        let all = self.0.iter().flat_map(SiteLayer::naming_any);
         all.filter(move |(_, rule)| rule.solutions.matches(solution))
     }
 
     /// These files alone, the default one first.
     pub(crate) fn of(files: Vec<SiteFile>) -> Self {
-        Self(files)
+        Self(files.into_iter().map(|file| file.layer).collect())
+    }
+
+    /// Returns the same with the choices of a fleet above. What was kept of them may be damaged.
+    pub(crate) fn under(mut self, fleet: Option<&FleetChoices>) -> Result<Self, Error> {
+        if let Some(fleet) = fleet {
+            let layer = fleet
+                .layer()
+                .map_err(|source| unusable(fleet.name(), source))?;
+            self.0.push(layer);
+        }
+        Ok(self)
     }
 
     /// Returns the names in messages of the entries that are for the operator of this Solution alone.
     pub(crate) fn of_operator(&self, solution: &SolutionName) -> impl Iterator<Item = String> {
-        let of_file = move |file: &SiteFile| {
-            let rules = file.spec.workloads.iter();
+        let of_file = move |layer: &SiteLayer| {
+            let rules = layer.spec.workloads.iter();
             let own = rules.filter(
                 |rule| matches!(&rule.solutions, SolutionPattern::Name(only) if only == solution),
             );
             let own = own.filter(|rule| rule.is_the_operators());
-            own.map(|rule| sourced(file, rule)).collect::<Vec<_>>()
+            own.map(|rule| layer.sourced(rule)).collect::<Vec<_>>()
         };
         self.0.iter().flat_map(of_file)
     }
 
     /// The one that lies in an object.
     pub(crate) fn of_default(object: &Object) -> Result<Self, Error> {
-        Ok(Self(vec![kept(text(object), None)?]))
+        Ok(Self::of(vec![kept(text(object), None)?]))
     }
 
     /// Returns the registry that images are pushed to.
     #[must_use]
     pub fn registry(&self) -> Option<&RegistryAddress> {
-        self.0.iter().find_map(|file| file.registry.as_ref())
+        self.0.iter().find_map(|layer| layer.registry.as_ref())
     }
 
     /// Returns the registry that nodes pull images from, if they know it by another name.
     #[must_use]
     pub fn pull_registry(&self) -> Option<&RegistryAddress> {
-        self.0.iter().find_map(|file| file.pull_registry.as_ref())
+        self.0.iter().find_map(|layer| layer.pull_registry.as_ref())
     }
 
     /// The certificate authority of the registry, PEM.
     #[must_use]
     pub fn certificate_authority(&self) -> Option<&str> {
         let mut files = self.0.iter();
-        files.find_map(|file| file.spec.certificate_authority.as_deref())
+        files.find_map(|layer| layer.spec.certificate_authority.as_deref())
     }
 
     /// The Secret with which nodes log in to the registry.
     pub(crate) fn pull_secret(&self) -> Option<&KubernetesName> {
         let mut files = self.0.iter().rev();
-        files.find_map(|file| file.spec.pull_secret.as_ref())
+        files.find_map(|layer| layer.spec.pull_secret.as_ref())
     }
 
     /// The values of a Solution's parameters, the stronger file last, each with how messages call it.
     pub(crate) fn parameters(&self, solution: &SolutionName) -> Vec<(String, ParameterValues)> {
-        let layers = self.0.iter().filter_map(|file| {
-            let values = file.spec.parameters.get(solution)?;
-            Some((file.name(), values.clone()))
+        let layers = self.0.iter().filter_map(|layer| {
+            let values = layer.spec.parameters.get(solution)?;
+            Some((layer.name.clone(), values.clone()))
         });
         layers.collect()
     }
@@ -558,10 +478,10 @@ impl HeldSite {
         &'a self,
         solution: &'a SolutionName,
         release: &'a ReleaseName,
-    ) -> impl Iterator<Item = (&'a SiteFile, &'a ChartChoices)> {
-        self.0.iter().filter_map(|file| {
-            let choices = file.spec.charts.get(solution)?.get(release)?;
-            Some((file, choices))
+    ) -> impl Iterator<Item = (&'a SiteLayer, &'a ChartChoices)> {
+        self.0.iter().filter_map(|layer| {
+            let choices = layer.spec.charts.get(solution)?.get(release)?;
+            Some((layer, choices))
         })
     }
 
@@ -569,17 +489,17 @@ impl HeldSite {
     fn settings_of_chart(&self, solution: &SolutionName, release: &ReleaseName) -> Vec<SiteValue> {
         let under = format!("charts.{solution}.{release}");
         let (mut sources, mut values) = (Vec::new(), BTreeMap::new());
-        for (file, choices) in self.layers_of_chart(solution, release) {
+        for (layer, choices) in self.layers_of_chart(solution, release) {
             sources.extend(choices.values_from.iter().map(|source| SiteValue {
                 field: format!("{under}.valuesFrom"),
                 value: json!(source),
-                from: file.name(),
+                from: layer.name.clone(),
             }));
             for (path, value) in by_path(&choices.values) {
                 let value = SiteValue {
                     field: format!("{under}.{path}"),
                     value,
-                    from: file.name(),
+                    from: layer.name.clone(),
                 };
                 choose(&mut values, path, value, |it| &it.value);
             }
@@ -594,11 +514,11 @@ impl HeldSite {
         spec: &SolutionSpec,
     ) -> Vec<String> {
         let is_known = |name: &ReleaseName| spec.charts.iter().any(|it| it.name == *name);
-        let of_file = |file: &SiteFile| {
-            let releases = file.spec.charts.get(solution).into_iter().flatten();
+        let of_file = |layer: &SiteLayer| {
+            let releases = layer.spec.charts.get(solution).into_iter().flatten();
             let unknown = releases.filter(|(name, _)| !is_known(name));
             let note = |(name, _): (&ReleaseName, _)| {
-                let from = file.name();
+                let from = layer.name.clone();
                 format!("this version has no release `{name}`, for which there are values ({from})")
             };
             unknown.map(note).collect::<Vec<_>>()
@@ -608,12 +528,16 @@ impl HeldSite {
 
     /// The patches for a Solution's objects in their order.
     pub(crate) fn patches(&self, solution: &SolutionName) -> Vec<SitePatch> {
-        let of_file = |file: &SiteFile| {
-            let patches = file.spec.patches.get(solution).into_iter().flatten();
+        let of_file = |layer: &SiteLayer| {
+            let patches = layer.spec.patches.get(solution).into_iter().flatten();
             let named = |(index, patch): (usize, &Patch)| SitePatch {
-                from: format!("patch {} for {solution} of {}", index + 1, file.name()),
+                from: format!(
+                    "patch {} for {solution} of {}",
+                    index + 1,
+                    layer.name.clone()
+                ),
                 said: patch.clone(),
-                patch: CheckedPatch::new(patch).expect("a file is read with its patches"),
+                patch: CheckedPatch::new(patch).expect("a layer is checked with its patches"),
             };
             patches.enumerate().map(named).collect::<Vec<_>>()
         };
@@ -622,10 +546,10 @@ impl HeldSite {
 
     /// Returns the choices that reach workloads of a part.
     pub(crate) fn reaching(&self, solution: &SolutionName, part: PartName<'_>) -> PartChoices {
-        let of_file = |file: &SiteFile| {
-            let rules = file.spec.reaching(solution, part).into_iter();
+        let of_file = |layer: &SiteLayer| {
+            let rules = layer.spec.reaching(solution, part).into_iter();
             let sourced = |(rule, reached): (&SiteRule, ReachedRule)| SourcedRule {
-                from: sourced(file, rule),
+                from: layer.sourced(rule),
                 rule: reached,
             };
             rules.map(sourced).collect::<Vec<_>>()
@@ -656,18 +580,22 @@ impl HeldSite {
             let value = value.map(Value::from);
             values.extend(value.map(|value| SiteValue { field, value, from }));
         };
-        for file in &self.0 {
-            let spec = &file.spec;
+        for layer in &self.0 {
+            let spec = &layer.spec;
             let authority = spec.certificate_authority.as_ref();
-            add("registry", spec.registry.clone(), file.name());
-            add("pullRegistry", spec.pull_registry.clone(), file.name());
+            add("registry", spec.registry.clone(), layer.name.clone());
+            add(
+                "pullRegistry",
+                spec.pull_registry.clone(),
+                layer.name.clone(),
+            );
             let given = authority.map(|_| "(a certificate)".to_owned());
-            add("certificateAuthority", given, file.name());
+            add("certificateAuthority", given, layer.name.clone());
         }
         let mut files = self.0.iter().rev();
-        if let Some(file) = files.find(|file| file.spec.pull_secret.is_some()) {
-            let secret = file.spec.pull_secret.as_ref().map(ToString::to_string);
-            add("pullSecret", secret, file.name());
+        if let Some(layer) = files.find(|layer| layer.spec.pull_secret.is_some()) {
+            let secret = layer.spec.pull_secret.as_ref().map(ToString::to_string);
+            add("pullSecret", secret, layer.name.clone());
         }
         values.extend(self.all_parameters());
         values.extend(self.all_charts());
@@ -678,12 +606,12 @@ impl HeldSite {
     /// Returns all patches, in the order in which they are applied.
     fn all_patches(&self) -> Vec<SiteValue> {
         let mut values = Vec::new();
-        for file in &self.0 {
-            for (solution, patches) in &file.spec.patches {
+        for layer in &self.0 {
+            for (solution, patches) in &layer.spec.patches {
                 values.extend(patches.iter().enumerate().map(|(index, patch)| SiteValue {
                     field: format!("patches.{solution}.{}", index + 1),
                     value: json!(patch),
-                    from: file.name(),
+                    from: layer.name.clone(),
                 }));
             }
         }
@@ -693,8 +621,8 @@ impl HeldSite {
     /// The values of all releases of charts, each as it counts.
     fn all_charts(&self) -> Vec<SiteValue> {
         let files = self.0.iter();
-        let of_file = |file: &'_ SiteFile| {
-            let solutions = file.spec.charts.iter();
+        let of_file = |layer: &'_ SiteLayer| {
+            let solutions = layer.spec.charts.iter();
             let named = |(solution, releases): (&SolutionName, &BTreeMap<ReleaseName, _>)| {
                 let releases: Vec<ReleaseName> = releases.keys().cloned().collect();
                 let solution = solution.clone();
@@ -712,11 +640,11 @@ impl HeldSite {
     /// The values of all parameters, each as it counts.
     fn all_parameters(&self) -> Vec<SiteValue> {
         let mut counting = BTreeMap::new();
-        for file in &self.0 {
-            for (solution, values) in &file.spec.parameters {
+        for layer in &self.0 {
+            for (solution, values) in &layer.spec.parameters {
                 for (name, value) in values {
                     let field = format!("parameters.{solution}.{name}");
-                    counting.insert(field, (value.clone(), file.name()));
+                    counting.insert(field, (value.clone(), layer.name.clone()));
                 }
             }
         }
@@ -758,6 +686,7 @@ pub(crate) fn fields(choices: &Choices) -> Vec<(String, Value)> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::model::fleet::tests::{choices, recorded};
 
     const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
 
@@ -856,6 +785,67 @@ pub(crate) mod tests {
             from,
             "the site's file of prod, entry for shop db, workload web"
         );
+    }
+
+    #[test]
+    fn a_fleet_counts_before_the_environments_file_and_that_before_the_default_one() {
+        let of = |size: u8, name: &str| {
+            format!(
+                "{{pullSecret: {name}, parameters: {{shop: {{size: {size}, {name}: 1}}}},
+                  charts: {{shop: {{db: {{values: {{size: {size}}}}}}}}},
+                  patches: {{shop: [{{target: {{kind: Job}}, merge: {{}}}}]}},
+                  workloads: [{{set: {{replicas: {size}}}}}]}}"
+            )
+        };
+        let fleet = choices(&of(3, "c"));
+        let held = held(&of(1, "a"), &of(2, "b"));
+        let held = held.under(Some(&fleet)).unwrap();
+        let (shop, db) = ("shop".parse().unwrap(), "db".parse().unwrap());
+        let names = [
+            "the site's file",
+            "the site's file of prod",
+            "the fleet shops",
+        ];
+        let parameters = held.parameters(&shop).into_iter();
+        let parameters: Vec<(String, Value)> = parameters
+            .map(|(from, values)| (from, values[&"size".parse().unwrap()].clone()))
+            .collect();
+        let expected: Vec<(String, Value)> = names
+            .iter()
+            .zip([1, 2, 3])
+            .map(|(name, size)| ((*name).to_owned(), json!(size)))
+            .collect();
+        assert_eq!(parameters, expected);
+        let charts = held.layers_of_chart(&shop, &db);
+        let charts: Vec<&str> = charts.map(|(layer, _)| layer.name.as_str()).collect();
+        assert_eq!(charts, names);
+        let patches: Vec<String> = held.patches(&shop).into_iter().map(|it| it.from).collect();
+        assert_eq!(
+            patches,
+            names.map(|name| format!("patch 1 for shop of {name}"))
+        );
+        assert_eq!(held.pull_secret().unwrap().as_str(), "c");
+        let replicas = held.operator_values(&shop, "shop-operator").remove(0);
+        assert_eq!(replicas.value, json!(3));
+        assert_eq!(replicas.from, "the fleet shops, entry for *");
+        let secret = held.settings().remove(0);
+        assert_eq!(
+            (secret.value, secret.from),
+            (json!("c"), names[2].to_owned())
+        );
+    }
+
+    #[test]
+    fn a_recorded_layer_with_a_patch_that_could_never_be_applied_is_an_error() {
+        for site in [
+            json!({ "patches": { "shop": [{ "target": { "name": "(" }, "patch": {} }] } }),
+            json!({ "registry": "r.test" }),
+            json!({ "workloads": [{ "set": {} }, { "set": {} }] }),
+        ] {
+            let fleet = recorded(&site);
+            let error = HeldSite::default().under(Some(&fleet)).unwrap_err();
+            assert_eq!(error.to_string(), "cannot use the fleet shops", "{site}");
+        }
     }
 
     #[test]
@@ -965,7 +955,7 @@ pub(crate) mod tests {
         };
         let told = |rules: &str, carries| {
             let file = file(&format!("{{workloads: [{rules}]}}"), None).unwrap();
-            let held = HeldSite(vec![file.clone()]);
+            let held = HeldSite::of(vec![file.clone()]);
             let of_solution = held.operators_alone(&"shop".parse().unwrap(), &spec(carries));
             (of_solution, operators_alone(&file))
         };

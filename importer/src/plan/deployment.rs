@@ -63,6 +63,7 @@ impl PartialEq for Deployment {
             && self.deployed.sensitive == other.deployed.sensitive
             && self.deployed.charts == other.deployed.charts
             && self.deployed.secret == other.deployed.secret
+            && self.deployed.fleet == other.deployed.fleet
             && self.deployed.labels == other.deployed.labels
             && self.change.digest() == other.change.digest()
             && self.cleanup == other.cleanup

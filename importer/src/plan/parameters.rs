@@ -7,14 +7,15 @@
 mod charts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::{Cluster, Object, ObjectRef};
 use rules::check_value;
 use schemas::{
-    Generate, Namespace, Parameter, ParameterName, ParameterType, ReleaseName, Solution,
-    SolutionName, ValuePath, nearest, yaml,
+    EnvironmentName, Generate, Namespace, Parameter, ParameterName, ParameterType, ReleaseName,
+    Solution, SolutionName, ValuePath, nearest, yaml,
 };
 use serde_json::{Value, json};
 
@@ -65,6 +66,18 @@ pub(crate) struct Resolving<'a> {
     pub(crate) adopted: &'a ChartValues,
     /// The key of the next Secret, where none has one yet.
     pub(crate) key: &'a str,
+    /// The fleet that plans. What flags chose before is not used then, but for sensitive parameters.
+    pub(crate) fleet: Option<PlanningFleet>,
+}
+
+/// A fleet that plans for a Solution in an environment.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanningFleet {
+    /// The name of the fleet in messages.
+    pub(crate) name: String,
+    /// The values of the Solution's parameters that it chooses, which are recorded.
+    pub(crate) parameters: ParameterValues,
+    pub(crate) environment: EnvironmentName,
 }
 
 /// The values that the Secrets of a Solution hold in a namespace.
@@ -170,6 +183,12 @@ impl Resolving<'_> {
         let kept = self.kept.values.values();
         let all = kept.chain([&parameters.secret]);
         parameters.hidden = HiddenTexts::of(all.flat_map(KeptValues::hidden));
+        let unused = self.fleet.iter().flat_map(|fleet| {
+            let values = self.unused_parameters(fleet);
+            values.chain(self.unused_values(fleet))
+        });
+        let unused = unused.map(|note| parameters.hidden.say(&note));
+        parameters.notes.extend(unused);
         let KeptValues {
             parameters: sensitive,
             charts,
@@ -265,7 +284,9 @@ impl Resolving<'_> {
 
     /// Values that were given for other versions, and those that are not kept any more.
     fn notes(&self) -> Vec<String> {
-        let before = self.before().into_iter().flatten();
+        // Of what a fleet does not use, something else is said.
+        let before = self.before().filter(|_| self.fleet.is_none());
+        let before = before.into_iter().flatten();
         let before = before.map(|(name, _)| (name, ValueSource::Before.to_string()));
         let site = self.site.iter().flat_map(|(from, values)| {
             let names = values.keys();
@@ -282,6 +303,18 @@ impl Resolving<'_> {
         unknown.map(note).chain(gone).collect()
     }
 
+    /// Says of each value that was chosen before, and may be seen, that the fleet which plans does not use it.
+    fn unused_parameters(&self, fleet: &PlanningFleet) -> impl Iterator<Item = String> {
+        let before = self.before().into_iter().flatten();
+        let is_sensitive =
+            |name: &ParameterName| self.declared.get(name).is_some_and(|it| it.sensitive);
+        let is_asked = |name: &ParameterName| {
+            self.asked.given.contains_key(name) || self.asked.unset.contains(name)
+        };
+        let unused = before.filter(move |(name, _)| !is_sensitive(name) && !is_asked(name));
+        unused.map(|(name, value)| fleet.unused(name, value))
+    }
+
     /// Returns the values that were chosen before and may be seen.
     fn before(&self) -> Option<&ParameterValues> {
         match &self.asked.before {
@@ -296,6 +329,15 @@ impl Resolving<'_> {
         parameter: &Parameter,
         held: Option<&ParameterValues>,
     ) -> Result<Resolved, Unfit> {
+        let chooses = |it: &&PlanningFleet| it.parameters.contains_key(name);
+        let fleet = self.fleet.as_ref().filter(|_| parameter.sensitive);
+        // Also where something stronger counts: it would be recorded.
+        if let Some(fleet) = fleet.filter(chooses) {
+            return Err(Unfit::ValueSeen {
+                parameter: name.clone(),
+                from: fleet.name.clone(),
+            });
+        }
         let (value, source) = self.found(name, parameter, held)?;
         check(name, parameter, &value, &source)?;
         Ok(Resolved {
@@ -328,7 +370,10 @@ impl Resolving<'_> {
                     });
                 }
             }
-            if let Some(value) = self.before().and_then(|before| before.get(name)) {
+            let before = self
+                .before()
+                .filter(|_| self.fleet.is_none() || parameter.sensitive);
+            if let Some(value) = before.and_then(|before| before.get(name)) {
                 return Ok((value.clone(), ValueSource::Before));
             }
         }
@@ -352,6 +397,16 @@ impl Resolving<'_> {
             Some(value) => (value.clone(), ValueSource::Kept),
             None => (generated.clone(), ValueSource::Generated),
         })
+    }
+}
+
+impl PlanningFleet {
+    /// Says that the fleet does not use a value that was chosen before.
+    fn unused(&self, named: impl Display, value: &Value) -> String {
+        let Self {
+            name, environment, ..
+        } = self;
+        format!("`{named}` {value} was chosen for {environment} before; {name} does not use it")
     }
 }
 
@@ -561,6 +616,7 @@ token: {type: string, sensitive: true}
         site: Vec<(String, ParameterValues)>,
         kept: Kept,
         adopted: ChartValues,
+        fleet: Option<PlanningFleet>,
     }
 
     impl Case {
@@ -622,6 +678,7 @@ token: {type: string, sensitive: true}
                 releases: &releases.iter().collect(),
                 adopted: &self.adopted,
                 key: "a new key",
+                fleet: self.fleet.clone(),
             };
             let parameters = resolving.resolve(&mut obstacles);
             let obstacles = obstacles.iter().map(ToString::to_string).collect();
@@ -947,6 +1004,106 @@ token: {type: string, sensitive: true}
             kept.key = Some("the key".to_owned());
         }
         case
+    }
+
+    /// Returns the case as a fleet plans it that chooses these values of parameters.
+    fn of_fleet(mut case: Case, chosen: &Value) -> Case {
+        let name = "the fleet shops".to_owned();
+        case.site.push((name.clone(), values(chosen)));
+        case.fleet = Some(PlanningFleet {
+            name,
+            parameters: values(chosen),
+            environment: "prod".parse().unwrap(),
+        });
+        case
+    }
+
+    #[test]
+    fn what_flags_chose_before_is_not_used_by_a_fleet_that_plans_and_is_told() {
+        let mut case = with_charts();
+        let chosen = json!({ "size": 3, "debug": true, "old": "x" });
+        case.standing.as_mut().unwrap().parameters = values(&chosen);
+        case.adopted = charts(json!({ "cache": { "x": 1, "password": "adopted" } }));
+        let kept = case.kept.values.get_mut(&2).unwrap();
+        kept.charts.extend(charts(json!({ "old": { "y": 1 } })));
+        let mut case = of_fleet(case, &json!({ "size": 5 }));
+        assert_eq!(case.found("size"), from(json!(5), "the fleet shops"));
+        assert_eq!(case.found("host"), from(json!("prod.test"), "prod"));
+        let default = from(json!(false), "the archive's default");
+        assert_eq!(case.found("debug"), default);
+        // A Secret's values stay, those that were generated among them.
+        let of_secret = |value: &str| from(json!(value), "kept in the environment's Secret");
+        assert_eq!(case.found("token"), of_secret("one"));
+        assert_eq!(case.found("password"), of_secret("made"));
+        let (parameters, _) = case.resolve();
+        assert_eq!(parameters.chosen, ParameterValues::new());
+        assert_eq!(parameters.secret.charts, ChartValues::new());
+        assert_eq!(parameters.charts.len(), 0);
+        let note =
+            |it: &str| format!("{it} was chosen for prod before; the fleet shops does not use it");
+        let expected = [
+            "`debug` true",
+            "`old` \"x\"",
+            "`size` 3",
+            "`cache:password` \"***\"",
+            "`cache:x` 1",
+            "`db:auth.password` \"***\"",
+            "`db:size` 2",
+            "`db:tls.key` \"k\"",
+            "`old:y` 1",
+        ];
+        assert_eq!(parameters.notes, expected.map(note));
+
+        // What this request chooses is used.
+        case = case.word("size", "7").word("debug", "true");
+        ask(
+            &mut case,
+            "db",
+            json!({ "given": { "size": 9 }, "unset": ["tls", "auth"] }),
+        );
+        assert_eq!(case.found("size").0, json!(7));
+        let (parameters, _) = case.resolve();
+        assert_eq!(
+            parameters.secret.charts,
+            charts(json!({ "db": { "size": 9 } }))
+        );
+        let expected = [
+            "`old` \"x\"",
+            "`cache:password` \"***\"",
+            "`cache:x` 1",
+            "`old:y` 1",
+        ];
+        assert_eq!(parameters.notes, expected.map(note));
+
+        // What is gone is not missed.
+        let mut case = with_charts();
+        case.kept.values.get_mut(&2).unwrap().charts = ChartValues::new();
+        assert!(!case.refused().is_empty());
+        assert_eq!(of_fleet(case, &json!({})).refused(), [""; 0]);
+    }
+
+    #[test]
+    fn what_was_chosen_before_a_parameter_was_sensitive_stays() {
+        let mut case = Case::whole().standing(&json!({ "token": "s3cret" }), &[]);
+        case.kept = Kept::default();
+        let case = of_fleet(case, &json!({}));
+        assert_eq!(case.found("token"), from(json!("s3cret"), "chosen before"));
+        let (parameters, _) = case.resolve();
+        assert_eq!(parameters.notes, [""; 0]);
+        assert_eq!(
+            parameters.secret.parameters[&"token".parse().unwrap()],
+            "s3cret"
+        );
+    }
+
+    #[test]
+    fn a_fleet_chooses_no_sensitive_value_whatever_counts() {
+        let refused = "the parameter `token` is sensitive, and others can read a value that is there: the fleet shops";
+        let chosen = json!({ "token": "x" });
+        let kept = of_fleet(Case::whole(), &chosen);
+        assert_eq!(kept.refused(), [refused]);
+        let given = kept.given("token", Given::Filed(json!("y")));
+        assert_eq!(given.refused(), [refused]);
     }
 
     fn ask(case: &mut Case, release: &str, asked: Value) {

@@ -11,7 +11,9 @@ use schemas::{
 };
 use validator::CarriedChart;
 
+use crate::limits;
 use crate::model::error::Error;
+use crate::model::fleet::FleetChoices;
 use crate::model::inventory;
 use crate::model::look::look;
 use crate::model::namespace_record::{Deployed, NamespaceRecord, namespace_reference};
@@ -23,7 +25,7 @@ use crate::model::state::ClusterState;
 use crate::plan::crd::PlannedCrd;
 use crate::plan::login;
 use crate::plan::operator::operator_name;
-use crate::plan::parameters::{self, Kept, Parameters, Resolving};
+use crate::plan::parameters::{self, Kept, Parameters, PlanningFleet, Resolving};
 use crate::plan::place;
 use crate::plan::sources::ValuesSources;
 use crate::plan::standing::StandingRelease;
@@ -77,14 +79,19 @@ impl Planner<'_> {
         let place = self.place(namespace, space.as_ref(), obstacles);
         let scope = self.operator().map(|operator| operator.scope);
         obstacles.extend(scope.and_then(|it| second(self.state, id.name(), namespace, it)));
-        let site = self.state.site.held(Some(&place.environment))?;
         let standing = self.state.deployed(namespace, id.name()).cloned();
+        let fleet = fleet(self.target, standing.as_ref());
+        obstacles.extend(fleet.and_then(too_large));
+        let site = self.state.site.held(Some(&place.environment))?;
+        let site = site.under(fleet)?;
         if let Some(standing) = &standing {
             self.check_upgrade(&standing.version, obstacles);
         }
         let mut parameters = self
             .parameters(&place, standing.as_ref(), &site, obstacles)
             .await?;
+        let stay = fleet.and_then(|it| stays(it, self.target, id.name()));
+        parameters.notes.extend(stay);
         let values = self.values(&place, &site, &parameters, obstacles).await?;
         parameters
             .hidden
@@ -96,6 +103,7 @@ impl Planner<'_> {
             sensitive: parameters.secret.parameters.keys().cloned().collect(),
             charts: parameters.secret.charts.keys().cloned().collect(),
             secret: parameters.number,
+            fleet: fleet.cloned().map(Box::new),
             labels: [].into(),
             former_releases: standing
                 .as_ref()
@@ -143,7 +151,13 @@ impl Planner<'_> {
         } else {
             Kept::default()
         };
+        let planning = |fleet: &FleetChoices| PlanningFleet {
+            name: fleet.name(),
+            parameters: fleet.parameters(id.name()).cloned().unwrap_or_default(),
+            environment: space.environment.clone(),
+        };
         let resolving = Resolving {
+            fleet: self.target.fleet.as_deref().map(planning),
             declared,
             asked: &self.target.parameters,
             standing,
@@ -349,6 +363,33 @@ impl Planner<'_> {
     }
 }
 
+/// Returns the choices of a fleet that count: of the one that plans, else of the one that deployed what stands.
+fn fleet<'a>(target: &'a Target, standing: Option<&'a Deployed>) -> Option<&'a FleetChoices> {
+    let kept = || standing?.fleet.as_deref();
+    target.fleet.as_deref().or_else(kept)
+}
+
+/// Says that the choices of a fleet stay where none plans.
+fn stays(fleet: &FleetChoices, target: &Target, solution: &SolutionName) -> Option<String> {
+    let is_kept = target.fleet.is_none();
+    is_kept.then(|| {
+        format!(
+            "{} chose values for {solution} here; they stay",
+            fleet.name()
+        )
+    })
+}
+
+/// Returns the obstacle to choices of a fleet that have no room in the record.
+fn too_large(fleet: &FleetChoices) -> Option<Obstacle> {
+    let size = fleet.size();
+    let is_large = size > limits::PARAMETERS_SIZE;
+    is_large.then(|| {
+        let values = "the choices of the fleet";
+        Unfit::ValuesTooLarge { values, size }.into()
+    })
+}
+
 /// Returns the obstacle to a version where a newer one runs.
 fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<Obstacle> {
     let is_older = version < running && downgrade == Downgrade::Refuse;
@@ -420,6 +461,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::fleet::tests::choices;
     use crate::model::namespace_record::tests::{deployed, namespace_record};
     use crate::model::record::tests::record;
 
@@ -475,6 +517,44 @@ mod tests {
         };
         assert!(older("2.1.0", Downgrade::Refuse) && !older("2.1.0", Downgrade::Allow));
         assert!(!older("2.0.0", Downgrade::Refuse));
+    }
+
+    #[test]
+    fn the_choices_of_a_fleet_stay_until_one_plans_again() {
+        let site = |size: u8| choices(&format!("{{parameters: {{shop: {{size: {size}}}}}}}"));
+        let target = |fleet: Option<FleetChoices>| Target {
+            environment: "prod".parse().unwrap(),
+            namespace: None,
+            pull_login: PullLogin::Keep,
+            parameters: Box::default(),
+            fleet: fleet.map(Box::new),
+        };
+        let standing = Deployed {
+            fleet: Some(Box::new(site(1))),
+            ..deployed("1.0.0")
+        };
+        let shop = "shop".parse().unwrap();
+        let (plain, planned) = (target(None), target(Some(site(2))));
+        assert_eq!(fleet(&plain, None), None);
+        assert_eq!(fleet(&plain, Some(&standing)), Some(&site(1)));
+        assert_eq!(fleet(&planned, Some(&standing)), Some(&site(2)));
+        let note = "the fleet shops chose values for shop here; they stay";
+        assert_eq!(stays(&site(1), &plain, &shop).as_deref(), Some(note));
+        assert_eq!(stays(&site(2), &planned, &shop), None);
+    }
+
+    #[test]
+    fn the_choices_of_a_fleet_are_bounded() {
+        let refused = |length: usize| {
+            let rest = r#"{"parameters":{"shop":{"text":""}}}"#.len();
+            let text = "a".repeat(length - rest);
+            let fleet = choices(&format!("{{parameters: {{shop: {{text: {text}}}}}}}"));
+            too_large(&fleet).map(|it| it.to_string())
+        };
+        assert_eq!(refused(limits::PARAMETERS_SIZE), None);
+        let large = "the choices of the fleet have 65537 bytes together; at most 65536 are kept";
+        let one_more = refused(limits::PARAMETERS_SIZE + 1);
+        assert_eq!(one_more.as_deref(), Some(large));
     }
 
     #[test]

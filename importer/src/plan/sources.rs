@@ -10,9 +10,9 @@ use schemas::{ChartChoices, Namespace, ReleaseName, ValuesKind, ValuesSource};
 use serde_json::Value;
 
 use crate::model::error::Error;
+use crate::model::layer::SiteLayer;
 use crate::model::look::look;
 use crate::model::obstacle::{Obstacle, SourceProblem, Unfit};
-use crate::model::site::SiteFile;
 use crate::plan::values::{LayerContent, ValuesLayer};
 
 /// The place in which the objects of a release's values are looked for.
@@ -25,24 +25,24 @@ pub(crate) struct ValuesSources<'a> {
 }
 
 impl ValuesSources<'_> {
-    /// Returns the layers of the site's files, with what the objects hold; and what is wrong with these.
+    /// Returns what the site's files and a fleet choose, with what the objects hold; and what is wrong with these.
     pub(crate) async fn layers<'s>(
         &self,
-        files: impl Iterator<Item = (&'s SiteFile, &'s ChartChoices)>,
+        site: impl Iterator<Item = (&'s SiteLayer, &'s ChartChoices)>,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Vec<ValuesLayer>, Error> {
         let mut layers = Vec::new();
-        for (file, choices) in files {
+        for (chosen, choices) in site {
             for source in &choices.values_from {
                 let object = self.reference(source);
                 let live = look(self.cluster, &object).await?;
-                match layer(source, live.as_ref(), &file.name()) {
+                match layer(source, live.as_ref(), &chosen.name) {
                     Ok(layer) => layers.push(layer),
                     Err(why) => obstacles.push(
                         Unfit::ValuesSource {
                             object: Box::new(object),
                             release: self.release.clone(),
-                            from: file.name(),
+                            from: chosen.name.clone(),
                             why,
                         }
                         .into(),
@@ -51,7 +51,7 @@ impl ValuesSources<'_> {
             }
             if !choices.values.is_empty() {
                 layers.push(ValuesLayer {
-                    from: file.name(),
+                    from: chosen.name.clone(),
                     content: LayerContent::Values(choices.values.clone()),
                     key: None,
                 });

@@ -12,8 +12,10 @@ use schemas::{
     WorkloadKind,
 };
 use serde::Serialize;
+use serde_json::json;
 
 use crate::model::error::Error;
+use crate::model::fleet::FleetChoices;
 use crate::model::inventory;
 use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
@@ -121,6 +123,49 @@ pub async fn site(cluster: &Cluster) -> Result<HeldSite, Error> {
     Ok(held.unwrap_or_default())
 }
 
+/// The choices that hold in an environment: the site's files, and for each Solution what a fleet chose for it.
+struct Chosen<'a> {
+    files: HeldSite,
+    fleets: BTreeMap<&'a SolutionName, &'a FleetChoices>,
+}
+
+impl<'a> Chosen<'a> {
+    fn read(
+        state: &'a ClusterState,
+        environment: Option<&'a EnvironmentName>,
+    ) -> Result<Self, Error> {
+        let spaces = environment.into_iter().flat_map(|it| state.environment(it));
+        let deployed = spaces.flat_map(|space| &space.solutions);
+        let fleets = deployed.filter_map(|(name, it)| Some((name, it.fleet.as_deref()?)));
+        Ok(Self {
+            files: state.site.held(environment)?,
+            fleets: fleets.collect(),
+        })
+    }
+
+    fn of(&self, solution: &SolutionName) -> Result<HeldSite, Error> {
+        let fleet = self.fleets.get(solution).copied();
+        self.files.clone().under(fleet)
+    }
+
+    /// Returns what holds for everything, and what is said of a Solution by its name.
+    fn settings(&self) -> Result<Vec<SiteValue>, Error> {
+        let mut all = self.files.clone();
+        let mut secrets = Vec::new();
+        for (solution, fleet) in &self.fleets {
+            all = all.under(Some(&fleet.said_of(solution)))?;
+            secrets.extend(fleet.pull_secret().map(|secret| SiteValue {
+                field: format!("pullSecret.{solution}"),
+                value: json!(secret),
+                from: fleet.name(),
+            }));
+        }
+        let mut settings = all.settings();
+        settings.extend(secrets);
+        Ok(settings)
+    }
+}
+
 /// Returns the choices that hold for an environment, and the source of each value.
 pub async fn show(
     cluster: &Cluster,
@@ -135,7 +180,7 @@ pub async fn show(
         }
         .into());
     }
-    let held = state.site.held(environment)?;
+    let chosen = Chosen::read(&state, environment)?;
     let specs = || state.records.iter().map(|it| (&it.name, &it.manifest.spec));
     let mut workloads = Vec::new();
     let mut solutions: BTreeMap<&SolutionName, Vec<&SolutionSpec>> = BTreeMap::new();
@@ -143,6 +188,7 @@ pub async fn show(
         solutions.entry(name).or_default().push(spec);
     }
     for (solution, versions) in solutions {
+        let held = chosen.of(solution)?;
         if versions.iter().any(|it| it.operator.is_some()) {
             workloads.push(SiteWorkload::of_operator(&held, solution));
         }
@@ -150,11 +196,13 @@ pub async fn show(
         let of_part = |part| SiteWorkload::of_part(&held, solution, part);
         workloads.extend(parts.into_iter().flat_map(of_part));
     }
-    let notes = specs().flat_map(|(name, spec)| held.operators_alone(name, spec));
-    let notes: BTreeSet<String> = notes.collect();
+    let mut notes = BTreeSet::new();
+    for (name, spec) in specs() {
+        notes.extend(chosen.of(name)?.operators_alone(name, spec));
+    }
     Ok(SiteShown {
         environment: environment.cloned(),
-        settings: held.settings(),
+        settings: chosen.settings()?,
         workloads,
         notes: notes.into_iter().collect(),
     })
@@ -380,7 +428,54 @@ fn has_all(node: &Object, selector: &[(&LabelName, &LabelValue)]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::fleet::tests::choices;
+    use crate::model::namespace_record::Deployed;
+    use crate::model::namespace_record::tests::{deployed, namespace_record};
     use crate::model::site::tests::held;
+
+    #[test]
+    fn what_a_fleet_chose_for_a_solution_is_shown_with_its_source() {
+        let mut space = namespace_record("prod", "prod");
+        let fleet = choices(
+            "{pullSecret: a, parameters: {shop: {size: 3}, cart: {size: 4}},
+              workloads: [{set: {replicas: 2}}]}",
+        );
+        let shop = Deployed {
+            fleet: Some(Box::new(fleet)),
+            ..deployed("1.0.0")
+        };
+        let (name, other) = ("shop".parse().unwrap(), "cart".parse().unwrap());
+        space.solutions.insert("shop".parse().unwrap(), shop);
+        space
+            .solutions
+            .insert("cart".parse().unwrap(), deployed("1.0.0"));
+        let state = ClusterState {
+            namespaces: vec![space, namespace_record("test", "test")],
+            ..ClusterState::default()
+        };
+        let [prod, test] = ["prod", "test"].map(|it| it.parse().unwrap());
+        let chosen = Chosen::read(&state, Some(&prod)).unwrap();
+        let shown = |value: SiteValue| format!("{} {} {}", value.field, value.value, value.from);
+        let settings = chosen.settings().unwrap().into_iter().map(shown);
+        let expected = [
+            "parameters.shop.size 3 the fleet shops",
+            "pullSecret.shop \"a\" the fleet shops",
+        ];
+        assert_eq!(settings.collect::<Vec<_>>(), expected);
+        let operator = |solution| {
+            let held = chosen.of(solution).unwrap();
+            let values = SiteWorkload::of_operator(&held, solution)
+                .values
+                .into_iter();
+            values.map(shown).collect::<Vec<_>>()
+        };
+        assert_eq!(operator(&name), ["replicas 2 the fleet shops, entry for *"]);
+        assert_eq!(operator(&other), [""; 0]);
+        for environment in [None, Some(&test)] {
+            let chosen = Chosen::read(&state, environment).unwrap();
+            assert_eq!(chosen.settings().unwrap(), []);
+        }
+    }
 
     #[test]
     fn workloads_of_a_part_are_called_as_entries_call_them() {

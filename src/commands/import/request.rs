@@ -202,6 +202,7 @@ pub(crate) fn of_place(
         namespace: place.namespace.clone(),
         pull_login,
         parameters,
+        fleet: None,
     };
     let target = place.environment.clone().map(target);
     let goal = target.map_or(Goal::Available, Goal::Deployed);
@@ -254,6 +255,7 @@ pub(crate) fn target(
         namespace,
         pull_login: PullLogin::Keep,
         parameters: Box::new(parameters.asked()?),
+        fleet: None,
     })
 }
 

@@ -10,6 +10,7 @@ use watch::Cancel;
 
 use super::*;
 use crate::model::authority::Authority;
+use crate::model::fleet::tests::choices;
 use crate::model::request::{Allowed, Goal, HelmFrom, LeftOpen, Login, Nodes, PullLogin, Target};
 use crate::model::verb::Verb;
 use crate::model::writer::Turn;
@@ -97,6 +98,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
             namespace: None,
             pull_login,
             parameters: Box::default(),
+            fleet: None,
         }),
         allowed: Allowed::NOTHING,
         accepted: ["1234".to_owned()].into(),
@@ -137,6 +139,23 @@ fn edited(edit: impl FnOnce(&mut Value)) -> Result<PlanFile, PlanFileError> {
     let mut value: Value = serde_json::from_slice(&file().to_bytes()).unwrap();
     edit(&mut value);
     PlanFile::from_slice(value.to_string().as_bytes())
+}
+
+#[test]
+fn the_choices_of_a_fleet_go_with_a_plan() {
+    let mut request = request(PullLogin::Keep, 300);
+    let fleet = choices("{parameters: {shop: {size: 3}}}");
+    if let Goal::Deployed(target) = &mut request.goal {
+        target.fleet = Some(Box::new(fleet));
+    }
+    let file = PlanFile {
+        request: FiledRequest::of(&request).unwrap(),
+        ..file()
+    };
+    let read = PlanFile::from_slice(&file.to_bytes()).unwrap();
+    let now = StatementTime::DEFAULT;
+    let read = read.request("bob".to_owned(), now, writer(), PathBuf::new(), helm());
+    assert_eq!(read.goal, request.goal);
 }
 
 #[test]

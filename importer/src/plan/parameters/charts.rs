@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use schemas::{ReleaseName, ValuePath, choose, nearest};
 use serde_json::Value;
 
-use super::{ChosenValue, NEAR, Parameters, Resolving};
+use super::{ChosenValue, NEAR, Parameters, PlanningFleet, Resolving};
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::parameters::{ChartValues, ChosenBefore, KeptValues, ValueSource};
+use crate::model::parameters::{AskedValues, ChartValues, ChosenBefore, KeptValues, ValueSource};
+use crate::plan::hidden;
 
 /// How the name of a value ends that nobody is to see.
 const SECRET_ENDINGS: [&str; 10] = [
@@ -32,6 +33,12 @@ pub(crate) fn looks_secret(path: &ValuePath) -> bool {
     !name.starts_with(NAMES_AN_OBJECT) && SECRET_ENDINGS.iter().any(|end| name.ends_with(end))
 }
 
+/// Whether a choice of before does not count any more at a place.
+fn is_unset(asked: &AskedValues, path: &ValuePath) -> bool {
+    let mut unset = asked.unset.iter();
+    asked.unset_all || unset.any(|unset| path.is_within(unset))
+}
+
 impl KeptValues {
     /// Returns the values that nobody is to see.
     pub(super) fn hidden(&self) -> impl Iterator<Item = &Value> {
@@ -46,18 +53,15 @@ impl Resolving<'_> {
     /// Adds what is chosen for charts, and whatever is wrong with it.
     pub(super) fn choose_values(&self, parameters: &mut Parameters, obstacles: &mut Vec<Obstacle>) {
         self.check_releases(obstacles);
-        let before = self.values_before(obstacles);
-        let mut all = before.clone();
-        for (release, values) in self.adopted {
-            all.entry(release.clone()).or_insert_with(|| values.clone());
+        let before = self.values_before();
+        let mut all = ChartValues::new();
+        if self.fleet.is_none() {
+            self.check_lost(&before, obstacles);
+            all = self.values_held();
         }
         for (release, asked) in &self.asked.charts {
             let values = all.entry(release.clone()).or_default();
-            let is_unset = |path: &ValuePath| {
-                let mut unset = asked.unset.iter();
-                asked.unset_all || unset.any(|unset| path.is_within(unset))
-            };
-            values.retain(|path, _| !is_unset(path));
+            values.retain(|path, _| !is_unset(asked, path));
             for (path, value) in &asked.given {
                 choose(values, path.clone(), value.clone(), |value| value);
             }
@@ -93,7 +97,8 @@ impl Resolving<'_> {
             parameters.secret.key = Some(self.digest_key());
         }
         parameters.secret.charts = all;
-        let unknown = before.keys().filter(|it| !self.releases.contains(*it));
+        let held = before.keys().filter(|_| self.fleet.is_none());
+        let unknown = held.filter(|it| !self.releases.contains(*it));
         let note = |release: &ReleaseName| {
             format!("this version has no release `{release}`, for which values were chosen before")
         };
@@ -113,30 +118,56 @@ impl Resolving<'_> {
         }));
     }
 
-    /// Returns the values that were chosen before. Those that are gone are in the way until they are chosen again or
-    /// taken back.
-    fn values_before(&self, obstacles: &mut Vec<Obstacle>) -> ChartValues {
+    /// Says of each value that was chosen before that the fleet which plans does not use it.
+    pub(super) fn unused_values(&self, fleet: &PlanningFleet) -> impl Iterator<Item = String> {
+        let held = self.values_held().into_iter();
+        held.flat_map(|(release, values)| {
+            let asked = self.asked.charts.get(&release);
+            let is_asked = |path: &ValuePath| {
+                asked.is_some_and(|it| it.given.contains_key(path) || is_unset(it, path))
+            };
+            let unused = values.into_iter().filter(|(path, _)| !is_asked(path));
+            let note = |(path, value): (ValuePath, Value)| {
+                let secret = looks_secret(&path).then(|| Value::from(hidden::SHOWN));
+                fleet.unused(format!("{release}:{path}"), &secret.unwrap_or(value))
+            };
+            unused.map(note).collect::<Vec<_>>()
+        })
+    }
+
+    /// Returns the values that were chosen before, and those of releases that are adopted.
+    fn values_held(&self) -> ChartValues {
+        let mut all = self.values_before();
+        for (release, values) in self.adopted {
+            all.entry(release.clone()).or_insert_with(|| values.clone());
+        }
+        all
+    }
+
+    /// Returns the values that were chosen before.
+    fn values_before(&self) -> ChartValues {
         let now = || self.now().unwrap_or_default().charts;
         match self.asked.before {
             ChosenBefore::As { secret: None, .. } => ChartValues::new(),
             ChosenBefore::As { .. } => self.then().map_or_else(now, |then| then.charts.clone()),
-            ChosenBefore::Keep => {
-                let now = now();
-                let recorded = self.standing.map(|it| &it.charts);
-                let is_lost = |release: &&ReleaseName| {
-                    let asked = self.asked.charts.get(*release);
-                    let is_kept = now.contains_key(*release);
-                    !is_kept && asked.is_none_or(|asked| !asked.unset_all)
-                };
-                let lost: BTreeSet<&ReleaseName> =
-                    recorded.into_iter().flatten().filter(is_lost).collect();
-                obstacles.extend(lost.into_iter().map(|release| {
-                    let release = release.clone();
-                    Unfit::ValuesLost { release }.into()
-                }));
-                now
-            }
+            ChosenBefore::Keep => now(),
         }
+    }
+
+    /// Values that are gone are in the way until they are chosen again or taken back.
+    fn check_lost(&self, before: &ChartValues, obstacles: &mut Vec<Obstacle>) {
+        let is_kept = matches!(self.asked.before, ChosenBefore::Keep);
+        let standing = self.standing.filter(|_| is_kept);
+        let recorded = standing.map(|it| &it.charts);
+        let is_lost = |release: &&ReleaseName| {
+            let asked = self.asked.charts.get(*release);
+            !before.contains_key(*release) && asked.is_none_or(|asked| !asked.unset_all)
+        };
+        let lost: BTreeSet<&ReleaseName> = recorded.into_iter().flatten().filter(is_lost).collect();
+        obstacles.extend(lost.into_iter().map(|release| {
+            let release = release.clone();
+            Unfit::ValuesLost { release }.into()
+        }));
     }
 
     /// The key of the digests: one that was made once stays.

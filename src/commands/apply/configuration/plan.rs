@@ -184,7 +184,8 @@ impl Planner<'_> {
             client,
             cluster: self.change.cluster,
         };
-        let planned = match import::look(archive, request.clone(), reached).await {
+        let looked = import::look(archive, request.clone(), reached);
+        let planned = match Box::pin(looked).await {
             Ok((planned, obstacles)) if obstacles.is_empty() => planned,
             Ok((_, why)) => {
                 let outcome = Outcome::No;

@@ -1,0 +1,159 @@
+//! What a fleet chooses for a Solution in an environment: a layer above the site's files, which is kept with what is
+//! deployed. What is read of it again is checked again.
+
+use std::collections::BTreeMap;
+
+use schemas::{KubernetesName, SiteSpec, SolutionName};
+use serde::{Deserialize, Serialize};
+
+use crate::model::layer::{SiteFileError, SiteLayer};
+use crate::model::parameters::ParameterValues;
+
+/// The choices of a fleet for a Solution in an environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetChoices {
+    fleet: KubernetesName,
+    site: SiteSpec,
+}
+
+impl FleetChoices {
+    /// Returns the choices of the fleet with a name. Refuses what an environment's file could not say.
+    pub fn new(fleet: KubernetesName, site: SiteSpec) -> Result<Self, SiteFileError> {
+        let choices = Self { fleet, site };
+        choices.layer()?;
+        Ok(choices)
+    }
+
+    /// Returns the fleet's name.
+    #[must_use]
+    pub fn fleet(&self) -> &KubernetesName {
+        &self.fleet
+    }
+
+    /// Returns the name of the fleet in messages.
+    pub(crate) fn name(&self) -> String {
+        format!("the fleet {}", self.fleet)
+    }
+
+    /// Returns the choices as a layer of what holds for the environment.
+    pub(crate) fn layer(&self) -> Result<SiteLayer, SiteFileError> {
+        self.site.check()?;
+        SiteLayer::of_environment(self.name(), self.site.clone())
+    }
+
+    /// Returns the values of a Solution's parameters.
+    pub(crate) fn parameters(&self, solution: &SolutionName) -> Option<&ParameterValues> {
+        self.site.parameters.get(solution)
+    }
+
+    /// Returns the Secret with which nodes log in to the registry.
+    pub(crate) fn pull_secret(&self) -> Option<&KubernetesName> {
+        self.site.pull_secret.as_ref()
+    }
+
+    /// Returns what is said of a Solution by its name.
+    pub(crate) fn said_of(&self, solution: &SolutionName) -> Self {
+        fn only<T: Clone>(
+            all: &BTreeMap<SolutionName, T>,
+            solution: &SolutionName,
+        ) -> BTreeMap<SolutionName, T> {
+            let own = all.get_key_value(solution).into_iter();
+            own.map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
+        }
+        let site = SiteSpec {
+            parameters: only(&self.site.parameters, solution),
+            charts: only(&self.site.charts, solution),
+            patches: only(&self.site.patches, solution),
+            ..SiteSpec::default()
+        };
+        let fleet = self.fleet.clone();
+        Self { fleet, site }
+    }
+
+    /// Returns the bytes that the choices have as JSON.
+    pub(crate) fn size(&self) -> usize {
+        let text = serde_json::to_string(&self.site);
+        text.expect("choices have a JSON form").len()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What the fleet `shops` chooses.
+    pub(crate) fn choices(site: &str) -> FleetChoices {
+        new(site).unwrap()
+    }
+
+    fn new(site: &str) -> Result<FleetChoices, SiteFileError> {
+        let site = schemas::yaml::from_slice(site.as_bytes()).unwrap();
+        FleetChoices::new("shops".parse().unwrap(), site)
+    }
+
+    /// The same without a check, as a record may hold it.
+    pub(crate) fn recorded(site: &Value) -> FleetChoices {
+        serde_json::from_value(json!({ "fleet": "shops", "site": site })).unwrap()
+    }
+
+    #[test]
+    fn a_fleet_chooses_what_an_environments_file_may() {
+        let pem = "'-----BEGIN CERTIFICATE-----'";
+        for (site, words) in [
+            ("{registry: r.test}", "`registry` is for all environments"),
+            (
+                "{pullRegistry: r.test}",
+                "`pullRegistry` is for all environments",
+            ),
+            (
+                &format!("{{certificateAuthority: {pem}}}"),
+                "`certificateAuthority` is for all environments",
+            ),
+            (
+                "{patches: {shop: [{target: {kind: Job}}]}}",
+                "cannot use patch 1 for shop",
+            ),
+            (
+                "{workloads: [{set: {env: {POD_NAME: x}}}]}",
+                "the entry for * sets the variable `POD_NAME`",
+            ),
+        ] {
+            let refused = new(site).unwrap_err().to_string();
+            assert!(refused.starts_with(words), "{site}: {refused}");
+        }
+        assert!(new("{pullSecret: a, parameters: {shop: {size: 1}}}").is_ok());
+    }
+
+    #[test]
+    fn what_is_recorded_is_read_strictly() {
+        let choices = choices("{parameters: {shop: {size: 1}}}");
+        let mut value = json!(choices);
+        let expected =
+            json!({ "fleet": "shops", "site": { "parameters": { "shop": { "size": 1 } } } });
+        assert_eq!(value, expected);
+        assert_eq!(
+            serde_json::from_value::<FleetChoices>(value.clone()).unwrap(),
+            choices
+        );
+        value["more"] = json!(1);
+        assert!(serde_json::from_value::<FleetChoices>(value).is_err());
+    }
+
+    #[test]
+    fn what_is_said_of_a_solution_is_what_names_it() {
+        let choices = choices(
+            "{pullSecret: a, workloads: [{set: {labels: {a: b}}}],
+              parameters: {shop: {size: 1}, cart: {size: 2}},
+              charts: {cart: {db: {values: {a: 1}}}}}",
+        );
+        let expected = json!({ "parameters": { "shop": { "size": 1 } } });
+        assert_eq!(
+            json!(choices.said_of(&"shop".parse().unwrap()).site),
+            expected
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! What is deployed with a fleet's choices, in a cluster that is only imagined: planned by the interface that fleets plan
+//! by.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use deployer::{Gone, Leases};
+use importer::{
+    Allowed, AskedParameters, Authority, CreateEnvironment, FleetChoices, Given, Goal, HelmFrom,
+    HelmProgram, ImaginedSite, ManifestsOrObstacles, Nodes, PullLogin, RenderedManifests, Request,
+    SecretValues, SiteFile, Target, Turn, Verb, Writer,
+};
+use schemas::StatementTime;
+use serde_json::{Value, json};
+use shelf::Missing;
+use signing::{PublicKey, Trust};
+use validator::{Accepted, CheckOptions, Depth, Signatures};
+use watch::{Cancel, Watch};
+
+use crate::common::Desk;
+use fixtures::example::{Programs, Release};
+
+const PARTS: &str = "  manifests: [{name: web, files: [web.yaml]}]
+  parameters:
+    all: {type: string, default: archive}
+    prod: {type: string, default: archive}
+    fleet: {type: string, default: archive}
+    flag: {type: string, default: archive}
+    password: {type: string, sensitive: true, generate: {length: 20}}
+";
+const SET: &str =
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {all: '$(param:all)', \
+prod: '$(param:prod)', fleet: '$(param:fleet)', flag: '$(param:flag)'}}
+";
+const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
+
+/// An archive with a set, that is accepted.
+fn accepted() -> Accepted {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    desk.write("source/solution.yaml", format!("{text}{PARTS}"));
+    desk.write("source/web.yaml", SET);
+    let pack = ["pack", "source", "-o", "a.iso", "--key", "publisher.key"];
+    desk.solution(&pack).success();
+    let key = String::from_utf8(desk.read("publisher.pub")).unwrap();
+    let trust = Trust::new(vec![PublicKey::from_pem(&key).unwrap()], None).unwrap();
+    let options = CheckOptions {
+        signatures: Signatures::Check {
+            trust: Some(trust.into()),
+            allow_unsigned: None,
+        },
+        detached: Vec::new(),
+        depth: Depth::Documents,
+        threads: NonZero::<usize>::MIN,
+        now: Some(StatementTime::DEFAULT),
+    };
+    let watch = Watch::silent(Cancel::never());
+    let report = validator::check(&desk.path("a.iso"), &options, &watch).unwrap();
+    report.accept().unwrap()
+}
+
+fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
+    let writer = Writer {
+        name: Arc::new(|_| "test".to_owned()),
+        person: "me@here".to_owned(),
+        clock: Arc::new(|| SystemTime::UNIX_EPOCH),
+        gone: Gone::by(|_| false),
+        leases: Leases::default(),
+        turn: Turn::Refuse,
+        seal: None,
+        cancel: Cancel::never(),
+    };
+    Request {
+        registry: "push.test".parse().unwrap(),
+        pull_registry: None,
+        missing: Missing::Push,
+        goal: Goal::Deployed(Target {
+            environment: "prod".parse().unwrap(),
+            namespace: None,
+            pull_login: PullLogin::Keep,
+            parameters: Box::new(parameters),
+            fleet: Some(Box::new(fleet)),
+        }),
+        allowed: Allowed {
+            create: CreateEnvironment::Allow,
+            ..Allowed::NOTHING
+        },
+        accepted: [].into(),
+        recreate: [].into(),
+        before: [].into(),
+        authority: Authority::Cluster,
+        verb: Verb::Deploy,
+        from_site: [].into(),
+        by: "me@here".to_owned(),
+        now: StatementTime::DEFAULT,
+        writer,
+        nodes: Nodes::AsTheyAre,
+        wait: Duration::from_secs(1),
+        scratch: PathBuf::new(),
+        helm: HelmProgram {
+            program: None,
+            renderer: (PathBuf::new(), Vec::new()),
+        },
+        helm_from: HelmFrom::Site,
+    }
+}
+
+/// Returns what would be applied above a default file and one of the environment.
+fn planned(
+    accepted: &Accepted,
+    fleet: FleetChoices,
+    parameters: AskedParameters,
+) -> Result<ManifestsOrObstacles, importer::Error> {
+    let file = |spec: &str, environment: Option<&str>| {
+        let environment = environment.map(|it| it.parse().unwrap());
+        SiteFile::read(format!("{HEAD}{spec}"), environment).unwrap()
+    };
+    let site = ImaginedSite {
+        kubernetes: "1.34".parse().unwrap(),
+        api_versions: Vec::new(),
+        files: vec![
+            file(
+                "{pullSecret: all, parameters: {example: {all: all, prod: all, fleet: all, flag: all}}}",
+                None,
+            ),
+            file(
+                "{pullSecret: prod, parameters: {example: {prod: prod, fleet: prod, flag: prod}}}",
+                Some("prod"),
+            ),
+        ],
+    };
+    let request = request(fleet, parameters);
+    let planned = RenderedManifests::imagined(&site, accepted, request, SecretValues::Masked);
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(planned)
+}
+
+/// What the fleet `shops` chooses, unchecked as in a plan's file.
+fn choices(site: &Value) -> FleetChoices {
+    serde_json::from_value(json!({ "fleet": "shops", "site": site })).unwrap()
+}
+
+fn refused(accepted: &Accepted, site: &Value, parameters: AskedParameters) -> Vec<String> {
+    let obstacles = planned(accepted, choices(site), parameters).unwrap();
+    let obstacles = obstacles.unwrap_err().into_iter();
+    obstacles.map(|it| it.to_string()).collect()
+}
+
+#[test]
+fn a_fleet_counts_above_the_sites_files_and_below_the_request() {
+    let accepted = accepted();
+    let fleet = choices(&json!({
+        "pullSecret": "fleet",
+        "parameters": { "example": { "fleet": "fleet", "flag": "fleet" } },
+        "patches": { "example": [
+            { "target": { "kind": "ConfigMap" }, "patch": { "data": { "patched": "yes" } } },
+        ] },
+        "workloads": [{ "set": { "replicas": 3 } }],
+    }));
+    let parameters = AskedParameters {
+        given: [("flag".parse().unwrap(), Given::Word("flag".to_owned()))].into(),
+        ..AskedParameters::default()
+    };
+    let rendered = planned(&accepted, fleet, parameters).unwrap().unwrap();
+    let object = |kind: &str| {
+        let mut all = rendered.manifests.iter().map(|it| &it.object);
+        all.find(|it| it["kind"] == kind).unwrap()
+    };
+    let expected = json!({
+        "all": "all", "prod": "prod", "fleet": "fleet", "flag": "flag", "patched": "yes",
+    });
+    let config = rendered.manifests.iter().map(|it| &it.object);
+    let mut config =
+        config.filter(|it| it["kind"] == "ConfigMap" && it["metadata"]["name"] == "web");
+    assert_eq!(config.next().unwrap()["data"], expected);
+    let operator = &object("Deployment")["spec"];
+    assert_eq!(operator["replicas"], 3);
+    let account = object("ServiceAccount");
+    assert_eq!(account["imagePullSecrets"], json!([{ "name": "fleet" }]));
+}
+
+#[test]
+fn what_a_fleet_may_not_choose_is_in_the_way() {
+    let accepted = accepted();
+    let refused = |site: &Value, asked| refused(&accepted, site, asked);
+    let seen = "the parameter `password` is sensitive, and others can read a value that is there: the fleet shops";
+    let password = json!({ "parameters": { "example": { "password": "x" } } });
+    assert_eq!(refused(&password, AskedParameters::default()), [seen]);
+    let given = AskedParameters {
+        given: [("password".parse().unwrap(), Given::Filed(json!("y")))].into(),
+        ..AskedParameters::default()
+    };
+    assert_eq!(refused(&password, given), [seen]);
+    let large = json!({ "parameters": { "other": { "text": "x".repeat(64 * 1024) } } });
+    let large = refused(&large, AskedParameters::default());
+    assert_eq!(large.len(), 1, "{large:?}");
+    assert!(
+        large[0].starts_with("the choices of the fleet have 65"),
+        "{large:?}"
+    );
+    for site in [
+        json!({ "registry": "r.test" }),
+        json!({ "patches": { "example": [{ "target": { "name": "(" }, "patch": {} }] } }),
+    ] {
+        let error = planned(&accepted, choices(&site), AskedParameters::default()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot use the fleet shops", "{site}");
+    }
+}
