@@ -30,8 +30,8 @@ const NOTING: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 /// The same as [`SOON`], unless a verb takes more.
 static LONGEST: Mutex<Duration> = Mutex::new(SOON);
-/// What is under way that is worth finishing.
-static UNDER_WAY: Mutex<Option<Work>> = Mutex::new(None);
+/// What is under way that is worth finishing, in no order.
+static UNDER_WAY: Mutex<Vec<Work>> = Mutex::new(Vec::new());
 /// Set once the next signal ends the program without a word.
 static LAST: AtomicBool = AtomicBool::new(false);
 /// Set once what ends has no time for that any more.
@@ -144,23 +144,29 @@ impl Work {
     }
 }
 
+/// What is under way and takes longest.
 fn under_way() -> Option<Work> {
-    *UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+    let all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().copied().max_by_key(|work| work.longest())
 }
 
 /// Such work is under way as long as the value lives.
 #[derive(Debug)]
-pub(crate) struct Finishing(());
+pub(crate) struct Finishing(Work);
 
-/// Begins such work.
+/// Begins such work. Several clusters may be changed at a time.
 pub(crate) fn finishing(work: Work) -> Finishing {
-    *UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
-    Finishing(())
+    let mut all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push(work);
+    Finishing(work)
 }
 
 impl Drop for Finishing {
     fn drop(&mut self) {
-        *UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all.iter().position(|work| *work == self.0) {
+            all.swap_remove(at);
+        }
     }
 }
 

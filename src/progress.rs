@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schemas::printable;
 use watch::{Progress, Watch};
 
@@ -80,7 +80,21 @@ impl Bar {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     output: Output,
+    among: Option<Among>,
     shown: Mutex<ShownText>,
+}
+
+/// The place of a line among those of other works that go on at the same time.
+#[derive(Debug)]
+struct Among {
+    lines: MultiProgress,
+    /// The work, in front of each of its texts.
+    name: String,
+}
+
+/// One line for each of several works.
+pub(crate) fn several(output: Output) -> MultiProgress {
+    MultiProgress::with_draw_target(target(output))
 }
 
 #[derive(Debug, Default)]
@@ -94,24 +108,60 @@ impl Waiting {
     pub(crate) fn new(output: Output) -> Self {
         Self {
             output,
+            among: None,
             shown: Mutex::default(),
+        }
+    }
+
+    /// The same of one work among several.
+    pub(crate) fn among(lines: &MultiProgress, name: &str, output: Output) -> Self {
+        let among = Among {
+            lines: lines.clone(),
+            name: format!("{name}: "),
+        };
+        Self {
+            output,
+            among: Some(among),
+            shown: Mutex::default(),
+        }
+    }
+
+    /// Says something that stays, beside what is waited for.
+    pub(crate) fn note(&self, text: &str) {
+        match &self.among {
+            None => render::note(text),
+            Some(Among { lines, name }) => lines.suspend(|| render::note!("{name}{text}")),
         }
     }
 
     /// Tells what is waited for now.
     pub(crate) fn tell(&self, text: &str) {
-        let text = printable(text).into_owned();
+        let name = self.among.as_ref().map_or("", |it| it.name.as_str());
+        let text = printable(&format!("{name}{text}")).into_owned();
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.text == text {
             return;
         }
         shown.text.clone_from(&text);
-        let spinner = shown.spinner.get_or_insert_with(|| spinner(self.output));
+        let spinner = shown.spinner.get_or_insert_with(|| self.spinner());
         if spinner.is_hidden() {
             render::note(text);
         } else {
             spinner.set_message(text);
         }
+    }
+
+    fn spinner(&self) -> ProgressBar {
+        let spinner = match &self.among {
+            None => ProgressBar::with_draw_target(None, target(self.output)),
+            Some(Among { lines, .. }) => lines.add(ProgressBar::new_spinner()),
+        };
+        let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+        let spinner = spinner.with_style(style.expect("the template is a constant"));
+        if !spinner.is_hidden() {
+            spinner.enable_steady_tick(TICK);
+        }
+        spinner
     }
 
     /// Takes the spinner away: it is waited for no more, or something else is to be said.
@@ -128,16 +178,6 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.clear();
     }
-}
-
-fn spinner(output: Output) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
-    let spinner = ProgressBar::with_draw_target(None, target(output))
-        .with_style(style.expect("the template is a constant"));
-    if !spinner.is_hidden() {
-        spinner.enable_steady_tick(TICK);
-    }
-    spinner
 }
 
 /// Standard error where a person reads.

@@ -6,6 +6,7 @@ mod names;
 mod selector;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -185,6 +186,14 @@ pub struct FleetSolution {
     /// What is chosen for it in this environment, above the fleet and below the groups.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub site: Map<String, Value>,
+}
+
+/// As `NAME VERSION in ENVIRONMENT`.
+impl fmt::Display for FleetSolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, version) = (&self.name, &self.version);
+        write!(f, "{name} {version} in {}", self.environment)
+    }
 }
 
 /// Clusters that are changed before those of the next wave.

@@ -16,8 +16,25 @@ use crate::interrupt::{self, Finishing, Work};
 #[derive(Debug, Default)]
 pub(super) struct Done {
     state: Mutex<State>,
-    /// As long as Helm runs.
-    helm: Mutex<Option<Finishing>>,
+    helm: HelmUnderWay,
+}
+
+/// A run of Helm, as long as there is one.
+#[derive(Debug, Default)]
+pub(super) struct HelmUnderWay(Mutex<Option<Finishing>>);
+
+impl HelmUnderWay {
+    /// Takes one event.
+    pub(super) fn take(&self, event: &Event) {
+        let mut helm = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::HelmRuns(farewell) => {
+                *helm = Some(interrupt::finishing(Work::Helm(*farewell)));
+            }
+            Event::HelmEnded(_) => *helm = None,
+            _ => {}
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -48,14 +65,7 @@ impl Done {
             interrupt::note(state.sentence());
         }
         // What is said is known by now: nobody waits for Helm any more, and the program may end.
-        let mut helm = self.helm.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::HelmRuns(farewell) => {
-                *helm = Some(interrupt::finishing(Work::Helm(*farewell)));
-            }
-            Event::HelmEnded(_) => *helm = None,
-            _ => {}
-        }
+        self.helm.take(event);
     }
 }
 

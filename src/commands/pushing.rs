@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use registry::Event;
 
-use self::sent::Sent;
+pub(super) use self::sent::Sent;
 use crate::args::{Output, choose};
 use crate::interrupt::{Finishing, Work};
 use crate::progress::{self, Bar};

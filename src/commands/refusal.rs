@@ -1,9 +1,11 @@
 //! What is in the way, all of it at once.
 
 use importer::Obstacle;
+use rules::catalogue::Severity;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::Unprunable;
+use validator::{Finding, Report};
 
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
@@ -68,6 +70,17 @@ impl InTheWay {
             fix: fix.into(),
             obstacle: None,
         }
+    }
+
+    /// The errors that were found of an archive.
+    pub(super) fn of_report(report: &Report) -> Vec<Self> {
+        let findings = report.findings().iter();
+        let errors = findings.filter(|finding| finding.severity == Severity::Error);
+        let in_the_way = |it: &Finding| {
+            let message = format!("[{}] {} {}", it.id, it.place, it.message);
+            Self::new(message, it.fix)
+        };
+        errors.map(in_the_way).collect()
     }
 
     /// The same, with which flag it is no obstacle, if it can be forced.

@@ -13,39 +13,49 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
     let (done, waiting) = (Done::default(), Waiting::new(output));
     move |event| {
         done.take(&event);
-        match &event {
-            Event::Rollout(standing) | Event::Standing(standing) => {
-                return waiting.tell(&awaited(standing));
-            }
-            Event::Migrated { crd, done, total } => {
-                return waiting.tell(&moved(crd, *done, *total));
-            }
-            Event::Pulling {
-                image,
-                architecture,
-                awaited,
-            } => {
-                let on = on(architecture.as_deref());
-                return waiting.tell(&match awaited {
-                    Awaited::Image { .. } => format!("pulling {image}{on}"),
-                    _ => format!("waiting for a pod to pull {image}{on}: {awaited}"),
-                });
-            }
-            Event::Nodes(nodes) => return waiting.tell(&format!("waiting for nodes: {nodes}")),
-            Event::Waiting(held) => {
-                return render::note!("waiting: {}", failure::in_words(held));
-            }
-            _ => {}
-        }
-        let lines = lines_of(&event);
-        if lines.is_empty() {
-            return;
-        }
-        waiting.clear();
-        if output == Output::Human {
-            lines.iter().for_each(render::note);
+        show(&event, &waiting, output);
+    }
+}
+
+/// Shows an event.
+pub(super) fn show(event: &Event, waiting: &Waiting, output: Output) {
+    if let Some(awaited) = awaited_by(event) {
+        return waiting.tell(&awaited);
+    }
+    if let Event::Waiting(held) = event {
+        return waiting.note(&format!("waiting: {}", failure::in_words(held)));
+    }
+    let lines = lines_of(event);
+    if lines.is_empty() {
+        return;
+    }
+    waiting.clear();
+    if output == Output::Human {
+        for line in &lines {
+            waiting.note(line);
         }
     }
+}
+
+/// What is waited for as long as this is the last event.
+fn awaited_by(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Rollout(standing) | Event::Standing(standing) => awaited(standing),
+        Event::Migrated { crd, done, total } => moved(crd, *done, *total),
+        Event::Pulling {
+            image,
+            architecture,
+            awaited,
+        } => {
+            let on = on(architecture.as_deref());
+            match awaited {
+                Awaited::Image { .. } => format!("pulling {image}{on}"),
+                _ => format!("waiting for a pod to pull {image}{on}: {awaited}"),
+            }
+        }
+        Event::Nodes(nodes) => format!("waiting for nodes: {nodes}"),
+        _ => return None,
+    })
 }
 
 /// ` on amd64`, or nothing where nodes cannot be seen.

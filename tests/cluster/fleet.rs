@@ -12,10 +12,10 @@ use crate::common::Answer;
 use crate::site::{Site, eventually, variable};
 
 /// Clusters of their own beside the one that tests have, by their kubeconfigs. They end with this.
-struct Members(Vec<String>);
+pub(crate) struct Members(Vec<String>);
 
 impl Members {
-    fn start(count: usize) -> Self {
+    pub(crate) fn start(count: usize) -> Self {
         let found = members(count).success();
         Self(found.lines().map(str::to_owned).collect())
     }
@@ -45,7 +45,7 @@ fn members(count: usize) -> Answer {
 }
 
 /// Has kubectl do something in a member.
-fn kubectl(site: &Site, kubeconfig: &str, arguments: &[&str]) -> Answer {
+pub(crate) fn kubectl(site: &Site, kubeconfig: &str, arguments: &[&str]) -> Answer {
     let mut command = Command::new("kubectl");
     command.args(["--kubeconfig", kubeconfig]).args(arguments);
     Answer::of(

@@ -35,6 +35,7 @@ mod environments;
 mod faults;
 mod flags;
 mod fleet;
+mod fleet_apply;
 mod freeing;
 mod future;
 mod gate;

@@ -1,8 +1,14 @@
 //! `solution fleet`: many clusters by one file.
 
+pub(super) mod apply;
 pub(super) mod check;
+mod compute;
+mod fold;
 mod init;
+mod journal;
 mod order;
+mod outcome;
+pub(super) mod pause;
 pub(super) mod pin;
 mod reach;
 mod selection;
@@ -14,20 +20,25 @@ use clap::Subcommand;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Describe many clusters in one file: which there are, what runs where, and in which order they change
+/// Keep many clusters in step by one file: which there are, what runs where, and in which order they change
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-No verb changes a cluster.
+Only `apply` changes clusters.
 
 Examples:
   solution fleet init
   solution fleet check fleet.yaml --pin
   solution fleet values fleet.yaml
+  solution fleet apply fleet.yaml --key publisher.pub --dry-run
   solution fleet status fleet.yaml")]
 pub(crate) enum Command {
     Init(init::Arguments),
     Check(check::Arguments),
     Values(values::Arguments),
+    Apply(Box<apply::Arguments>),
+    Pause(pause::PauseArguments),
+    Resume(pause::ResumeArguments),
+    Approve(pause::ApproveArguments),
     Status(status::Arguments),
 }
 
@@ -36,6 +47,10 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Init(arguments) => init::run(arguments, output),
         Command::Check(arguments) => check::run(arguments, output),
         Command::Values(arguments) => values::run(arguments, output),
+        Command::Apply(arguments) => apply::run(arguments, output),
+        Command::Pause(arguments) => pause::pause(arguments, output),
+        Command::Resume(arguments) => pause::resume(arguments, output),
+        Command::Approve(arguments) => pause::approve(arguments, output),
         Command::Status(arguments) => status::run(arguments, output),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use fleet::{ClustersOfWave, Members};
 use schemars::JsonSchema;
-use schemas::{FleetSolution, FleetSpec};
+use schemas::FleetSpec;
 use serde::Serialize;
 
 use crate::render;
@@ -43,14 +43,8 @@ pub(super) fn ordered(spec: &FleetSpec) -> Vec<OrderedWave> {
     let members = Members::of(spec);
     let mut solutions = vec![Vec::new(); spec.clusters.len()];
     for solution in &spec.solutions {
-        let FleetSolution {
-            name,
-            version,
-            environment,
-            ..
-        } = solution;
         for cluster in members.of_solution(solution) {
-            solutions[cluster].push(format!("{name} {version} in {environment}"));
+            solutions[cluster].push(solution.to_string());
         }
     }
     let cluster = |at: usize| {

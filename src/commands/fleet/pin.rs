@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use schemas::ClusterUid;
 use serde::Serialize;
 
-use super::reach::{Reaching, worst};
+use super::outcome::worst;
+use super::reach::Reaching;
 use crate::args::ReadArguments;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{self, Failure, Outcome, cannot};
@@ -38,7 +39,7 @@ pub(super) fn pin(
 ) -> Result<(Vec<PinnedCluster>, Outcome), Failure> {
     let clusters = &file.spec().clusters;
     let places: Vec<usize> = (0..clusters.len()).collect();
-    let reaching = Reaching::new(file, path, arguments);
+    let reaching = Reaching::to_read(file, path, arguments);
     let found = cluster::block_on(async {
         let uids = reaching.each(&places, async |_, member| Ok(member.uid.clone()));
         Ok(uids.await)

@@ -13,21 +13,10 @@ use tokio::time::timeout;
 
 use crate::args::{ClusterArguments, ReadArguments};
 use crate::cluster;
-use crate::failure::{self, Failure, Outcome};
+use crate::failure::{self, Failure};
 
 /// Clusters that are asked at the same time: each has a connection and some threads for it.
 const PARALLEL: usize = 16;
-
-/// The outcome of several clusters: a no of one is a no, and what is not known of one is not known.
-pub(super) fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
-    let weight = |it: &Outcome| match it {
-        Outcome::Yes => 0,
-        Outcome::Unknown => 1,
-        Outcome::No | Outcome::Usage | Outcome::Ended(_) => 2,
-    };
-    let worst = outcomes.into_iter().max_by_key(weight);
-    worst.unwrap_or(Outcome::Yes)
-}
 
 /// A cluster that was reached, and is the one that was meant.
 pub(super) struct Member {
@@ -47,13 +36,24 @@ pub(super) struct Reaching<'a> {
 }
 
 impl<'a> Reaching<'a> {
-    pub(super) fn new(file: &'a FleetFile, path: &Path, arguments: &'a ReadArguments) -> Self {
+    pub(super) fn new(
+        file: &'a FleetFile,
+        path: &Path,
+        hub: &'a ClusterArguments,
+        longest: Duration,
+    ) -> Self {
         Self {
             file,
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
-            hub: &arguments.cluster,
-            longest: arguments.longest.timeout(),
+            hub,
+            longest,
         }
+    }
+
+    /// The same for one who only reads.
+    pub(super) fn to_read(file: &'a FleetFile, path: &Path, arguments: &'a ReadArguments) -> Self {
+        let longest = arguments.longest.timeout();
+        Self::new(file, path, &arguments.cluster, longest)
     }
 
     /// Does something with each of these clusters, some at a time, and returns what came of each in the same order.

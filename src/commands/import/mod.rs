@@ -22,13 +22,13 @@ pub(crate) use self::arguments::{
     Arguments, Choices, ImageRegistry, Place, PlanArguments, ProofArguments, Registries,
     SignerArguments,
 };
-pub(crate) use self::one_of_several::{as_shown, look};
-pub(crate) use self::plan::{diff_of, warnings};
+pub(crate) use self::one_of_several::{as_shown, as_shown_by, look};
+pub(crate) use self::plan::{diff_of, lines, warnings};
 pub(crate) use self::request::{
     Acceptance, Reached, accept, accept_by, allow, client, destination, judge, of_goal, of_place,
-    of_reader, target,
+    of_reader, of_writer, target,
 };
-pub(crate) use self::show::Shown;
+pub(crate) use self::show::{Planned, Shown, planned};
 pub(crate) use self::then::Then;
 use super::give;
 use super::image_map::{Mapped, Mapping};

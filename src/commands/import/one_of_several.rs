@@ -33,13 +33,32 @@ pub(crate) async fn as_shown(
     shown: &PlanSummary,
     output: Output,
 ) -> Result<Receipt, Failure> {
+    let Reached { client, cluster } = reached;
+    as_shown_by(
+        archive,
+        request,
+        reached,
+        shown,
+        async |ready, overtaken| apply::apply(ready, client, cluster, output, overtaken).await,
+    )
+    .await
+}
+
+/// The same, by one who says of each plan whether another writer was waited for, or came first.
+pub(crate) async fn as_shown_by(
+    archive: &Acceptance,
+    request: Request,
+    reached: Reached<'_>,
+    shown: &PlanSummary,
+    apply: impl AsyncFn(Ready<'_>, &AtomicBool) -> Result<Receipt, Error>,
+) -> Result<Receipt, Failure> {
     let Acceptance { accepted, findings } = archive;
     let Reached { client, cluster } = reached;
     loop {
         let (findings, request) = (findings.clone(), request.clone());
         let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown).await?;
         let overtaken = AtomicBool::new(false);
-        match apply::apply(ready, client, cluster, output, &overtaken).await {
+        match apply(ready, &overtaken).await {
             // What the other one changed asks for a new plan.
             Err(Error::Refused(_)) if overtaken.into_inner() => {}
             receipt => return Ok(receipt?),

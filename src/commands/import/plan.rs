@@ -16,38 +16,28 @@ const CHART_FIELDS: usize = 5;
 
 /// The plan, for people.
 pub(crate) fn show(plan: &PlanSummary) {
-    // The file of a plan has none, and a pod neither.
-    let context = plan.context.as_ref();
-    let context = context.map_or_else(String::new, |it| format!("{it} at "));
-    let (server, kubernetes) = (&plan.server, &plan.kubernetes);
-    render::line!("cluster   {context}{server} (Kubernetes {kubernetes})");
-    render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
-    registry(
-        [&plan.registry, &plan.pull_registry],
-        [plan.images, plan.referrers],
-        [plan.bytes_to_push, plan.bytes],
-    );
-    for crd in &plan.crds {
-        render::line!("crd       {} {}", crd.action, crd.object);
-        for change in &crd.changes {
-            let mark = choose(crd.losses.contains(change), "!", " ");
-            render::line!("        {mark} {change}");
-        }
-        warnings(crd);
-    }
-    plan.migrations.iter().for_each(migration);
-    if let Some(target) = &plan.target {
-        self::target(target);
-    }
-    for PlannedDefault { what, value, why } in &plan.defaults {
-        render::line!("default   {} {value} ({why})", flag(*what));
-    }
-    for note in &plan.notes {
-        render::line!("note      {note}");
-    }
-    for Unseen { what, right } in &plan.unseen {
-        render::line!("unseen    {what} (the right to {right} is missing)");
-    }
+    lines(plan).iter().for_each(render::line);
+}
+
+/// The lines of a plan.
+pub(crate) fn lines(plan: &PlanSummary) -> Vec<String> {
+    let mut lines = Lines::default();
+    lines.plan(plan);
+    lines.0
+}
+
+/// What an object takes: from existing ones of its kind, though none was found to lose anything, and from somebody else.
+pub(crate) fn warnings(object: &PlannedObject) {
+    let mut lines = Lines::default();
+    lines.warnings(object);
+    lines.0.iter().for_each(render::line);
+}
+
+/// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.
+pub(crate) fn registry(registries: [&str; 2], counts: [usize; 2], bytes: [u64; 2]) {
+    let mut lines = Lines::default();
+    lines.registry(registries, counts, bytes);
+    lines.0.iter().for_each(render::line);
 }
 
 /// What changes in each object.
@@ -62,159 +52,6 @@ pub(crate) fn diff_of(object: &PlannedObject) {
     object.diff.lines().for_each(render::diff_line);
 }
 
-/// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.
-pub(crate) fn registry(
-    [pushed, pulled]: [&str; 2],
-    [images, referrers]: [usize; 2],
-    bytes: [u64; 2],
-) {
-    let images = render::images(images, referrers);
-    let [missing, all] = bytes.map(render::bytes);
-    render::line!("registry  {pushed}: {images}, {missing} of {all} to push");
-    if pulled != pushed {
-        render::line!("          nodes pull from {pulled}");
-    }
-}
-
-/// What is stored anew, what goes, and what that costs.
-fn migration(migration: &PlannedMigration) {
-    let objects = render::count(migration.objects, "object");
-    let (crd, storage, gone) = (
-        &migration.crd,
-        &migration.storage,
-        render::list(&migration.gone),
-    );
-    render::line!("migrate   {objects} of {crd}, to be stored as {storage}; {gone} goes");
-    render::line!("        ! fields that {storage} does not have are dropped");
-    if !migration.lost.is_empty() {
-        let lost = render::list(&migration.lost);
-        render::line!(
-            "        ! {lost} cannot be returned to: what needs {gone} has nothing to work with"
-        );
-    }
-    if !migration.unknown.is_empty() {
-        let unknown = render::list(&migration.unknown);
-        render::line!(
-            "        ! whether {unknown} can be returned to is unknown: the archive cannot be read"
-        );
-    }
-}
-
-/// The part of the plan about the environment.
-fn target(target: &PlannedTarget) {
-    let running = match &target.running {
-        Some(version) => format!("runs {version} now"),
-        None => "it does not run there now".to_owned(),
-    };
-    let (environment, namespace) = (&target.environment, &target.namespace);
-    render::line!("deploy    to environment {environment}, namespace {namespace} ({running})");
-    for object in target.objects.iter().chain(&target.removed) {
-        line_of(object, object.changes.len());
-        warnings(object);
-    }
-    if let Some(PlannedHelm { version, included }) = &target.helm {
-        let whose = choose(
-            *included,
-            "included in the archive: the publisher's program",
-            "this machine's",
-        );
-        render::line!("helm      {version}, {whose}");
-    }
-    target.releases.iter().for_each(release);
-    if let Some(PlannedProof {
-        image,
-        architectures,
-    }) = &target.pull_proof
-    {
-        let on = match architectures.as_slice() {
-            [] => "a node".to_owned(),
-            known => render::list(known),
-        };
-        render::line!("proof     a pod pulls {image} on {on} first");
-    }
-    for SiteValue { field, value, from } in &target.site {
-        render::line!("site      {field} {value} ({from})");
-    }
-    for PlannedParameter { name, value, from } in &target.parameters {
-        render::line!("parameter {name} {value} ({from})");
-    }
-    for PlannedPatch { object, from } in &target.patches {
-        render::line!("patch     {object} ({from})");
-    }
-    if !target.cleanup.is_empty() {
-        let cleanup = render::list(&target.cleanup);
-        render::line!("cleanup   applied first when it is removed, and awaited: {cleanup}");
-    }
-    target.later_pods.iter().for_each(later_pods);
-    gained(target);
-    lost(&target.rights_lost);
-    if let Some(beyond) = &target.beyond {
-        self::beyond(beyond);
-    }
-}
-
-/// What becomes of an object, with so many of the fields that change.
-fn line_of(object: &PlannedObject, most: usize) {
-    let (shown, more) = object.changes.split_at(most.min(object.changes.len()));
-    let more = match more.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let fields = match shown {
-        [] => String::new(),
-        shown => format!(" ({}{more})", shown.join(", ")),
-    };
-    render::line!("          {} {}{fields}", object.action, object.object);
-}
-
-/// A release of a chart, and what changes in it.
-fn release(release: &PlannedChart) {
-    let PlannedChart {
-        action,
-        release: name,
-        chart,
-        ..
-    } = release;
-    let revision = release.revision.map(|it| format!(", revision {it} now"));
-    render::line!(
-        "chart     {action} {name} ({chart}{})",
-        revision.unwrap_or_default()
-    );
-    for SiteValue { field, value, from } in &release.values {
-        render::line!("          {field} {value} ({from})");
-    }
-    let (stamped, others): (Vec<_>, Vec<_>) =
-        release.objects.iter().partition(|it| it.is_stamped());
-    for object in others {
-        line_of(object, CHART_FIELDS);
-        warnings(object);
-    }
-    if !stamped.is_empty() {
-        let count = render::count(stamped.len(), "object");
-        render::line!(
-            "          change {count} in the version that labels name, and in nothing else"
-        );
-    }
-    if !release.random.is_empty() {
-        let objects = render::list(&release.random);
-        render::line!("          made at random, others in each plan: {objects}");
-    }
-    if let Some(found) = &release.found {
-        render::line!("        ! {found}");
-    }
-}
-
-/// Where pods that are made later have no login, and how to give nodes one.
-fn later_pods(later: &PlannedLaterPods) {
-    let (host, namespaces) = (&later.host, render::list(&later.namespaces));
-    render::line!(
-        "login     pods that are made later outside of {namespaces}, or with ServiceAccounts of their own, have no login to {host}"
-    );
-    for line in node_login(later) {
-        render::line!("          {line}");
-    }
-}
-
 /// The kubelet's own login is in the form of the Secret.
 fn node_login(
     PlannedLaterPods {
@@ -227,31 +64,6 @@ fn node_login(
             "kubectl --namespace {namespace} get secret {secret} --output go-template='{{{{index .data \".dockerconfigjson\" | base64decode}}}}'"
         ),
     ]
-}
-
-/// What an object takes: from existing ones of its kind, though none was found to lose anything, and from somebody else.
-pub(crate) fn warnings(object: &PlannedObject) {
-    for narrowing in &object.narrowed {
-        let looked = "no existing object is affected";
-        let looked = choose(
-            narrowing.checked,
-            looked,
-            "existing objects were not checked",
-        );
-        let (path, api, problem) = (&narrowing.path, &narrowing.api_version, &narrowing.problem);
-        render::line!("        ! {path} of {api}: {problem} ({looked})");
-    }
-    for PlannedField { field, manager } in &object.taken_over {
-        render::line!("        ! takes over {field} from {manager}");
-    }
-}
-
-/// Rights that are gained, those that are dangerous marked, and what is dangerous whoever has rights. It is never said that
-/// nothing is gained beside something that has to be known.
-fn gained(target: &PlannedTarget) {
-    for line in gained_lines(target) {
-        render::line!("{line}");
-    }
 }
 
 fn gained_lines(target: &PlannedTarget) -> Vec<String> {
@@ -272,17 +84,6 @@ fn gained_lines(target: &PlannedTarget) -> Vec<String> {
     heading.chain(rights).chain(dangers).collect()
 }
 
-/// Rights that are lost.
-fn lost(rights: &[PlannedRight]) {
-    if rights.is_empty() {
-        return render::line!("rights    lost: none");
-    }
-    render::line!("rights    lost:");
-    for right in rights {
-        render::line!("{}", self::right(right));
-    }
-}
-
 fn right(right: &PlannedRight) -> String {
     match &right.danger {
         Some(danger) => format!("        ! {}: lets it {danger}", right.right),
@@ -290,18 +91,281 @@ fn right(right: &PlannedRight) -> String {
     }
 }
 
-/// What reaches beyond the environment, under the id that accepts it.
-fn beyond(beyond: &PlannedBeyond) {
-    let accepted = choose(beyond.accepted, "accepted", "to be accepted");
-    render::line!("beyond    the environment ({accepted}, id {}):", beyond.id);
-    if beyond.again {
-        render::line!(
-            "          what was accepted before was words; it is asked for once more, for what stands behind them"
+/// Lines for people, as far as they are written.
+#[derive(Default)]
+struct Lines(Vec<String>);
+
+impl Lines {
+    /// The plan, for people.
+    fn plan(&mut self, plan: &PlanSummary) {
+        // The file of a plan has none, and a pod neither.
+        let context = plan.context.as_ref();
+        let context = context.map_or_else(String::new, |it| format!("{it} at "));
+        let (server, kubernetes) = (&plan.server, &plan.kubernetes);
+        self.0.push(format!(
+            "cluster   {context}{server} (Kubernetes {kubernetes})"
+        ));
+        self.0.push(format!(
+            "solution  {}, archive {}",
+            plan.solution, plan.archive_id
+        ));
+        self.registry(
+            [&plan.registry, &plan.pull_registry],
+            [plan.images, plan.referrers],
+            [plan.bytes_to_push, plan.bytes],
         );
+        for crd in &plan.crds {
+            self.0
+                .push(format!("crd       {} {}", crd.action, crd.object));
+            for change in &crd.changes {
+                let mark = choose(crd.losses.contains(change), "!", " ");
+                self.0.push(format!("        {mark} {change}"));
+            }
+            self.warnings(crd);
+        }
+        plan.migrations.iter().for_each(|it| self.migration(it));
+        if let Some(target) = &plan.target {
+            self.target(target);
+        }
+        for PlannedDefault { what, value, why } in &plan.defaults {
+            self.0
+                .push(format!("default   {} {value} ({why})", flag(*what)));
+        }
+        for note in &plan.notes {
+            self.0.push(format!("note      {note}"));
+        }
+        for Unseen { what, right } in &plan.unseen {
+            self.0.push(format!(
+                "unseen    {what} (the right to {right} is missing)"
+            ));
+        }
     }
-    for line in &beyond.lines {
-        let (new, danger) = (choose(line.new, "+", " "), choose(line.danger, "!", " "));
-        render::line!("       {new}{danger} {}", line.text);
+
+    /// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.
+    fn registry(
+        &mut self,
+        [pushed, pulled]: [&str; 2],
+        [images, referrers]: [usize; 2],
+        bytes: [u64; 2],
+    ) {
+        let images = render::images(images, referrers);
+        let [missing, all] = bytes.map(render::bytes);
+        self.0.push(format!(
+            "registry  {pushed}: {images}, {missing} of {all} to push"
+        ));
+        if pulled != pushed {
+            self.0.push(format!("          nodes pull from {pulled}"));
+        }
+    }
+
+    /// What is stored anew, what goes, and what that costs.
+    fn migration(&mut self, migration: &PlannedMigration) {
+        let objects = render::count(migration.objects, "object");
+        let (crd, storage, gone) = (
+            &migration.crd,
+            &migration.storage,
+            render::list(&migration.gone),
+        );
+        self.0.push(format!(
+            "migrate   {objects} of {crd}, to be stored as {storage}; {gone} goes"
+        ));
+        self.0.push(format!(
+            "        ! fields that {storage} does not have are dropped"
+        ));
+        if !migration.lost.is_empty() {
+            let lost = render::list(&migration.lost);
+            self.0.push(format!(
+                "        ! {lost} cannot be returned to: what needs {gone} has nothing to work with"
+            ));
+        }
+        if !migration.unknown.is_empty() {
+            let unknown = render::list(&migration.unknown);
+            self.0.push(format!(
+                "        ! whether {unknown} can be returned to is unknown: the archive cannot be read"
+            ));
+        }
+    }
+
+    /// The part of the plan about the environment.
+    fn target(&mut self, target: &PlannedTarget) {
+        let running = match &target.running {
+            Some(version) => format!("runs {version} now"),
+            None => "it does not run there now".to_owned(),
+        };
+        let (environment, namespace) = (&target.environment, &target.namespace);
+        self.0.push(format!(
+            "deploy    to environment {environment}, namespace {namespace} ({running})"
+        ));
+        for object in target.objects.iter().chain(&target.removed) {
+            self.line_of(object, object.changes.len());
+            self.warnings(object);
+        }
+        if let Some(PlannedHelm { version, included }) = &target.helm {
+            let whose = choose(
+                *included,
+                "included in the archive: the publisher's program",
+                "this machine's",
+            );
+            self.0.push(format!("helm      {version}, {whose}"));
+        }
+        target.releases.iter().for_each(|it| self.release(it));
+        if let Some(PlannedProof {
+            image,
+            architectures,
+        }) = &target.pull_proof
+        {
+            let on = match architectures.as_slice() {
+                [] => "a node".to_owned(),
+                known => render::list(known),
+            };
+            self.0
+                .push(format!("proof     a pod pulls {image} on {on} first"));
+        }
+        for SiteValue { field, value, from } in &target.site {
+            self.0.push(format!("site      {field} {value} ({from})"));
+        }
+        for PlannedParameter { name, value, from } in &target.parameters {
+            self.0.push(format!("parameter {name} {value} ({from})"));
+        }
+        for PlannedPatch { object, from } in &target.patches {
+            self.0.push(format!("patch     {object} ({from})"));
+        }
+        if !target.cleanup.is_empty() {
+            let cleanup = render::list(&target.cleanup);
+            self.0.push(format!(
+                "cleanup   applied first when it is removed, and awaited: {cleanup}"
+            ));
+        }
+        target.later_pods.iter().for_each(|it| self.later_pods(it));
+        self.gained(target);
+        self.lost(&target.rights_lost);
+        if let Some(beyond) = &target.beyond {
+            self.beyond(beyond);
+        }
+    }
+
+    /// What becomes of an object, with so many of the fields that change.
+    fn line_of(&mut self, object: &PlannedObject, most: usize) {
+        let (shown, more) = object.changes.split_at(most.min(object.changes.len()));
+        let more = match more.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let fields = match shown {
+            [] => String::new(),
+            shown => format!(" ({}{more})", shown.join(", ")),
+        };
+        self.0.push(format!(
+            "          {} {}{fields}",
+            object.action, object.object
+        ));
+    }
+
+    /// A release of a chart, and what changes in it.
+    fn release(&mut self, release: &PlannedChart) {
+        let PlannedChart {
+            action,
+            release: name,
+            chart,
+            ..
+        } = release;
+        let revision = release.revision.map(|it| format!(", revision {it} now"));
+        self.0.push(format!(
+            "chart     {action} {name} ({chart}{})",
+            revision.unwrap_or_default()
+        ));
+        for SiteValue { field, value, from } in &release.values {
+            self.0.push(format!("          {field} {value} ({from})"));
+        }
+        let (stamped, others): (Vec<_>, Vec<_>) =
+            release.objects.iter().partition(|it| it.is_stamped());
+        for object in others {
+            self.line_of(object, CHART_FIELDS);
+            self.warnings(object);
+        }
+        if !stamped.is_empty() {
+            let count = render::count(stamped.len(), "object");
+            self.0.push(format!(
+                "          change {count} in the version that labels name, and in nothing else"
+            ));
+        }
+        if !release.random.is_empty() {
+            let objects = render::list(&release.random);
+            self.0.push(format!(
+                "          made at random, others in each plan: {objects}"
+            ));
+        }
+        if let Some(found) = &release.found {
+            self.0.push(format!("        ! {found}"));
+        }
+    }
+
+    /// Where pods that are made later have no login, and how to give nodes one.
+    fn later_pods(&mut self, later: &PlannedLaterPods) {
+        let (host, namespaces) = (&later.host, render::list(&later.namespaces));
+        self.0.push(format!(
+            "login     pods that are made later outside of {namespaces}, or with ServiceAccounts of their own, have no login to {host}"
+        ));
+        for line in node_login(later) {
+            self.0.push(format!("          {line}"));
+        }
+    }
+
+    /// What an object takes: from existing ones of its kind, though none was found to lose anything, and from somebody else.
+    fn warnings(&mut self, object: &PlannedObject) {
+        for narrowing in &object.narrowed {
+            let looked = "no existing object is affected";
+            let looked = choose(
+                narrowing.checked,
+                looked,
+                "existing objects were not checked",
+            );
+            let (path, api, problem) =
+                (&narrowing.path, &narrowing.api_version, &narrowing.problem);
+            self.0
+                .push(format!("        ! {path} of {api}: {problem} ({looked})"));
+        }
+        for PlannedField { field, manager } in &object.taken_over {
+            self.0
+                .push(format!("        ! takes over {field} from {manager}"));
+        }
+    }
+
+    /// Rights that are gained, those that are dangerous marked, and what is dangerous whoever has rights. It is never said that
+    /// nothing is gained beside something that has to be known.
+    fn gained(&mut self, target: &PlannedTarget) {
+        for line in gained_lines(target) {
+            self.0.push(line);
+        }
+    }
+
+    /// Rights that are lost.
+    fn lost(&mut self, rights: &[PlannedRight]) {
+        if rights.is_empty() {
+            return self.0.push("rights    lost: none".to_owned());
+        }
+        self.0.push("rights    lost:".to_owned());
+        for one in rights {
+            self.0.push(right(one));
+        }
+    }
+
+    /// What reaches beyond the environment, under the id that accepts it.
+    fn beyond(&mut self, beyond: &PlannedBeyond) {
+        let accepted = choose(beyond.accepted, "accepted", "to be accepted");
+        self.0.push(format!(
+            "beyond    the environment ({accepted}, id {}):",
+            beyond.id
+        ));
+        if beyond.again {
+            self.0.push(
+                "          what was accepted before was words; it is asked for once more, for what stands behind them".to_owned(),
+            );
+        }
+        for line in &beyond.lines {
+            let (new, danger) = (choose(line.new, "+", " "), choose(line.danger, "!", " "));
+            self.0.push(format!("       {new}{danger} {}", line.text));
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use deployer::{Cluster, Conflicts};
 use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, HelmFrom,
-    NamedRegistry, Nodes, PullLogin, PushDestination, Request, Target, Verb,
+    NamedRegistry, Nodes, PullLogin, PushDestination, Request, Target, Verb, Writer,
 };
 use registry::{Client, ClientOptions, RegistryAddress};
 use schemas::{EnvironmentName, Namespace, SolutionId};
@@ -221,6 +221,18 @@ pub(crate) fn of_goal(
     pull_registry: Option<RegistryAddress>,
     turn: &ChangeArguments,
 ) -> Result<Request, Failure> {
+    let writer = cluster::writer(turn)?;
+    of_writer(goal, registry, pull_registry, turn, writer)
+}
+
+/// The same of a writer that is known: who makes one may be asked for a passphrase.
+pub(crate) fn of_writer(
+    goal: Goal,
+    registry: &RegistryAddress,
+    pull_registry: Option<RegistryAddress>,
+    turn: &ChangeArguments,
+    writer: Writer,
+) -> Result<Request, Failure> {
     Ok(Request {
         registry: registry.clone(),
         missing: Missing::Push,
@@ -235,7 +247,7 @@ pub(crate) fn of_goal(
         from_site: BTreeSet::new(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
-        writer: cluster::writer(turn)?,
+        writer,
         nodes: Nodes::AsTheyAre,
         wait: turn.timeout(),
         scratch: environment::scratch(),

@@ -9,7 +9,7 @@ use watch::Progress;
 /// How far each blob has come, of those bytes that this push has to send: what the registry has of an earlier import is no
 /// work, and would make this one look faster than it is. A blob that begins again never takes the bar back.
 #[derive(Default)]
-pub(super) struct Sent {
+pub(in crate::commands) struct Sent {
     planned: u64,
     blobs: HashMap<Digest, OfBlob>,
 }
@@ -23,7 +23,7 @@ struct OfBlob {
 }
 
 impl Sent {
-    pub(super) fn of(planned: u64) -> Self {
+    pub(in crate::commands) fn of(planned: u64) -> Self {
         Self {
             planned,
             ..Self::default()
@@ -31,7 +31,7 @@ impl Sent {
     }
 
     /// Takes one event of the push.
-    pub(super) fn take(&mut self, event: &Event) {
+    pub(in crate::commands) fn take(&mut self, event: &Event) {
         let (digest, position) = match event {
             Event::BlobSent {
                 digest, position, ..
@@ -56,7 +56,7 @@ impl Sent {
     }
 
     /// Bytes sent so far, of all that are to be.
-    pub(super) fn progress(&self) -> Progress {
+    pub(in crate::commands) fn progress(&self) -> Progress {
         let before: u64 = self.blobs.values().map(|blob| blob.before).sum();
         let reached: u64 = self.blobs.values().map(|blob| blob.position).sum();
         Progress {

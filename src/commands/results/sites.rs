@@ -40,6 +40,15 @@ pub(super) fn add(all: &mut Results) {
     all.verb("fleet-check", &[read, wrong]);
     let values = &all.own::<fleet::values::computed::FleetValues>();
     all.verb("fleet-values", &[values, wrong]);
+    let plan = &all.own::<fleet::apply::show::FleetPlan>();
+    let unplanned = &all.own::<Refused<fleet::apply::show::FleetPlan>>();
+    let applied = &all.own::<fleet::apply::result::FleetApplied>();
+    let report = &reference("report");
+    all.verb("fleet-apply", &[plan, unplanned, applied, wrong, report]);
+    let decision = &all.shared::<fleet::pause::FleetDecision>("fleetDecision");
+    all.verb("fleet-pause", &[decision]);
+    all.verb("fleet-resume", &[decision]);
+    all.verb("fleet-approve", &[decision, wrong]);
     let status = &all.own::<fleet::status::shown::FleetStatus>();
     all.verb("fleet-status", &[status, wrong]);
     let list = &all.own::<rbac::RightsList>();

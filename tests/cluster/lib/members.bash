@@ -1,5 +1,6 @@
 # Further clusters for fleets: API servers on the etcd that is there, each with a prefix of its own, and nothing else: no
-# nodes, no controllers. Each has its own kube-system and records; nothing becomes ready by itself. Runs inside the sandbox.
+# nodes, no controllers. Each has its own kube-system and records; nothing becomes ready by itself, and no namespace goes.
+# One that was killed comes back as it was; one that was ended is a new cluster the next time. Runs inside the sandbox.
 # shellcheck shell=bash
 
 readonly FIRST_MEMBER_PORT=7001
@@ -7,8 +8,9 @@ readonly FIRST_MEMBER_PORT=7001
 # A smaller heap costs little time and keeps a dozen of them small.
 start_member() {
   local number=$1 pki=$DIR/pki name=member-$1 port=$((FIRST_MEMBER_PORT + $1 - 1))
+  [ -e "$DIR/run/$name.prefix" ] || printf '/%s-%s' "$name" "$(date +%s%N)" >"$DIR/run/$name.prefix"
   sed "s|^    server: .*|    server: https://127.0.0.1:$port|" "$pki/admin.kubeconfig" >"$pki/$name.kubeconfig"
-  GOGC=40 start "$name" kube-apiserver --etcd-servers=http://127.0.0.1:2379 --etcd-prefix="/$name" \
+  GOGC=40 start "$name" kube-apiserver --etcd-servers=http://127.0.0.1:2379 --etcd-prefix="$(cat "$DIR/run/$name.prefix")" \
     --bind-address=127.0.0.1 --secure-port="$port" --advertise-address="$NODE_IP" --endpoint-reconciler-type=none \
     --tls-cert-file="$pki/kube-apiserver.crt" --tls-private-key-file="$pki/kube-apiserver.key" \
     --client-ca-file="$pki/cluster-ca.crt" --service-cluster-ip-range="10.$((96 + number)).0.0/24" \
@@ -30,7 +32,7 @@ end_members() {
     [ -e "$file" ] || return 0
     kill -KILL "$(cat "$file")" 2>/dev/null || true
     wait_until 10 ended "member-$number" || fail "member-$number does not end"
-    rm "$file"
+    rm "$file" "$DIR/run/member-$number.prefix"
   done
 }
 

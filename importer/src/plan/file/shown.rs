@@ -2,7 +2,9 @@
 //! that nobody is shown what whoever wrote a plan likes; but for the parts that no two plans have alike: values that
 //! charts make by chance, and the progress of a push.
 
-use crate::plan::summary::{PlanSummary, PlannedChart};
+use serde_json::json;
+
+use crate::plan::summary::{PlanSummary, PlannedChart, PlannedObject};
 
 /// A part that a plan shows besides objects, as messages call it.
 type Told = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
@@ -27,7 +29,7 @@ const TOLD: [Told; 6] = [
 
 impl PlanSummary {
     /// Whether a plan that was made anew in the same run does what this one shows. Notes decide nothing, and imports that
-    /// come before it may add some; one of the same version has recorded it.
+    /// come before it may add some; one of the same version has recorded it, and perhaps brought its CRDs.
     #[must_use]
     pub fn holds(&self, anew: &Self) -> bool {
         let mut anew = as_shown(self, anew.clone());
@@ -35,7 +37,50 @@ impl PlanSummary {
         if anew.recorded {
             anew.recorded = self.recorded;
         }
+        for crd in anew.crds.iter_mut().filter(|it| !it.differs()) {
+            let mut shown = self.crds.iter();
+            if let Some(brought) = shown.find(|it| it.object == crd.object && it.differs()) {
+                *crd = brought.clone();
+            }
+        }
         *self == anew
+    }
+}
+
+impl PlanSummary {
+    /// Returns what it would do, as one text: two plans with the same text do the same, whenever they are made. Notes, the
+    /// progress of a push, whether it is accepted, and what charts make by chance are left out.
+    #[must_use]
+    pub fn essence(&self) -> String {
+        let mut same = self.clone();
+        same.notes.clear();
+        (same.bytes_to_push, same.images_present) = (0, 0);
+        let target = same.target.as_mut();
+        if let Some(beyond) = target.and_then(|it| it.beyond.as_mut()) {
+            (beyond.accepted, beyond.again) = (true, false);
+        }
+        let releases = same.target.iter_mut().flat_map(|it| &mut it.releases);
+        for release in releases {
+            let random = &release.random;
+            let objects = release.objects.iter_mut();
+            let by_chance = objects.filter(|it| random.contains(&kind_and_name(&it.object)));
+            by_chance.for_each(|it| it.diff.clear());
+        }
+        let diffs: Vec<&str> = same.objects().map(|it| it.diff.as_str()).collect();
+        json!({ "plan": same, "diffs": diffs }).to_string()
+    }
+
+    /// Whether it would push or write anything.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        let target = self.target.as_ref();
+        let mut releases = target.into_iter().flat_map(|it| &it.releases);
+        let mut objects = self.objects();
+        self.bytes_to_push > 0
+            || !self.recorded
+            || !self.migrations.is_empty()
+            || objects.any(PlannedObject::differs)
+            || releases.any(|it| !["keep", "leave"].contains(&it.action.as_str()))
     }
 }
 

@@ -341,6 +341,60 @@ fn a_plan_of_the_same_run_holds_if_all_that_was_shown_comes_out_so() {
         anew(|it| it.recorded = true),
         "an import that came before has recorded it"
     );
+    assert!(
+        anew(|it| it.crds[0].action = "unchanged".to_owned()),
+        "and brought its definition"
+    );
+    assert!(!anew(|it| it.crds[0].action = "change".to_owned()));
+}
+
+#[test]
+fn two_plans_that_do_the_same_have_one_essence() {
+    let of = |change: fn(&mut PlanSummary)| {
+        let mut plan = summary();
+        change(&mut plan);
+        plan.essence()
+    };
+    let same: [fn(&mut PlanSummary); 3] = [
+        |it| it.bytes_to_push = 3,
+        |it| it.notes = vec!["a newer version".to_owned()],
+        |it| it.images_present = 2,
+    ];
+    for change in same {
+        assert_eq!(of(change), of(|_| ()));
+    }
+    let others: [fn(&mut PlanSummary); 3] = [
+        |it| it.target.as_mut().unwrap().objects[0].diff.clear(),
+        |it| it.crds.clear(),
+        |it| it.registry = "other.test".to_owned(),
+    ];
+    for change in others {
+        assert_ne!(of(change), of(|_| ()));
+    }
+}
+
+#[test]
+fn a_plan_changes_something_or_not() {
+    let of = |change: fn(&mut PlanSummary)| {
+        let mut plan = PlanSummary {
+            recorded: true,
+            ..PlanSummary::default()
+        };
+        change(&mut plan);
+        plan.changes()
+    };
+    assert!(!of(|_| ()));
+    assert!(!of(
+        |it| it.crds = vec![object("CustomResourceDefinition a", "keep", "")]
+    ));
+    let changing: [fn(&mut PlanSummary); 3] = [
+        |it| it.recorded = false,
+        |it| it.bytes_to_push = 1,
+        |it| it.crds = vec![object("CustomResourceDefinition a", "change", "+a")],
+    ];
+    for change in changing {
+        assert!(of(change));
+    }
 }
 
 #[test]

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use importer::configuration::ListedArchive;
-use rules::catalogue::Severity;
 use schemas::SolutionsConfiguration;
-use validator::{Finding, Report};
+use validator::Report;
 
 use super::Arguments;
 use crate::args::Output;
@@ -69,14 +68,8 @@ impl Listed {
 
 impl From<&Report> for Refusal {
     fn from(report: &Report) -> Self {
-        let findings = report.findings().iter();
-        let errors = findings.filter(|finding| finding.severity == Severity::Error);
-        let in_the_way = |it: &Finding| {
-            let message = format!("[{}] {} {}", it.id, it.place, it.message);
-            InTheWay::new(message, it.fix)
-        };
         Self {
-            why: errors.map(in_the_way).collect(),
+            why: InTheWay::of_report(report),
             outcome: Outcome::No,
         }
     }

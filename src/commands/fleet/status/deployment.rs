@@ -87,6 +87,13 @@ impl fmt::Display for DeploymentState {
     }
 }
 
+impl DeploymentStatus {
+    /// Whether it is as the file says.
+    pub(in crate::commands::fleet) fn is_ready(&self) -> bool {
+        self.state == DeploymentState::Ready
+    }
+}
+
 impl fmt::Display for DeploymentStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.wanted, self.state)?;

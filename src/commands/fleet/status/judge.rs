@@ -10,7 +10,10 @@ use crate::commands::status::incomplete;
 use crate::failure;
 
 /// Judges a deployment of the file by the status of a cluster.
-pub(super) fn judge(wanted: &FleetSolution, status: &Status) -> DeploymentStatus {
+pub(in crate::commands::fleet) fn judge(
+    wanted: &FleetSolution,
+    status: &Status,
+) -> DeploymentStatus {
     let is_it =
         |it: &&OperatorStatus| it.solution == wanted.name && it.environment == wanted.environment;
     let places = status.operators.iter().filter(is_it);

@@ -11,6 +11,7 @@ use clap::Args;
 use fleet::{FleetFile, Members};
 use schemas::WaveName;
 
+pub(super) use self::judge::judge;
 use self::show::show;
 use self::shown::MemberStatus;
 use super::check::{read, refused};
@@ -58,7 +59,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let members = Members::of(file.spec());
     let turns = turns(&file, &members, &meant);
     let places: Vec<usize> = turns.iter().map(|it| it.cluster).collect();
-    let reaching = Reaching::new(&file, &arguments.file, &arguments.cluster);
+    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster);
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |_, member| {
             Ok(importer::status(&member.cluster, None).await?)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fleet::FleetFile;
 
-use super::super::reach::worst;
+use super::super::outcome::worst;
 use super::deployment::{DeploymentState, DeploymentStatus};
 use super::shown::{FleetStatus, MemberStatus};
 use crate::args::{Output, choose};
@@ -33,7 +33,7 @@ fn people(clusters: &[MemberStatus]) {
     lines.by_ref().take(1).for_each(render::line);
     for (cluster, line) in clusters.iter().zip(lines) {
         render::line(line);
-        for deployment in cluster.deployments.iter().filter(|it| !is_ready(it)) {
+        for deployment in cluster.deployments.iter().filter(|it| !it.is_ready()) {
             render::line!("  {deployment}");
             if let Some(hint) = deployment.hint {
                 render::line!("    hint: {hint}");
@@ -49,7 +49,11 @@ fn people(clusters: &[MemberStatus]) {
 
 fn row(cluster: &MemberStatus) -> [String; 4] {
     let all = cluster.deployments.len();
-    let ready = cluster.deployments.iter().filter(|it| is_ready(it)).count();
+    let ready = cluster
+        .deployments
+        .iter()
+        .filter(|it| it.is_ready())
+        .count();
     let state = match &cluster.problem {
         Some(_) => "not asked".to_owned(),
         None if all == 0 => "nothing to run".to_owned(),
@@ -63,10 +67,6 @@ fn row(cluster: &MemberStatus) -> [String; 4] {
     [cluster.name.clone(), cluster.wave.clone(), state, unlisted]
 }
 
-fn is_ready(deployment: &DeploymentStatus) -> bool {
-    deployment.state == DeploymentState::Ready
-}
-
 /// How many clusters are as the file says, and which are not.
 fn counted(clusters: &[MemberStatus]) -> String {
     let ready = clusters.iter().filter(|it| it.ready == Some(true)).count();
@@ -75,7 +75,7 @@ fn counted(clusters: &[MemberStatus]) -> String {
     let are = choose(is_one, "is", "are");
     let first = format!("{ready} of {all} {are} as the file says");
     let states = clusters.iter().flat_map(|it| &it.deployments);
-    let states = states.filter(|it| !is_ready(it)).map(|it| it.state);
+    let states = states.filter(|it| !it.is_ready()).map(|it| it.state);
     let states: BTreeSet<DeploymentState> = states.collect();
     let of_state = |state: DeploymentState| {
         let named = clusters.iter().filter_map(|it| in_state(it, state));

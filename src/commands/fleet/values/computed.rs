@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ComputedDeployment, ComputedMember};
+use super::super::compute::{ComputedDeployment, ComputedMember};
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 
@@ -91,9 +91,7 @@ impl ComputedCluster {
 
 impl ComputedValues {
     fn of(file: &FleetFile, computed: ComputedDeployment) -> Self {
-        let solution = &file.spec().solutions[computed.solution];
-        let (name, version) = (&solution.name, &solution.version);
-        let deployment = format!("{name} {version} in {}", solution.environment);
+        let deployment = file.spec().solutions[computed.solution].to_string();
         let (values, errors) = match computed.values {
             Ok(site) => (values(site), Vec::new()),
             Err(errors) => (Vec::new(), errors.iter().map(ToString::to_string).collect()),

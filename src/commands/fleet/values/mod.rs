@@ -6,12 +6,12 @@ mod show;
 use std::path::PathBuf;
 
 use clap::Args;
-use fleet::{ComputeError, ComputedSite, Deployed, FleetFile, Members};
-use importer::FoundFacts;
+use fleet::Members;
 
 use self::computed::ComputedCluster;
 use self::show::show;
 use super::check::{read, refused};
+use super::compute::compute;
 use super::reach::Reaching;
 use super::selection::SelectionArguments;
 use crate::args::{Output, ReadArguments};
@@ -45,59 +45,22 @@ pub(crate) struct Arguments {
     cluster: ReadArguments,
 }
 
-/// What came of a deployment in a cluster.
-pub(super) struct ComputedDeployment {
-    /// Its place among `solutions`.
-    pub(super) solution: usize,
-    pub(super) values: Result<ComputedSite, Vec<ComputeError>>,
-}
-
-/// What came of a cluster that was reached.
-pub(super) struct ComputedMember {
-    pub(super) found: FoundFacts,
-    pub(super) deployments: Vec<ComputedDeployment>,
-}
-
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let file = read(&arguments.file)?;
     if let Some(outcome) = refused(&file, &arguments.file, output) {
         return Ok(outcome);
     }
     let places = arguments.selection.of(&file)?;
-    let reaching = Reaching::new(&file, &arguments.file, &arguments.cluster);
+    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster);
+    let members = Members::of(file.spec());
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |at, member| {
-            let (members, queries) = (&file.spec().clusters, &file.spec().facts);
-            let found = importer::find_facts(&member.cluster, &members[at], at, queries).await;
-            Ok(found.map_err(importer::Error::from)?)
+            compute(&file, &members, at, &member.cluster).await
         });
         Ok(found.await)
     })?;
-    let members = Members::of(file.spec());
-    let all = places.iter().zip(found).map(|(at, found)| {
-        let computed = found.map(|found| computed(&file, &members, *at, found));
-        ComputedCluster::of(&file, *at, computed)
-    });
+    let all = places.iter().zip(found);
+    let all = all.map(|(at, computed)| ComputedCluster::of(&file, *at, computed));
     let all: Vec<ComputedCluster> = all.collect();
     Ok(show(&file, &all, output))
-}
-
-/// Computes all that a cluster chooses.
-fn computed(
-    file: &FleetFile,
-    members: &Members<'_>,
-    cluster: usize,
-    found: FoundFacts,
-) -> ComputedMember {
-    let solutions = file.spec().solutions.iter().enumerate();
-    let runs = solutions.filter(|(_, it)| members.of_solution(it).contains(&cluster));
-    let deployments = runs.map(|(solution, _)| {
-        let deployed = Deployed { cluster, solution };
-        let values = fleet::compute(file, members, deployed, &found.facts);
-        ComputedDeployment { solution, values }
-    });
-    ComputedMember {
-        deployments: deployments.collect(),
-        found,
-    }
 }

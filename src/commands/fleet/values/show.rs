@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fleet::FleetFile;
 
-use super::super::reach::worst;
+use super::super::outcome::worst;
 use super::computed::{ComputedCluster, ComputedValues, FleetValues};
 use crate::args::Output;
 use crate::failure::Outcome;

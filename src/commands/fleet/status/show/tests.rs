@@ -24,7 +24,7 @@ fn cluster(name: &str, deployments: Vec<DeploymentStatus>) -> MemberStatus {
         name: name.to_owned(),
         wave: "all".to_owned(),
         problem: None,
-        ready: Some(deployments.iter().all(is_ready)),
+        ready: Some(deployments.iter().all(DeploymentStatus::is_ready)),
         deployments,
         unlisted: Vec::new(),
         outcome: Outcome::Yes,

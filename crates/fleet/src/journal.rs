@@ -1,0 +1,151 @@
+//! What is remembered of a fleet between two runs: that it is paused, which plans of waves were approved, and since when
+//! waves are good. It decides only whether something is begun, never what that is.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemas::{KubernetesName, StatementTime, WaveName};
+use serde::{Deserialize, Serialize};
+
+/// What is remembered of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetJournal {
+    /// The name of the fleet.
+    pub fleet: KubernetesName,
+    /// By whom it was paused; none if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Decided>,
+    /// The last approval of each wave.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    approvals: BTreeMap<WaveName, Approval>,
+    /// Since when all clusters of a wave are as they were asked to be.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    good: BTreeMap<WaveName, Good>,
+}
+
+/// By whom something was decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decided {
+    /// The user and host.
+    pub by: String,
+    /// The time.
+    pub at: StatementTime,
+}
+
+/// The approval of a wave's plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Approval {
+    /// The id of the plan.
+    plan: String,
+    decided: Decided,
+}
+
+/// A wave that is as it was asked to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Good {
+    /// The id of what was asked.
+    goal: String,
+    since: StatementTime,
+}
+
+impl FleetJournal {
+    /// Returns the journal of a fleet of which nothing is remembered.
+    #[must_use]
+    pub fn new(fleet: KubernetesName) -> Self {
+        Self {
+            fleet,
+            paused: None,
+            approvals: BTreeMap::new(),
+            good: BTreeMap::new(),
+        }
+    }
+
+    /// Remembers that a plan of a wave was approved. Only the last one counts.
+    pub fn approve(&mut self, wave: WaveName, plan: String, decided: Decided) {
+        self.approvals.insert(wave, Approval { plan, decided });
+    }
+
+    /// Returns who approved this plan of a wave, if somebody did.
+    #[must_use]
+    pub fn approved(&self, wave: &WaveName, plan: &str) -> Option<&Decided> {
+        let approval = self.approvals.get(wave)?;
+        (approval.plan == plan).then_some(&approval.decided)
+    }
+
+    /// Remembers that a wave is good now; `changed` if it was another one until now. A wave that was good for the same
+    /// goal stays so since then.
+    pub fn be_good(&mut self, wave: &WaveName, goal: &str, changed: bool, now: StatementTime) {
+        let is_known = self.good.get(wave).is_some_and(|it| it.goal == goal);
+        if changed || !is_known {
+            let good = Good {
+                goal: goal.to_owned(),
+                since: now,
+            };
+            self.good.insert(wave.clone(), good);
+        }
+    }
+
+    /// Returns how long a wave still has to be good until it was for so long; all of it if it is not known to be. A time
+    /// that has not come yet counts as now.
+    #[must_use]
+    pub fn soaks(&self, wave: &WaveName, soak: Duration, now: StatementTime) -> Duration {
+        let since = self.good.get(wave).map_or(now, |it| it.since);
+        let passed = now.unix().saturating_sub(since.unix());
+        soak.saturating_sub(Duration::from_secs(u64::try_from(passed).unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> StatementTime {
+        StatementTime::from_unix(1_700_000_000 + seconds).unwrap()
+    }
+
+    fn journal() -> FleetJournal {
+        FleetJournal::new("shops".parse().unwrap())
+    }
+
+    #[test]
+    fn an_approval_is_of_one_plan() {
+        let (mut journal, wave): (_, WaveName) = (journal(), "prod".parse().unwrap());
+        let decided = Decided {
+            by: "me@here".to_owned(),
+            at: at(0),
+        };
+        journal.approve(wave.clone(), "a".to_owned(), decided.clone());
+        assert_eq!(journal.approved(&wave, "a"), Some(&decided));
+        assert_eq!(journal.approved(&wave, "b"), None);
+        assert_eq!(journal.approved(&"other".parse().unwrap(), "a"), None);
+        journal.approve(wave.clone(), "b".to_owned(), decided);
+        assert_eq!(journal.approved(&wave, "a"), None);
+        let text = serde_json::to_string(&journal).unwrap();
+        assert_eq!(
+            serde_json::from_str::<FleetJournal>(&text).unwrap(),
+            journal
+        );
+    }
+
+    #[test]
+    fn a_wave_soaks_since_it_was_changed_last() {
+        let (mut journal, wave): (_, WaveName) = (journal(), "first".parse().unwrap());
+        let minute = Duration::from_mins(1);
+        let left = |journal: &FleetJournal, now| journal.soaks(&wave, minute, at(now)).as_secs();
+        assert_eq!(left(&journal, 5), 60);
+        journal.be_good(&wave, "a", true, at(0));
+        assert_eq!((left(&journal, 20), left(&journal, 61)), (40, 0));
+        // A clock that was put back makes nothing longer.
+        assert_eq!(left(&journal, -100), 60);
+        journal.be_good(&wave, "a", false, at(30));
+        assert_eq!(left(&journal, 40), 20);
+        journal.be_good(&wave, "a", true, at(40));
+        assert_eq!(left(&journal, 50), 50);
+        journal.be_good(&wave, "b", false, at(60));
+        assert_eq!(left(&journal, 60), 60);
+    }
+}

@@ -1,0 +1,42 @@
+//! The push for one cluster among several, told every now and then.
+
+use registry::Event;
+
+use crate::commands::pushing::Sent;
+use crate::interrupt::{self, Finishing, Work};
+use crate::render;
+
+/// Percent between two lines about a push.
+const STEP: u64 = 10;
+
+/// A push that goes on.
+pub(super) struct MemberPush {
+    sent: Sent,
+    /// The steps that were told.
+    told: u64,
+    _finishing: Finishing,
+}
+
+impl MemberPush {
+    /// Begins one of so many bytes.
+    pub(super) fn new(bytes: u64) -> Self {
+        Self {
+            sent: Sent::of(bytes),
+            told: 0,
+            _finishing: interrupt::finishing(Work::Push),
+        }
+    }
+
+    /// Takes one event. Returns how far it is, if that is worth a line.
+    pub(super) fn take(&mut self, event: &Event) -> Option<String> {
+        self.sent.take(event);
+        let progress = self.sent.progress();
+        let percent = progress.done.saturating_mul(100) / progress.total.max(1);
+        if percent / STEP <= self.told {
+            return None;
+        }
+        self.told = percent / STEP;
+        let (percent, total) = (self.told * STEP, render::bytes(progress.total));
+        Some(format!("pushing: {percent} % of {total}"))
+    }
+}

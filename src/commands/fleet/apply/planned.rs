@@ -1,0 +1,77 @@
+//! What is planned for a cluster of a fleet, and what it is planned from.
+
+use std::sync::Arc;
+
+use deployer::Cluster;
+use importer::{PlanSummary, Request};
+use registry::Client;
+use schemas::{ClusterName, ClusterUid};
+
+use crate::commands::import::Acceptance;
+use crate::commands::refusal::InTheWay;
+use crate::failure::{Failure, Outcome};
+
+/// What is planned for a cluster.
+pub(super) struct MemberPlan {
+    /// Its place in the file.
+    pub(super) at: usize,
+    pub(super) name: ClusterName,
+    pub(super) cluster: Cluster,
+    pub(super) uid: ClusterUid,
+    /// Its deployments, in the order in which they are changed.
+    pub(super) deployments: Vec<DeploymentPlan>,
+}
+
+/// What is planned for a Solution in an environment of a cluster.
+pub(super) struct DeploymentPlan {
+    /// The place of its entry among `solutions`.
+    pub(super) solution: usize,
+    /// What is planned; none where it could not be.
+    pub(super) work: Option<PlannedWork>,
+    /// What is in the way, but for what has to be accepted.
+    pub(super) why: Vec<InTheWay>,
+}
+
+impl DeploymentPlan {
+    /// Whether anything is to be done.
+    pub(super) fn changes(&self) -> bool {
+        let work = self.work.as_ref();
+        work.is_some_and(|it| it.planned.changes())
+    }
+}
+
+/// What is planned, and all that doing it needs.
+pub(super) struct PlannedWork {
+    pub(super) archive: Arc<Acceptance>,
+    pub(super) client: Client,
+    pub(super) request: Request,
+    pub(super) planned: PlanSummary,
+    /// The id of what has to be accepted, if anything has.
+    pub(super) consent: Option<String>,
+}
+
+/// What a deployment is planned from.
+pub(super) struct Deployable {
+    /// The place of its entry among `solutions`.
+    pub(super) solution: usize,
+    pub(super) archive: Arc<Acceptance>,
+    pub(super) client: Client,
+    pub(super) request: Request,
+}
+
+/// Why a deployment cannot be planned.
+pub(super) enum Unplannable {
+    /// These are in the way, and of others it can be found out what they would do.
+    Refused(Vec<InTheWay>),
+    /// The cluster or its registry could not be asked.
+    Failed(Failure),
+}
+
+impl From<Failure> for Unplannable {
+    fn from(failure: Failure) -> Self {
+        match failure.outcome() {
+            Outcome::No | Outcome::Usage => Self::Refused(vec![InTheWay::from(&failure)]),
+            Outcome::Yes | Outcome::Unknown | Outcome::Ended(_) => Self::Failed(failure),
+        }
+    }
+}

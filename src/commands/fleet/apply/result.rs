@@ -1,0 +1,98 @@
+//! What became of each cluster of a fleet.
+
+use std::collections::BTreeMap;
+
+use fleet::{ClustersOfWave, FleetFile, Members};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::super::outcome::worst;
+use super::PlannedMember;
+use super::applied::{AppliedCluster, AppliedState};
+use super::wave::Rolled;
+use crate::commands::refusal::InTheWay;
+use crate::failure::Outcome;
+use crate::render;
+
+/// What applying a fleet's file has done.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FleetApplied {
+    /// The fleet's name.
+    fleet: String,
+    /// The clusters that were asked for, in the order of the waves.
+    clusters: Vec<AppliedCluster>,
+    /// Why no further cluster was begun; null if all were.
+    stopped: Option<InTheWay>,
+    #[serde(skip)]
+    outcome: Outcome,
+}
+
+impl FleetApplied {
+    pub(super) fn of(
+        file: &FleetFile,
+        members: &Members<'_>,
+        planned: Vec<PlannedMember>,
+        rolled: Rolled,
+    ) -> Self {
+        let Rolled {
+            mut changed,
+            stopped,
+        } = rolled;
+        let planned = planned.into_iter().map(|it| (it.at, it));
+        let mut planned: BTreeMap<usize, PlannedMember> = planned.collect();
+        let mut clusters = Vec::new();
+        for ClustersOfWave {
+            wave,
+            clusters: of_wave,
+        } in fleet::waves(file.spec(), members)
+        {
+            let asked = of_wave.iter().filter_map(|at| planned.remove(at));
+            let applied = asked.map(|it| {
+                let changed = changed.remove(&it.at);
+                AppliedCluster::of(it, wave.name.to_string(), changed)
+            });
+            clusters.extend(applied);
+        }
+        Self {
+            fleet: file.document().metadata.name.to_string(),
+            clusters,
+            stopped: stopped.as_ref().map(InTheWay::from),
+            outcome: stopped.map_or(Outcome::Yes, |it| it.outcome()),
+        }
+    }
+
+    /// How the command ends: whether all clusters are where they should be.
+    pub(super) fn outcome(&self) -> Outcome {
+        let clusters = self.clusters.iter().map(|it| it.outcome);
+        worst(clusters.chain([self.outcome]))
+    }
+
+    /// For people, who have seen what became of each that was begun.
+    pub(super) fn show(&self) {
+        for state in [AppliedState::Failed, AppliedState::LeftOut] {
+            for cluster in self.clusters.iter().filter(|it| it.state == state) {
+                if let Some(InTheWay { message, fix, .. }) = &cluster.problem {
+                    render::note!("error: {}: {message}", cluster.name);
+                    render::note!("hint: {fix}");
+                }
+            }
+        }
+        if let Some(InTheWay { message, fix, .. }) = &self.stopped {
+            render::note!("error: {message}");
+            render::note!("hint: {fix}");
+        }
+        for (state, words) in [
+            (AppliedState::Done, "as the file says"),
+            (AppliedState::Failed, "failed"),
+            (AppliedState::LeftOut, "left out"),
+            (AppliedState::Untouched, "untouched"),
+        ] {
+            let clusters = self.clusters.iter().filter(|it| it.state == state);
+            let names: Vec<&str> = clusters.map(|it| it.name.as_str()).collect();
+            if !names.is_empty() {
+                let count = render::count(names.len(), "cluster");
+                render::line!("{words}: {count} ({})", render::list(names));
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The journal of a fleet, in a file beside the fleet's own: read and changed by one program at a time.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use fleet::{Decided, FleetFile, FleetJournal};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::environment;
+use crate::failure::{Failure, cannot};
+use crate::own::{self, Modes, Write};
+
+/// Bytes of a journal: two entries for each wave of the largest fleet.
+const SIZE: u64 = 256 * 1024;
+/// What takes the place of the ending of the fleet's file.
+const ENDING: &str = "journal.json";
+
+/// The journal of a fleet's file.
+pub(super) struct JournalFile<'a> {
+    file: &'a FleetFile,
+    fleet: &'a Path,
+    journal: PathBuf,
+}
+
+impl<'a> JournalFile<'a> {
+    /// Names it.
+    pub(super) fn of(file: &'a FleetFile, path: &'a Path) -> Self {
+        Self {
+            file,
+            fleet: path,
+            journal: path.with_extension(ENDING),
+        }
+    }
+
+    /// Reads it; nothing is remembered where there is none.
+    pub(super) fn read(&self) -> Result<FleetJournal, Failure> {
+        let path = &self.journal;
+        let fleet = &self.file.document().metadata.name;
+        if !path.exists() {
+            return Ok(FleetJournal::new(fleet.clone()));
+        }
+        let bytes = own::read(path, SIZE).map_err(Failure::unknown)?;
+        let shown = path.display();
+        let journal: FleetJournal = serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::no(error)
+                .context(format!("`{shown}` is no journal of a fleet"))
+                .hint("move it away: pauses, approvals and soak times are then asked for anew")
+        })?;
+        if journal.fleet == *fleet {
+            return Ok(journal);
+        }
+        let other = anyhow!("`{shown}` is the journal of the fleet {}", journal.fleet);
+        Err(Failure::no(other).hint("keep each fleet's file in a folder of its own"))
+    }
+
+    /// Changes it, while nobody else does.
+    pub(super) fn change(&self, change: impl FnOnce(&mut FleetJournal)) -> Result<(), Failure> {
+        let locked = File::open(self.fleet).map_err(cannot("lock", self.fleet))?;
+        flock(&locked, FlockOperation::LockExclusive).map_err(cannot("lock", self.fleet))?;
+        let before = self.read()?;
+        let mut journal = before.clone();
+        change(&mut journal);
+        if journal == before {
+            return Ok(());
+        }
+        let text = serde_json::to_vec_pretty(&journal).map_err(Failure::unknown)?;
+        let modes = Modes {
+            file: 0o644,
+            folder: 0o755,
+        };
+        own::write(&self.journal, &text, modes, Write::Replace)
+            .map_err(cannot("write", &self.journal))
+    }
+}
+
+/// This user, now.
+pub(super) fn decided() -> Result<Decided, Failure> {
+    Ok(Decided {
+        by: environment::person(),
+        at: environment::now().map_err(Failure::unknown)?,
+    })
+}

@@ -1,0 +1,137 @@
+//! `solution fleet pause`, `resume` and `approve`: whether clusters of a fleet are begun.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fleet::FleetFile;
+use schemars::JsonSchema;
+use schemas::{WaveName, nearest};
+use serde::Serialize;
+
+use super::check::{read, refused};
+use super::journal::{JournalFile, decided};
+use crate::args::Output;
+use crate::commands::give;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// Changes of a letter between a name and the one that may have been meant.
+const NEAR: usize = 2;
+
+/// Begin no further cluster of a fleet until `resume`; one that is being changed is completed
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A `solution fleet apply` that runs notices it before it begins the next cluster. It is remembered in
+the file `NAME.journal.json` beside the fleet's file `NAME.yaml`; `paused: true` in the fleet's file
+does the same.
+
+Examples:
+  solution fleet pause fleet.yaml
+  solution fleet resume fleet.yaml")]
+pub(crate) struct PauseArguments {
+    /// The file
+    file: PathBuf,
+}
+
+/// Let clusters of a fleet be begun again after `pause`
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Nothing is begun by it: `solution fleet apply` goes on where it was.
+
+Examples:
+  solution fleet resume fleet.yaml")]
+pub(crate) struct ResumeArguments {
+    /// The file
+    file: PathBuf,
+}
+
+/// Approve the plan of a wave that has `approve: true`
+#[derive(Args, Debug)]
+#[command(after_help = "\
+`solution fleet apply` shows the id of the plan when it comes to the wave. An approval is of that plan
+alone: once something else would be done, it is asked for anew.
+
+Examples:
+  solution fleet approve fleet.yaml prod 5c1f2ab94be2c1d8b8f2e3aa")]
+pub(crate) struct ApproveArguments {
+    /// The file
+    file: PathBuf,
+
+    /// The wave
+    wave: WaveName,
+
+    /// The id of its plan
+    plan: String,
+}
+
+/// What was decided of a fleet.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FleetDecision<'a> {
+    /// The fleet's name.
+    fleet: &'a str,
+    /// Whether no further cluster is begun.
+    paused: bool,
+    /// The wave that was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approved: Option<&'a str>,
+}
+
+pub(super) fn pause(arguments: &PauseArguments, output: Output) -> Result<Outcome, Failure> {
+    let file = read(&arguments.file)?;
+    let decided = decided()?;
+    let journal = JournalFile::of(&file, &arguments.file);
+    journal.change(|it| it.paused = Some(decided))?;
+    Ok(give(output, &of(&file, true, None), |_| {
+        render::line("paused: no further cluster is begun");
+    }))
+}
+
+pub(super) fn resume(arguments: &ResumeArguments, output: Output) -> Result<Outcome, Failure> {
+    let file = read(&arguments.file)?;
+    JournalFile::of(&file, &arguments.file).change(|it| it.paused = None)?;
+    let is_paused = file.spec().paused;
+    Ok(give(output, &of(&file, is_paused, None), |it| {
+        render::line("clusters are begun again by the next `solution fleet apply`");
+        if it.paused {
+            render::note("note: the file has `paused: true`");
+        }
+    }))
+}
+
+pub(super) fn approve(arguments: &ApproveArguments, output: Output) -> Result<Outcome, Failure> {
+    let ApproveArguments {
+        file: path,
+        wave,
+        plan,
+    } = arguments;
+    let file = read(path)?;
+    if let Some(outcome) = refused(&file, path, output) {
+        return Ok(outcome);
+    }
+    let waves = || file.spec().waves.iter();
+    let Some(found) = waves().find(|it| it.name == *wave) else {
+        let near = nearest(wave.as_str(), waves().map(|it| &it.name), NEAR);
+        let near = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
+        let hint = format!("{near}`solution fleet check` lists the waves");
+        return Err(Failure::usage(format!("the fleet has no wave `{wave}`")).hint(hint));
+    };
+    let decided = decided()?;
+    let journal = JournalFile::of(&file, path);
+    journal.change(|it| it.approve(wave.clone(), plan.clone(), decided))?;
+    let paused = journal.read()?.paused.is_some();
+    Ok(give(output, &of(&file, paused, Some(wave)), |_| {
+        render::line!("wave {wave}: plan {plan} is approved");
+        if !found.approve {
+            render::note("note: this wave begins without an approval as well");
+        }
+    }))
+}
+
+fn of<'a>(file: &'a FleetFile, paused: bool, approved: Option<&'a WaveName>) -> FleetDecision<'a> {
+    FleetDecision {
+        fleet: file.document().metadata.name.as_str(),
+        paused: paused || file.spec().paused,
+        approved: approved.map(WaveName::as_str),
+    }
+}

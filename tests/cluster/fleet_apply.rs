@@ -1,0 +1,187 @@
+//! A fleet of real API servers is changed: all of it is planned before anything is written, one consent covers what is
+//! shown, waves keep their budgets, and running again completes what is missing.
+
+use serde_json::{Value, json};
+
+use crate::carried::pack;
+use crate::charts::{site, solution};
+use crate::common::Answer;
+use crate::fleet::{Members, kubectl};
+use crate::site::{Site, consent_id, variable};
+
+/// What a version carries: a ConfigMap with the values that were chosen, and a role in the whole cluster.
+const SETS: &str = "  parameters:
+    greeting: {type: string, default: none}
+    size: {type: integer, default: 1}
+  manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]
+";
+
+const CONFIG: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: shop, namespace: shop-system}
+data: {text: '$(param:greeting), $(param:size), VERSION'}
+";
+
+const ROLE: &str = "---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shop-nodes}
+rules: [{apiGroups: [''], resources: [nodes], verbs: [get, list]}]
+";
+
+
+/// The clusters of a fleet, each with its name.
+const NAMES: [&str; 3] = ["lab", "paris", "rome"];
+
+/// A site, three members of a fleet, and the archive of version 1.0.0.
+struct Fleet {
+    site: Site,
+    members: Members,
+}
+
+impl Fleet {
+    fn start(name: &str) -> Self {
+        let site = site(name);
+        let members = Members::start(NAMES.len());
+        pack(
+            &site,
+            "1.0.0",
+            SETS,
+            &(CONFIG.replace("VERSION", "1.0.0") + ROLE),
+        );
+        Self { site, members }
+    }
+
+    /// Writes the fleet's file: one wave of the first cluster, and one of the others.
+    fn write(&self, version: &str, first: &str, rest: &str) {
+        let registry = self.site.registry();
+        let pulls = self.site.pull_registry();
+        let members = NAMES.iter().zip(self.members.iter());
+        let clusters = members.map(|(name, kubeconfig)| {
+            format!("    - {{name: {name}, kubeconfig: '{kubeconfig}', registry: '{registry}', pullRegistry: '{pulls}'}}\n")
+        });
+        let clusters: String = clusters.collect();
+        let text = format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {{name: shops}}
+spec:
+  clusters:
+{clusters}  solutions: [{{name: shop, version: {version}, archive: shop-{version}.iso, environment: prod}}]
+  site: {{parameters: {{shop: {{greeting: 'hello ${{cluster.name}}', size: 3}}}}}}
+  waves:
+    - {{name: first, clusters: [lab]{first}}}
+    - {{name: rest, clusters: [paris, rome], parallel: 2{rest}}}
+"
+        );
+        self.site.desk.write("fleet.yaml", text);
+    }
+
+    fn apply(&self, more: &[&str]) -> Answer {
+        let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+        let apply = ["fleet", "apply", "fleet.yaml", "--key", "publisher.pub"];
+        let with = ["--ca-file", &ca, "--no-pull-proof"];
+        solution(&self.site, &[&apply[..], &with, more].concat())
+    }
+
+    /// Applies the file with consent to all that it asks for.
+    fn apply_accepting(&self, more: &[&str]) -> Answer {
+        let refused = self.apply(&["--dry-run"]).failure(1);
+        let id = consent_id(&refused).to_owned();
+        self.apply(&[&["--accept", &id], more].concat())
+    }
+
+    /// The greeting, the size and the version in a cluster; nothing where there is no Solution.
+    fn config(&self, member: usize) -> String {
+        let get = [
+            "--namespace=prod",
+            "get",
+            "configmap",
+            "shop",
+            "--ignore-not-found",
+        ];
+        let fields = "--output=jsonpath={.data.text}";
+        let get = [&get[..], &[fields]].concat();
+        kubectl(&self.site, &self.members[member], &get).success()
+    }
+
+    fn configs(&self) -> [String; 3] {
+        [0, 1, 2].map(|member| self.config(member))
+    }
+}
+
+/// What became of each cluster.
+fn states(answer: &Value) -> Vec<(String, String)> {
+    let clusters = answer["clusters"].as_array().unwrap().iter();
+    let text = |it: &'_ Value, field: &str| -> String { it[field].as_str().unwrap().to_owned() };
+    let states = clusters.map(|it| (text(it, "name"), text(it, "state")));
+    states.collect()
+}
+
+#[test]
+fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
+    let fleet = Fleet::start("fleet-apply");
+    fleet.write("1.0.0", "", "");
+
+    // What differs is told beside it, and what is equal once.
+    let refused = fleet.apply(&["--dry-run", "--diff"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let plan = &refused.stdout;
+    for words in [
+        "shop 1.0.0 in prod, 3 clusters\n",
+        "  parameter greeting \"hello paris\" (the fleet shops) [paris]\n",
+        "  parameter size 3 (the fleet shops)\n",
+        "+  text: 'hello rome, 3, 1.0.0'\n",
+    ] {
+        assert!(plan.contains(words), "{words}: {plan}");
+    }
+    assert_eq!(
+        plan.matches("may get and list all Nodes").count(),
+        1,
+        "{plan}"
+    );
+    assert_eq!(fleet.configs(), ["", "", ""]);
+
+    // The last cluster has something in the way, and no other is changed.
+    let rome = &fleet.members[2];
+    kubectl(&fleet.site, rome, &["create", "namespace", "prod"]).success();
+    let refused = fleet.apply_accepting(&[]).failure(1);
+    let words = "error: rome, shop 1.0.0 in prod: namespace `prod`";
+    assert!(refused.contains(words), "{refused}");
+    assert_eq!(fleet.configs(), ["", "", ""]);
+    let all = ["get", "namespaces", "--output=name"];
+    let lab = kubectl(&fleet.site, &fleet.members[0], &all).success();
+    assert!(!lab.contains("/prod"), "{lab}");
+}
+
+#[test]
+fn waves_keep_their_budget_and_values_stay_with_the_member() {
+    let fleet = Fleet::start("fleet-waves");
+    fleet.write("1.0.0", "", "");
+    let applied = fleet.apply_accepting(&["--output", "json"]).json();
+    let done = NAMES.map(|name| (name.to_owned(), "done".to_owned()));
+    assert_eq!(states(&applied), done, "{applied:#}");
+    let configs = NAMES.map(|name| format!("hello {name}, 3, 1.0.0"));
+    assert_eq!(fleet.configs(), configs);
+
+    // Nothing is left to do, and nobody is asked.
+    let again = fleet.apply(&["--output", "json"]).json();
+    assert_eq!(states(&again), done);
+    for cluster in again["clusters"].as_array().unwrap() {
+        assert_eq!(cluster["receipts"][0]["objects"], json!([]), "{again:#}");
+        assert_eq!(cluster["receipts"][0]["uploaded"]["blobs"], 0, "{again:#}");
+    }
+
+    // Whoever deploys in a member alone keeps what the fleet chose.
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let paris = ["--kubeconfig", &fleet.members[1], "--ca-file", &ca];
+    let deploy = ["deploy", "shop", "1.0.0", "-e", "prod", "--set", "size=2"];
+    let deployed = solution(&fleet.site, &[&deploy[..], &paris].concat()).success();
+    assert!(deployed.contains("fleet shops"), "{deployed}");
+    assert_eq!(fleet.config(1), "hello paris, 2, 1.0.0");
+    // The fleet's next run shows what was chosen there, and does not use it.
+    let plan = fleet.apply(&["--dry-run"]).success();
+    assert!(plan.contains("[paris]"), "{plan}");
+    fleet.apply(&[]).success();
+    assert_eq!(fleet.configs(), configs);
+}
