@@ -463,8 +463,8 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     assert!(shown.ends_with(last), "{shown}");
 
     // Which cluster it is, and nothing of what runs there.
-    let rules = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]);
-    deploy(&site, &site.account_that_may("stranger", &rules), wanted);
+    let granted = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]);
+    deploy(&site, &site.account_that_may("stranger", &granted), wanted);
     let shown = becomes("unseen");
     assert_eq!(shown.code, 3, "{shown:?}");
     for words in [
