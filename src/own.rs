@@ -46,7 +46,8 @@ pub(crate) struct Modes {
 
 /// Writes a file in one step: readers see the old one or the new one, never a part.
 pub(crate) fn write(path: &Path, bytes: &[u8], modes: Modes, write: Write) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     DirBuilder::new()
         .recursive(true)
         .mode(modes.folder)

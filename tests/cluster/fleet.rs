@@ -45,24 +45,20 @@ fn members(count: usize) -> Answer {
 }
 
 /// Has kubectl do something in a member.
-pub(crate) fn kubectl(site: &Site, kubeconfig: &str, arguments: &[&str]) -> Answer {
+pub(crate) fn kubectl(kubeconfig: &str, arguments: &[&str]) -> Answer {
     let mut command = Command::new("kubectl");
     command.args(["--kubeconfig", kubeconfig]).args(arguments);
-    Answer::of(
-        command
-            .env("PATH", variable("PATH"))
-            .current_dir(site.desk.path(".")),
-    )
+    Answer::of(command.env("PATH", variable("PATH")))
 }
 
 /// Tells a member its domain.
-fn tell(site: &Site, kubeconfig: &str, domain: &str) {
+fn tell(kubeconfig: &str, domain: &str) {
     let info = ["--namespace=kube-system", "configmap", "cluster-info"];
     let delete = [&["delete", "--ignore-not-found"], &info[..]].concat();
-    kubectl(site, kubeconfig, &delete).success();
+    kubectl(kubeconfig, &delete).success();
     let data = format!("--from-literal=domain={domain}");
     let create = [&["create"], &info[..], &[&data]].concat();
-    kubectl(site, kubeconfig, &create).success();
+    kubectl(kubeconfig, &create).success();
 }
 
 const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
@@ -114,10 +110,9 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
     let site = site("fleet-values");
     let kubeconfigs = Members::start(3);
     for (kubeconfig, domain) in kubeconfigs.iter().zip(["paris.test", "rome.test"]) {
-        tell(&site, kubeconfig, domain);
+        tell(kubeconfig, domain);
     }
     kubectl(
-        &site,
         &kubeconfigs[2],
         &[
             "delete",
@@ -210,8 +205,8 @@ fn one_cluster_is_not_pinned_twice(site: &Site, kubeconfig: &str) {
 fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
     let site = site("fleet-pin");
     let kubeconfigs = Members::start(2);
-    tell(&site, &kubeconfigs[0], "paris.test");
-    tell(&site, &kubeconfigs[1], "rome.test");
+    tell(&kubeconfigs[0], "paris.test");
+    tell(&kubeconfigs[1], "rome.test");
     site.apply(CLUSTER_API).success();
     let wait = [
         "wait",
@@ -237,7 +232,6 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
     let uid = "{.metadata.uid}";
     let output = format!("--output=jsonpath={uid}");
     let of_paris = kubectl(
-        &site,
         &kubeconfigs[0],
         &["get", "namespace", "kube-system", &output],
     )

@@ -10,37 +10,36 @@ use crate::fleet::{Members, kubectl};
 use crate::site::{Site, consent_id, variable};
 
 /// What a version carries: a ConfigMap with the values that were chosen, and a role in the whole cluster.
-const SETS: &str = "  parameters:
+pub(crate) const SETS: &str = "  parameters:
     greeting: {type: string, default: none}
     size: {type: integer, default: 1}
   manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]
 ";
 
-const CONFIG: &str = "apiVersion: v1
+pub(crate) const CONFIG: &str = "apiVersion: v1
 kind: ConfigMap
 metadata: {name: shop, namespace: shop-system}
 data: {text: '$(param:greeting), $(param:size), VERSION'}
 ";
 
-const ROLE: &str = "---
+pub(crate) const ROLE: &str = "---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: shop-nodes}
 rules: [{apiGroups: [''], resources: [nodes], verbs: [get, list]}]
 ";
 
-
 /// The clusters of a fleet, each with its name.
-const NAMES: [&str; 3] = ["lab", "paris", "rome"];
+pub(crate) const NAMES: [&str; 3] = ["lab", "paris", "rome"];
 
 /// A site, three members of a fleet, and the archive of version 1.0.0.
-struct Fleet {
-    site: Site,
-    members: Members,
+pub(crate) struct Fleet {
+    pub(crate) site: Site,
+    pub(crate) members: Members,
 }
 
 impl Fleet {
-    fn start(name: &str) -> Self {
+    pub(crate) fn start(name: &str) -> Self {
         let site = site(name);
         let members = Members::start(NAMES.len());
         pack(
@@ -53,7 +52,7 @@ impl Fleet {
     }
 
     /// Writes the fleet's file: one wave of the first cluster, and one of the others.
-    fn write(&self, version: &str, first: &str, rest: &str) {
+    pub(crate) fn write(&self, version: &str, first: &str, rest: &str) {
         let registry = self.site.registry();
         let pulls = self.site.pull_registry();
         let members = NAMES.iter().zip(self.members.iter());
@@ -77,7 +76,7 @@ spec:
         self.site.desk.write("fleet.yaml", text);
     }
 
-    fn apply(&self, more: &[&str]) -> Answer {
+    pub(crate) fn apply(&self, more: &[&str]) -> Answer {
         let ca = variable("SOLUTION_TEST_REGISTRY_CA");
         let apply = ["fleet", "apply", "fleet.yaml", "--key", "publisher.pub"];
         let with = ["--ca-file", &ca, "--no-pull-proof"];
@@ -85,14 +84,14 @@ spec:
     }
 
     /// Applies the file with consent to all that it asks for.
-    fn apply_accepting(&self, more: &[&str]) -> Answer {
+    pub(crate) fn apply_accepting(&self, more: &[&str]) -> Answer {
         let refused = self.apply(&["--dry-run"]).failure(1);
         let id = consent_id(&refused).to_owned();
         self.apply(&[&["--accept", &id], more].concat())
     }
 
     /// The greeting, the size and the version in a cluster; nothing where there is no Solution.
-    fn config(&self, member: usize) -> String {
+    pub(crate) fn config(&self, member: usize) -> String {
         let get = [
             "--namespace=prod",
             "get",
@@ -102,16 +101,16 @@ spec:
         ];
         let fields = "--output=jsonpath={.data.text}";
         let get = [&get[..], &[fields]].concat();
-        kubectl(&self.site, &self.members[member], &get).success()
+        kubectl(&self.members[member], &get).success()
     }
 
-    fn configs(&self) -> [String; 3] {
+    pub(crate) fn configs(&self) -> [String; 3] {
         [0, 1, 2].map(|member| self.config(member))
     }
 }
 
 /// What became of each cluster.
-fn states(answer: &Value) -> Vec<(String, String)> {
+pub(crate) fn states(answer: &Value) -> Vec<(String, String)> {
     let clusters = answer["clusters"].as_array().unwrap().iter();
     let text = |it: &'_ Value, field: &str| -> String { it[field].as_str().unwrap().to_owned() };
     let states = clusters.map(|it| (text(it, "name"), text(it, "state")));
@@ -144,13 +143,13 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
 
     // The last cluster has something in the way, and no other is changed.
     let rome = &fleet.members[2];
-    kubectl(&fleet.site, rome, &["create", "namespace", "prod"]).success();
+    kubectl(rome, &["create", "namespace", "prod"]).success();
     let refused = fleet.apply_accepting(&[]).failure(1);
     let words = "error: rome, shop 1.0.0 in prod: namespace `prod`";
     assert!(refused.contains(words), "{refused}");
     assert_eq!(fleet.configs(), ["", "", ""]);
     let all = ["get", "namespaces", "--output=name"];
-    let lab = kubectl(&fleet.site, &fleet.members[0], &all).success();
+    let lab = kubectl(&fleet.members[0], &all).success();
     assert!(!lab.contains("/prod"), "{lab}");
 }
 

@@ -12,7 +12,7 @@ use super::planned::MemberPlan;
 use super::result::FleetApplied;
 use super::wave::Waves;
 use super::{Arguments, PlannedMember, show};
-use crate::args::Output;
+use crate::args::{Output, choose};
 use crate::commands::question::agreed;
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{Failure, Outcome};
@@ -31,6 +31,7 @@ pub(super) async fn carry_out(
         show::people(file, &planned, shown);
     }
     let mut why = in_the_way(file, &planned, arguments.skip_unreachable);
+    let mut is_refused = planned.iter().any(PlannedMember::is_refused);
     let consent = FleetConsent::wanted(file, &planned);
     if let Some(wanted) = &consent {
         let mut given = arguments.accept.iter().chain(&file.spec().accept);
@@ -41,22 +42,15 @@ pub(super) async fn carry_out(
             consent::accept(&mut planned);
         } else {
             why.push(InTheWay::from(&wanted.obstacle()));
+            is_refused = true;
         }
     }
     let plan = show::of(file, &planned, consent.as_ref(), shown);
-    let reached = worst(
-        planned
-            .iter()
-            .filter_map(|it| it.plan.as_ref().err())
-            .map(Failure::outcome),
-    );
+    let away = planned.iter().filter_map(|it| it.plan.as_ref().err());
+    let reached = worst(away.map(Failure::outcome));
     if !why.is_empty() {
         let refused = refuse(output, plan, why);
-        let is_only_away = planned
-            .iter()
-            .all(|it| it.deployments().all(|it| it.why.is_empty()));
-        let is_only_away = is_only_away && consent.is_none() && reached == Outcome::Unknown;
-        return Ok(if is_only_away { reached } else { refused });
+        return Ok(choose(is_refused, refused, reached));
     }
     if arguments.dry_run {
         render::result(output, &plan, |_| render::dry(Run::Dry));

@@ -45,6 +45,11 @@ impl PlannedMember {
         let plan = self.plan.as_ref().ok();
         plan.into_iter().flat_map(|it| &it.deployments)
     }
+
+    /// Whether something other than consent is in the way of a deployment.
+    fn is_refused(&self) -> bool {
+        self.deployments().any(|it| !it.why.is_empty())
+    }
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {

@@ -1,0 +1,242 @@
+//! The waves of a fleet: what holds one up, what ends it, and what is left then.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::carried::pack;
+use crate::charts::solution;
+use crate::common::Answer;
+use crate::fleet::kubectl;
+use crate::fleet_apply::{CONFIG, Fleet, NAMES, ROLE, SETS, states};
+
+/// A server, which becomes ready only where somebody says so.
+const SERVER: &str = "---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: shop-system}
+spec:
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec: {containers: [{name: shop, image: 'registry.example.test/example/server:1.0.0', args: [VERSION]}]}
+";
+
+/// Says of every Deployment in these members that it is ready, but for those of a version that does not become so, in the
+/// place of the controllers and nodes that they do not have.
+struct Controllers {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Controllers {
+    fn of(kubeconfigs: &[String], broken: &'static str) -> Self {
+        let (over, kubeconfigs) = (Arc::new(AtomicBool::new(false)), kubeconfigs.to_vec());
+        let is_over = Arc::clone(&over);
+        let work = move || {
+            while !is_over.load(Ordering::Relaxed) {
+                kubeconfigs.iter().for_each(|it| be_ready(it, broken));
+                thread::park_timeout(Duration::from_millis(200));
+            }
+        };
+        Self {
+            over,
+            thread: Some(thread::spawn(work)),
+        }
+    }
+}
+
+impl Drop for Controllers {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn be_ready(kubeconfig: &str, broken: &str) {
+    let all = ["get", "deployments", "--all-namespaces", "--output=json"];
+    let all = kubectl(kubeconfig, &all).json();
+    for deployment in all["items"].as_array().unwrap() {
+        let generation = &deployment["metadata"]["generation"];
+        let version = &deployment["spec"]["template"]["spec"]["containers"][0]["args"][0];
+        if deployment["status"]["observedGeneration"] == *generation || version == broken {
+            continue;
+        }
+        let condition =
+            |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason});
+        let status = json!({ "status": {
+            "observedGeneration": generation,
+            "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+            "conditions": [
+                condition("Available", "MinimumReplicasAvailable"),
+                condition("Progressing", "NewReplicaSetAvailable"),
+            ],
+        }});
+        let text = |field: &str| deployment["metadata"][field].as_str().unwrap();
+        let patch = [
+            "patch",
+            "deployment",
+            text("name"),
+            "--namespace",
+            text("namespace"),
+        ];
+        let status = [
+            "--subresource=status",
+            "--type=merge",
+            "--patch",
+            &status.to_string(),
+        ];
+        // It may be gone by now.
+        kubectl(kubeconfig, &[&patch[..], &status].concat());
+    }
+}
+
+fn of(what: [&str; 3]) -> Vec<(String, String)> {
+    let all = NAMES.iter().zip(what);
+    all.map(|(name, state)| ((*name).to_owned(), state.to_owned()))
+        .collect()
+}
+
+fn fleet(fleet: &Fleet, arguments: &[&str]) -> Answer {
+    solution(&fleet.site, &[&["fleet"], arguments].concat())
+}
+
+#[test]
+fn a_wave_that_fails_leaves_the_rest_untouched_and_running_again_completes_it() {
+    let fleet = Fleet::start("fleet-fails");
+    for version in ["1.1.0", "1.2.0"] {
+        let release = (CONFIG.to_owned() + ROLE + SERVER).replace("VERSION", version);
+        pack(&fleet.site, version, SETS, &release);
+    }
+    let broken = Controllers::of(&fleet.members, "1.2.0");
+    fleet.write("1.1.0", "", "");
+    fleet.apply_accepting(&[]).success();
+    fleet.write("1.2.0", "", "");
+    let ended = fleet.apply(&["--timeout=5", "--output=json"]);
+    assert_eq!(ended.code, 3, "{ended:?}");
+    let result: Value = ended.json();
+    assert_eq!(states(&result), of(["failed", "untouched", "untouched"]));
+    let stopped = result["stopped"]["message"].as_str().unwrap();
+    assert_eq!(stopped, "1 cluster of wave first failed, and 0 may");
+    // It went back to what ran there.
+    let before = NAMES.map(|name| format!("hello {name}, 3, 1.1.0"));
+    assert_eq!(fleet.configs(), before);
+
+    drop(broken);
+    let _ready = Controllers::of(&fleet.members, "none");
+    let again = fleet.apply(&["--timeout=60", "--output=json"]).json();
+    assert_eq!(states(&again), of(["done"; 3]), "{again:#}");
+    let after = NAMES.map(|name| format!("hello {name}, 3, 1.2.0"));
+    assert_eq!(fleet.configs(), after);
+    let status = fleet_status(&fleet);
+    assert!(
+        status.ends_with("3 of 3 clusters are as the file says\n"),
+        "{status}"
+    );
+}
+
+fn fleet_status(all: &Fleet) -> String {
+    fleet(all, &["status", "fleet.yaml"]).success()
+}
+
+#[test]
+fn a_wave_waits_for_its_approval_for_time_and_while_the_fleet_is_paused() {
+    let all = Fleet::start("fleet-gates");
+    all.write("1.0.0", ", soak: 1s", ", approve: true");
+    let ended = all.apply_accepting(&[]);
+    assert_eq!(ended.code, 3, "{ended:?}");
+    let words = "wave rest is not begun before somebody approves its plan ";
+    let plan = ended.stderr.split(words).nth(1);
+    let plan = plan.unwrap_or_else(|| panic!("{ended:?}"));
+    let plan = plan.split_whitespace().next().unwrap().to_owned();
+    let lab = "hello lab, 3, 1.0.0";
+    assert_eq!(all.configs(), [lab, "", ""]);
+
+    // An approval is of one plan, and a pause holds whatever is approved.
+    fleet(&all, &["approve", "fleet.yaml", "rest", "0123"]).success();
+    assert_eq!(all.apply_accepting(&[]).code, 3);
+    fleet(&all, &["pause", "fleet.yaml"]).success();
+    fleet(&all, &["approve", "fleet.yaml", "rest", &plan]).success();
+    let paused = all.apply_accepting(&[]);
+    assert_eq!(paused.code, 3, "{paused:?}");
+    assert!(paused.stderr.contains("the fleet is paused"), "{paused:?}");
+    assert_eq!(all.configs(), [lab, "", ""]);
+
+    fleet(&all, &["resume", "fleet.yaml"]).success();
+    all.apply_accepting(&[]).success();
+    assert_eq!(
+        all.configs(),
+        NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
+    );
+}
+
+#[test]
+fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refused() {
+    let all = Fleet::start("fleet-away");
+    all.write("1.0.0", "", "");
+    let fleet_file = std::fs::read_to_string(all.site.desk.path("fleet.yaml")).unwrap();
+    let rome = std::fs::read_to_string(&all.members[2]).unwrap();
+    all.site
+        .desk
+        .write("away.kubeconfig", rome.replace(":7003", ":7099"));
+    let away = fleet_file.replace(&all.members[2], "away.kubeconfig");
+    all.site.desk.write("fleet.yaml", &away);
+
+    let refused = all.apply_accepting(&[]);
+    assert_eq!(refused.code, 3, "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("error: rome: cannot use the cluster"),
+        "{refused:?}"
+    );
+    assert_eq!(all.config(0), "");
+    let ended = all.apply_accepting(&["--skip-unreachable", "--output=json"]);
+    assert_eq!(ended.code, 3, "{ended:?}");
+    assert_eq!(states(&ended.json()), of(["done", "done", "leftOut"]));
+
+    // It is back, and pinned by a UID that it does not have.
+    let uid = "uid: 00000000-0000-4000-8000-000000000001";
+    let other = fleet_file.replace("{name: rome,", &format!("{{name: rome, {uid},"));
+    all.site.desk.write("fleet.yaml", other);
+    let refused = all.apply(&["--skip-unreachable"]).failure(1);
+    assert!(refused.contains("error: rome: "), "{refused}");
+    assert_eq!(all.config(2), "");
+}
+
+#[test]
+fn a_version_comes_to_two_environments_of_one_cluster() {
+    let all = Fleet::start("fleet-environments");
+    let _ready = Controllers::of(&all.members[..1], "none");
+    let (kubeconfig, registry) = (&all.members[0], all.site.registry());
+    let pulls = all.site.pull_registry();
+    let text = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {{name: shops}}
+spec:
+  clusters: [{{name: lab, kubeconfig: '{kubeconfig}', registry: '{registry}', pullRegistry: '{pulls}'}}]
+  solutions:
+    - {{name: example, version: 1.0.0, archive: 1.0.0.iso, environment: staging}}
+    - {{name: example, version: 1.0.0, archive: 1.0.0.iso, environment: prod}}
+  waves: [{{name: all, clusters: [lab]}}]
+"
+    );
+    all.site.desk.write("fleet.yaml", text);
+    all.apply(&[]).success();
+    let status = fleet_status(&all);
+    assert!(
+        status.ends_with("1 of 1 cluster is as the file says\n"),
+        "{status}"
+    );
+    let again = all.apply(&["--output=json"]).json();
+    for receipt in again["clusters"][0]["receipts"].as_array().unwrap() {
+        assert_eq!(receipt["objects"], json!([]), "{again:#}");
+    }
+}
