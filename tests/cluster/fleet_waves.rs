@@ -38,7 +38,9 @@ impl Controllers {
         let is_over = Arc::clone(&over);
         let work = move || {
             while !is_over.load(Ordering::Relaxed) {
-                kubeconfigs.iter().for_each(|it| be_ready(it, broken));
+                for kubeconfig in &kubeconfigs {
+                    be_ready(kubeconfig, broken);
+                }
                 thread::park_timeout(Duration::from_millis(200));
             }
         };
