@@ -136,6 +136,10 @@ pub struct FleetCluster {
     /// The Secret with which its nodes log in to the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
+    /// YAML files with values of sensitive parameters, as maps by name, by the Solutions that they are for: they count before
+    /// those of `solutions`. A path that is not absolute begins at the folder of this document.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<SolutionName, String>,
     /// What it chooses alone, above all groups.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub site: Map<String, Value>,
@@ -179,6 +183,11 @@ pub struct FleetSolution {
     pub archive: Option<String>,
     /// The environment that it runs in.
     pub environment: EnvironmentName,
+    /// A YAML file with values of its sensitive parameters, as a map by name, for all clusters; a path that is not absolute
+    /// begins at the folder of this document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub secrets: Option<String>,
     /// The groups whose clusters run it; without any, all clusters do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_GROUPS))]

@@ -119,7 +119,8 @@ impl ParameterArguments {
     }
 }
 
-fn read(path: &Path) -> Result<ParameterValues, Failure> {
+/// The values of parameters that a YAML file has, as a map by name.
+pub(crate) fn read(path: &Path) -> Result<ParameterValues, Failure> {
     let context = || format!("cannot use the values in `{}`", path.display());
     let bytes = disk::read(path)?;
     yaml::from_slice(&bytes).map_err(|error| Failure::no(error).context(context()))

@@ -36,6 +36,9 @@ pub(crate) fn fleet_fix(fault: &F) -> String {
         F::UnknownGroup { near, .. } => {
             return meant(near.as_ref(), "`groups` has those that there are");
         }
+        F::UnknownSolution { near, .. } => {
+            return meant(near.as_ref(), "`solutions` has those that the file deploys");
+        }
         F::UnknownCluster { near, .. } => {
             return meant(near.as_ref(), "`clusters` has those that there are");
         }

@@ -213,6 +213,54 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
 }
 
 #[test]
+fn a_secret_is_read_from_a_file_and_stands_in_no_plan() {
+    let all = Fleet::start("fleet-secrets");
+    let asks = SETS.replace(
+        "size: {",
+        "password: {type: string, sensitive: true}\n    size: {",
+    );
+    let login = "---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: login, namespace: shop-system}
+data: {password: '$(param:password)'}
+";
+    let release = CONFIG.replace("VERSION", "1.1.0") + login;
+    pack(&all.site, "1.1.0", &asks, &release);
+    all.write("1.1.0", "", "");
+    let path = all.site.desk.path("fleet.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace(
+        "environment: prod}",
+        "environment: prod, secrets: all.yaml}",
+    );
+    let text = text.replace("{name: rome,", "{name: rome, secrets: {shop: rome.yaml},");
+    std::fs::write(&path, text).unwrap();
+    all.site
+        .desk
+        .write("all.yaml", "{password: for-all-of-them}");
+    all.site
+        .desk
+        .write("rome.yaml", "{password: for-rome-alone}");
+    for more in [&["--dry-run", "--diff"][..], &["--output=json"]] {
+        let answer = all.apply(more);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        let said = format!("{answer:?}");
+        assert!(
+            !said.contains("for-all-of") && !said.contains("for-rome"),
+            "{said}"
+        );
+    }
+    let password = |member: usize| {
+        let get = ["--namespace=prod", "get", "configmap", "login"];
+        let field = ["--output=jsonpath={.data.password}"];
+        kubectl(&all.members[member], &[&get[..], &field].concat()).success()
+    };
+    let expected = ["for-all-of-them", "for-all-of-them", "for-rome-alone"];
+    assert_eq!([0, 1, 2].map(password), expected);
+}
+
+#[test]
 fn a_version_comes_to_two_environments_of_one_cluster() {
     let all = Fleet::start("fleet-environments");
     let _ready = Controllers::of(&all.members[..1], "none");

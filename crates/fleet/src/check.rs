@@ -5,10 +5,13 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
-    ClusterApiName, ClusterName, FleetCluster, FleetGroup, FleetSpec, GroupName, nearest,
+    ClusterApiName, ClusterName, FleetCluster, FleetGroup, FleetSpec, GroupName, SolutionName,
+    nearest,
 };
+use serde_json::{Map, Value};
 
 use self::values::wrong_values;
+use crate::compute::BY_SOLUTION;
 use crate::difference::differences;
 use crate::{FleetFault, FleetFile, FleetProblem, Members};
 
@@ -107,6 +110,9 @@ impl Checking<'_> {
                 let first = *uids.entry(uid).or_insert(cluster);
                 self.another(&pointer, first, cluster, "uid");
             }
+            let of = format!("`secrets` of the cluster `{cluster}`");
+            let secrets = entry.secrets.keys().cloned();
+            self.known_solutions(&format!("{pointer}/secrets"), &of, secrets);
             if entry.pull_secret.is_some() && entry.site.contains_key("pullSecret") {
                 let cluster = cluster.clone();
                 self.wrong(&pointer, FleetFault::PullSecretTwice { cluster });
@@ -219,6 +225,27 @@ impl Checking<'_> {
         }
     }
 
+    fn known_solutions(
+        &mut self,
+        pointer: &str,
+        of: &str,
+        named: impl Iterator<Item = SolutionName>,
+    ) {
+        let spec = self.spec;
+        let known = || spec.solutions.iter().map(|it| &it.name);
+        for name in named {
+            if !known().any(|it| *it == name) {
+                let pointer = format!("{pointer}/{name}");
+                let fault = FleetFault::UnknownSolution {
+                    of: of.to_owned(),
+                    near: nearest(name.as_str(), known(), NEAR).cloned(),
+                    name,
+                };
+                self.wrong(&pointer, fault);
+            }
+        }
+    }
+
     /// Groups of one cluster agree. What the cluster itself chooses settles nothing: another cluster of both would be left.
     fn groups(&mut self) {
         for FleetGroup { name, .. } in &self.spec.groups {
@@ -267,6 +294,15 @@ impl Checking<'_> {
     fn values(&mut self) {
         let mut used = BTreeSet::new();
         for site in self.file.sites() {
+            for field in BY_SOLUTION {
+                let named = site.site.get(field).and_then(Value::as_object);
+                // What is no name at all is told where values are read.
+                let named = named.into_iter().flat_map(Map::keys);
+                let named = named.filter_map(|name| name.parse().ok());
+                let of = format!("`{field}` of {}", site.layer);
+                let pointer = format!("{}/{field}", site.pointer);
+                self.known_solutions(&pointer, &of, named);
+            }
             for (pointer, fault) in wrong_values(&site, &self.spec.facts, &mut used) {
                 self.wrong(&format!("{}{pointer}", site.pointer), fault);
             }

@@ -17,7 +17,7 @@ use crate::template::{Template, has_expression};
 use crate::{ExpressionError, Facts, FleetFile, FleetLayer, Members};
 
 /// The fields that have values by the names of Solutions.
-const BY_SOLUTION: [&str; 3] = ["charts", "parameters", "patches"];
+pub(crate) const BY_SOLUTION: [&str; 3] = ["charts", "parameters", "patches"];
 
 /// A Solution in an environment of a cluster, by the places of both in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

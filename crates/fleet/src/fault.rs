@@ -70,6 +70,16 @@ pub enum FleetFault {
         /// The name that may be meant.
         near: Option<GroupName>,
     },
+    /// No entry of `solutions` has this name.
+    #[error("{of} names the Solution `{name}`, which is not among `solutions`")]
+    UnknownSolution {
+        /// Who names it.
+        of: String,
+        /// The name.
+        name: SolutionName,
+        /// The name that may be meant.
+        near: Option<SolutionName>,
+    },
     /// There is no cluster of this name.
     #[error("the wave `{wave}` names the cluster `{name}`, which there is not")]
     UnknownCluster {

@@ -84,6 +84,14 @@ fn what_is_wrong_with_clusters_is_said_with_its_line() {
             &["line 7: the cluster `lab` has `pullSecret` twice, also in its `site`"],
         ),
         (
+            "kubeconfig: lab.conf",
+            "kubeconfig: lab.conf, secrets: {shpo: a.yaml}, site: {charts: {shpo: {}}}",
+            &[
+                "line 7: `secrets` of the cluster `lab` names the Solution `shpo`, which is not among `solutions`",
+                "line 7: `charts` of cluster lab names the Solution `shpo`, which is not among `solutions`",
+            ],
+        ),
+        (
             "- name: french",
             "- name: prod",
             &[

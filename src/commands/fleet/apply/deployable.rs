@@ -1,6 +1,7 @@
 //! What a deployment in a cluster of a fleet is planned from: the archive, the registry, and the request with the values of
 //! the fleet.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use deployer::Cluster;
@@ -13,6 +14,7 @@ use super::Arguments;
 use super::archives::Archives;
 use super::place::DeploymentPlace;
 use super::planned::{Deployable, Unplannable};
+use super::secrets;
 use crate::args::Output;
 use crate::commands::import::{self, Acceptance};
 use crate::commands::kept::{self, Kept};
@@ -51,6 +53,12 @@ impl Deployables<'_> {
             None => self.kept(solution, entry, goal, place.cluster).await?,
         };
         let request = &mut found.request;
+        if let Goal::Deployed(target) = &mut request.goal {
+            let folder = self.arguments.file.parent().unwrap_or(Path::new(""));
+            let manifest = found.archive.accepted.manifest();
+            let given = secrets::read(folder, place.member, entry, manifest)?;
+            *target.parameters = given;
+        }
         request.allowed = self.arguments.allowed();
         let accepted = self.arguments.accept.iter();
         let accepted = accepted.chain(&self.file.spec().accept);

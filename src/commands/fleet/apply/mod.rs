@@ -17,6 +17,7 @@ mod plan;
 mod planned;
 pub(in crate::commands) mod result;
 mod roll;
+mod secrets;
 pub(in crate::commands) mod show;
 mod soak;
 mod wave;
