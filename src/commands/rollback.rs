@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let (namespace, to) = (arguments.namespace.as_ref(), arguments.to);
         let back = importer::way_back(&cluster, solution, environment, namespace, to).await?;
         if output == Output::Human {
-            show(solution, &back);
+            render::line!("rollback  {}", in_words(solution, &back));
         }
         let version = back.version.clone();
         let request = |found: &Kept| request(arguments, back, found);
@@ -70,9 +70,21 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request, Failure> {
+    let goal = goal(&arguments.environment, back);
+    let pull_registry = Some(kept.pull_registry.clone());
+    let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.kept.turn)?;
+    request.verb = Verb::Rollback;
+    request.accepted = arguments.accept.iter().cloned().collect();
+    request.allowed.downgrade = Downgrade::Allow;
+    request.allowed.unproved = arguments.proving.unproved();
+    Ok(request)
+}
+
+/// That which ran before, as it is to run in an environment again. What a fleet chooses stays.
+pub(super) fn goal(environment: &EnvironmentName, back: WayBack) -> Goal {
     let secret = back.pull_secret;
-    let goal = Goal::Deployed(Target {
-        environment: arguments.environment.clone(),
+    Goal::Deployed(Target {
+        environment: environment.clone(),
         namespace: Some(back.namespace),
         pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
         parameters: Box::new(AskedParameters {
@@ -83,20 +95,14 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
             ..AskedParameters::default()
         }),
         fleet: None,
-    });
-    let pull_registry = Some(kept.pull_registry.clone());
-    let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.kept.turn)?;
-    request.verb = Verb::Rollback;
-    request.accepted = arguments.accept.iter().cloned().collect();
-    request.allowed.downgrade = Downgrade::Allow;
-    request.allowed.unproved = arguments.proving.unproved();
-    Ok(request)
+    })
 }
 
-fn show(solution: &SolutionName, back: &WayBack) {
+/// What is gone back to, and why that is known.
+pub(super) fn in_words(solution: &SolutionName, back: &WayBack) -> String {
     let why = match back.known {
         Known::Before(revision) => format!("it ran before revision {revision}"),
         Known::By(revision) => format!("revision {revision} deployed it"),
     };
-    render::line!("rollback  to {solution} {} ({why})", back.version);
+    format!("to {solution} {} ({why})", back.version)
 }

@@ -42,13 +42,15 @@ impl Fleet {
     pub(crate) fn start(name: &str) -> Self {
         let site = site(name);
         let members = Members::start(NAMES.len());
-        pack(
-            &site,
-            "1.0.0",
-            SETS,
-            &(CONFIG.replace("VERSION", "1.0.0") + ROLE),
-        );
-        Self { site, members }
+        let fleet = Self { site, members };
+        fleet.pack("1.0.0");
+        fleet
+    }
+
+    /// Packs a version.
+    pub(crate) fn pack(&self, version: &str) {
+        let carried = CONFIG.replace("VERSION", version) + ROLE;
+        pack(&self.site, version, SETS, &carried);
     }
 
     /// Writes the fleet's file: one wave of the first cluster, and one of the others.

@@ -1,10 +1,11 @@
 //! Which clusters of a fleet are meant by a command line.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use clap::Args;
-use fleet::{FleetFile, Members};
-use schemas::{GroupName, nearest};
+use fleet::{ClustersOfWave, FleetFile, Members};
+use schemas::{GroupName, WaveName, nearest};
 
 use crate::failure::Failure;
 
@@ -50,15 +51,34 @@ impl SelectionArguments {
                 .any(|it| members.of_group(it).contains(&at));
             self.cluster.is_empty() && self.group.is_empty() || by_name || by_group
         };
-        let meant: Vec<usize> = (0..spec.clusters.len())
-            .filter(|at| is_meant(*at))
-            .collect();
-        if meant.is_empty() {
-            return Err(Failure::usage("no cluster of the fleet is meant by this")
-                .hint("`solution fleet check` lists them with their groups"));
-        }
-        Ok(meant)
+        let all = 0..spec.clusters.len();
+        check_any(all.filter(|at| is_meant(*at)).collect())
     }
+}
+
+/// The clusters of these waves, by their places in the file.
+pub(super) fn of_waves(waves: &[WaveName], file: &FleetFile) -> Result<Vec<usize>, Failure> {
+    let spec = file.spec();
+    let members = Members::of(spec);
+    let mut meant = BTreeSet::new();
+    for name in waves {
+        let mut all = fleet::waves(spec, &members).into_iter();
+        let Some(ClustersOfWave { clusters, .. }) = all.find(|it| it.wave.name == *name) else {
+            let known = spec.waves.iter().map(|it| &it.name);
+            return Err(none("wave", name.as_str(), known));
+        };
+        meant.extend(clusters);
+    }
+    check_any(meant.into_iter().collect())
+}
+
+/// Fails if none is meant.
+fn check_any(meant: Vec<usize>) -> Result<Vec<usize>, Failure> {
+    if meant.is_empty() {
+        return Err(Failure::usage("no cluster of the fleet is meant by this")
+            .hint("`solution fleet check` lists them with their waves and groups"));
+    }
+    Ok(meant)
 }
 
 /// Says that nothing is called so, and what may have been meant.
@@ -70,7 +90,8 @@ fn none<'a, N: AsRef<str> + fmt::Display + 'a>(
     let near = nearest(typed, known, NEAR);
     let near = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
     let failure = format!("the fleet has no {what} `{typed}`");
-    let hint = format!("{near}`solution fleet check` lists the clusters with their groups");
+    let hint =
+        format!("{near}`solution fleet check` lists the clusters with their waves and groups");
     Failure::usage(failure).hint(hint)
 }
 

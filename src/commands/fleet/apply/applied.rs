@@ -20,7 +20,7 @@ pub(crate) struct AppliedCluster {
     pub(super) state: AppliedState,
     /// What was deployed.
     receipts: Vec<Receipt>,
-    /// Why it is not as the file says; null if it is.
+    /// Why it is not as it was to become; null if it is.
     pub(super) problem: Option<InTheWay>,
     #[serde(skip)]
     pub(super) outcome: Outcome,
@@ -30,7 +30,7 @@ pub(crate) struct AppliedCluster {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum AppliedState {
-    /// It is as the file says.
+    /// It is as it was to become.
     Done,
     /// A deployment failed.
     Failed,

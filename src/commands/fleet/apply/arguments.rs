@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use deployer::Conflicts;
 use importer::{Allowed, CreateEnvironment, Downgrade};
 
 use super::super::selection::SelectionArguments;
-use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, choose};
-use crate::commands::import::{ProofArguments, Shown, SignerArguments};
+use super::choices::RolloutArguments;
+use crate::args::choose;
+use crate::commands::import::SignerArguments;
 
 /// Make every cluster of a fleet as its file says, wave by wave
 #[derive(Args, Debug)]
@@ -34,71 +34,31 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) selection: SelectionArguments,
 
-    /// Stop after the plan and show it
-    #[arg(long)]
-    pub(super) dry_run: bool,
-
-    /// Show what changes in each object, as a diff; values of Secrets are left out
-    #[arg(long)]
-    diff: bool,
-
-    /// Leave out clusters that cannot be reached; they are named, and the exit code is 3
-    #[arg(long)]
-    pub(super) skip_unreachable: bool,
-
-    /// Accept what the plan says reaches beyond environments, by the id shown there
-    #[arg(long, value_name = "ID")]
-    pub(super) accept: Vec<String>,
-
-    #[command(flatten)]
-    exceptions: ExceptionArguments,
-
-    #[command(flatten)]
-    pub(super) signers: SignerArguments,
-
-    #[command(flatten)]
-    pub(super) reach: RegistryArguments,
-
-    #[command(flatten)]
-    pub(super) hub: ClusterArguments,
-
-    #[command(flatten)]
-    pub(super) turn: ChangeArguments,
-}
-
-/// What is allowed in every cluster.
-#[derive(Args, Debug)]
-struct ExceptionArguments {
     /// Deploy versions older than those that run
     #[arg(long)]
     allow_downgrade: bool,
 
-    /// Take over fields of the Solutions' objects that others set to something else
-    #[arg(long)]
-    force_conflicts: bool,
+    #[command(flatten)]
+    pub(super) rollout: RolloutArguments,
 
     #[command(flatten)]
-    proving: ProofArguments,
+    pub(super) signers: SignerArguments,
 }
 
 impl Arguments {
-    /// How plans are shown.
-    pub(super) fn shown(&self) -> Shown {
-        choose(self.diff, Shown::WithDiff, Shown::Plain)
-    }
-
     /// The exceptions that are allowed in every cluster. Its environments stand in the file, so that none is mistyped.
     pub(super) fn allowed(&self) -> Allowed {
-        let ExceptionArguments {
-            allow_downgrade: downgrade,
-            force_conflicts: conflicts,
-            proving,
-        } = &self.exceptions;
+        let (allow, refuse) = (Downgrade::Allow, Downgrade::Refuse);
+        let Allowed {
+            conflicts,
+            unproved,
+            ..
+        } = self.rollout.allowed();
         Allowed {
-            downgrade: choose(*downgrade, Downgrade::Allow, Downgrade::Refuse),
+            downgrade: choose(self.allow_downgrade, allow, refuse),
             create: CreateEnvironment::Allow,
-            conflicts: choose(*conflicts, Conflicts::Force, Conflicts::Refuse),
-            unproved: proving.unproved(),
+            conflicts,
+            unproved,
             ..self.signers.allowed()
         }
     }

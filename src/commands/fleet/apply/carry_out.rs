@@ -1,42 +1,72 @@
 //! From the plans of all clusters to what becomes of them: shown, accepted, and carried out wave by wave.
 
-use fleet::{FleetFile, Members};
 use importer::Run;
 
-use super::super::journal::JournalFile;
 use super::super::outcome::worst;
+use super::super::reach::Reaching;
 use super::consent::{self, FleetConsent};
-use super::gate::Gates;
 use super::hindrance::in_the_way;
+use super::plan::{DeployableSource, plan};
 use super::planned::MemberPlan;
 use super::result::FleetApplied;
+use super::rollout::Rollout;
 use super::wave::Waves;
-use super::{Arguments, PlannedMember, show};
+use super::{PlannedMember, show};
 use crate::args::{Output, choose};
+use crate::cluster;
 use crate::commands::question::agreed;
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
+impl Rollout<'_> {
+    /// Plans these clusters from a source, shows what that comes to, and changes them.
+    pub(in crate::commands::fleet) fn run(
+        &self,
+        places: &[usize],
+        source: &impl DeployableSource,
+    ) -> Result<Outcome, Failure> {
+        let (hub, longest) = (&self.choices.hub, self.choices.turn.timeout());
+        cluster::block_on(async {
+            let reaching = Reaching::new(self.file, self.path, hub, longest);
+            let plans = reaching.each(places, async |at, member| {
+                Box::pin(plan(self.file, source, at, member)).await
+            });
+            let plans = places.iter().zip(plans.await);
+            let planned = plans.map(|(at, plan)| PlannedMember {
+                at: *at,
+                name: self.file.spec().clusters[*at].name.to_string(),
+                plan,
+            });
+            Box::pin(carry_out(self, planned.collect())).await
+        })
+    }
+}
+
 /// Shows what is planned, asks for consent where somebody can give it, and changes the clusters.
-pub(super) async fn carry_out(
-    arguments: &Arguments,
-    file: &FleetFile,
-    members: &Members<'_>,
+async fn carry_out(
+    rollout: &Rollout<'_>,
     mut planned: Vec<PlannedMember>,
-    output: Output,
 ) -> Result<Outcome, Failure> {
-    let shown = arguments.shown();
+    let &Rollout {
+        file,
+        members,
+        choices,
+        towards,
+        output,
+        ..
+    } = rollout;
+    let shown = choices.shown();
     if output == Output::Human {
         show::people(file, &planned, shown);
     }
-    let mut why = in_the_way(file, &planned, arguments.skip_unreachable);
+    let mut why = in_the_way(file, &planned, choices.skip_unreachable);
     let mut is_refused = planned.iter().any(PlannedMember::is_refused);
     let consent = FleetConsent::wanted(file, &planned);
     if let Some(wanted) = &consent {
-        let mut given = arguments.accept.iter().chain(&file.spec().accept);
+        let mut given = choices.accept.iter().chain(&file.spec().accept);
         let is_given = given.any(|id| *id == wanted.id);
-        let may_ask = why.is_empty() && !arguments.dry_run;
+        let may_ask = why.is_empty() && !choices.dry_run;
         let question = "accept what reaches beyond the environments?";
         if is_given || may_ask && agreed(question, output).await? {
             consent::accept(&mut planned);
@@ -52,25 +82,16 @@ pub(super) async fn carry_out(
         let refused = refuse(output, plan, why);
         return Ok(choose(is_refused, refused, reached));
     }
-    if arguments.dry_run {
+    if choices.dry_run {
         render::result(output, &plan, |_| render::dry(Run::Dry));
         return Ok(reached);
     }
-    let waves = Waves {
-        members,
-        gates: Gates {
-            file,
-            journal: JournalFile::of(file, &arguments.file),
-            output,
-        },
-        output,
-    };
     let ready: Vec<&MemberPlan> = planned
         .iter()
         .filter_map(|it| it.plan.as_ref().ok())
         .collect();
-    let rolled = waves.roll(&ready).await;
+    let rolled = Waves::of(rollout).roll(&ready).await;
     let applied = FleetApplied::of(file, members, planned, rolled);
-    render::result(output, &applied, FleetApplied::show);
+    render::result(output, &applied, |it| it.show(towards));
     Ok(applied.outcome())
 }

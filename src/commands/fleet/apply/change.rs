@@ -16,9 +16,9 @@ use crate::render;
 
 /// What came of a cluster that was begun.
 pub(super) struct Changed {
-    /// The deployments that are as the file says.
+    /// The deployments that are as they were to become.
     pub(super) receipts: Vec<Receipt>,
-    /// Why it is no more.
+    /// Why they are no more.
     pub(super) failure: Option<Failure>,
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn change(plan: &MemberPlan, pushers: &Pushers, live: &MemberLi
         .iter()
         .map(|it| it.objects.len() + it.removed.len());
     live.end(&match objects.sum() {
-        0 => "is as the file says".to_owned(),
+        0 => "is done, nothing had to be changed".to_owned(),
         objects => format!("is done, {} changed", render::count(objects, "object")),
     });
     changed

@@ -1,13 +1,15 @@
-//! `solution fleet apply`: makes every cluster of a fleet as its file says. All of them are planned and shown before
-//! anything is written.
+//! `solution fleet apply`: makes every cluster of a fleet as its file says, by parts with which they also go back. All of
+//! them are planned and shown before anything is written.
 
 mod applied;
 mod archives;
 mod arguments;
+mod asking;
 mod carry_out;
 mod change;
+mod choices;
 mod consent;
-mod deployable;
+mod from_file;
 mod gate;
 mod hindrance;
 mod live;
@@ -15,20 +17,28 @@ mod member_push;
 mod place;
 mod plan;
 mod planned;
+mod planned_wave;
 pub(in crate::commands) mod result;
 mod roll;
+mod rollout;
 mod secrets;
 pub(in crate::commands) mod show;
 mod soak;
 mod wave;
+mod within;
 
 use fleet::Members;
 
 pub(crate) use self::arguments::Arguments;
-use self::deployable::Deployables;
+pub(super) use self::asking::Asking;
+pub(super) use self::choices::RolloutArguments;
+use self::from_file::FileSource;
+pub(super) use self::place::DeploymentPlace;
+pub(super) use self::plan::{DeployableSource, FoundDeployable};
+pub(super) use self::planned::{Deployable, Unplannable};
 use self::planned::{DeploymentPlan, MemberPlan};
+pub(super) use self::rollout::{Rollout, Towards};
 use super::check::{read, refused};
-use super::reach::Reaching;
 use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
@@ -68,29 +78,26 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let Some(archives) = archives::accept_all(arguments, &file, entries, output)? else {
         return Ok(Outcome::No);
     };
-    let deployables = Deployables {
-        arguments,
+    let choices = &arguments.rollout;
+    let rollout = Rollout {
         file: &file,
-        archives,
-        writer: cluster::writer(&arguments.turn)?,
+        path: &arguments.file,
+        members: &members,
+        choices,
+        towards: Towards::File,
         output,
     };
-    cluster::block_on(async {
-        let (hub, longest) = (&arguments.hub, arguments.turn.timeout());
-        let reaching = Reaching::new(&file, &arguments.file, hub, longest);
-        let plans = reaching.each(&places, async |at, member| {
-            Box::pin(plan::plan(&deployables, &members, at, member)).await
-        });
-        let plans = places.iter().zip(plans.await);
-        let planned = plans.map(|(at, plan)| PlannedMember {
-            at: *at,
-            name: file.spec().clusters[*at].name.to_string(),
-            plan,
-        });
-        let planned: Vec<PlannedMember> = planned.collect();
-        Box::pin(carry_out::carry_out(
-            arguments, &file, &members, planned, output,
-        ))
-        .await
-    })
+    let asking = Asking {
+        file: &file,
+        choices,
+        writer: cluster::writer(&choices.turn)?,
+        output,
+    };
+    let source = FileSource {
+        arguments,
+        members: &members,
+        archives,
+        asking,
+    };
+    rollout.run(&places, &source)
 }

@@ -13,9 +13,11 @@ use crate::failure::Failure;
 use crate::registries;
 
 /// The cluster that is deployed to.
-pub(super) struct DeploymentPlace<'a> {
+pub(in crate::commands::fleet) struct DeploymentPlace<'a> {
+    /// Its place in the file.
+    pub(in crate::commands::fleet) at: usize,
     pub(super) member: &'a FleetCluster,
-    pub(super) cluster: &'a Cluster,
+    pub(in crate::commands::fleet) cluster: &'a Cluster,
     /// What the site keeps for all environments.
     pub(super) site: &'a HeldSite,
 }

@@ -1,54 +1,65 @@
-//! The plan of a cluster: what is known of it, the values that follow, and what each deployment would do. Nothing is
-//! written.
+//! The plan of a cluster: what each deployment there would do. Nothing is written.
 
 use std::collections::BTreeSet;
 
 use deployer::Cluster;
-use fleet::{ComputeError, Members};
+use fleet::FleetFile;
 use importer::{Obstacle, Plan, Request};
 use schemas::{Solution, SolutionId};
 
-use super::super::compute::{ComputedDeployment, compute};
 use super::super::reach::Member;
-use super::deployable::Deployables;
 use super::place::DeploymentPlace;
 use super::planned::{Deployable, DeploymentPlan, MemberPlan, PlannedWork, Unplannable};
 use crate::commands::import::Acceptance;
 use crate::commands::refusal::InTheWay;
 use crate::failure::Failure;
 
+/// Says what deployments are planned from.
+pub(in crate::commands::fleet) trait DeployableSource {
+    /// Returns what each deployment in a cluster is planned from.
+    async fn deployables(
+        &self,
+        place: &DeploymentPlace<'_>,
+    ) -> Result<Vec<FoundDeployable>, Failure>;
+}
+
+/// What the deployment of an entry of `solutions` is planned from, if it can be.
+pub(in crate::commands::fleet) struct FoundDeployable {
+    pub(in crate::commands::fleet) solution: usize,
+    pub(in crate::commands::fleet) found: Result<Deployable, Unplannable>,
+}
+
 /// Plans one cluster.
 pub(super) async fn plan(
-    deployables: &Deployables<'_>,
-    members: &Members<'_>,
+    file: &FleetFile,
+    source: &impl DeployableSource,
     at: usize,
     Member { cluster, uid }: &Member,
 ) -> Result<MemberPlan, Failure> {
-    let file = deployables.file;
-    let site = importer::site(cluster).await?;
-    let computed = compute(file, members, at, cluster).await?;
+    let member = &file.spec().clusters[at];
     let place = DeploymentPlace {
-        member: &file.spec().clusters[at],
+        at,
+        member,
         cluster,
-        site: &site,
+        site: &importer::site(cluster).await?,
     };
     let (mut deployments, mut ready) = (Vec::new(), Vec::new());
-    for ComputedDeployment { solution, values } in computed.deployments {
-        let found = match values {
-            Ok(values) => deployables.of(solution, values, &place).await,
-            Err(errors) => Err(Unplannable::Refused(
-                errors.iter().map(uncomputed).collect(),
-            )),
-        };
-        match found {
-            Ok(deployable) => ready.push(deployable),
+    for FoundDeployable { solution, found } in source.deployables(&place).await? {
+        let (note, why) = match found {
+            Ok(deployable) => {
+                ready.push(deployable);
+                continue;
+            }
             Err(Unplannable::Failed(failure)) => return Err(failure),
-            Err(Unplannable::Refused(why)) => deployments.push(DeploymentPlan {
-                solution,
-                work: None,
-                why,
-            }),
-        }
+            Err(Unplannable::Refused(why)) => (None, why),
+            Err(Unplannable::Left(note)) => (Some(note), Vec::new()),
+        };
+        deployments.push(DeploymentPlan {
+            solution,
+            note,
+            work: None,
+            why,
+        });
     }
     let mut before = BTreeSet::new();
     for deployable in in_order(ready)? {
@@ -59,7 +70,7 @@ pub(super) async fn plan(
     }
     Ok(MemberPlan {
         at,
-        name: file.spec().clusters[at].name.clone(),
+        name: member.name.clone(),
         cluster: cluster.clone(),
         uid: uid.clone(),
         deployments,
@@ -83,6 +94,7 @@ async fn look(
 ) -> Result<DeploymentPlan, Failure> {
     let Deployable {
         solution,
+        note,
         archive,
         client,
         request,
@@ -105,6 +117,7 @@ async fn look(
     drop(plan);
     Ok(DeploymentPlan {
         solution,
+        note,
         work: Some(PlannedWork {
             archive,
             client,
@@ -114,9 +127,4 @@ async fn look(
         }),
         why,
     })
-}
-
-fn uncomputed(error: &ComputeError) -> InTheWay {
-    let fix = "`solution fleet values` shows what each cluster gets, and where it comes from";
-    InTheWay::new(error.to_string(), fix)
 }

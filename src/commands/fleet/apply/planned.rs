@@ -26,7 +26,9 @@ pub(super) struct MemberPlan {
 pub(super) struct DeploymentPlan {
     /// The place of its entry among `solutions`.
     pub(super) solution: usize,
-    /// What is planned; none where it could not be.
+    /// What is planned for it in a word, where its entry does not say so.
+    pub(super) note: Option<String>,
+    /// What is planned; none where it could not be, or nothing is to be.
     pub(super) work: Option<PlannedWork>,
     /// What is in the way, but for what has to be accepted.
     pub(super) why: Vec<InTheWay>,
@@ -51,16 +53,20 @@ pub(super) struct PlannedWork {
 }
 
 /// What a deployment is planned from.
-pub(super) struct Deployable {
+pub(in crate::commands::fleet) struct Deployable {
     /// The place of its entry among `solutions`.
     pub(super) solution: usize,
+    /// What is planned for it in a word, where its entry does not say so.
+    pub(in crate::commands::fleet) note: Option<String>,
     pub(super) archive: Arc<Acceptance>,
     pub(super) client: Client,
-    pub(super) request: Request,
+    pub(in crate::commands::fleet) request: Request,
 }
 
-/// Why a deployment cannot be planned.
-pub(super) enum Unplannable {
+/// Why a deployment is not planned.
+pub(in crate::commands::fleet) enum Unplannable {
+    /// Nothing is to be done, for this reason.
+    Left(String),
     /// These are in the way, and of others it can be found out what they would do.
     Refused(Vec<InTheWay>),
     /// The cluster or its registry could not be asked.

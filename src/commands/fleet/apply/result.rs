@@ -9,12 +9,13 @@ use serde::Serialize;
 use super::super::outcome::worst;
 use super::PlannedMember;
 use super::applied::{AppliedCluster, AppliedState};
+use super::rollout::Towards;
 use super::wave::Rolled;
 use crate::commands::refusal::InTheWay;
 use crate::failure::Outcome;
 use crate::render;
 
-/// What applying a fleet's file has done.
+/// What changing the clusters of a fleet has done.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetApplied {
     /// The fleet's name.
@@ -68,7 +69,7 @@ impl FleetApplied {
     }
 
     /// For people, who have seen what became of each that was begun.
-    pub(super) fn show(&self) {
+    pub(super) fn show(&self, towards: Towards) {
         for state in [AppliedState::Failed, AppliedState::LeftOut] {
             for cluster in self.clusters.iter().filter(|it| it.state == state) {
                 if let Some(InTheWay { message, fix, .. }) = &cluster.problem {
@@ -81,8 +82,12 @@ impl FleetApplied {
             render::note!("error: {message}");
             render::note!("hint: {fix}");
         }
+        let done = match towards {
+            Towards::File => "as the file says",
+            Towards::Before => "as before",
+        };
         for (state, words) in [
-            (AppliedState::Done, "as the file says"),
+            (AppliedState::Done, done),
             (AppliedState::Failed, "failed"),
             (AppliedState::LeftOut, "left out"),
             (AppliedState::Untouched, "untouched"),

@@ -16,7 +16,7 @@ use crate::render;
 /// The words before the line of a plan with its cluster, which is told once for all deployments.
 const CLUSTER: &str = "cluster ";
 
-/// What applying a fleet's file would do.
+/// What changing the clusters of a fleet would do.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetPlan<'a> {
     /// The fleet's name.
@@ -45,7 +45,10 @@ pub(crate) struct ShownMember<'a> {
 pub(crate) struct ShownDeployment<'a> {
     /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
     deployment: String,
-    /// The plan; null if it could not be made.
+    /// What is planned for it in a word, where the file does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    /// The plan; null if it could not be made, or nothing is to be done.
     plan: Option<Planned<'a>>,
     /// What is in the way.
     obstacles: &'a [InTheWay],
@@ -60,6 +63,7 @@ pub(super) fn of<'a>(
 ) -> FleetPlan<'a> {
     let deployment = |it: &'a DeploymentPlan| ShownDeployment {
         deployment: file.spec().solutions[it.solution].to_string(),
+        note: it.note.as_deref(),
         plan: it
             .work
             .as_ref()
@@ -95,7 +99,7 @@ pub(super) fn people(file: &FleetFile, members: &[PlannedMember], shown: Shown) 
         let planned: Vec<(&str, &DeploymentPlan)> = members
             .iter()
             .flat_map(|it| it.deployments().map(|plan| (it.name.as_str(), plan)))
-            .filter(|(_, it)| it.solution == at && it.work.is_some())
+            .filter(|(_, it)| it.solution == at && (it.work.is_some() || it.note.is_some()))
             .collect();
         if !planned.is_empty() {
             let count = render::count(planned.len(), "cluster");
@@ -108,20 +112,16 @@ pub(super) fn people(file: &FleetFile, members: &[PlannedMember], shown: Shown) 
 /// One deployment in all clusters that have it.
 fn deployments(planned: &[(&str, &DeploymentPlan)], shown: Shown) {
     let names: Vec<&str> = planned.iter().map(|(name, _)| *name).collect();
-    let works = planned.iter().filter_map(|(_, it)| it.work.as_ref());
-    let summaries: Vec<_> = works.map(|it| &it.planned).collect();
-    let lines = summaries.iter().map(|it| {
-        let lines = import::lines(it).into_iter();
-        lines.filter(|line| !line.starts_with(CLUSTER)).collect()
-    });
-    for folded in fold::<String>(lines.collect()) {
+    for folded in fold(planned.iter().map(|(_, it)| lines(it)).collect()) {
         render::line!("  {}{}", folded.text, folded.whose(&names));
     }
     if shown == Shown::Plain {
         return;
     }
-    let diffs = summaries.iter().map(|it| {
-        let objects = it.objects().filter(|it| !it.diff.is_empty());
+    let diffs = planned.iter().map(|(_, it)| {
+        let works = it.work.iter();
+        let objects = works.flat_map(|it| it.planned.objects());
+        let objects = objects.filter(|it| !it.diff.is_empty());
         objects.map(FoldedDiff).collect()
     });
     for folded in fold::<FoldedDiff<'_>>(diffs.collect()) {
@@ -131,6 +131,14 @@ fn deployments(planned: &[(&str, &DeploymentPlan)], shown: Shown) {
         }
         import::diff_of(folded.text.0);
     }
+}
+
+/// The lines of a deployment, but for that of its cluster.
+fn lines(plan: &DeploymentPlan) -> Vec<String> {
+    let note = plan.note.iter().map(|note| format!("rollback  {note}"));
+    let lines = plan.work.iter().flat_map(|it| import::lines(&it.planned));
+    let lines = lines.filter(|line| !line.starts_with(CLUSTER));
+    note.chain(lines).collect()
 }
 
 /// What changes in an object, which is the same where the object and the diff are.

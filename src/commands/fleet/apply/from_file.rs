@@ -1,0 +1,116 @@
+//! What the deployments of a fleet's file are planned from: the archive or the imported version, and the request with the
+//! values that the file has for the cluster.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fleet::{ComputeError, ComputedSite, Members};
+use importer::{FleetChoices, Goal, PullLogin, Request, Target};
+
+use super::super::compute::compute;
+use super::Arguments;
+use super::archives::Archives;
+use super::asking::Asking;
+use super::place::DeploymentPlace;
+use super::plan::{DeployableSource, FoundDeployable};
+use super::planned::{Deployable, Unplannable};
+use super::secrets;
+use crate::commands::import::Acceptance;
+use crate::commands::refusal::InTheWay;
+use crate::failure::Failure;
+
+/// The deployments of a fleet's file.
+pub(super) struct FileSource<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) members: &'a Members<'a>,
+    pub(super) archives: Archives,
+    pub(super) asking: Asking<'a>,
+}
+
+impl DeployableSource for FileSource<'_> {
+    async fn deployables(
+        &self,
+        place: &DeploymentPlace<'_>,
+    ) -> Result<Vec<FoundDeployable>, Failure> {
+        let file = self.asking.file;
+        let computed = compute(file, self.members, place.at, place.cluster).await?;
+        let mut all = Vec::new();
+        for it in computed.deployments {
+            let found = match it.values {
+                Ok(values) => self.of(it.solution, values, place).await,
+                Err(errors) => Err(Unplannable::Refused(
+                    errors.iter().map(uncomputed).collect(),
+                )),
+            };
+            all.push(FoundDeployable {
+                solution: it.solution,
+                found,
+            });
+        }
+        Ok(all)
+    }
+}
+
+impl FileSource<'_> {
+    /// Returns what a deployment is planned from.
+    async fn of(
+        &self,
+        solution: usize,
+        values: ComputedSite,
+        place: &DeploymentPlace<'_>,
+    ) -> Result<Deployable, Unplannable> {
+        let file = self.asking.file;
+        let entry = &file.spec().solutions[solution];
+        let fleet = file.document().metadata.name.clone();
+        let choices = FleetChoices::new(fleet, values.site).map_err(Failure::no)?;
+        let goal = Goal::Deployed(Target {
+            environment: entry.environment.clone(),
+            namespace: None,
+            pull_login: PullLogin::Keep,
+            parameters: Box::default(),
+            fleet: Some(Box::new(choices)),
+        });
+        let mut found = if let Some(archive) = self.archives.get(&solution) {
+            self.carried(solution, archive, goal, place)?
+        } else {
+            let (version, cluster) = (&entry.version, place.cluster);
+            self.asking.kept(solution, version, cluster, goal).await?
+        };
+        let request = &mut found.request;
+        if let Goal::Deployed(target) = &mut request.goal {
+            let folder = self.arguments.file.parent().unwrap_or(Path::new(""));
+            let manifest = found.archive.accepted.manifest();
+            *target.parameters = secrets::read(folder, place.member, entry, manifest)?;
+        }
+        request.allowed = self.arguments.allowed();
+        Ok(found)
+    }
+
+    /// The same of an archive that is at hand.
+    fn carried(
+        &self,
+        solution: usize,
+        archive: &Arc<Acceptance>,
+        goal: Goal,
+        place: &DeploymentPlace<'_>,
+    ) -> Result<Deployable, Failure> {
+        let to = place.destination()?;
+        let request = self.asking.request(goal, &to.registry, to.pull_registry)?;
+        Ok(Deployable {
+            solution,
+            note: None,
+            archive: Arc::clone(archive),
+            client: place.client(&to.registry, &self.asking.choices.reach)?,
+            request: Request {
+                missing: to.missing,
+                from_site: to.from_site,
+                ..request
+            },
+        })
+    }
+}
+
+fn uncomputed(error: &ComputeError) -> InTheWay {
+    let fix = "`solution fleet values` shows what each cluster gets, and where it comes from";
+    InTheWay::new(error.to_string(), fix)
+}

@@ -1,0 +1,27 @@
+//! A change of the clusters of a fleet: all of them are planned and shown before anything is written.
+
+use std::path::Path;
+
+use fleet::{FleetFile, Members};
+
+use super::choices::RolloutArguments;
+use crate::args::Output;
+
+/// A change of the clusters of a fleet.
+pub(in crate::commands::fleet) struct Rollout<'a> {
+    pub(in crate::commands::fleet) file: &'a FleetFile,
+    pub(in crate::commands::fleet) path: &'a Path,
+    pub(in crate::commands::fleet) members: &'a Members<'a>,
+    pub(in crate::commands::fleet) choices: &'a RolloutArguments,
+    pub(in crate::commands::fleet) towards: Towards,
+    pub(in crate::commands::fleet) output: Output,
+}
+
+/// What clusters are to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::commands::fleet) enum Towards {
+    /// As the file says, as soon as its waves may be begun.
+    File,
+    /// As they were before, at once: neither a pause, nor a soak time, nor a missing approval holds that back.
+    Before,
+}

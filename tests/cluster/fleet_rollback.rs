@@ -1,0 +1,102 @@
+//! A fleet of real API servers goes back: only what the file brought, and running again takes nothing of it back.
+
+use serde_json::Value;
+
+use crate::charts::solution;
+use crate::common::Answer;
+use crate::fleet_apply::{Fleet, NAMES, states};
+use crate::site::{consent_id, variable};
+
+fn fleet(fleet: &Fleet, verb: &str, more: &[&str]) -> Answer {
+    solution(
+        &fleet.site,
+        &[&["fleet", verb, "fleet.yaml"], more].concat(),
+    )
+}
+
+/// Goes back, with consent to all that this asks for.
+fn rollback(of: &Fleet, more: &[&str]) -> Value {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let with = ["--ca-file", &ca, "--no-pull-proof", "--output", "json"];
+    let more = [more, &with].concat();
+    let planned = fleet(of, "rollback", &[&more[..], &["--dry-run"]].concat());
+    let accept = if planned.code == 0 {
+        Vec::new()
+    } else {
+        vec!["--accept", consent_id(&planned.stdout)]
+    };
+    fleet(of, "rollback", &[more, accept].concat()).json()
+}
+
+#[test]
+fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
+    let of = Fleet::start("fleet-rollback");
+    of.write("1.0.0", "", "");
+    of.apply_accepting(&[]).success();
+    let before = of.configs();
+
+    // Nothing is known from before.
+    let refused = fleet(&of, "rollback", &["--wave", "rest"]).failure(1);
+    let words = "error: paris, rome, shop 1.0.0 in prod: the history knows nothing of shop";
+    assert!(refused.contains(words), "{refused}");
+
+    // The new version comes to two of three.
+    of.pack("1.1.0");
+    of.write("1.1.0", "", "");
+    of.apply(&["--cluster", "lab", "--cluster", "rome"])
+        .success();
+    let [lab, paris, rome] = of.configs();
+    assert_eq!(
+        [lab.as_str(), &paris, &rome],
+        [
+            "hello lab, 3, 1.1.0",
+            "hello paris, 3, 1.0.0",
+            "hello rome, 3, 1.1.0",
+        ]
+    );
+
+    // Both of the wave are shown, and the pause that others made holds nothing back.
+    fleet(&of, "pause", &[]).success();
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let dry = [
+        "--wave",
+        "rest",
+        "--dry-run",
+        "--diff",
+        "--ca-file",
+        &ca,
+        "--no-pull-proof",
+    ];
+    let plan = fleet(&of, "rollback", &dry).stdout;
+    for words in [
+        "  rollback  nothing: shop 1.0.0 is deployed, the file says 1.1.0 [paris]\n",
+        "  rollback  to shop 1.0.0 (it ran before revision ",
+        "+  text: 'hello rome, 3, 1.0.0'\n",
+    ] {
+        assert!(plan.contains(words), "{words}: {plan}");
+    }
+    let done = ["paris", "rome"].map(|name| (name.to_owned(), "done".to_owned()));
+    let applied = rollback(&of, &["--wave", "rest"]);
+    assert_eq!(states(&applied), done, "{applied:#}");
+    assert_eq!(
+        of.configs(),
+        [lab.clone(), before[1].clone(), before[2].clone()]
+    );
+
+    // Running again takes nothing back.
+    let again = rollback(&of, &["--wave", "rest"]);
+    assert_eq!(states(&again), done);
+    for cluster in again["clusters"].as_array().unwrap() {
+        assert_eq!(
+            cluster["receipts"].as_array().unwrap().len(),
+            0,
+            "{again:#}"
+        );
+    }
+    assert_eq!(of.configs(), [lab, before[1].clone(), before[2].clone()]);
+    rollback(&of, &["--cluster", "*"]);
+    assert_eq!(
+        of.configs(),
+        NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
+    );
+}
