@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
+use importer::Goal;
 use schemas::{FleetWave, Timeout, WaveName};
+use serde_json::json;
 
 use super::super::status::judge;
 use super::gate::Gates;
-use super::planned::MemberPlan;
+use super::planned::{MemberPlan, PlannedWork};
 use crate::environment;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Waiting;
@@ -54,7 +56,7 @@ impl Gates<'_> {
             return Ok(());
         }
         let now = environment::now().map_err(Failure::unknown)?;
-        let goal = self.id(members, |work| format!("{:?}", work.request.goal));
+        let goal = self.id(members, chosen);
         self.journal
             .change(|it| it.be_good(&wave.name, &goal, changed, now))
     }
@@ -73,5 +75,13 @@ impl Gates<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What the file chooses for a deployment. What it only refers to is secret, and has no place in an id that others read.
+fn chosen(work: &PlannedWork) -> String {
+    match &work.request.goal {
+        Goal::Deployed(target) => json!(target.fleet).to_string(),
+        Goal::Available | Goal::Activated => String::new(),
     }
 }
