@@ -203,6 +203,19 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     assert_eq!(ended.code, 3, "{ended:?}");
     assert_eq!(states(&ended.json()), of(["done", "done", "leftOut"]));
 
+    // Two entries that lead to one cluster are not changed twice.
+    let copy = std::fs::read(&all.members[1]).unwrap();
+    all.site.desk.write("copy.kubeconfig", copy);
+    let twice = fleet_file.replace(&all.members[2], "copy.kubeconfig");
+    all.site.desk.write("fleet.yaml", twice);
+    let refused = all.apply(&[]).failure(1);
+    let words = "error: rome: it is the cluster of `paris` (UID ";
+    assert!(refused.contains(words), "{refused}");
+    assert!(
+        refused.contains("not pinned: lab, paris, rome"),
+        "{refused}"
+    );
+
     // It is back, and pinned by a UID that it does not have.
     let uid = "uid: 00000000-0000-4000-8000-000000000001";
     let other = fleet_file.replace("{name: rome,", &format!("{{name: rome, {uid},"));

@@ -5,13 +5,13 @@ use importer::Run;
 use super::super::outcome::worst;
 use super::super::reach::Reaching;
 use super::consent::{self, FleetConsent};
-use super::hindrance::in_the_way;
+use super::hindrance::{in_the_way, refuse_twice};
 use super::plan::{DeployableSource, plan};
 use super::planned::MemberPlan;
 use super::result::FleetApplied;
 use super::rollout::Rollout;
 use super::wave::Waves;
-use super::{PlannedMember, show};
+use super::{PlannedMember, people, show};
 use crate::args::{Output, choose};
 use crate::cluster;
 use crate::commands::question::agreed;
@@ -38,7 +38,9 @@ impl Rollout<'_> {
                 name: self.file.spec().clusters[*at].name.to_string(),
                 plan,
             });
-            Box::pin(carry_out(self, planned.collect())).await
+            let mut planned: Vec<PlannedMember> = planned.collect();
+            refuse_twice(&mut planned);
+            Box::pin(carry_out(self, planned)).await
         })
     }
 }
@@ -58,7 +60,7 @@ async fn carry_out(
     } = rollout;
     let shown = choices.shown();
     if output == Output::Human {
-        show::people(file, &planned, shown);
+        people::show(file, &planned, shown);
     }
     let mut why = in_the_way(file, &planned, choices.skip_unreachable);
     let mut is_refused = planned.iter().any(PlannedMember::is_refused);

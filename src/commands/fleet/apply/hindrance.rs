@@ -1,12 +1,32 @@
 //! What is in the way of the clusters of a fleet, each thing once.
 
+use std::collections::BTreeMap;
+
+use anyhow::anyhow;
 use fleet::FleetFile;
+use schemas::ClusterUid;
 
 use super::PlannedMember;
 use super::planned::DeploymentPlan;
 use crate::commands::refusal::InTheWay;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::render;
+
+/// Refuses to change what another entry leads to as well.
+pub(super) fn refuse_twice(planned: &mut [PlannedMember]) {
+    let mut first: BTreeMap<ClusterUid, String> = BTreeMap::new();
+    for member in planned {
+        let Ok(plan) = &member.plan else {
+            continue;
+        };
+        if let Some(other) = first.get(&plan.uid) {
+            let same = anyhow!("it is the cluster of `{other}` (UID {})", plan.uid);
+            member.plan = Err(Failure::no(same).hint("leave one of the two entries out"));
+        } else {
+            first.insert(plan.uid.clone(), member.name.clone());
+        }
+    }
+}
 
 /// Something in the way, with the clusters that have it.
 struct Hindrance<'a> {

@@ -14,6 +14,7 @@ mod gate;
 mod hindrance;
 mod live;
 mod member_push;
+mod people;
 mod place;
 mod plan;
 mod planned;
