@@ -99,4 +99,21 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         of.configs(),
         NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
     );
+
+    // All of it stands in one table, the newest first.
+    let history = fleet(&of, "history", &["--output", "json"]).json();
+    let changes = history["changes"].as_array().unwrap();
+    assert_eq!(changes[0]["verb"], "rollback", "{history:#}");
+    assert_eq!(changes[0]["cluster"], "lab", "{history:#}");
+    let of_paris = |it: &&Value| it["cluster"] == "paris";
+    assert_eq!(changes.iter().filter(of_paris).count(), 1, "{history:#}");
+    let times: Vec<&str> = changes
+        .iter()
+        .map(|it| it["at"].as_str().unwrap())
+        .collect();
+    assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
+    let newest = fleet(&of, "history", &["--cluster", "lab", "--limit", "1"]).success();
+    let rows: Vec<&str> = newest.lines().collect();
+    assert!(rows[0].starts_with("CLUSTER  REVISION"), "{newest}");
+    assert!(rows[1].starts_with("lab ") && rows.len() == 2, "{newest}");
 }

@@ -4,6 +4,7 @@ pub(super) mod apply;
 pub(super) mod check;
 mod compute;
 mod fold;
+pub(super) mod history;
 mod init;
 mod journal;
 mod order;
@@ -32,6 +33,7 @@ Examples:
   solution fleet values fleet.yaml
   solution fleet apply fleet.yaml --key publisher.pub --dry-run
   solution fleet status fleet.yaml
+  solution fleet history fleet.yaml --limit 20
   solution fleet rollback fleet.yaml --wave prod --dry-run")]
 pub(crate) enum Command {
     Init(init::Arguments),
@@ -43,6 +45,7 @@ pub(crate) enum Command {
     Resume(pause::ResumeArguments),
     Approve(pause::ApproveArguments),
     Status(status::Arguments),
+    History(history::Arguments),
 }
 
 pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
@@ -56,5 +59,6 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Resume(arguments) => pause::resume(arguments, output),
         Command::Approve(arguments) => pause::approve(arguments, output),
         Command::Status(arguments) => status::run(arguments, output),
+        Command::History(arguments) => history::run(arguments, output),
     }
 }

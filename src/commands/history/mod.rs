@@ -2,7 +2,7 @@
 
 pub(super) mod shown;
 mod signature;
-mod table;
+pub(super) mod table;
 
 use std::path::PathBuf;
 

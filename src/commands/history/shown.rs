@@ -12,16 +12,16 @@ use super::signature::{self, Signature};
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ShownHistory<'a> {
     /// The changes, the newest first.
-    pub(super) revisions: Vec<ShownChange<'a>>,
+    pub(in crate::commands) revisions: Vec<ShownChange<'a>>,
     /// Receipts that cannot be read: of a later program, or damaged.
-    pub(super) unreadable: &'a [String],
+    pub(in crate::commands) unreadable: &'a [String],
     /// Of all receipts those that are not any more as the next one names them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(inner(range(min = 1)))]
-    pub(super) changed: &'a [Revision],
+    pub(in crate::commands) changed: &'a [Revision],
     /// Of all receipts those that somebody removed, as far as that can be told.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub(super) missing: &'a [Gap],
+    pub(in crate::commands) missing: &'a [Gap],
 }
 
 /// A change, and who signed its receipt.
@@ -29,7 +29,7 @@ pub(crate) struct ShownHistory<'a> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShownChange<'a> {
     #[serde(flatten)]
-    pub(super) receipt: &'a ChangeReceipt,
+    pub(in crate::commands) receipt: &'a ChangeReceipt,
     /// What is known of its receipt's signature.
     pub(super) signature: Signature,
     /// The keys that made the signature, if it is valid.
@@ -52,7 +52,10 @@ impl ShownHistory<'_> {
 }
 
 /// What is shown of a history to somebody who has these keys.
-pub(super) fn shown<'a>(history: &'a History, trust: Option<&Trust>) -> ShownHistory<'a> {
+pub(in crate::commands) fn shown<'a>(
+    history: &'a History,
+    trust: Option<&Trust>,
+) -> ShownHistory<'a> {
     let changes = history.revisions.iter().map(|change| {
         let (signature, signed_by) = signature::judge(&change.sealed, trust);
         ShownChange {

@@ -8,7 +8,7 @@ use super::signature::Signature;
 use crate::render;
 
 /// The titles of the table.
-const TITLES: [&str; 8] = [
+pub(in crate::commands) const TITLES: [&str; 8] = [
     "REVISION",
     "AT",
     "VERB",
@@ -24,7 +24,8 @@ pub(super) fn show(shown: &ShownHistory<'_>) {
     if shown.revisions.is_empty() {
         render::line("no change is known");
     } else {
-        table(&shown.revisions);
+        let changes: Vec<&ShownChange<'_>> = shown.revisions.iter().collect();
+        table(TITLES, &changes, |_, cells| cells);
     }
     for unreadable in shown.unreadable {
         render::line!("note: {unreadable} cannot be read as a receipt");
@@ -37,10 +38,19 @@ pub(super) fn show(shown: &ShownHistory<'_>) {
     }
 }
 
-/// One row for each namespace of a change, and what went wrong below.
-fn table(changes: &[ShownChange<'_>]) {
-    let rows: Vec<Vec<[String; 8]>> = changes.iter().map(|it| rows(it.receipt)).collect();
-    let all = std::iter::once(TITLES.map(str::to_owned)).chain(rows.iter().flatten().cloned());
+/// One row for each namespace of a change, and what went wrong below. `row` puts before the cells of a change whatever is
+/// in front of them.
+pub(in crate::commands) fn table<const N: usize>(
+    titles: [&str; N],
+    changes: &[&ShownChange<'_>],
+    row: impl Fn(usize, [String; 8]) -> [String; N],
+) {
+    let rows = changes.iter().enumerate().map(|(at, change)| {
+        let rows = rows(change.receipt).into_iter();
+        rows.map(|cells| row(at, cells)).collect()
+    });
+    let rows: Vec<Vec<[String; N]>> = rows.collect();
+    let all = std::iter::once(titles.map(str::to_owned)).chain(rows.iter().flatten().cloned());
     let mut lines = render::columns(&all.collect::<Vec<_>>()).into_iter();
     lines.by_ref().take(1).for_each(render::line);
     for (change, rows) in changes.iter().zip(&rows) {

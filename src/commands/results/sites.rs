@@ -52,6 +52,8 @@ pub(super) fn add(all: &mut Results) {
     all.verb("fleet-approve", &[decision, wrong]);
     let status = &all.own::<fleet::status::shown::FleetStatus>();
     all.verb("fleet-status", &[status, wrong]);
+    let history = &all.own::<fleet::history::shown::FleetHistory>();
+    all.verb("fleet-history", &[history, wrong]);
     let list = &all.own::<rbac::RightsList>();
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();

@@ -71,7 +71,7 @@ fn missing(wanted: &FleetSolution, status: &Status) -> DeploymentStatus {
 }
 
 /// Whether a change is about a deployment, about its Solution as a whole, or about its environment.
-fn concerns(change: &ChangeReceipt, wanted: &FleetSolution) -> bool {
+pub(in crate::commands::fleet) fn concerns(change: &ChangeReceipt, wanted: &FleetSolution) -> bool {
     let subject = &change.subject;
     let mut places = subject.places.iter();
     let is_there = places.any(|it| it.environment == wanted.environment);

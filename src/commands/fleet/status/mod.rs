@@ -11,7 +11,7 @@ use clap::Args;
 use fleet::{FleetFile, Members};
 use schemas::WaveName;
 
-pub(super) use self::judge::judge;
+pub(super) use self::judge::{concerns, judge};
 use self::show::show;
 use self::shown::MemberStatus;
 use super::check::{read, refused};

@@ -1,0 +1,51 @@
+//! What was changed in the clusters of a fleet, for people.
+
+use std::{array, iter};
+
+use importer::Gap;
+
+use super::shown::{FleetHistory, MemberHistory};
+use crate::commands::history::shown::ShownChange;
+use crate::commands::history::table::{TITLES, table};
+use crate::render;
+
+/// One table with the cluster in front, and what is wrong with any cluster below.
+pub(super) fn people(history: &FleetHistory<'_>) {
+    if history.changes.is_empty() {
+        render::line("no change is known");
+    } else {
+        let changes: Vec<&ShownChange<'_>> = history.changes.iter().map(|it| &it.change).collect();
+        let titles = in_front("CLUSTER", TITLES);
+        table(titles, &changes, |at, cells| {
+            in_front(history.changes[at].cluster.to_owned(), cells)
+        });
+    }
+    for member in &history.clusters {
+        notes(member);
+    }
+}
+
+/// The cells of a change behind that of its cluster.
+fn in_front<T: Default>(cluster: T, cells: [T; 8]) -> [T; 9] {
+    let mut all = iter::once(cluster).chain(cells);
+    array::from_fn(|_| all.next().unwrap_or_default())
+}
+
+fn notes(member: &MemberHistory<'_>) {
+    let name = member.name;
+    if let Some(problem) = &member.problem {
+        render::note!("error: {name}: {}", problem.message);
+        render::note!("hint: {}", problem.fix);
+    }
+    for unreadable in member.unreadable {
+        render::line!("note: {name}: {unreadable} cannot be read as a receipt");
+    }
+    for changed in member.changed {
+        render::line!(
+            "note: {name}: revision {changed} is not any more as the next one says that it was"
+        );
+    }
+    for Gap { first, last } in member.missing {
+        render::line!("note: {name}: revisions {first} to {last} were removed");
+    }
+}
