@@ -100,8 +100,12 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
     );
 
-    // All of it stands in one table, the newest first.
-    let history = fleet(&of, "history", &["--output", "json"]).json();
+    all_stands_in_one_table(&of);
+}
+
+/// Of what was done to the clusters the newest stands first.
+fn all_stands_in_one_table(of: &Fleet) {
+    let history = fleet(of, "history", &["--output", "json"]).json();
     let changes = history["changes"].as_array().unwrap();
     assert_eq!(changes[0]["verb"], "rollback", "{history:#}");
     assert_eq!(changes[0]["cluster"], "lab", "{history:#}");
@@ -112,7 +116,7 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         .map(|it| it["at"].as_str().unwrap())
         .collect();
     assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
-    let newest = fleet(&of, "history", &["--cluster", "lab", "--limit", "1"]).success();
+    let newest = fleet(of, "history", &["--cluster", "lab", "--limit", "1"]).success();
     let rows: Vec<&str> = newest.lines().collect();
     assert!(rows[0].starts_with("CLUSTER  REVISION"), "{newest}");
     assert!(rows[1].starts_with("lab ") && rows.len() == 2, "{newest}");
