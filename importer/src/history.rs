@@ -106,6 +106,17 @@ pub enum Known {
     By(Revision),
 }
 
+/// What is gone back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackTo {
+    /// What ran before that which runs now, be it the same version with other choices.
+    Before,
+    /// What ran before this version came, with whatever choices it ran.
+    BeforeVersion(Version),
+    /// What a change brought.
+    Revision(Revision),
+}
+
 /// Finds what to go back to in an environment: what a change brought, or what ran before that which runs now. Refused
 /// where nothing is known of it, or where it is no longer what was imported.
 pub async fn way_back(
@@ -113,17 +124,22 @@ pub async fn way_back(
     solution: &SolutionName,
     environment: &EnvironmentName,
     namespace: Option<&Namespace>,
-    to: Option<Revision>,
+    to: &BackTo,
 ) -> Result<WayBack, Error> {
     let state = ClusterState::read(cluster).await?;
     let namespace = only_namespace(&state, environment, namespace)?;
     let receipts = Receipts::read(cluster).await?;
-    let (ran, known) = if let Some(revision) = to {
-        brought(&receipts, solution, &namespace, revision)?
-    } else {
-        let now = state.deployed(&namespace, solution);
-        let now = now.map(|deployed| Ran::of(&state, solution, deployed));
-        before(&receipts, solution, &namespace, now.as_ref())?
+    let (ran, known) = match to {
+        BackTo::Revision(revision) => brought(&receipts, solution, &namespace, *revision)?,
+        BackTo::Before => {
+            let now = state.deployed(&namespace, solution);
+            let now = now.map(|deployed| Ran::of(&state, solution, deployed));
+            before(&receipts, solution, &namespace, unlike(now.as_ref()))?
+        }
+        BackTo::BeforeVersion(version) => {
+            let is_other = |from: &Ran| from.version != *version;
+            before(&receipts, solution, &namespace, is_other)?
+        }
     };
     check_imported(&state, solution, ran)?;
     Ok(WayBack {
@@ -161,18 +177,21 @@ fn only_namespace(
     }
 }
 
-/// Returns the version that ran before the one that runs now: the newest that a change began with and that is something
-/// else.
+/// Tells what differs from what runs now.
+fn unlike(now: Option<&Ran>) -> impl Fn(&Ran) -> bool {
+    move |from| now.is_none_or(|now| !now.is_like(from))
+}
+
+/// Returns what ran before that which runs now: the newest that a change began with and that is something else.
 fn before<'a>(
     receipts: &'a Receipts,
     solution: &SolutionName,
     namespace: &Namespace,
-    now: Option<&Ran>,
+    is_other: impl Fn(&Ran) -> bool,
 ) -> Result<(&'a Ran, Known), Obstacle> {
     let ran = |receipt: &'a ChangeReceipt| {
         let from = receipt.place(solution, namespace)?.from.as_ref()?;
-        let other = now.is_none_or(|now| !now.is_like(from));
-        other.then_some((from, Known::Before(receipt.revision)))
+        is_other(from).then_some((from, Known::Before(receipt.revision)))
     };
     let found = receipts.all.iter().rev().find_map(ran);
     found.ok_or_else(|| Obstacle::NothingBefore {
@@ -257,7 +276,7 @@ mod tests {
     fn back(receipts: &Receipts, now: Option<&str>) -> Result<(String, Known), Obstacle> {
         let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         let now = now.map(ran);
-        let (ran, known) = before(receipts, &shop, &prod, now.as_ref())?;
+        let (ran, known) = before(receipts, &shop, &prod, unlike(now.as_ref()))?;
         Ok((ran.version.to_string(), known))
     }
 
@@ -327,7 +346,7 @@ mod tests {
             receipt(2, [with("a"), with("b")], Outcome::Done),
         ]);
         let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
-        let (ran, _) = before(&receipts, &shop, &prod, with("b").as_ref()).unwrap();
+        let (ran, _) = before(&receipts, &shop, &prod, unlike(with("b").as_ref())).unwrap();
         assert_eq!(Some(ran), with("a").as_ref());
     }
 
@@ -348,7 +367,7 @@ mod tests {
         ]);
         let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         // Other values are another thing that ran.
-        let (found, known) = before(&all, &shop, &prod, with(2).as_ref()).unwrap();
+        let (found, known) = before(&all, &shop, &prod, unlike(with(2).as_ref())).unwrap();
         assert_eq!((Some(found), known), (with(1).as_ref(), Known::Before(5)));
         let gone = |known| was_undeployed(&all, &shop, &prod, known);
         assert!(!gone(known) && !gone(Known::By(4)));

@@ -31,7 +31,7 @@ pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{ImageTreatment, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
-pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_back};
+pub use history::{BackTo, History, Known, KnownChange, Wanted, WayBack, history, way_back};
 pub use imported::{imported, imported_or_newest, mirrors, records};
 pub use member::facts::{FoundFacts, find_facts};
 pub use member::identity::{HeldMember, MemberError, check_uid, cluster_uid, held_member};

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use importer::{
-    AskedParameters, ChosenBefore, Downgrade, Goal, Known, PullLogin, Request, Revision, Target,
-    Verb, WayBack,
+    AskedParameters, BackTo, ChosenBefore, Downgrade, Goal, Known, PullLogin, Request, Revision,
+    Target, Verb, WayBack,
 };
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
@@ -56,8 +56,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let (solution, environment) = (&arguments.solution, &arguments.environment);
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.kept.cluster).await?;
-        let (namespace, to) = (arguments.namespace.as_ref(), arguments.to);
-        let back = importer::way_back(&cluster, solution, environment, namespace, to).await?;
+        let namespace = arguments.namespace.as_ref();
+        let to = arguments.to.map_or(BackTo::Before, BackTo::Revision);
+        let back = importer::way_back(&cluster, solution, environment, namespace, &to).await?;
         if output == Output::Human {
             render::line!("rollback  {}", in_words(solution, &back));
         }

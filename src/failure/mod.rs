@@ -249,6 +249,12 @@ impl Failure {
         self
     }
 
+    /// The same where trying again changes nothing: what is missing is this machine's.
+    pub(crate) fn settled(mut self) -> Self {
+        self.outcome = Outcome::No;
+        self
+    }
+
     /// Says what was being done.
     pub(crate) fn context(mut self, context: impl fmt::Display + Send + Sync + 'static) -> Self {
         self.error = self.error.context(context);

@@ -143,6 +143,16 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     );
     assert_eq!(fleet.configs(), ["", "", ""]);
 
+    // What one deployment would accept by itself accepts nothing here.
+    let planned = fleet.apply(&["--dry-run", "--output=json"]).json();
+    let alone = &planned["plan"]["clusters"][0]["deployments"][0]["plan"]["target"]["beyond"]["id"];
+    let refused = fleet
+        .apply(&["--accept", alone.as_str().unwrap()])
+        .failure(1);
+    assert!(refused.contains("have not been accepted"), "{refused}");
+    assert!(!plan.contains(alone.as_str().unwrap()), "{plan}");
+    assert_eq!(fleet.configs(), ["", "", ""]);
+
     // The last cluster has something in the way, and no other is changed.
     let rome = &fleet.members[2];
     kubectl(rome, &["create", "namespace", "prod"]).success();
@@ -156,10 +166,21 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
 }
 
 #[test]
-fn waves_keep_their_budget_and_values_stay_with_the_member() {
+fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
     let fleet = Fleet::start("fleet-waves");
     fleet.write("1.0.0", "", "");
+    // All at a time.
+    let one = std::fs::read_to_string(fleet.site.desk.path("fleet.yaml")).unwrap();
+    let (before, _) = one.split_once("  waves:").unwrap();
+    let all = "  waves: [{name: all, clusters: [lab, paris, rome], parallel: 3}]\n";
+    fleet
+        .site
+        .desk
+        .write("fleet.yaml", format!("{before}{all}"));
     let applied = fleet.apply_accepting(&["--output", "json"]).json();
+    let pushed = applied["clusters"].as_array().unwrap().iter();
+    let pushed = pushed.filter(|it| it["receipts"][0]["uploaded"]["blobs"] != 0);
+    assert_eq!(pushed.count(), 1, "{applied:#}");
     let done = NAMES.map(|name| (name.to_owned(), "done".to_owned()));
     assert_eq!(states(&applied), done, "{applied:#}");
     let configs = NAMES.map(|name| format!("hello {name}, 3, 1.0.0"));

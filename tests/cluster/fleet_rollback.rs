@@ -55,9 +55,14 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         ]
     );
 
+    // Other choices of the same version are nothing to go back to.
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let again = ["deploy", "shop", "1.1.0", "-e", "prod", "--set", "size=2"];
+    let at_rome = ["--kubeconfig", &of.members[2], "--ca-file", &ca];
+    solution(&of.site, &[&again[..], &at_rome].concat()).success();
+
     // Both of the wave are shown, and the pause that others made holds nothing back.
     fleet(&of, "pause", &[]).success();
-    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let dry = [
         "--wave",
         "rest",

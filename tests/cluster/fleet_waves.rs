@@ -121,7 +121,7 @@ fn a_wave_that_fails_leaves_the_rest_untouched_and_running_again_completes_it() 
     fleet.apply_accepting(&[]).success();
     fleet.write("1.2.0", "", "");
     let ended = fleet.apply(&["--timeout=5", "--output=json"]);
-    assert_eq!(ended.code, 3, "{ended:?}");
+    assert_eq!(ended.code, 1, "{ended:?}");
     let result: Value = ended.json();
     assert_eq!(states(&result), of(["failed", "untouched", "untouched"]));
     let stopped = result["stopped"]["message"].as_str().unwrap();
@@ -157,11 +157,15 @@ fn a_wave_waits_for_its_approval_for_time_and_while_the_fleet_is_paused() {
     let plan = ended.stderr.split(words).nth(1);
     let plan = plan.unwrap_or_else(|| panic!("{ended:?}"));
     let plan = plan.split_whitespace().next().unwrap().to_owned();
+    let soaks = "wave first is to be good for 1 min more";
+    assert!(ended.stderr.contains(soaks), "{ended:?}");
+    let part = fleet(&all, &["approve", "fleet.yaml", "rest", &plan[1..]]);
+    assert_eq!(part.code, 2, "{part:?}");
     let lab = "hello lab, 3, 1.0.0";
     assert_eq!(all.configs(), [lab, "", ""]);
 
     // An approval is of one plan, and a pause holds whatever is approved.
-    fleet(&all, &["approve", "fleet.yaml", "rest", "0123"]).success();
+    fleet(&all, &["approve", "fleet.yaml", "rest", &"0".repeat(24)]).success();
     assert_eq!(all.apply_accepting(&[]).code, 3);
     fleet(&all, &["pause", "fleet.yaml"]).success();
     fleet(&all, &["approve", "fleet.yaml", "rest", &plan]).success();

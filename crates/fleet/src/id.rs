@@ -5,6 +5,8 @@ use sha2::{Digest as _, Sha256};
 
 /// Bytes of an id: 96 bits, so that nobody makes something else with the same one.
 const LENGTH: usize = 12;
+/// Hex digits of an id.
+pub const ID_DIGITS: usize = 2 * LENGTH;
 
 /// The part of an id that one deployment in one cluster has.
 #[derive(Clone, Copy, Debug)]

@@ -79,14 +79,32 @@ impl FleetJournal {
     /// Remembers that a wave is good now; `changed` if it was another one until now. A wave that was good for the same
     /// goal stays so since then.
     pub fn be_good(&mut self, wave: &WaveName, goal: &str, changed: bool, now: StatementTime) {
-        let is_known = self.good.get(wave).is_some_and(|it| it.goal == goal);
-        if changed || !is_known {
+        // A time that has not come yet is of a clock that was put back since.
+        let is_same = |it: &Good| it.goal == goal && it.since <= now;
+        if changed || !self.good.get(wave).is_some_and(is_same) {
             let good = Good {
                 goal: goal.to_owned(),
                 since: now,
             };
             self.good.insert(wave.clone(), good);
         }
+    }
+
+    /// Forgets since when a wave is good: it is about to be changed, or is so no more.
+    pub fn be_bad(&mut self, wave: &WaveName) {
+        self.good.remove(wave);
+    }
+
+    /// Forgets all that is remembered of a wave: it goes back.
+    pub fn go_back(&mut self, wave: &WaveName) {
+        self.good.remove(wave);
+        self.approvals.remove(wave);
+    }
+
+    /// Keeps what is remembered of these waves alone.
+    pub fn retain(&mut self, is_known: impl Fn(&WaveName) -> bool) {
+        self.good.retain(|wave, _| is_known(wave));
+        self.approvals.retain(|wave, _| is_known(wave));
     }
 
     /// Returns how long a wave still has to be good until it was for so long; all of it if it is not known to be. A time
@@ -124,6 +142,13 @@ mod tests {
         assert_eq!(journal.approved(&"other".parse().unwrap(), "a"), None);
         journal.approve(wave.clone(), "b".to_owned(), decided);
         assert_eq!(journal.approved(&wave, "a"), None);
+        let other: WaveName = "other".parse().unwrap();
+        let mut renamed = journal.clone();
+        renamed.retain(|it| *it == other);
+        assert_eq!(renamed.approved(&wave, "b"), None);
+        let mut back = journal.clone();
+        back.go_back(&wave);
+        assert_eq!(back.approved(&wave, "b"), None);
         let text = serde_json::to_string(&journal).unwrap();
         assert_eq!(
             serde_json::from_str::<FleetJournal>(&text).unwrap(),
@@ -147,5 +172,9 @@ mod tests {
         assert_eq!(left(&journal, 50), 50);
         journal.be_good(&wave, "b", false, at(60));
         assert_eq!(left(&journal, 60), 60);
+        journal.be_good(&wave, "b", false, at(10));
+        assert_eq!(left(&journal, 30), 40, "the clock was put back");
+        journal.be_bad(&wave);
+        assert_eq!(left(&journal, 500), 60);
     }
 }

@@ -29,7 +29,7 @@ pub use expression::ExpressionError;
 pub use facts::{FACTS, Facts, KubernetesFact, NodesFact};
 pub use fault::{FleetFault, FleetProblem};
 pub use file::{FleetFile, UnreadableFleet};
-pub use id::{IdPart, fleet_id};
+pub use id::{ID_DIGITS, IdPart, fleet_id};
 pub use journal::{Decided, FleetJournal};
 pub use layer::FleetLayer;
 pub use members::Members;

@@ -19,18 +19,19 @@ const ENDING: &str = "journal.json";
 /// The journal of a fleet's file.
 pub(super) struct JournalFile<'a> {
     file: &'a FleetFile,
-    fleet: &'a Path,
+    folder: PathBuf,
     journal: PathBuf,
 }
 
 impl<'a> JournalFile<'a> {
-    /// Names it.
-    pub(super) fn of(file: &'a FleetFile, path: &'a Path) -> Self {
-        Self {
+    /// Names it. Whatever link leads to the fleet's file, its journal is one.
+    pub(super) fn of(file: &'a FleetFile, path: &Path) -> Result<Self, Failure> {
+        let path = path.canonicalize().map_err(cannot("read", path))?;
+        Ok(Self {
             file,
-            fleet: path,
+            folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
             journal: path.with_extension(ENDING),
-        }
+        })
     }
 
     /// Reads it; nothing is remembered where there is none.
@@ -56,11 +57,15 @@ impl<'a> JournalFile<'a> {
 
     /// Changes it, while nobody else does.
     pub(super) fn change(&self, change: impl FnOnce(&mut FleetJournal)) -> Result<(), Failure> {
-        let locked = File::open(self.fleet).map_err(cannot("lock", self.fleet))?;
-        flock(&locked, FlockOperation::LockExclusive).map_err(cannot("lock", self.fleet))?;
+        // The folder stays when somebody writes a file in it anew.
+        let folder = &self.folder;
+        let locked = File::open(folder).map_err(cannot("lock", folder))?;
+        flock(&locked, FlockOperation::LockExclusive).map_err(cannot("lock", folder))?;
         let before = self.read()?;
         let mut journal = before.clone();
         change(&mut journal);
+        let waves = &self.file.spec().waves;
+        journal.retain(|name| waves.iter().any(|it| it.name == *name));
         if journal == before {
             return Ok(());
         }

@@ -7,6 +7,7 @@ mod fold;
 pub(super) mod history;
 mod init;
 mod journal;
+mod member;
 mod order;
 mod outcome;
 pub(super) mod pause;

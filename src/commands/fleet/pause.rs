@@ -5,25 +5,23 @@ use std::path::PathBuf;
 use clap::Args;
 use fleet::FleetFile;
 use schemars::JsonSchema;
-use schemas::{WaveName, nearest};
+use schemas::WaveName;
 use serde::Serialize;
 
 use super::check::{read, refused};
 use super::journal::{JournalFile, decided};
+use super::selection::of_waves;
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
-
-/// Changes of a letter between a name and the one that may have been meant.
-const NEAR: usize = 2;
 
 /// Begin no further cluster of a fleet until `resume`; one that is being changed is completed
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A `solution fleet apply` that runs notices it before it begins the next cluster. It is remembered in
 the file `NAME.journal.json` beside the fleet's file `NAME.yaml`; `paused: true` in the fleet's file
-does the same.
+does the same for the next `apply`.
 
 Examples:
   solution fleet pause fleet.yaml
@@ -61,7 +59,20 @@ pub(crate) struct ApproveArguments {
     wave: WaveName,
 
     /// The id of its plan
+    #[arg(value_parser = plan_id)]
     plan: String,
+}
+
+/// An id is whole, so that no part of one is taken for it.
+fn plan_id(text: &str) -> Result<String, String> {
+    let is_digit = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+    if text.len() == fleet::ID_DIGITS && text.bytes().all(is_digit) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "the id of a plan has {} hex digits",
+        fleet::ID_DIGITS
+    ))
 }
 
 /// What was decided of a fleet.
@@ -80,7 +91,7 @@ pub(crate) struct FleetDecision<'a> {
 pub(super) fn pause(arguments: &PauseArguments, output: Output) -> Result<Outcome, Failure> {
     let file = read(&arguments.file)?;
     let decided = decided()?;
-    let journal = JournalFile::of(&file, &arguments.file);
+    let journal = JournalFile::of(&file, &arguments.file)?;
     journal.change(|it| it.paused = Some(decided))?;
     Ok(give(output, &of(&file, true, None), |_| {
         render::line("paused: no further cluster is begun");
@@ -89,7 +100,7 @@ pub(super) fn pause(arguments: &PauseArguments, output: Output) -> Result<Outcom
 
 pub(super) fn resume(arguments: &ResumeArguments, output: Output) -> Result<Outcome, Failure> {
     let file = read(&arguments.file)?;
-    JournalFile::of(&file, &arguments.file).change(|it| it.paused = None)?;
+    JournalFile::of(&file, &arguments.file)?.change(|it| it.paused = None)?;
     let is_paused = file.spec().paused;
     Ok(give(output, &of(&file, is_paused, None), |it| {
         render::line("clusters are begun again by the next `solution fleet apply`");
@@ -109,20 +120,16 @@ pub(super) fn approve(arguments: &ApproveArguments, output: Output) -> Result<Ou
     if let Some(outcome) = refused(&file, path, output) {
         return Ok(outcome);
     }
-    let waves = || file.spec().waves.iter();
-    let Some(found) = waves().find(|it| it.name == *wave) else {
-        let near = nearest(wave.as_str(), waves().map(|it| &it.name), NEAR);
-        let near = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
-        let hint = format!("{near}`solution fleet check` lists the waves");
-        return Err(Failure::usage(format!("the fleet has no wave `{wave}`")).hint(hint));
-    };
+    of_waves(std::slice::from_ref(wave), &file)?;
+    let mut waves = file.spec().waves.iter();
+    let asks = waves.any(|it| it.name == *wave && it.approve);
     let decided = decided()?;
-    let journal = JournalFile::of(&file, path);
+    let journal = JournalFile::of(&file, path)?;
     journal.change(|it| it.approve(wave.clone(), plan.clone(), decided))?;
     let paused = journal.read()?.paused.is_some();
     Ok(give(output, &of(&file, paused, Some(wave)), |_| {
         render::line!("wave {wave}: plan {plan} is approved");
-        if !found.approve {
+        if !asks {
             render::note("note: this wave begins without an approval as well");
         }
     }))

@@ -11,18 +11,13 @@ use futures::stream::{self, StreamExt as _};
 use schemas::{ClusterUid, FleetCluster};
 use tokio::time::timeout;
 
+use super::member::Member;
 use crate::args::{ClusterArguments, ReadArguments};
 use crate::cluster;
 use crate::failure::{self, Failure};
 
 /// Clusters that are asked at the same time: each has a connection and some threads for it.
 const PARALLEL: usize = 16;
-
-/// A cluster that was reached, and is the one that was meant.
-pub(super) struct Member {
-    pub(super) cluster: Cluster,
-    pub(super) uid: ClusterUid,
-}
 
 /// How clusters of a fleet are reached.
 pub(super) struct Reaching<'a> {
@@ -108,7 +103,11 @@ impl<'a> Reaching<'a> {
             let uid = importer::cluster_uid(&cluster).await;
             let uid = uid.map_err(failure::member)?;
             check(&uid)?;
-            return Ok(Member { cluster, uid });
+            return Ok(Member {
+                cluster,
+                system: uid.clone(),
+                uid,
+            });
         };
         let hub = match hub {
             Some(Ok(hub)) => hub,
@@ -124,7 +123,9 @@ impl<'a> Reaching<'a> {
         // Before anything of it is used.
         check(&held.uid)?;
         let cluster = cluster::connect_by(held.account).await?;
+        let system = importer::cluster_uid(&cluster).await;
         Ok(Member {
+            system: system.map_err(failure::member)?,
             cluster,
             uid: held.uid,
         })

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::plan::summary::{PlanSummary, PlannedChart, PlannedObject};
+use crate::plan::summary::{PlanSummary, PlannedChart};
 
 /// A part that a plan shows besides objects, as messages call it.
 type Told = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
@@ -68,19 +68,6 @@ impl PlanSummary {
         }
         let diffs: Vec<&str> = same.objects().map(|it| it.diff.as_str()).collect();
         json!({ "plan": same, "diffs": diffs }).to_string()
-    }
-
-    /// Whether it would push or write anything.
-    #[must_use]
-    pub fn changes(&self) -> bool {
-        let target = self.target.as_ref();
-        let mut releases = target.into_iter().flat_map(|it| &it.releases);
-        let mut objects = self.objects();
-        self.bytes_to_push > 0
-            || !self.recorded
-            || !self.migrations.is_empty()
-            || objects.any(PlannedObject::differs)
-            || releases.any(|it| !["keep", "leave"].contains(&it.action.as_str()))
     }
 }
 

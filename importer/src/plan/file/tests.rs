@@ -374,30 +374,6 @@ fn two_plans_that_do_the_same_have_one_essence() {
 }
 
 #[test]
-fn a_plan_changes_something_or_not() {
-    let of = |change: fn(&mut PlanSummary)| {
-        let mut plan = PlanSummary {
-            recorded: true,
-            ..PlanSummary::default()
-        };
-        change(&mut plan);
-        plan.changes()
-    };
-    assert!(!of(|_| ()));
-    assert!(!of(
-        |it| it.crds = vec![object("CustomResourceDefinition a", "keep", "")]
-    ));
-    let changing: [fn(&mut PlanSummary); 3] = [
-        |it| it.recorded = false,
-        |it| it.bytes_to_push = 1,
-        |it| it.crds = vec![object("CustomResourceDefinition a", "change", "+a")],
-    ];
-    for change in changing {
-        assert!(of(change));
-    }
-}
-
-#[test]
 fn what_moved_is_named() {
     let moved = |change: fn(&mut PlanFile)| {
         let mut anew = file();

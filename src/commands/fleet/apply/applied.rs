@@ -36,7 +36,7 @@ pub(crate) enum AppliedState {
     Failed,
     /// It was left out, since it could not be reached.
     LeftOut,
-    /// It was not begun, since others had failed.
+    /// It was not begun; `stopped` says why.
     Untouched,
 }
 
@@ -53,6 +53,8 @@ impl AppliedCluster {
         };
         let outcome = match (state, &failure) {
             (AppliedState::Done, _) => Outcome::Yes,
+            // Whatever kept it: the cluster was changed, and is not as it was to become.
+            (AppliedState::Failed, _) => Outcome::No,
             (_, Some(failure)) => failure.outcome(),
             (_, None) => Outcome::Unknown,
         };

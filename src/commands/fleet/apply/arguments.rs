@@ -14,7 +14,7 @@ use crate::commands::import::SignerArguments;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 All clusters are planned and shown before anything is written: archives are verified once, each
-cluster is asked for what its values need, and whatever is in the way is said of all of them. What
+cluster is asked for what its values need, and whatever is in the way of any cluster is said. What
 reaches beyond environments is accepted at once, by one id, as --accept or as `accept` in the file.
 
 Then one wave after the other is changed, each as many clusters at a time as its `parallel` says. A
@@ -25,7 +25,7 @@ Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
 
 Examples:
   solution fleet apply fleet.yaml --key publisher.pub --dry-run --diff
-  solution fleet apply fleet.yaml --key publisher.pub --accept 1f0c9a
+  solution fleet apply fleet.yaml --key publisher.pub --accept 5c1f2ab94be2c1d8b8f2e3aa
   solution fleet apply fleet.yaml --key publisher.pub --group prod --skip-unreachable")]
 pub(crate) struct Arguments {
     /// The file

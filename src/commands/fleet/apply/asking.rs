@@ -64,10 +64,9 @@ impl Asking<'_> {
     ) -> Result<Request, Failure> {
         let (turn, writer) = (&self.choices.turn, self.writer.clone());
         let request = import::of_writer(goal, registry, pull_registry, turn, writer)?;
-        let accepted = self.choices.accept.iter().chain(&self.file.spec().accept);
+        // What one deployment would accept alone is not accepted: the consent of a fleet is to all that it shows.
         Ok(Request {
             allowed: self.choices.allowed(),
-            accepted: accepted.cloned().collect(),
             ..request
         })
     }

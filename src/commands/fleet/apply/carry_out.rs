@@ -7,7 +7,6 @@ use super::super::reach::Reaching;
 use super::consent::{self, FleetConsent};
 use super::hindrance::{in_the_way, refuse_twice};
 use super::plan::{DeployableSource, plan};
-use super::planned::MemberPlan;
 use super::result::FleetApplied;
 use super::rollout::Rollout;
 use super::wave::Waves;
@@ -88,11 +87,7 @@ async fn carry_out(
         render::result(output, &plan, |_| render::dry(Run::Dry));
         return Ok(reached);
     }
-    let ready: Vec<&MemberPlan> = planned
-        .iter()
-        .filter_map(|it| it.plan.as_ref().ok())
-        .collect();
-    let rolled = Waves::of(rollout).roll(&ready).await;
+    let rolled = Waves::of(rollout)?.roll(&planned).await;
     let applied = FleetApplied::of(file, members, planned, rolled);
     render::result(output, &applied, |it| it.show(towards));
     Ok(applied.outcome())

@@ -23,11 +23,15 @@ pub(super) struct Changed {
 }
 
 impl Changed {
+    /// Whether all of it was done.
+    pub(super) fn is_done(&self) -> bool {
+        self.failure.is_none()
+    }
+
     /// Whether anything of it is another one than before.
     pub(super) fn has_changed(&self) -> bool {
         let mut receipts = self.receipts.iter();
-        self.failure.is_some()
-            || receipts.any(|it| !it.objects.is_empty() || !it.removed.is_empty())
+        !self.is_done() || receipts.any(|it| !it.objects.is_empty() || !it.removed.is_empty())
     }
 }
 

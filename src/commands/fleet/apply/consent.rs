@@ -4,13 +4,12 @@ use fleet::{FleetFile, IdPart, fleet_id};
 use importer::Obstacle;
 
 use super::PlannedMember;
-use super::planned::PlannedWork;
 
 /// What is to be accepted.
 pub(super) struct FleetConsent {
     /// The id that accepts all of it.
     pub(super) id: String,
-    /// The things that reach beyond environments, each counted in each cluster.
+    /// The things that were not accepted before, each counted in each cluster.
     things: usize,
 }
 
@@ -24,16 +23,16 @@ impl FleetConsent {
             };
             for deployment in &plan.deployments {
                 let work = deployment.work.as_ref();
-                let Some((work, id)) = work.and_then(|it| Some((it, it.consent.as_ref()?))) else {
+                let Some(wanted) = work.and_then(|it| it.consent.as_ref()) else {
                     continue;
                 };
                 all.push(IdPart {
                     cluster: &file.spec().clusters[member.at].name,
                     uid: &plan.uid,
                     solution: &file.spec().solutions[deployment.solution],
-                    text: id,
+                    text: &wanted.id,
                 });
-                things += lines(work);
+                things += wanted.things;
             }
         }
         let is_any = !all.is_empty();
@@ -57,7 +56,7 @@ pub(super) fn accept(members: &mut [PlannedMember]) {
     let plans = members.iter_mut().filter_map(|it| it.plan.as_mut().ok());
     let deployments = plans.flat_map(|it| &mut it.deployments);
     for work in deployments.filter_map(|it| it.work.as_mut()) {
-        let Some(id) = work.consent.take() else {
+        let Some(wanted) = work.consent.take() else {
             continue;
         };
         let target = work.planned.target.as_mut();
@@ -65,12 +64,6 @@ pub(super) fn accept(members: &mut [PlannedMember]) {
             beyond.accepted = true;
             beyond.again = false;
         }
-        work.request.accepted.insert(id);
+        work.request.accepted.insert(wanted.id);
     }
-}
-
-fn lines(work: &PlannedWork) -> usize {
-    let target = work.planned.target.as_ref();
-    let beyond = target.and_then(|it| it.beyond.as_ref());
-    beyond.map_or(0, |it| it.lines.len())
 }

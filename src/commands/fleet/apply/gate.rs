@@ -7,20 +7,37 @@ use schemas::FleetWave;
 
 use super::super::journal::{JournalFile, decided};
 use super::planned::{MemberPlan, PlannedWork};
+use super::planned_wave::PlannedWave;
+use super::rollout::Towards;
 use crate::args::Output;
 use crate::commands::question::agreed;
 use crate::failure::Failure;
+use crate::{interrupt, render};
 
-/// The gates of a fleet's waves. Each that is closed is told as why no further cluster is begun.
+/// The gates of a fleet's waves. Each that is closed is told as why no further cluster is begun. On the way back all are
+/// open.
 pub(super) struct Gates<'a> {
     pub(super) file: &'a FleetFile,
     pub(super) journal: JournalFile<'a>,
+    pub(super) towards: Towards,
     pub(super) output: Output,
 }
 
+/// Fails if somebody has asked this program to end, while what was begun still has some time.
+pub(super) fn check_interrupted() -> Result<(), Failure> {
+    if interrupt::cancel().is_asked() {
+        return Err(Failure::unknown(anyhow!("interrupted")));
+    }
+    Ok(())
+}
+
 impl Gates<'_> {
-    /// Fails if the fleet is paused.
-    pub(super) fn check_paused(&self) -> Result<(), Failure> {
+    /// Fails if no further cluster may be begun: somebody has asked this program to end, or the fleet is paused.
+    pub(super) fn check_goes_on(&self) -> Result<(), Failure> {
+        check_interrupted()?;
+        if self.towards == Towards::Before {
+            return Ok(());
+        }
         let by = match self.journal.read()?.paused {
             None if !self.file.spec().paused => return Ok(()),
             None => "its file".to_owned(),
@@ -31,13 +48,27 @@ impl Gates<'_> {
             .hint("`solution fleet resume`, or `paused: false` in the file, lets it go on"))
     }
 
+    /// Fails if more clusters of a wave were left out than may fail: what they would have shown is not known.
+    pub(super) fn check_left_out(&self, wave: &PlannedWave<'_>) -> Result<(), Failure> {
+        let PlannedWave { wave, left_out, .. } = wave;
+        if *left_out <= wave.max_failures || self.towards == Towards::Before {
+            return Ok(());
+        }
+        let (name, may) = (&wave.name, wave.max_failures);
+        let count = render::count(*left_out, "cluster");
+        let left_out = anyhow!("{count} of wave {name} could not be reached, and {may} may fail");
+        let hint =
+            "reach them, choose others with `--cluster` or `--group`, or raise `maxFailures`";
+        Err(Failure::unknown(left_out).hint(hint))
+    }
+
     /// Fails if a wave has to be approved and is not; whoever reads its plan may do so now.
     pub(super) async fn check_approved(
         &self,
         wave: &FleetWave,
         members: &[&MemberPlan],
     ) -> Result<(), Failure> {
-        if !wave.approve {
+        if !wave.approve || self.towards == Towards::Before {
             return Ok(());
         }
         let (name, plan) = (&wave.name, self.id(members, |work| work.planned.essence()));

@@ -19,11 +19,11 @@ pub(super) fn refuse_twice(planned: &mut [PlannedMember]) {
         let Ok(plan) = &member.plan else {
             continue;
         };
-        if let Some(other) = first.get(&plan.uid) {
-            let same = anyhow!("it is the cluster of `{other}` (UID {})", plan.uid);
+        if let Some(other) = first.get(&plan.system) {
+            let same = anyhow!("it is the cluster of `{other}` (UID {})", plan.system);
             member.plan = Err(Failure::no(same).hint("leave one of the two entries out"));
         } else {
-            first.insert(plan.uid.clone(), member.name.clone());
+            first.insert(plan.system.clone(), member.name.clone());
         }
     }
 }

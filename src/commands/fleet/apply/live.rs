@@ -66,9 +66,12 @@ impl Live {
 impl LiveState {
     fn sentence(&self) -> String {
         let (ended, clusters) = (self.ended, render::count(self.clusters, "cluster"));
-        let changing = render::list(&self.changing);
+        let while_ = match render::list(&self.changing) {
+            none if none.is_empty() => " between two clusters".to_owned(),
+            changing => format!(" while {changing} was being changed"),
+        };
         format!(
-            "interrupted while {changing} was being changed: {ended} of {clusters} had ended; run the same command again to complete it"
+            "interrupted{while_}: {ended} of {clusters} had ended; run the same command again to complete it"
         )
     }
 }

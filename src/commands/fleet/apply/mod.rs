@@ -13,6 +13,7 @@ mod from_file;
 mod gate;
 mod hindrance;
 mod live;
+mod look;
 mod member_push;
 mod people;
 mod place;

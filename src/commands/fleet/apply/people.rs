@@ -5,7 +5,7 @@ use importer::PlannedObject;
 
 use super::super::fold::fold;
 use super::PlannedMember;
-use super::planned::DeploymentPlan;
+use super::planned::{DeploymentPlan, PlannedWork};
 use crate::commands::import::{self, Shown};
 use crate::render;
 
@@ -52,7 +52,7 @@ pub(super) fn show(file: &FleetFile, members: &[PlannedMember], shown: Shown) {
 fn deployments(planned: &[(&str, &DeploymentPlan)], shown: Shown) {
     let names: Vec<&str> = planned.iter().map(|(name, _)| *name).collect();
     for folded in fold(planned.iter().map(|(_, it)| lines(it)).collect()) {
-        render::line!("  {}{}", folded.text, folded.whose(&names));
+        render::line!("  {}{}", folded.text.line, folded.whose(&names));
     }
     if shown == Shown::Plain {
         return;
@@ -72,12 +72,45 @@ fn deployments(planned: &[(&str, &DeploymentPlan)], shown: Shown) {
     }
 }
 
+/// A line of a plan. It means the same as another one only below the same heading.
+#[derive(Debug, PartialEq, Eq)]
+struct HeadedLine {
+    heading: String,
+    line: String,
+}
+
 /// The lines of a deployment, but for that of its cluster.
-fn lines(plan: &DeploymentPlan) -> Vec<String> {
+fn lines(plan: &DeploymentPlan) -> Vec<HeadedLine> {
     let note = plan.note.iter().map(|note| format!("rollback  {note}"));
-    let lines = plan.work.iter().flat_map(|it| import::lines(&it.planned));
+    let lines = plan.work.iter().flat_map(lines_of);
     let lines = lines.filter(|line| !line.starts_with(CLUSTER));
-    note.chain(lines).collect()
+    headed(note.chain(lines))
+}
+
+/// The lines of what is planned. The id that would accept it alone is not told: a fleet has one for all.
+fn lines_of(work: &PlannedWork) -> Vec<String> {
+    let target = work.planned.target.as_ref();
+    let beyond = target.and_then(|it| it.beyond.as_ref());
+    let id = beyond.map(|it| format!(", id {}):", it.id));
+    let lines = import::lines(&work.planned).into_iter();
+    let without = |line: String| match &id {
+        Some(id) => line.replace(id, "):"),
+        None => line,
+    };
+    lines.map(without).collect()
+}
+
+/// Says of each line below which heading it stands: the last one that begins at the margin.
+fn headed(lines: impl Iterator<Item = String>) -> Vec<HeadedLine> {
+    let mut heading = String::new();
+    let headed = lines.map(|line| {
+        if !line.starts_with(' ') {
+            heading.clone_from(&line);
+        }
+        let heading = heading.clone();
+        HeadedLine { heading, line }
+    });
+    headed.collect()
 }
 
 /// What changes in an object, which is the same where the object and the diff are.
@@ -87,5 +120,30 @@ impl PartialEq for FoldedDiff<'_> {
     fn eq(&self, other: &Self) -> bool {
         let of = |it: &Self| (&it.0.object, &it.0.action, &it.0.diff);
         of(self) == of(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lines_below_different_headings_are_not_the_same() {
+        let of = |lines: &[&str]| headed(lines.iter().map(|it| (*it).to_owned()));
+        let one = of(&["gained:", "  x", "lost:", "  y"]);
+        let other = of(&["gained:", "  y", "lost: none"]);
+        let shown: Vec<String> = fold(vec![one, other])
+            .iter()
+            .map(|it| format!("{}{}", it.text.line, it.whose(&["a", "b"])))
+            .collect();
+        let expected = [
+            "gained:",
+            "  x [a]",
+            "lost: [a]",
+            "  y [a]",
+            "  y [b]",
+            "lost: none [b]",
+        ];
+        assert_eq!(shown, expected);
     }
 }

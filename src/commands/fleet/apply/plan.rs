@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use deployer::Cluster;
 use fleet::FleetFile;
-use importer::{Obstacle, Plan, Request};
-use schemas::{Solution, SolutionId};
+use schemas::Solution;
 
-use super::super::reach::Member;
+use super::super::member::Member;
+use super::look::look;
 use super::place::DeploymentPlace;
-use super::planned::{Deployable, DeploymentPlan, MemberPlan, PlannedWork, Unplannable};
-use crate::commands::import::Acceptance;
-use crate::commands::refusal::InTheWay;
+use super::planned::{Deployable, DeploymentPlan, MemberPlan, Unplannable};
 use crate::failure::Failure;
 
 /// Says what deployments are planned from.
@@ -34,7 +31,11 @@ pub(super) async fn plan(
     file: &FleetFile,
     source: &impl DeployableSource,
     at: usize,
-    Member { cluster, uid }: &Member,
+    Member {
+        cluster,
+        uid,
+        system,
+    }: &Member,
 ) -> Result<MemberPlan, Failure> {
     let member = &file.spec().clusters[at];
     let place = DeploymentPlace {
@@ -73,6 +74,7 @@ pub(super) async fn plan(
         name: member.name.clone(),
         cluster: cluster.clone(),
         uid: uid.clone(),
+        system: system.clone(),
         deployments,
     })
 }
@@ -84,47 +86,4 @@ fn in_order(deployables: Vec<Deployable>) -> Result<Vec<Deployable>, Failure> {
     let order = importer::import_order(&manifests).map_err(Failure::no)?;
     let mut open: Vec<Option<Deployable>> = deployables.into_iter().map(Some).collect();
     Ok(order.into_iter().filter_map(|at| open[at].take()).collect())
-}
-
-/// Plans one deployment, behind those `before` it.
-async fn look(
-    deployable: Deployable,
-    before: BTreeSet<SolutionId>,
-    cluster: &Cluster,
-) -> Result<DeploymentPlan, Failure> {
-    let Deployable {
-        solution,
-        note,
-        archive,
-        client,
-        request,
-    } = deployable;
-    let Acceptance { accepted, findings } = &*archive;
-    let shown = Request {
-        before,
-        ..request.clone()
-    };
-    let plan = Plan::make(accepted, findings.clone(), &client, cluster, shown).await?;
-    plan.give_up(&client).await;
-    let (mut consent, mut why) = (None, Vec::new());
-    for obstacle in plan.obstacles() {
-        match obstacle {
-            Obstacle::NotAccepted { accept_id, .. } => consent = Some(accept_id.clone()),
-            other => why.push(InTheWay::from(other)),
-        }
-    }
-    let planned = plan.summary().clone();
-    drop(plan);
-    Ok(DeploymentPlan {
-        solution,
-        note,
-        work: Some(PlannedWork {
-            archive,
-            client,
-            request,
-            planned,
-            consent,
-        }),
-        why,
-    })
 }

@@ -17,7 +17,10 @@ pub(super) struct MemberPlan {
     pub(super) at: usize,
     pub(super) name: ClusterName,
     pub(super) cluster: Cluster,
+    /// The UID by which the file pins it.
     pub(super) uid: ClusterUid,
+    /// The UID of its namespace kube-system.
+    pub(super) system: ClusterUid,
     /// Its deployments, in the order in which they are changed.
     pub(super) deployments: Vec<DeploymentPlan>,
 }
@@ -38,7 +41,7 @@ impl DeploymentPlan {
     /// Whether anything is to be done.
     pub(super) fn changes(&self) -> bool {
         let work = self.work.as_ref();
-        work.is_some_and(|it| it.planned.changes())
+        work.is_some_and(|it| !it.is_done)
     }
 }
 
@@ -48,8 +51,18 @@ pub(super) struct PlannedWork {
     pub(super) client: Client,
     pub(super) request: Request,
     pub(super) planned: PlanSummary,
-    /// The id of what has to be accepted, if anything has.
-    pub(super) consent: Option<String>,
+    /// What has to be accepted, if anything has.
+    pub(super) consent: Option<WantedConsent>,
+    /// Whether all of it is in place already.
+    pub(super) is_done: bool,
+}
+
+/// What has to be accepted of a deployment.
+pub(super) struct WantedConsent {
+    /// The id under which the plan shows it.
+    pub(super) id: String,
+    /// The number of things that were not accepted before.
+    pub(super) things: usize,
 }
 
 /// What a deployment is planned from.

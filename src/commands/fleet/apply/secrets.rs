@@ -22,7 +22,7 @@ pub(super) fn read(
     let mut given = BTreeMap::new();
     for file in entry.secrets.iter().chain(own) {
         let path = folder.join(file);
-        let values = parameters::read(&path)?;
+        let values = parameters::read(&path).map_err(Failure::settled)?;
         let declared = &manifest.spec.parameters;
         let is_plain = |name: &&_| declared.get(*name).is_some_and(|it| !it.sensitive);
         if let Some(name) = values.keys().find(is_plain) {

@@ -27,6 +27,8 @@ pub(crate) struct FleetPlan<'a> {
 pub(crate) struct ShownMember<'a> {
     /// The cluster's name.
     name: &'a str,
+    /// Whether the file says by `uid` which cluster it is.
+    pinned: bool,
     /// What kept it from being planned; null if it was.
     problem: Option<InTheWay>,
     /// What would run there, in the order in which it is changed.
@@ -66,6 +68,7 @@ pub(super) fn of<'a>(
     };
     let member = |it: &'a PlannedMember| ShownMember {
         name: &it.name,
+        pinned: file.spec().clusters[it.at].uid.is_some(),
         problem: it.plan.as_ref().err().map(InTheWay::from),
         deployments: it.deployments().map(deployment).collect(),
     };

@@ -10,38 +10,42 @@ use serde_json::json;
 use super::super::status::judge;
 use super::gate::Gates;
 use super::planned::{MemberPlan, PlannedWork};
+use super::rollout::Towards;
 use crate::environment;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Failure;
 use crate::progress::Waiting;
 
 /// Between two looks at clusters that have to stay good.
 const LOOK: Duration = Duration::from_secs(10);
 
 impl Gates<'_> {
-    /// Waits until a wave was good for as long as it has to be, and fails if it does not stay so.
+    /// Waits until a wave was good for as long as it has to be, and fails if it does not stay so. A cluster that cannot be
+    /// seen for a while is waited for as well.
     pub(super) async fn soak(
         &self,
         wave: &FleetWave,
         members: &[&MemberPlan],
     ) -> Result<(), Failure> {
-        let Some(soak) = wave.soak.as_ref().map(Timeout::duration) else {
+        let soak = wave.soak.as_ref().map(Timeout::duration);
+        let Some(soak) = soak.filter(|_| self.towards == Towards::File) else {
             return Ok(());
         };
-        let waiting = Waiting::new(self.output);
+        let (name, waiting) = (&wave.name, Waiting::new(self.output));
         loop {
-            self.check_paused()?;
+            self.check_goes_on()?;
             let now = environment::now().map_err(Failure::unknown)?;
-            let left = self.journal.read()?.soaks(&wave.name, soak, now);
-            self.check_good(&wave.name, members).await?;
-            if left.is_zero() {
-                return Ok(());
+            let left = self.journal.read()?.soaks(name, soak, now);
+            let unseen = self.check_good(name, members).await?;
+            match unseen {
+                None if left.is_zero() => return Ok(()),
+                None => {
+                    let minutes = left.as_secs().div_ceil(60);
+                    waiting.tell(&format!("wave {name} is to be good for {minutes} min more"));
+                }
+                Some(why) => waiting.tell(&why.in_one_line()),
             }
-            let minutes = left.as_secs().div_ceil(60);
-            waiting.tell(&format!(
-                "wave {} is to be good for {minutes} min more",
-                wave.name
-            ));
-            tokio::time::sleep(left.min(LOOK)).await;
+            let next = if left.is_zero() { LOOK } else { left.min(LOOK) };
+            tokio::time::sleep(next).await;
         }
     }
 
@@ -52,7 +56,7 @@ impl Gates<'_> {
         members: &[&MemberPlan],
         changed: bool,
     ) -> Result<(), Failure> {
-        if wave.soak.is_none() {
+        if wave.soak.is_none() || self.towards == Towards::Before {
             return Ok(());
         }
         let now = environment::now().map_err(Failure::unknown)?;
@@ -61,20 +65,41 @@ impl Gates<'_> {
             .change(|it| it.be_good(&wave.name, &goal, changed, now))
     }
 
-    /// Fails if a cluster of a wave is not good any more.
-    async fn check_good(&self, wave: &WaveName, members: &[&MemberPlan]) -> Result<(), Failure> {
+    /// Remembers that a wave is about to be changed.
+    pub(super) fn be_bad(&self, wave: &WaveName) -> Result<(), Failure> {
+        self.journal.change(|it| match self.towards {
+            Towards::File => it.be_bad(wave),
+            Towards::Before => it.go_back(wave),
+        })
+    }
+
+    /// Fails if a cluster of a wave is not good any more. Returns why one cannot be seen, if that is so.
+    async fn check_good(
+        &self,
+        wave: &WaveName,
+        members: &[&MemberPlan],
+    ) -> Result<Option<Failure>, Failure> {
+        let mut unseen = None;
         for member in members {
-            let status = importer::status(&member.cluster, None).await?;
+            let name = &member.name;
+            let status = match importer::status(&member.cluster, None).await {
+                Ok(status) => status,
+                Err(error) => {
+                    let context = format!("cluster {name} cannot be seen");
+                    unseen = Some(Failure::from(error).context(context));
+                    continue;
+                }
+            };
             for deployment in &member.deployments {
                 let status = judge(&self.file.spec().solutions[deployment.solution], &status);
                 if !status.is_ready() {
-                    let (name, hint) = (&member.name, "see `solution fleet status`");
+                    self.be_bad(wave)?;
                     let not_good = anyhow!("wave {wave} did not stay good: {name}: {status}");
-                    return Err(Failure::new(Outcome::No, not_good).hint(hint));
+                    return Err(Failure::no(not_good).hint("see `solution fleet status`"));
                 }
             }
         }
-        Ok(())
+        Ok(unseen)
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use fleet::{FleetFile, Members};
+use fleet::Members;
 
 use super::super::journal::JournalFile;
+use super::PlannedMember;
 use super::change::{Changed, Pushers, change};
-use super::gate::Gates;
+use super::gate::{Gates, check_interrupted};
 use super::live::Live;
-use super::planned::MemberPlan;
 use super::planned_wave::{PlannedWave, planned_waves};
-use super::rollout::{Rollout, Towards};
+use super::rollout::Rollout;
 use super::within::within_budget;
 use crate::args::Output;
 use crate::failure::Failure;
@@ -26,16 +26,14 @@ pub(super) struct Rolled {
 
 /// The waves that are rolled over clusters.
 pub(super) struct Waves<'a> {
-    file: &'a FleetFile,
     members: &'a Members<'a>,
-    /// What holds them back, if anything may.
-    gates: Option<Gates<'a>>,
+    gates: Gates<'a>,
     output: Output,
 }
 
 impl<'a> Waves<'a> {
     /// The waves of a change.
-    pub(super) fn of(rollout: &Rollout<'a>) -> Self {
+    pub(super) fn of(rollout: &Rollout<'a>) -> Result<Self, Failure> {
         let &Rollout {
             file,
             path,
@@ -44,26 +42,30 @@ impl<'a> Waves<'a> {
             output,
             ..
         } = rollout;
-        let gates = Gates {
-            file,
-            journal: JournalFile::of(file, path),
-            output,
-        };
-        Self {
-            file,
+        Ok(Self {
             members,
-            gates: (towards == Towards::File).then_some(gates),
+            gates: Gates {
+                file,
+                journal: JournalFile::of(file, path)?,
+                towards,
+                output,
+            },
             output,
-        }
+        })
     }
 
     /// Changes the clusters that were planned, wave by wave.
-    pub(super) async fn roll(&self, planned: &[&MemberPlan]) -> Rolled {
-        let live = Live::new(planned.len(), self.output);
+    pub(super) async fn roll(&self, planned: &[PlannedMember]) -> Rolled {
+        let count = planned.iter().filter(|it| it.plan.is_ok()).count();
+        let live = Live::new(count, self.output);
         let mut rolled = Rolled::default();
-        let mut before = None;
-        for wave in planned_waves(self.file, self.members, planned) {
-            let begun = self.begin(&wave, before.as_ref()).await;
+        let mut before = Vec::new();
+        for mut wave in planned_waves(self.gates.file, self.members, planned) {
+            if wave.members.is_empty() {
+                before.push(wave);
+                continue;
+            }
+            let begun = self.begin(&wave, &before).await;
             let ended = match begun {
                 Ok(()) => self.change(&wave, &live, &mut rolled.changed).await,
                 Err(closed) => Err(closed),
@@ -72,7 +74,10 @@ impl<'a> Waves<'a> {
                 rolled.stopped = Some(stopped);
                 return rolled;
             }
-            before = Some(wave);
+            // One that failed within the budget is not waited for.
+            let is_done = |at| rolled.changed.get(at).is_some_and(Changed::is_done);
+            wave.members.retain(|it| is_done(&it.at));
+            before.push(wave);
         }
         rolled
     }
@@ -81,44 +86,47 @@ impl<'a> Waves<'a> {
     async fn begin(
         &self,
         wave: &PlannedWave<'_>,
-        before: Option<&PlannedWave<'_>>,
+        before: &[PlannedWave<'_>],
     ) -> Result<(), Failure> {
-        let Some(gates) = &self.gates else {
-            return Ok(());
-        };
-        gates.check_paused()?;
         if !wave.changes() {
             return Ok(());
         }
-        if let Some(before) = before {
-            gates.soak(before.wave, &before.members).await?;
+        self.gates.check_goes_on()?;
+        for earlier in before {
+            self.gates.check_left_out(earlier)?;
+            self.gates.soak(earlier.wave, &earlier.members).await?;
         }
-        gates.check_approved(wave.wave, &wave.members).await
+        self.gates.check_approved(wave.wave, &wave.members).await?;
+        self.gates.be_bad(&wave.wave.name)
     }
 
     /// Changes the clusters of a wave.
     async fn change(
         &self,
-        PlannedWave { wave, members }: &PlannedWave<'_>,
+        wave: &PlannedWave<'_>,
         live: &Live,
         changed: &mut BTreeMap<usize, Changed>,
     ) -> Result<(), Failure> {
+        let (members, is_held) = (&wave.members, wave.changes());
         let pushers = Pushers::default();
         let begin = async |at: usize| {
             let live = live.begin(&members[at].name);
             Box::pin(change(members[at], &pushers, &live)).await
         };
-        let goes_on = || self.gates.as_ref().map_or(Ok(()), Gates::check_paused);
-        let ended = within_budget(wave, members.len(), begin, goes_on, self.output).await;
+        let goes_on = || {
+            if is_held {
+                self.gates.check_goes_on()
+            } else {
+                check_interrupted()
+            }
+        };
+        let ended = within_budget(wave.wave, members.len(), begin, goes_on, self.output).await;
         let has_changed = ended.changed.values().any(Changed::has_changed);
         let by_place = ended.changed.into_iter();
         changed.extend(by_place.map(|(at, it)| (members[at].at, it)));
-        if let Some(stopped) = ended.stopped {
-            return Err(stopped);
+        match ended.stopped {
+            Some(stopped) => Err(stopped),
+            None => self.gates.be_good(wave.wave, members, has_changed),
         }
-        let Some(gates) = &self.gates else {
-            return Ok(());
-        };
-        gates.be_good(wave, members, has_changed)
     }
 }

@@ -36,7 +36,7 @@ pub(super) async fn within_budget(
         failures: wave.max_failures,
     };
     let may_begin = || check_goes_on().is_ok();
-    let has_failed = |it: &Changed| it.failure.is_some();
+    let has_failed = |it: &Changed| !it.is_done();
     let changed = roll(0..clusters, budget, change, may_begin, has_failed).await;
     let failures = changed.values().filter(|it| has_failed(it)).count();
     let stopped = if failures > wave.max_failures {

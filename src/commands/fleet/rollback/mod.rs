@@ -22,7 +22,7 @@ use crate::failure::{Failure, Outcome};
     group(ArgGroup::new("which").args(["wave", "cluster", "group"]).multiple(true).required(true)),
     mut_arg("wave", |argument| argument.conflicts_with_all(["cluster", "group"])),
     after_help = "\
-Each deployment of the file that runs in the version of the file goes back to what ran there before,
+Each deployment of the file that runs in the version of the file goes back to the version before,
 as `solution rollback` does it: with its pull secret and what was chosen there for its parameters.
 What the fleet chooses stays. Where another version runs, or none, nothing is done: so running the
 same command again completes what is missing, and never takes it back. Where nothing is known from
@@ -38,7 +38,7 @@ Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
 
 Examples:
   solution fleet rollback fleet.yaml --wave prod --dry-run --diff
-  solution fleet rollback fleet.yaml --wave prod --accept 1f0c9a
+  solution fleet rollback fleet.yaml --wave prod --accept 5c1f2ab94be2c1d8b8f2e3aa
   solution fleet rollback fleet.yaml --cluster paris --skip-unreachable"
 )]
 pub(crate) struct Arguments {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use deployer::Cluster;
 use fleet::Members;
-use importer::{Allowed, Downgrade, EnvironmentNamespace, Verb};
+use importer::{Allowed, BackTo, Downgrade, EnvironmentNamespace, Verb};
 use schemas::{FleetSolution, Version};
 
 use super::super::apply::{
@@ -49,7 +49,8 @@ impl WaysBack<'_> {
         cluster: &Cluster,
     ) -> Result<Deployable, Unplannable> {
         let (name, environment) = (&entry.name, &entry.environment);
-        let back = importer::way_back(cluster, name, environment, None, None);
+        let to = BackTo::BeforeVersion(entry.version.clone());
+        let back = importer::way_back(cluster, name, environment, None, &to);
         let back = back.await.map_err(Failure::from)?;
         let note = rollback::in_words(name, &back);
         let version = back.version.clone();

@@ -1,0 +1,13 @@
+//! A cluster of a fleet, once it was reached.
+
+use deployer::Cluster;
+use schemas::ClusterUid;
+
+/// A cluster that was reached, and is the one that was meant.
+pub(super) struct Member {
+    pub(super) cluster: Cluster,
+    /// The UID by which the file pins it.
+    pub(super) uid: ClusterUid,
+    /// The UID of its namespace kube-system, which no two entries have.
+    pub(super) system: ClusterUid,
+}
