@@ -197,11 +197,38 @@ pub struct FleetSolution {
     pub site: Map<String, Value>,
 }
 
-/// As `NAME VERSION in ENVIRONMENT`.
 impl fmt::Display for FleetSolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, version) = (&self.name, &self.version);
-        write!(f, "{name} {version} in {}", self.environment)
+        PlacedVersion::from(self).fmt(f)
+    }
+}
+
+/// A version of a Solution in an environment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct PlacedVersion {
+    /// The Solution.
+    pub solution: SolutionName,
+    /// The version.
+    pub version: Version,
+    /// The environment.
+    pub environment: EnvironmentName,
+}
+
+impl From<&FleetSolution> for PlacedVersion {
+    fn from(entry: &FleetSolution) -> Self {
+        Self {
+            solution: entry.name.clone(),
+            version: entry.version.clone(),
+            environment: entry.environment.clone(),
+        }
+    }
+}
+
+/// As `NAME VERSION in ENVIRONMENT`.
+impl fmt::Display for PlacedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (solution, version) = (&self.solution, &self.version);
+        write!(f, "{solution} {version} in {}", self.environment)
     }
 }
 

@@ -59,8 +59,8 @@ pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use fleet::{
     ClusterApiName, ClusterName, ClusterUid, FactName, FactPath, FactQuery, FleetCluster,
     FleetError, FleetGroup, FleetMetadata, FleetSolution, FleetSpec, FleetWave, GroupName,
-    KindName, LabelRequirement, LabelSelector, RequirementError, SelectorOperator, ServedVersion,
-    SolutionFleet, WaveName,
+    KindName, LabelRequirement, LabelSelector, PlacedVersion, RequirementError, SelectorOperator,
+    ServedVersion, SolutionFleet, WaveName,
 };
 pub use image::{
     Descriptor, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, Image, ImageDocument,

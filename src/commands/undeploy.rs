@@ -1,6 +1,7 @@
 //! `solution undeploy`: stops an operator in an environment, and removes what was deployed with it.
 
 use clap::{ArgGroup, Args};
+use importer::Undeployment;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::hindered::free;
@@ -49,9 +50,13 @@ impl Arguments {
         undo(&self.removal, output, &done, "", async |change| {
             free(match place {
                 (Some(environment), namespace) => {
-                    let (solution, namespace) = (&self.solution, namespace.as_ref());
-                    let (change, sets) = (self.sets.accepting(change), self.sets.choice());
-                    importer::undeploy(&change, solution, environment, namespace, sets).await
+                    let undeployment = Undeployment {
+                        solution: &self.solution,
+                        environment,
+                        namespace: namespace.as_ref(),
+                        sets: self.sets.choice(),
+                    };
+                    undeployment.carry_out(&self.sets.accepting(change)).await
                 }
                 (None, Some(namespace)) => {
                     importer::undeploy_alone(change, &self.solution, namespace).await

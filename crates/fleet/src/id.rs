@@ -1,6 +1,6 @@
 //! An id that stands for something of many clusters at once: for all that is to be accepted, for the plan of a wave.
 
-use schemas::{ClusterName, ClusterUid, FleetSolution};
+use schemas::{ClusterName, ClusterUid, PlacedVersion};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of an id: 96 bits, so that nobody makes something else with the same one.
@@ -16,7 +16,7 @@ pub struct IdPart<'a> {
     /// The UID of the cluster: another one under its name is something else.
     pub uid: &'a ClusterUid,
     /// The deployment.
-    pub solution: &'a FleetSolution,
+    pub deployment: &'a PlacedVersion,
     /// What the id stands for, of this deployment.
     pub text: &'a str,
 }
@@ -29,12 +29,12 @@ pub fn fleet_id<'a>(parts: impl IntoIterator<Item = IdPart<'a>>) -> String {
         let IdPart {
             cluster,
             uid,
-            solution,
+            deployment,
             text,
         } = part;
         // Only the last of these can have a line feed, and its length is told.
         let size = text.len();
-        hash.update(format!("{cluster}\n{uid}\n{solution}\n{size}\n{text}\n"));
+        hash.update(format!("{cluster}\n{uid}\n{deployment}\n{size}\n{text}\n"));
     }
     let digits = hash.finalize();
     let digits = digits.iter().take(LENGTH).map(|byte| format!("{byte:02x}"));
@@ -47,16 +47,16 @@ mod tests {
 
     #[test]
     fn an_id_stands_for_what_is_where_and_nothing_else() {
-        let solution = |version: &str| -> FleetSolution {
-            let text =
-                format!(r#"{{"name": "shop", "version": "{version}", "environment": "prod"}}"#);
-            serde_json::from_str(&text).unwrap()
+        let deployment = |version: &str| PlacedVersion {
+            solution: "shop".parse().unwrap(),
+            version: version.parse().unwrap(),
+            environment: "prod".parse().unwrap(),
         };
         let of = |cluster: &str, uid: &str, version: &str, text: &str| {
             fleet_id([IdPart {
                 cluster: &cluster.parse().unwrap(),
                 uid: &uid.parse().unwrap(),
-                solution: &solution(version),
+                deployment: &deployment(version),
                 text,
             }])
         };

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schemas::{KubernetesName, StatementTime, WaveName};
+use schemas::{ClusterName, ClusterUid, FleetSpec, KubernetesName, StatementTime, WaveName};
 use serde::{Deserialize, Serialize};
+
+use crate::limits;
 
 /// What is remembered of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +24,18 @@ pub struct FleetJournal {
     /// Since when all clusters of a wave are as they were asked to be.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     good: BTreeMap<WaveName, Good>,
+    /// The clusters that were made as the file says, by the UIDs that pin them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    clusters: BTreeMap<ClusterUid, ClusterName>,
+}
+
+/// A cluster that was made as the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownCluster<'a> {
+    /// The name that it had in the file.
+    pub name: &'a ClusterName,
+    /// The UID by which it is pinned.
+    pub uid: &'a ClusterUid,
 }
 
 /// By whom something was decided.
@@ -61,7 +75,34 @@ impl FleetJournal {
             paused: None,
             approvals: BTreeMap::new(),
             good: BTreeMap::new(),
+            clusters: BTreeMap::new(),
         }
+    }
+
+    /// Remembers that a cluster is made as the file says.
+    pub fn know(&mut self, cluster: KnownCluster<'_>) {
+        let KnownCluster { name, uid } = cluster;
+        if self.clusters.len() < limits::KNOWN_CLUSTERS || self.clusters.contains_key(uid) {
+            self.clusters.insert(uid.clone(), name.clone());
+        }
+    }
+
+    /// Forgets a cluster: nothing of the fleet is left there.
+    pub fn forget(&mut self, uid: &ClusterUid) {
+        self.clusters.remove(uid);
+    }
+
+    /// Returns the known clusters that are no more in the file.
+    pub fn gone<'a>(&'a self, spec: &'a FleetSpec) -> impl Iterator<Item = KnownCluster<'a>> {
+        let all = self.clusters.iter();
+        let all = all.map(|(uid, name)| KnownCluster { name, uid });
+        all.filter(|it| !it.is_in(spec))
+    }
+
+    /// Forgets the known clusters that are no more in the file.
+    pub fn forget_gone(&mut self, spec: &FleetSpec) {
+        self.clusters
+            .retain(|uid, name| KnownCluster { name, uid }.is_in(spec));
     }
 
     /// Remembers that a plan of a wave was approved. Only the last one counts.
@@ -117,6 +158,17 @@ impl FleetJournal {
     }
 }
 
+impl KnownCluster<'_> {
+    /// Whether a file has it, perhaps under another name. One that is not pinned is known by its name alone.
+    fn is_in(&self, spec: &FleetSpec) -> bool {
+        let mut clusters = spec.clusters.iter();
+        clusters.any(|it| match &it.uid {
+            Some(uid) => uid == self.uid,
+            None => it.name == *self.name,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +206,52 @@ mod tests {
             serde_json::from_str::<FleetJournal>(&text).unwrap(),
             journal
         );
+    }
+
+    #[test]
+    fn a_cluster_that_left_the_file_is_known_by_its_uid() {
+        let uid = |last: u8| -> ClusterUid {
+            let text = format!("00000000-0000-4000-8000-00000000000{last}");
+            text.parse().unwrap()
+        };
+        let mut journal = journal();
+        for (name, last) in [("paris", 1), ("rome", 2), ("lab", 3)] {
+            let (name, uid) = (&name.parse().unwrap(), &uid(last));
+            journal.know(KnownCluster { name, uid });
+        }
+        let spec = |clusters: &str| -> FleetSpec {
+            let text = format!(r#"{{"clusters": [{clusters}]}}"#);
+            serde_json::from_str(&text).unwrap()
+        };
+        let renamed = format!(r#"{{"name": "paris-2", "uid": "{}"}}"#, uid(1));
+        let another = format!(r#"{{"name": "rome", "uid": "{}"}}"#, uid(9));
+        let unpinned = r#"{"name": "lab"}"#;
+        let spec = spec(&[&renamed, &another, unpinned].join(", "));
+        let gone: Vec<String> = journal.gone(&spec).map(|it| it.name.to_string()).collect();
+        assert_eq!(gone, ["rome"]);
+        let mut left = journal.clone();
+        left.forget_gone(&spec);
+        assert_eq!(left.clusters.len(), 2);
+        journal.forget(&uid(2));
+        assert_eq!(journal, left);
+    }
+
+    #[test]
+    fn no_more_clusters_are_known_than_a_fleet_has_twice() {
+        let mut journal = journal();
+        let name = &"paris".parse().unwrap();
+        for at in 0..=limits::KNOWN_CLUSTERS {
+            let uid = &format!("00000000-0000-4000-8000-{at:012}").parse().unwrap();
+            journal.know(KnownCluster { name, uid });
+        }
+        assert_eq!(journal.clusters.len(), limits::KNOWN_CLUSTERS);
+        let (uid, name) = (
+            &"00000000-0000-4000-8000-000000000000",
+            &"rome".parse().unwrap(),
+        );
+        let uid = &uid.parse().unwrap();
+        journal.know(KnownCluster { name, uid });
+        assert_eq!(journal.clusters[uid], *name);
     }
 
     #[test]

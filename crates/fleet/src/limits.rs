@@ -1,6 +1,10 @@
-//! The named limits of expressions, each with its reason. CEL has no budget of its own here: what is computed is bounded
-//! before, and counted while it runs.
+//! The named limits of expressions and of a journal, each with its reason. CEL has no budget of its own here: what is
+//! computed is bounded before, and counted while it runs.
 
+use schemas::limits::FLEET_CLUSTERS;
+
+/// Clusters that a journal knows: those of the largest fleet, and as many that have left it.
+pub(crate) const KNOWN_CLUSTERS: usize = 2 * FLEET_CLUSTERS;
 /// Bytes of an expression: what is longer belongs into values.
 pub(crate) const EXPRESSION_SIZE: usize = 1024;
 /// Nesting of brackets in an expression. The parser calls itself for each.

@@ -1,4 +1,4 @@
-//! The undo of deploying and of activating, and what the undo of importing has in common with them.
+//! The undo of activating, and what it has in common with that of deploying and of importing.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -7,15 +7,14 @@ use std::time::Duration;
 use change::{ReleaseEntry, owner_of};
 use deployer::{Cluster, Object, ObjectRef};
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use schemas::{Namespace, SolutionName, Version};
 use serde::Serialize;
 use shelf::Record;
 
-use crate::apply::change::{Change, Run};
+use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::done::Done;
-use crate::apply::leased::{Leased, LeasedDecision};
-use crate::apply::lock::LeaseCandidate;
+use crate::apply::leased::Leased;
 use crate::apply::releases::{self, HelmHand};
 use crate::apply::withdraw;
 use crate::model::authority::Authority;
@@ -26,11 +25,10 @@ use crate::model::labelled::Place;
 use crate::model::look::look;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::needed::needed_by;
-use crate::model::obstacle::{Above, Obstacle};
+use crate::model::obstacle::Obstacle;
 use crate::model::own;
 use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::record;
-use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::model::verb::Verb;
@@ -69,6 +67,21 @@ pub struct Undone {
 }
 
 impl Undone {
+    /// Returns an object of which something else is done here than there, or at another place; none if there is none. What
+    /// stays is not compared: nothing is done to it.
+    #[must_use]
+    pub fn differs(&self, other: &Self) -> Option<String> {
+        let differing = |here: &[String], there: &[String]| {
+            let longest = here.len().max(there.len());
+            let at = (0..longest).find(|at| here.get(*at) != there.get(*at))?;
+            let is_new = |it: &&String| !here.contains(it);
+            let new = there.get(at).filter(is_new);
+            new.or_else(|| here.get(at)).cloned()
+        };
+        let applied = differing(&self.applied, &other.applied);
+        applied.or_else(|| differing(&self.removed, &other.removed))
+    }
+
     /// Returns the objects that were removed, or those that would be.
     pub(crate) fn of<'a>(
         done: Option<Done>,
@@ -120,183 +133,10 @@ impl Leave {
     }
 }
 
-/// The effects of stopping a Solution.
-struct Stopping {
-    spaces: Spaces,
-    /// The hand that uninstalls its releases, if there are any.
-    hand: Option<HelmHand>,
-    /// Whether the cluster has definitions of it, which stay with what is made of them.
-    is_active: bool,
-}
-
-/// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
-/// operator made for its users (custom resources and what belongs to them) stays.
-pub async fn undeploy(
-    change: &Change<'_>,
-    solution: &SolutionName,
-    environment: &EnvironmentName,
-    namespace: Option<&Namespace>,
-    sets: RemoveSets,
-) -> Result<Undone, Error> {
-    let wanted = |space: &&NamespaceRecord| {
-        space.solutions.contains_key(solution)
-            && namespace.is_none_or(|namespace| space.namespace == *namespace)
-    };
-    let about = |state: &ClusterState| {
-        let spaces = state.environment(environment).filter(wanted);
-        ChangeSubject::leaving(Verb::Undeploy, solution, state, spaces)
-    };
-    let decide = async |state: &ClusterState| {
-        let spaces = state.environment(environment).filter(wanted);
-        let (cluster, authority) = (change.cluster, &Authority::Cluster);
-        let spaces = leaving(cluster, authority, solution, state, spaces, sets).await?;
-        if spaces.is_empty() {
-            return Err(Obstacle::NotDeployed {
-                solution: solution.clone(),
-                environment: environment.clone(),
-            }
-            .into());
-        }
-        check_leaving(cluster, authority, state, solution, &spaces).await?;
-        let is_active = state.active.contains_key(solution);
-        let hand = hand_for(solution, &spaces, change).await?;
-        Ok(Stopping {
-            spaces,
-            hand,
-            is_active,
-        })
-    };
-    let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
-        let hand = stopping.hand.as_ref();
-        note_releases(leased, solution, &stopping.spaces).await?;
-        if let Some(leave) = stopping.spaces.first() {
-            leased.leave_cluster(&leave.space).await?;
-        }
-        remove_operators(
-            leased,
-            hand,
-            solution,
-            &mut stopping.spaces,
-            change.deadline,
-        )
-        .await
-    };
-    let mut needs = of_change();
-    needs.left(namespace.map(Namespace::as_str));
-    needs.found_everywhere();
-    let clear = async |stopping: &Stopping| clear(change, solution, &stopping.spaces).await;
-    let made = change.make_clearing(&needs, about, clear, decide, act);
-    let (stopping, done) = made.await?;
-    Ok(undeployed(solution, &stopping, done))
-}
-
-/// Undeploys a Solution with the rights of an administrator of only this namespace, as far as they deployed it there.
-pub async fn undeploy_alone(
-    change: &Change<'_>,
-    solution: &SolutionName,
-    namespace: &Namespace,
-) -> Result<Undone, Error> {
-    let (cluster, authority) = (change.cluster, &Authority::Namespace(namespace.clone()));
-    let decide = async || -> Result<LeasedDecision<Stopping>, Error> {
-        let mut sight = Sight::default();
-        let mut state = sight.state(cluster, Some(namespace)).await?;
-        sight.own(cluster, namespace, &mut state).await?;
-        let own = |_: &&NamespaceRecord| state.own.contains(solution);
-        let spaces = state.namespaces.iter().filter(own);
-        let about = ChangeSubject::leaving(Verb::Undeploy, solution, &state, spaces.clone());
-        // They are none of who administers only a namespace.
-        let sets = RemoveSets::Apply;
-        let spaces = leaving(cluster, authority, solution, &state, spaces, sets).await?;
-        if spaces.is_empty() {
-            let mut obstacles = Vec::new();
-            check_removing(
-                cluster,
-                authority,
-                [namespace].into_iter(),
-                iter::empty(),
-                &mut obstacles,
-            )
-            .await?;
-            let theirs = Above::DeployedByOthers {
-                solution: solution.clone(),
-                namespace: namespace.clone(),
-            };
-            obstacles.push(theirs.into());
-            check_free(obstacles, &[])?;
-        }
-        check_leaving(cluster, authority, &state, solution, &spaces).await?;
-        // Who may not look for definitions is told nothing of them.
-        let stopping = Stopping {
-            spaces,
-            hand: None,
-            is_active: state.active.contains_key(solution),
-        };
-        Ok(LeasedDecision {
-            what: stopping,
-            subject: about,
-            environments: BTreeSet::new(),
-        })
-    };
-    let stopping = decide().await?.what;
-    if change.run == Run::Dry {
-        return Ok(undeployed(solution, &stopping, None));
-    }
-    let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
-        let spaces = &mut stopping.spaces;
-        remove_operators(leased, None, solution, spaces, change.deadline).await
-    };
-    let candidate = LeaseCandidate {
-        cluster,
-        authority,
-        environments: &BTreeSet::new(),
-        writer: change.writer,
-        tell: change.tell,
-        planned: None,
-    };
-    let nothing = async || Ok(Vec::new());
-    let decide = async |_: &Cluster| decide().await;
-    let (stopping, done) = Leased::run(candidate, nothing, decide, act).await?;
-    Ok(undeployed(solution, &stopping, Some(done)))
-}
-
-fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) -> Undone {
-    let spaces = &stopping.spaces;
-    let objects = spaces.iter().flat_map(|leave| &leave.objects);
-    let note = stopping.is_active.then(|| {
-        format!(
-            "custom resources of {solution} that it did not bring itself stay, and so does everything that belongs to them"
-        )
-    });
-    let stay = spaces.iter().flat_map(Leave::notes).cloned();
-    let undone = Undone::of(done, objects, stay.chain(note).collect());
-    Undone {
-        applied: applied(spaces),
-        ..undone
-    }
-}
-
 /// Returns the objects that are applied before anything is removed.
 pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
     let applied = spaces.iter().flat_map(|leave| leave.carried.applied());
     applied.map(|object| object.to_string()).collect()
-}
-
-/// Refuses where an operator may not leave these namespaces, or this user may not take it away.
-async fn check_leaving(
-    cluster: &Cluster,
-    authority: &Authority,
-    state: &ClusterState,
-    solution: &SolutionName,
-    spaces: &Spaces,
-) -> Result<(), Error> {
-    let mut obstacles = still_needed(state, solution, spaces);
-    let shared = spaces.iter();
-    obstacles.extend(shared.filter_map(|leave| shared_login(&leave.space, solution)));
-    let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
-    let objects = spaces.iter().flat_map(|leave| &leave.own);
-    check_removing(cluster, authority, namespaces, objects, &mut obstacles).await?;
-    check_carried(cluster, solution, spaces, &mut obstacles).await?;
-    check_free(obstacles, &[])
 }
 
 /// Returns the obstacles that other Solutions need what leaves these namespaces.
@@ -691,22 +531,6 @@ mod tests {
     use super::*;
     use crate::model::namespace_record::Deployed;
     use crate::model::namespace_record::{self, tests::namespace_record};
-
-    #[test]
-    fn custom_resources_stay_where_there_is_a_definition_of_them() {
-        let notes = |is_active| {
-            let spaces = Spaces::new();
-            let stopping = Stopping {
-                spaces,
-                hand: None,
-                is_active,
-            };
-            undeployed(&"shop".parse().unwrap(), &stopping, None).notes
-        };
-        assert_eq!(notes(false), [""; 0]);
-        let words = "custom resources of shop that it did not bring itself stay";
-        assert!(notes(true)[0].starts_with(words), "{:?}", notes(true));
-    }
 
     #[test]
     fn a_login_stays_while_another_solution_pulls_with_it() {

@@ -25,6 +25,7 @@ mod several;
 pub(crate) mod site;
 mod steps;
 mod through;
+pub(crate) mod undeploy;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;
 mod withdraw;

@@ -119,6 +119,9 @@ pub struct EnvironmentNamespace {
     pub origin: Origin,
     /// The versions that are deployed in it, by Solution.
     pub solutions: BTreeMap<SolutionName, Version>,
+    /// The fleets that deployed Solutions of these, by Solution.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fleets: BTreeMap<SolutionName, KubernetesName>,
     /// Whether it is being deleted, as far as this user may see.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub going: bool,
@@ -197,6 +200,15 @@ impl NamespaceRecord {
         self.solutions.iter().map(version).collect()
     }
 
+    /// The names of the fleets that deployed Solutions.
+    fn fleets(&self) -> BTreeMap<SolutionName, KubernetesName> {
+        let deployed = self.solutions.iter();
+        let named = deployed.filter_map(|(name, it)| Some((name, it.fleet.as_ref()?)));
+        named
+            .map(|(name, choices)| (name.clone(), choices.fleet().clone()))
+            .collect()
+    }
+
     /// Returns what keeps a Solution from giving the namespace these labels, which may be there.
     pub(crate) fn check_labels(
         &self,
@@ -260,6 +272,7 @@ impl From<&NamespaceRecord> for EnvironmentNamespace {
             description: record.description.clone(),
             origin: record.origin,
             solutions: record.versions(),
+            fleets: record.fleets(),
             going: false,
         }
     }

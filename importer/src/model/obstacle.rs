@@ -551,6 +551,12 @@ pub enum Obstacle {
         /// The object.
         object: String,
     },
+    /// What would be done to an object is not what was shown: others changed the cluster since.
+    #[error("what would be done to {object} is not what was shown")]
+    NotAsShown {
+        /// The object.
+        object: String,
+    },
     /// Something at the registry is in the way.
     #[error(transparent)]
     #[serde(untagged)]

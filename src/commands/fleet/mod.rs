@@ -3,7 +3,9 @@
 pub(super) mod apply;
 pub(super) mod check;
 mod compute;
+mod delete;
 mod fold;
+mod gone;
 pub(super) mod history;
 mod init;
 mod journal;
@@ -15,6 +17,7 @@ pub(super) mod pin;
 mod reach;
 mod rollback;
 mod selection;
+mod standing;
 pub(super) mod status;
 pub(super) mod values;
 
@@ -26,7 +29,7 @@ use crate::failure::{Failure, Outcome};
 /// Keep many clusters in step by one file: which there are, what runs where, and in which order they change
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-Only `apply` and `rollback` change clusters.
+Only `apply`, `rollback` and `delete` change clusters.
 
 Examples:
   solution fleet init
@@ -35,13 +38,15 @@ Examples:
   solution fleet apply fleet.yaml --key publisher.pub --dry-run
   solution fleet status fleet.yaml
   solution fleet history fleet.yaml --limit 20
-  solution fleet rollback fleet.yaml --wave prod --dry-run")]
+  solution fleet rollback fleet.yaml --wave prod --dry-run
+  solution fleet delete fleet.yaml --all --dry-run")]
 pub(crate) enum Command {
     Init(init::Arguments),
     Check(check::Arguments),
     Values(values::Arguments),
     Apply(Box<apply::Arguments>),
     Rollback(Box<rollback::Arguments>),
+    Delete(Box<delete::Arguments>),
     Pause(pause::PauseArguments),
     Resume(pause::ResumeArguments),
     Approve(pause::ApproveArguments),
@@ -56,6 +61,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Values(arguments) => values::run(arguments, output),
         Command::Apply(arguments) => apply::run(arguments, output),
         Command::Rollback(arguments) => rollback::run(arguments, output),
+        Command::Delete(arguments) => delete::run(arguments, output),
         Command::Pause(arguments) => pause::pause(arguments, output),
         Command::Resume(arguments) => pause::resume(arguments, output),
         Command::Approve(arguments) => pause::approve(arguments, output),

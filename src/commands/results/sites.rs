@@ -46,6 +46,7 @@ pub(super) fn add(all: &mut Results) {
     let report = &reference("report");
     all.verb("fleet-apply", &[plan, unplanned, applied, wrong, report]);
     all.verb("fleet-rollback", &[plan, unplanned, applied, wrong]);
+    all.verb("fleet-delete", &[plan, unplanned, applied, wrong]);
     let decision = &all.shared::<fleet::pause::FleetDecision>("fleetDecision");
     all.verb("fleet-pause", &[decision]);
     all.verb("fleet-resume", &[decision]);

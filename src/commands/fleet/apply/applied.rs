@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::PlannedMember;
-use super::change::Changed;
+use super::change::{Changed, RemovedDeployment};
 use crate::commands::refusal::InTheWay;
 use crate::failure::Outcome;
 
@@ -20,6 +20,8 @@ pub(crate) struct AppliedCluster {
     pub(super) state: AppliedState,
     /// What was deployed.
     receipts: Vec<Receipt>,
+    /// What was undeployed.
+    removed: Vec<RemovedDeployment>,
     /// Why it is not as it was to become; null if it is.
     pub(super) problem: Option<InTheWay>,
     #[serde(skip)]
@@ -41,16 +43,21 @@ pub(crate) enum AppliedState {
 }
 
 impl AppliedCluster {
+    /// What stays behind of what was undeployed.
+    pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
+        self.removed.iter().flat_map(RemovedDeployment::notes)
+    }
+
     pub(super) fn of(member: PlannedMember, wave: String, changed: Option<Changed>) -> Self {
         let left_out = member.plan.err();
-        let (state, receipts, failure) = match (left_out, changed) {
-            (Some(failure), _) => (AppliedState::LeftOut, Vec::new(), Some(failure)),
-            (None, None) => (AppliedState::Untouched, Vec::new(), None),
-            (None, Some(Changed { receipts, failure })) => match failure {
-                None => (AppliedState::Done, receipts, None),
-                failure => (AppliedState::Failed, receipts, failure),
-            },
+        let state = match (&left_out, &changed) {
+            (Some(_), _) => AppliedState::LeftOut,
+            (None, None) => AppliedState::Untouched,
+            (None, Some(changed)) if changed.is_done() => AppliedState::Done,
+            (None, Some(_)) => AppliedState::Failed,
         };
+        let changed = changed.unwrap_or_default();
+        let failure = left_out.or(changed.failure);
         let outcome = match (state, &failure) {
             (AppliedState::Done, _) => Outcome::Yes,
             // Whatever kept it: the cluster was changed, and is not as it was to become.
@@ -62,7 +69,8 @@ impl AppliedCluster {
             name: member.name,
             wave,
             state,
-            receipts,
+            receipts: changed.receipts,
+            removed: changed.removed,
             problem: failure.as_ref().map(InTheWay::from),
             outcome,
         }

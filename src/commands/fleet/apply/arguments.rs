@@ -1,12 +1,14 @@
 //! What `solution fleet apply` takes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use importer::{Allowed, CreateEnvironment, Downgrade};
+use importer::{Allowed, CreateEnvironment, Downgrade, Writer};
 
 use super::super::selection::SelectionArguments;
-use super::choices::RolloutArguments;
+use super::choices::{DeployingArguments, RemovingArguments};
+use super::removal::{Removals, Removing};
 use crate::args::choose;
 use crate::commands::import::SignerArguments;
 
@@ -21,12 +23,17 @@ Then one wave after the other is changed, each as many clusters at a time as its
 wave of which more clusters fail than its `maxFailures` ends the run, and what was not begun stays as
 it is. Running the same command again completes what is missing.
 
+What the fleet brought and the file no longer has in a cluster is told, and stays. With --prune it is
+undeployed as well, in the wave of its cluster, after its deployments; the plan shows it, and somebody
+has to say yes. Imported versions and CRDs stay.
+
 Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
 
 Examples:
   solution fleet apply fleet.yaml --key publisher.pub --dry-run --diff
   solution fleet apply fleet.yaml --key publisher.pub --accept 5c1f2ab94be2c1d8b8f2e3aa
-  solution fleet apply fleet.yaml --key publisher.pub --group prod --skip-unreachable")]
+  solution fleet apply fleet.yaml --key publisher.pub --group prod --skip-unreachable
+  solution fleet apply fleet.yaml --key publisher.pub --prune --yes")]
 pub(crate) struct Arguments {
     /// The file
     pub(super) file: PathBuf,
@@ -38,14 +45,33 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_downgrade: bool,
 
+    /// Undeploy what the fleet brought and the file no longer has in the cluster
+    #[arg(long)]
+    prune: bool,
+
     #[command(flatten)]
-    pub(super) rollout: RolloutArguments,
+    leaving: RemovingArguments,
+
+    #[command(flatten)]
+    pub(super) deploying: DeployingArguments,
 
     #[command(flatten)]
     pub(super) signers: SignerArguments,
 }
 
 impl Arguments {
+    /// Which removals are carried out.
+    pub(super) fn removals(&self) -> Removals {
+        choose(self.prune, self.leaving.removals(), Removals::None)
+    }
+
+    /// How what left the file is removed; none if it stays.
+    pub(super) fn removing(&self, writer: &Writer) -> Option<Arc<Removing>> {
+        let rollout = &self.deploying.rollout;
+        self.prune
+            .then(|| self.leaving.removing(rollout, writer.clone()))
+    }
+
     /// The exceptions that are allowed in every cluster. Its environments stand in the file, so that none is mistyped.
     pub(super) fn allowed(&self) -> Allowed {
         let (allow, refuse) = (Downgrade::Allow, Downgrade::Refuse);
@@ -53,7 +79,7 @@ impl Arguments {
             conflicts,
             unproved,
             ..
-        } = self.rollout.allowed();
+        } = self.deploying.allowed();
         Allowed {
             downgrade: choose(self.allow_downgrade, allow, refuse),
             create: CreateEnvironment::Allow,

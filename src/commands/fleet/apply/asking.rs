@@ -6,9 +6,9 @@ use deployer::Cluster;
 use fleet::FleetFile;
 use importer::{Goal, Request, Verb, Writer};
 use registry::RegistryAddress;
-use schemas::{SolutionName, Version};
+use schemas::{FleetSolution, PlacedVersion, Version};
 
-use super::choices::RolloutArguments;
+use super::choices::DeployingArguments;
 use super::planned::{Deployable, Unplannable};
 use crate::args::Output;
 use crate::commands::import;
@@ -19,21 +19,21 @@ use crate::failure::Failure;
 /// Who asks for changes of a fleet.
 pub(in crate::commands::fleet) struct Asking<'a> {
     pub(in crate::commands::fleet) file: &'a FleetFile,
-    pub(in crate::commands::fleet) choices: &'a RolloutArguments,
+    pub(in crate::commands::fleet) choices: &'a DeployingArguments,
     pub(in crate::commands::fleet) writer: Writer,
     pub(in crate::commands::fleet) output: Output,
 }
 
 impl Asking<'_> {
-    /// What the deployment of an entry of `solutions` is planned from where the cluster has imported the version.
+    /// What an entry of `solutions` is planned from where the cluster has imported the version.
     pub(in crate::commands::fleet) async fn kept(
         &self,
-        solution: usize,
+        entry: &FleetSolution,
         version: &Version,
         cluster: &Cluster,
         goal: Goal,
     ) -> Result<Deployable, Unplannable> {
-        let name: &SolutionName = &self.file.spec().solutions[solution].name;
+        let name = &entry.name;
         let reach = &self.choices.reach;
         let judged = kept::judge(cluster, name, Some(version), reach, self.output).await?;
         let Kept {
@@ -44,7 +44,7 @@ impl Asking<'_> {
         } = judged.map_err(|report| Unplannable::Refused(InTheWay::of_report(&report)))?;
         let request = self.request(goal, &registry, Some(pull_registry))?;
         Ok(Deployable {
-            solution,
+            placed: PlacedVersion::from(entry),
             note: None,
             archive: Arc::new(archive),
             client,
@@ -62,7 +62,7 @@ impl Asking<'_> {
         registry: &RegistryAddress,
         pull_registry: Option<RegistryAddress>,
     ) -> Result<Request, Failure> {
-        let (turn, writer) = (&self.choices.turn, self.writer.clone());
+        let (turn, writer) = (&self.choices.rollout.turn, self.writer.clone());
         let request = import::of_writer(goal, registry, pull_registry, turn, writer)?;
         // What one deployment would accept alone is not accepted: the consent of a fleet is to all that it shows.
         Ok(Request {

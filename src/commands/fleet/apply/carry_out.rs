@@ -4,6 +4,7 @@ use importer::Run;
 
 use super::super::outcome::worst;
 use super::super::reach::Reaching;
+use super::confirmation::unconfirmed;
 use super::consent::{self, FleetConsent};
 use super::hindrance::{in_the_way, refuse_twice};
 use super::plan::{DeployableSource, plan};
@@ -57,11 +58,12 @@ async fn carry_out(
         output,
         ..
     } = rollout;
-    let shown = choices.shown();
+    let gone = rollout.gone()?;
     if output == Output::Human {
-        people::show(file, &planned, shown);
+        people::show(rollout, &planned);
+        render::lines("note      ", &gone);
     }
-    let mut why = in_the_way(file, &planned, choices.skip_unreachable);
+    let mut why = in_the_way(&planned, choices.skip_unreachable);
     let mut is_refused = planned.iter().any(PlannedMember::is_refused);
     let consent = FleetConsent::wanted(file, &planned);
     if let Some(wanted) = &consent {
@@ -76,7 +78,7 @@ async fn carry_out(
             is_refused = true;
         }
     }
-    let plan = show::of(file, &planned, consent.as_ref(), shown);
+    let plan = show::of(file, &planned, consent.as_ref(), &gone, rollout.shown);
     let away = planned.iter().filter_map(|it| it.plan.as_ref().err());
     let reached = worst(away.map(Failure::outcome));
     if !why.is_empty() {
@@ -87,8 +89,13 @@ async fn carry_out(
         render::result(output, &plan, |_| render::dry(Run::Dry));
         return Ok(reached);
     }
+    let removes = planned.iter().any(PlannedMember::removes);
+    if removes && !rollout.is_confirmed().await? {
+        return Ok(refuse(output, plan, [unconfirmed()]));
+    }
+    rollout.forget_gone()?;
     let rolled = Waves::of(rollout)?.roll(&planned).await;
-    let applied = FleetApplied::of(file, members, planned, rolled);
-    render::result(output, &applied, |it| it.show(towards));
+    let applied = FleetApplied::of(file, members, planned, rolled, towards);
+    render::result(output, &applied, FleetApplied::show);
     Ok(applied.outcome())
 }

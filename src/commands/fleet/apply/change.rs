@@ -6,23 +6,55 @@ use std::sync::{Arc, Mutex as Cell, PoisonError};
 
 use deployer::Cluster;
 use importer::{Event, Ready, Receipt};
+use schemars::JsonSchema;
+use schemas::PlacedVersion;
+use serde::Serialize;
 use tokio::sync::Mutex;
 
 use super::live::MemberLive;
-use super::planned::{DeploymentPlan, MemberPlan, PlannedWork};
+use super::planned::{DeploymentPlan, DeploymentWork, MemberPlan, PlannedWork};
+use super::removal::{PlannedRemoval, RemovalWork};
 use crate::commands::import::{self, Reached};
 use crate::failure::Failure;
 use crate::render;
 
 /// What came of a cluster that was begun.
+#[derive(Default)]
 pub(super) struct Changed {
     /// The deployments that are as they were to become.
     pub(super) receipts: Vec<Receipt>,
+    /// What was removed.
+    pub(super) removed: Vec<RemovedDeployment>,
     /// Why they are no more.
     pub(super) failure: Option<Failure>,
 }
 
+/// A deployment that was removed.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct RemovedDeployment {
+    /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
+    deployment: String,
+    #[serde(flatten)]
+    removal: PlannedRemoval,
+}
+
+impl RemovedDeployment {
+    /// What stays behind.
+    pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
+        self.removal.undone.notes.iter()
+    }
+}
+
 impl Changed {
+    /// How many objects were changed.
+    fn objects(&self) -> usize {
+        let receipts = self.receipts.iter();
+        let deployed = receipts.map(|it| it.objects.len() + it.removed.len());
+        let removed = self.removed.iter();
+        let removed = removed.map(|it| it.removal.undone.removed.len());
+        deployed.chain(removed).sum()
+    }
+
     /// Whether all of it was done.
     pub(super) fn is_done(&self) -> bool {
         self.failure.is_none()
@@ -31,7 +63,9 @@ impl Changed {
     /// Whether anything of it is another one than before.
     pub(super) fn has_changed(&self) -> bool {
         let mut receipts = self.receipts.iter();
-        !self.is_done() || receipts.any(|it| !it.objects.is_empty() || !it.removed.is_empty())
+        !self.is_done()
+            || !self.removed.is_empty()
+            || receipts.any(|it| !it.objects.is_empty() || !it.removed.is_empty())
     }
 }
 
@@ -48,42 +82,54 @@ impl Pushers {
 
 /// Changes a cluster as it was planned.
 pub(super) async fn change(plan: &MemberPlan, pushers: &Pushers, live: &MemberLive<'_>) -> Changed {
-    let mut changed = Changed {
-        receipts: Vec::new(),
-        failure: None,
-    };
-    for DeploymentPlan { work, .. } in &plan.deployments {
-        let Some(work) = work else {
-            continue;
-        };
-        match Box::pin(deploy(work, &plan.cluster, pushers, live)).await {
-            Ok(receipt) => changed.receipts.push(receipt),
-            Err(failure) => {
-                let solution = work.planned.solution.clone();
-                live.end(&format!("failed at {solution}: {}", failure.in_one_line()));
-                changed.failure = Some(failure.context(solution));
-                return changed;
+    let mut changed = Changed::default();
+    for DeploymentPlan { placed, work, .. } in &plan.deployments {
+        let done = match work {
+            None => continue,
+            Some(PlannedWork::Deploy(work)) => {
+                let deployed = Box::pin(deploy(work, &plan.cluster, pushers, live)).await;
+                let receipt = deployed.map(|it| changed.receipts.push(it));
+                receipt.map_err(|it| (work.planned.solution.clone(), it))
             }
+            Some(PlannedWork::Remove(work)) => {
+                let removed = Box::pin(remove(work, placed, &plan.cluster, live)).await;
+                let removed = removed.map(|it| changed.removed.push(it));
+                removed.map_err(|it| (placed.to_string(), it))
+            }
+        };
+        if let Err((at, failure)) = done {
+            live.end(&format!("failed at {at}: {}", failure.in_one_line()));
+            changed.failure = Some(failure.context(at));
+            return changed;
         }
     }
-    let objects = changed
-        .receipts
-        .iter()
-        .map(|it| it.objects.len() + it.removed.len());
-    live.end(&match objects.sum() {
+    live.end(&match changed.objects() {
         0 => "is done, nothing had to be changed".to_owned(),
         objects => format!("is done, {} changed", render::count(objects, "object")),
     });
     changed
 }
 
+async fn remove(
+    work: &RemovalWork,
+    placed: &PlacedVersion,
+    cluster: &Cluster,
+    live: &MemberLive<'_>,
+) -> Result<RemovedDeployment, Failure> {
+    let tell = |event: Event| live.take(&event);
+    Ok(RemovedDeployment {
+        deployment: placed.to_string(),
+        removal: work.carry_out(placed, cluster, &tell).await?,
+    })
+}
+
 async fn deploy(
-    work: &PlannedWork,
+    work: &DeploymentWork,
     cluster: &Cluster,
     pushers: &Pushers,
     live: &MemberLive<'_>,
 ) -> Result<Receipt, Failure> {
-    let PlannedWork {
+    let DeploymentWork {
         archive,
         client,
         request,

@@ -1,22 +1,22 @@
 //! What is chosen for every cluster of a fleet that is changed, whatever it is to become.
 
+use std::sync::Arc;
+
 use clap::Args;
 use deployer::Conflicts;
-use importer::Allowed;
+use importer::{Allowed, RemoveSets, Writer};
 
+use super::removal::{Removals, Removing};
 use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, choose};
 use crate::commands::import::{ProofArguments, Shown};
+use crate::helm;
 
-/// How the clusters of a fleet are planned and changed.
+/// How the clusters of a fleet are changed.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct RolloutArguments {
     /// Stop after the plan and show it
     #[arg(long)]
     pub(super) dry_run: bool,
-
-    /// Show what changes in each object, as a diff; values of Secrets are left out
-    #[arg(long)]
-    diff: bool,
 
     /// Leave out clusters that cannot be reached; they are named, and the exit code is 3
     #[arg(long)]
@@ -27,16 +27,39 @@ pub(in crate::commands::fleet) struct RolloutArguments {
     pub(super) accept: Vec<String>,
 
     #[command(flatten)]
-    exceptions: ExceptionArguments,
-
-    #[command(flatten)]
-    pub(super) reach: RegistryArguments,
-
-    #[command(flatten)]
     pub(super) hub: ClusterArguments,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) turn: ChangeArguments,
+}
+
+/// How versions are planned that clusters of a fleet are to run.
+#[derive(Args, Debug)]
+pub(in crate::commands::fleet) struct DeployingArguments {
+    #[command(flatten)]
+    pub(in crate::commands::fleet) rollout: RolloutArguments,
+
+    /// Show what changes in each object, as a diff; values of Secrets are left out
+    #[arg(long)]
+    diff: bool,
+
+    #[command(flatten)]
+    exceptions: ExceptionArguments,
+
+    #[command(flatten)]
+    pub(super) reach: RegistryArguments,
+}
+
+/// How deployments are removed from clusters of a fleet.
+#[derive(Args, Debug)]
+pub(in crate::commands::fleet) struct RemovingArguments {
+    /// Do not ask before anything is undeployed; needed where nobody can be asked
+    #[arg(long)]
+    yes: bool,
+
+    /// Skip the sets with `phase: remove`: what they would clean up stays
+    #[arg(long)]
+    skip_remove_sets: bool,
 }
 
 /// What is allowed in every cluster.
@@ -50,9 +73,31 @@ struct ExceptionArguments {
     proving: ProofArguments,
 }
 
-impl RolloutArguments {
+impl RemovingArguments {
+    /// Which removals are carried out.
+    pub(in crate::commands::fleet) fn removals(&self) -> Removals {
+        choose(self.yes, Removals::Confirmed, Removals::Asked)
+    }
+
+    /// How deployments are removed.
+    pub(in crate::commands::fleet) fn removing(
+        &self,
+        rollout: &RolloutArguments,
+        writer: Writer,
+    ) -> Arc<Removing> {
+        Arc::new(Removing {
+            writer,
+            deadline: rollout.turn.timeout(),
+            helm: helm::installer(rollout.turn.helm.as_deref()),
+            accepted: rollout.accept.iter().cloned().collect(),
+            sets: choose(self.skip_remove_sets, RemoveSets::Skip, RemoveSets::Apply),
+        })
+    }
+}
+
+impl DeployingArguments {
     /// How plans are shown.
-    pub(super) fn shown(&self) -> Shown {
+    pub(in crate::commands::fleet) fn shown(&self) -> Shown {
         choose(self.diff, Shown::WithDiff, Shown::Plain)
     }
 

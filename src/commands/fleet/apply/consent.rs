@@ -4,6 +4,7 @@ use fleet::{FleetFile, IdPart, fleet_id};
 use importer::Obstacle;
 
 use super::PlannedMember;
+use super::planned::PlannedWork;
 
 /// What is to be accepted.
 pub(super) struct FleetConsent {
@@ -22,14 +23,14 @@ impl FleetConsent {
                 continue;
             };
             for deployment in &plan.deployments {
-                let work = deployment.work.as_ref();
+                let work = deployment.deploys();
                 let Some(wanted) = work.and_then(|it| it.consent.as_ref()) else {
                     continue;
                 };
                 all.push(IdPart {
                     cluster: &file.spec().clusters[member.at].name,
                     uid: &plan.uid,
-                    solution: &file.spec().solutions[deployment.solution],
+                    deployment: &deployment.placed,
                     text: &wanted.id,
                 });
                 things += wanted.things;
@@ -55,7 +56,10 @@ impl FleetConsent {
 pub(super) fn accept(members: &mut [PlannedMember]) {
     let plans = members.iter_mut().filter_map(|it| it.plan.as_mut().ok());
     let deployments = plans.flat_map(|it| &mut it.deployments);
-    for work in deployments.filter_map(|it| it.work.as_mut()) {
+    for deployment in deployments {
+        let Some(PlannedWork::Deploy(work)) = &mut deployment.work else {
+            continue;
+        };
         let Some(wanted) = work.consent.take() else {
             continue;
         };

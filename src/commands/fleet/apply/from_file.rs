@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use fleet::{ComputeError, ComputedSite, Members};
 use importer::{FleetChoices, Goal, PullLogin, Request, Target};
+use schemas::{FleetSolution, PlacedVersion};
 
 use super::super::compute::compute;
+use super::super::standing::unlisted;
 use super::Arguments;
 use super::archives::Archives;
 use super::asking::Asking;
 use super::place::DeploymentPlace;
 use super::plan::{DeployableSource, FoundDeployable};
 use super::planned::{Deployable, Unplannable};
+use super::removal::{FoundDeparture, Removing};
 use super::secrets;
 use crate::commands::import::Acceptance;
 use crate::commands::refusal::InTheWay;
@@ -25,6 +28,8 @@ pub(super) struct FileSource<'a> {
     pub(super) members: &'a Members<'a>,
     pub(super) archives: Archives,
     pub(super) asking: Asking<'a>,
+    /// How what left the file is removed; none if it stays.
+    pub(super) removing: Option<Arc<Removing>>,
 }
 
 impl DeployableSource for FileSource<'_> {
@@ -36,6 +41,7 @@ impl DeployableSource for FileSource<'_> {
         let computed = compute(file, self.members, place.at, place.cluster).await?;
         let mut all = Vec::new();
         for it in computed.deployments {
+            let entry = &file.spec().solutions[it.solution];
             let found = match it.values {
                 Ok(values) => self.of(it.solution, values, place).await,
                 Err(errors) => Err(Unplannable::Refused(
@@ -43,11 +49,29 @@ impl DeployableSource for FileSource<'_> {
                 )),
             };
             all.push(FoundDeployable {
-                solution: it.solution,
+                placed: PlacedVersion::from(entry),
                 found,
             });
         }
         Ok(all)
+    }
+
+    async fn departures(
+        &self,
+        place: &DeploymentPlace<'_>,
+    ) -> Result<Vec<FoundDeparture>, Failure> {
+        let spaces = importer::environments(place.cluster).await?;
+        let left = unlisted(self.asking.file, self.members, place.at, &spaces).into_iter();
+        let note = match self.removing {
+            Some(_) => "is no more in the file",
+            None => "is no more in the file; `--prune` removes it",
+        };
+        let departures = left.map(|standing| FoundDeparture {
+            standing,
+            note: Some(note.to_owned()),
+            removing: self.removing.clone(),
+        });
+        Ok(departures.collect())
     }
 }
 
@@ -71,10 +95,10 @@ impl FileSource<'_> {
             fleet: Some(Box::new(choices)),
         });
         let mut found = if let Some(archive) = self.archives.get(&solution) {
-            self.carried(solution, archive, goal, place)?
+            self.carried(entry, archive, goal, place)?
         } else {
             let (version, cluster) = (&entry.version, place.cluster);
-            self.asking.kept(solution, version, cluster, goal).await?
+            self.asking.kept(entry, version, cluster, goal).await?
         };
         let request = &mut found.request;
         if let Goal::Deployed(target) = &mut request.goal {
@@ -89,7 +113,7 @@ impl FileSource<'_> {
     /// The same of an archive that is at hand.
     fn carried(
         &self,
-        solution: usize,
+        entry: &FleetSolution,
         archive: &Arc<Acceptance>,
         goal: Goal,
         place: &DeploymentPlace<'_>,
@@ -97,7 +121,7 @@ impl FileSource<'_> {
         let to = place.destination()?;
         let request = self.asking.request(goal, &to.registry, to.pull_registry)?;
         Ok(Deployable {
-            solution,
+            placed: PlacedVersion::from(entry),
             note: None,
             archive: Arc::clone(archive),
             client: place.client(&to.registry, &self.asking.choices.reach)?,

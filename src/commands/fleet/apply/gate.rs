@@ -2,7 +2,7 @@
 //! somebody has approved its plan.
 
 use anyhow::anyhow;
-use fleet::{FleetFile, IdPart, fleet_id};
+use fleet::{FleetFile, IdPart, KnownCluster, fleet_id};
 use schemas::FleetWave;
 
 use super::super::journal::{JournalFile, decided};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::{interrupt, render};
 
 /// The gates of a fleet's waves. Each that is closed is told as why no further cluster is begun. On the way back all are
-/// open.
+/// open; on the way out only a pause closes one, by which somebody else can end it.
 pub(super) struct Gates<'a> {
     pub(super) file: &'a FleetFile,
     pub(super) journal: JournalFile<'a>,
@@ -51,7 +51,7 @@ impl Gates<'_> {
     /// Fails if more clusters of a wave were left out than may fail: what they would have shown is not known.
     pub(super) fn check_left_out(&self, wave: &PlannedWave<'_>) -> Result<(), Failure> {
         let PlannedWave { wave, left_out, .. } = wave;
-        if *left_out <= wave.max_failures || self.towards == Towards::Before {
+        if *left_out <= wave.max_failures || self.towards != Towards::File {
             return Ok(());
         }
         let (name, may) = (&wave.name, wave.max_failures);
@@ -68,10 +68,10 @@ impl Gates<'_> {
         wave: &FleetWave,
         members: &[&MemberPlan],
     ) -> Result<(), Failure> {
-        if !wave.approve || self.towards == Towards::Before {
+        if !wave.approve || self.towards != Towards::File {
             return Ok(());
         }
-        let (name, plan) = (&wave.name, self.id(members, |work| work.planned.essence()));
+        let (name, plan) = (&wave.name, id_of(members, |work| Some(work.essence())));
         if self.journal.read()?.approved(name, &plan).is_some() {
             return Ok(());
         }
@@ -89,30 +89,48 @@ impl Gates<'_> {
         )))
     }
 
-    /// The id of something that all deployments of these clusters have.
-    pub(super) fn id(
-        &self,
-        members: &[&MemberPlan],
-        text: impl Fn(&PlannedWork) -> String,
-    ) -> String {
-        let spec = self.file.spec();
-        let mut texts = Vec::new();
-        for member in members {
-            for deployment in &member.deployments {
-                let text = deployment.work.as_ref().map(&text);
-                texts.push((
-                    member.at,
-                    &member.uid,
-                    deployment.solution,
-                    text.unwrap_or_default(),
-                ));
-            }
+    /// Remembers that these clusters are about to become as the file says.
+    pub(super) fn know(&self, members: &[&MemberPlan]) -> Result<(), Failure> {
+        if self.towards != Towards::File {
+            return Ok(());
         }
-        fleet_id(texts.iter().map(|(cluster, uid, solution, text)| IdPart {
-            cluster: &spec.clusters[*cluster].name,
-            uid,
-            solution: &spec.solutions[*solution],
-            text,
-        }))
+        let has_any = |it: &&&MemberPlan| it.deployments.iter().any(|it| it.deploys().is_some());
+        self.journal.change(|journal| {
+            for MemberPlan { name, uid, .. } in members.iter().filter(has_any) {
+                journal.know(KnownCluster { name, uid });
+            }
+        })
     }
+
+    /// Forgets these clusters if nothing that the fleet brought is left there.
+    pub(super) fn forget<'m>(
+        &self,
+        members: impl Iterator<Item = &'m MemberPlan>,
+    ) -> Result<(), Failure> {
+        if self.towards != Towards::Gone {
+            return Ok(());
+        }
+        self.journal
+            .change(|journal| members.for_each(|it| journal.forget(&it.uid)))
+    }
+}
+
+/// The id of something that deployments of these clusters have.
+pub(super) fn id_of(
+    members: &[&MemberPlan],
+    text: impl Fn(&PlannedWork) -> Option<String>,
+) -> String {
+    let mut texts = Vec::new();
+    for member in members {
+        for deployment in &member.deployments {
+            let text = deployment.work.as_ref().and_then(&text);
+            texts.extend(text.map(|text| (member, &deployment.placed, text)));
+        }
+    }
+    fleet_id(texts.iter().map(|(member, deployment, text)| IdPart {
+        cluster: &member.name,
+        uid: &member.uid,
+        deployment,
+        text,
+    }))
 }

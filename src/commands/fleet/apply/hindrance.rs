@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
-use fleet::FleetFile;
 use schemas::ClusterUid;
 
 use super::PlannedMember;
@@ -37,11 +36,7 @@ struct Hindrance<'a> {
 }
 
 /// What is in the way of any cluster, each thing once with the clusters that have it.
-pub(super) fn in_the_way(
-    file: &FleetFile,
-    planned: &[PlannedMember],
-    skips: bool,
-) -> Vec<InTheWay> {
+pub(super) fn in_the_way(planned: &[PlannedMember], skips: bool) -> Vec<InTheWay> {
     let mut found: Vec<Hindrance<'_>> = Vec::new();
     let mut add = |name, of: &str, why: InTheWay| {
         let mut known = found.iter_mut();
@@ -62,8 +57,8 @@ pub(super) fn in_the_way(
             }
             _ => {}
         }
-        for DeploymentPlan { solution, why, .. } in member.deployments() {
-            let of = format!(", {}", file.spec().solutions[*solution]);
+        for DeploymentPlan { placed, why, .. } in member.deployments() {
+            let of = format!(", {placed}");
             for it in why {
                 add(name, &of, it.clone());
             }

@@ -6,7 +6,7 @@ use deployer::Cluster;
 use importer::{Obstacle, Plan, Request};
 use schemas::SolutionId;
 
-use super::planned::{Deployable, DeploymentPlan, PlannedWork, WantedConsent};
+use super::planned::{Deployable, DeploymentPlan, DeploymentWork, PlannedWork, WantedConsent};
 use crate::commands::import::Acceptance;
 use crate::commands::refusal::InTheWay;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ pub(super) async fn look(
     cluster: &Cluster,
 ) -> Result<DeploymentPlan, Failure> {
     let Deployable {
-        solution,
+        placed,
         note,
         archive,
         client,
@@ -46,16 +46,16 @@ pub(super) async fn look(
     let planned = plan.summary().clone();
     let is_done = plan.ready().is_ok_and(|ready| ready.is_done());
     Ok(DeploymentPlan {
-        solution,
+        placed,
         note,
-        work: Some(PlannedWork {
+        work: Some(PlannedWork::Deploy(Box::new(DeploymentWork {
             archive,
             client,
             request,
             planned,
             consent,
             is_done,
-        }),
+        }))),
         why,
     })
 }

@@ -8,10 +8,12 @@ mod asking;
 mod carry_out;
 mod change;
 mod choices;
+mod confirmation;
 mod consent;
 mod from_file;
 mod gate;
 mod hindrance;
+mod last_first;
 mod live;
 mod look;
 mod member_push;
@@ -20,6 +22,7 @@ mod place;
 mod plan;
 mod planned;
 mod planned_wave;
+mod removal;
 pub(in crate::commands) mod result;
 mod roll;
 mod rollout;
@@ -33,12 +36,13 @@ use fleet::Members;
 
 pub(crate) use self::arguments::Arguments;
 pub(super) use self::asking::Asking;
-pub(super) use self::choices::RolloutArguments;
+pub(super) use self::choices::{DeployingArguments, RemovingArguments, RolloutArguments};
 use self::from_file::FileSource;
 pub(super) use self::place::DeploymentPlace;
 pub(super) use self::plan::{DeployableSource, FoundDeployable};
 pub(super) use self::planned::{Deployable, Unplannable};
 use self::planned::{DeploymentPlan, MemberPlan};
+pub(super) use self::removal::{FoundDeparture, Removals, Removing};
 pub(super) use self::rollout::{Rollout, Towards};
 use super::check::{read, refused};
 use crate::args::Output;
@@ -57,6 +61,11 @@ impl PlannedMember {
     fn deployments(&self) -> impl Iterator<Item = &DeploymentPlan> {
         let plan = self.plan.as_ref().ok();
         plan.into_iter().flat_map(|it| &it.deployments)
+    }
+
+    /// Whether anything is to be removed.
+    fn removes(&self) -> bool {
+        self.deployments().any(|it| it.removes().is_some())
     }
 
     /// Whether something other than consent is in the way of a deployment.
@@ -80,19 +89,23 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let Some(archives) = archives::accept_all(arguments, &file, entries, output)? else {
         return Ok(Outcome::No);
     };
-    let choices = &arguments.rollout;
+    let choices = &arguments.deploying;
+    let writer = cluster::writer(&choices.rollout.turn)?;
+    let removing = arguments.removing(&writer);
     let rollout = Rollout {
         file: &file,
         path: &arguments.file,
         members: &members,
-        choices,
+        choices: &choices.rollout,
+        shown: choices.shown(),
         towards: Towards::File,
+        removals: arguments.removals(),
         output,
     };
     let asking = Asking {
         file: &file,
         choices,
-        writer: cluster::writer(&choices.turn)?,
+        writer,
         output,
     };
     let source = FileSource {
@@ -100,6 +113,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         members: &members,
         archives,
         asking,
+        removing,
     };
     rollout.run(&places, &source)
 }

@@ -1,11 +1,13 @@
 //! The plan of a fleet, for people.
 
-use fleet::FleetFile;
 use importer::PlannedObject;
+use schemas::PlacedVersion;
 
 use super::super::fold::fold;
 use super::PlannedMember;
-use super::planned::{DeploymentPlan, PlannedWork};
+use super::planned::{DeploymentPlan, DeploymentWork, PlannedWork};
+use super::removal::PlannedRemoval;
+use super::rollout::{Rollout, Towards};
 use crate::commands::import::{self, Shown};
 use crate::render;
 
@@ -13,19 +15,13 @@ use crate::render;
 const CLUSTER: &str = "cluster ";
 
 /// The plan, for people: what several clusters have in common stands once.
-pub(super) fn show(file: &FleetFile, members: &[PlannedMember], shown: Shown) {
+pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
     for member in members {
-        if let Some(planned) = member.deployments().find_map(|it| it.work.as_ref()) {
-            let lines = import::lines(&planned.planned);
-            let about = lines.iter().find_map(|it| it.strip_prefix(CLUSTER));
-            render::line!(
-                "cluster   {}: {}",
-                member.name,
-                about.unwrap_or_default().trim()
-            );
+        if let Some(about) = about(member) {
+            render::line!("cluster   {}: {about}", member.name);
         }
     }
-    let clusters = &file.spec().clusters;
+    let clusters = &rollout.file.spec().clusters;
     let unpinned = members.iter().filter(|it| clusters[it.at].uid.is_none());
     let unpinned: Vec<&str> = unpinned.map(|it| it.name.as_str()).collect();
     if !unpinned.is_empty() {
@@ -34,31 +30,50 @@ pub(super) fn show(file: &FleetFile, members: &[PlannedMember], shown: Shown) {
             "note      not pinned: {names}; `solution fleet check --pin` writes which clusters these are"
         );
     }
-    for (at, solution) in file.spec().solutions.iter().enumerate() {
-        let planned: Vec<(&str, &DeploymentPlan)> = members
-            .iter()
-            .flat_map(|it| it.deployments().map(|plan| (it.name.as_str(), plan)))
-            .filter(|(_, it)| it.solution == at && (it.work.is_some() || it.note.is_some()))
-            .collect();
-        if !planned.is_empty() {
-            let count = render::count(planned.len(), "cluster");
-            render::line!("{solution}, {count}");
-            deployments(&planned, shown);
+    let all = members.iter();
+    let all = all.flat_map(|it| it.deployments().map(|plan| (it.name.as_str(), plan)));
+    let all = all.filter(|(_, it)| it.work.is_some() || it.note.is_some());
+    let all: Vec<(&str, &DeploymentPlan)> = all.collect();
+    let mut told: Vec<&PlacedVersion> = Vec::new();
+    for (_, DeploymentPlan { placed, .. }) in &all {
+        if told.contains(&placed) {
+            continue;
         }
+        told.push(placed);
+        let of_it = all.iter().filter(|(_, it)| it.placed == *placed);
+        let of_it: Vec<_> = of_it.copied().collect();
+        let count = render::count(of_it.len(), "cluster");
+        render::line!("{placed}, {count}");
+        deployments(&of_it, rollout);
     }
 }
 
+/// Which cluster it is, if anything is planned for it.
+fn about(member: &PlannedMember) -> Option<String> {
+    let plan = member.plan.as_ref().ok()?;
+    if let Some(work) = member.deployments().find_map(DeploymentPlan::deploys) {
+        let lines = import::lines(&work.planned);
+        let about = lines.iter().find_map(|it| it.strip_prefix(CLUSTER));
+        return Some(about.unwrap_or_default().trim().to_owned());
+    }
+    let context = plan.cluster.context().unwrap_or("in-cluster");
+    member
+        .removes()
+        .then(|| format!("{context} at {}", plan.cluster.server()))
+}
+
 /// One deployment in all clusters that have it.
-fn deployments(planned: &[(&str, &DeploymentPlan)], shown: Shown) {
+fn deployments(planned: &[(&str, &DeploymentPlan)], rollout: &Rollout<'_>) {
     let names: Vec<&str> = planned.iter().map(|(name, _)| *name).collect();
-    for folded in fold(planned.iter().map(|(_, it)| lines(it)).collect()) {
+    let lines = planned.iter().map(|(_, it)| lines(it, rollout.towards));
+    for folded in fold(lines.collect()) {
         render::line!("  {}{}", folded.text.line, folded.whose(&names));
     }
-    if shown == Shown::Plain {
+    if rollout.shown == Shown::Plain {
         return;
     }
     let diffs = planned.iter().map(|(_, it)| {
-        let works = it.work.iter();
+        let works = it.deploys().into_iter();
         let objects = works.flat_map(|it| it.planned.objects());
         let objects = objects.filter(|it| !it.diff.is_empty());
         objects.map(FoldedDiff).collect()
@@ -80,15 +95,37 @@ struct HeadedLine {
 }
 
 /// The lines of a deployment, but for that of its cluster.
-fn lines(plan: &DeploymentPlan) -> Vec<HeadedLine> {
-    let note = plan.note.iter().map(|note| format!("rollback  {note}"));
-    let lines = plan.work.iter().flat_map(lines_of);
-    let lines = lines.filter(|line| !line.starts_with(CLUSTER));
+fn lines(plan: &DeploymentPlan, towards: Towards) -> Vec<HeadedLine> {
+    let heading = match towards {
+        Towards::Before => "rollback",
+        Towards::File | Towards::Gone => "note    ",
+    };
+    let note = plan.note.iter().map(|note| format!("{heading}  {note}"));
+    let lines = match &plan.work {
+        None => Vec::new(),
+        Some(PlannedWork::Deploy(work)) => lines_of(work),
+        Some(PlannedWork::Remove(work)) => lines_of_removal(&work.planned),
+    };
+    let lines = lines.into_iter().filter(|line| !line.starts_with(CLUSTER));
     headed(note.chain(lines))
 }
 
+/// The lines of a removal.
+fn lines_of_removal(removal: &PlannedRemoval) -> Vec<String> {
+    let PlannedRemoval { namespace, undone } = removal;
+    let applied = undone.applied.iter();
+    let applied = applied.map(|it| format!("          first applies {it}"));
+    let removed = undone.removed.iter().map(|it| format!("          {it}"));
+    let notes = undone.notes.iter().map(|it| format!("note      {it}"));
+    std::iter::once(format!("undeploy  from namespace {namespace}"))
+        .chain(applied)
+        .chain(removed)
+        .chain(notes)
+        .collect()
+}
+
 /// The lines of what is planned. The id that would accept it alone is not told: a fleet has one for all.
-fn lines_of(work: &PlannedWork) -> Vec<String> {
+fn lines_of(work: &DeploymentWork) -> Vec<String> {
     let target = work.planned.target.as_ref();
     let beyond = target.and_then(|it| it.beyond.as_ref());
     let id = beyond.map(|it| format!(", id {}):", it.id));

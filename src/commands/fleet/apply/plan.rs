@@ -3,26 +3,33 @@
 use std::collections::BTreeSet;
 
 use fleet::FleetFile;
-use schemas::Solution;
+use schemas::{PlacedVersion, Solution};
 
 use super::super::member::Member;
+use super::last_first::{last_first, no_longer_needing};
 use super::look::look;
 use super::place::DeploymentPlace;
 use super::planned::{Deployable, DeploymentPlan, MemberPlan, Unplannable};
+use super::removal::{FoundDeparture, foresee};
 use crate::failure::Failure;
 
-/// Says what deployments are planned from.
+/// Says what the clusters of a fleet are planned from.
 pub(in crate::commands::fleet) trait DeployableSource {
     /// Returns what each deployment in a cluster is planned from.
     async fn deployables(
         &self,
         place: &DeploymentPlace<'_>,
     ) -> Result<Vec<FoundDeployable>, Failure>;
+
+    /// Returns what leaves a cluster behind its deployments, or would.
+    async fn departures(&self, place: &DeploymentPlace<'_>)
+    -> Result<Vec<FoundDeparture>, Failure>;
 }
 
 /// What the deployment of an entry of `solutions` is planned from, if it can be.
 pub(in crate::commands::fleet) struct FoundDeployable {
-    pub(in crate::commands::fleet) solution: usize,
+    /// Which one it is, as the file has it.
+    pub(in crate::commands::fleet) placed: PlacedVersion,
     pub(in crate::commands::fleet) found: Result<Deployable, Unplannable>,
 }
 
@@ -45,7 +52,7 @@ pub(super) async fn plan(
         site: &importer::site(cluster).await?,
     };
     let (mut deployments, mut ready) = (Vec::new(), Vec::new());
-    for FoundDeployable { solution, found } in source.deployables(&place).await? {
+    for FoundDeployable { placed, found } in source.deployables(&place).await? {
         let (note, why) = match found {
             Ok(deployable) => {
                 ready.push(deployable);
@@ -56,7 +63,7 @@ pub(super) async fn plan(
             Err(Unplannable::Left(note)) => (Some(note), Vec::new()),
         };
         deployments.push(DeploymentPlan {
-            solution,
+            placed,
             note,
             work: None,
             why,
@@ -68,6 +75,21 @@ pub(super) async fn plan(
         let plan = Box::pin(look(deployable, before.clone(), cluster));
         deployments.push(plan.await?);
         before.insert(id);
+    }
+    let (leaving, staying): (Vec<_>, Vec<_>) = source
+        .departures(&place)
+        .await?
+        .into_iter()
+        .partition(|it| it.removing.is_some());
+    let records = if leaving.len() > 1 {
+        importer::records(cluster).await?
+    } else {
+        Vec::new()
+    };
+    for departure in last_first(leaving, &records)?.into_iter().chain(staying) {
+        let earlier = no_longer_needing(&deployments, &departure.standing.placed.solution);
+        let plan = Box::pin(foresee(departure, &earlier, cluster));
+        deployments.push(plan.await?);
     }
     Ok(MemberPlan {
         at,

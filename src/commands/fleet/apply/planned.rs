@@ -5,7 +5,9 @@ use std::sync::Arc;
 use deployer::Cluster;
 use importer::{PlanSummary, Request};
 use registry::Client;
-use schemas::{ClusterName, ClusterUid};
+use schemas::{ClusterName, ClusterUid, PlacedVersion};
+
+use super::removal::RemovalWork;
 
 use crate::commands::import::Acceptance;
 use crate::commands::refusal::InTheWay;
@@ -27,8 +29,8 @@ pub(super) struct MemberPlan {
 
 /// What is planned for a Solution in an environment of a cluster.
 pub(super) struct DeploymentPlan {
-    /// The place of its entry among `solutions`.
-    pub(super) solution: usize,
+    /// Which one it is, as the file has it, or as it stands where the file does not have it.
+    pub(super) placed: PlacedVersion,
     /// What is planned for it in a word, where its entry does not say so.
     pub(super) note: Option<String>,
     /// What is planned; none where it could not be, or nothing is to be.
@@ -40,13 +42,50 @@ pub(super) struct DeploymentPlan {
 impl DeploymentPlan {
     /// Whether anything is to be done.
     pub(super) fn changes(&self) -> bool {
-        let work = self.work.as_ref();
-        work.is_some_and(|it| !it.is_done)
+        match &self.work {
+            None => false,
+            Some(PlannedWork::Deploy(work)) => !work.is_done,
+            Some(PlannedWork::Remove(_)) => true,
+        }
+    }
+
+    /// The plan of a version that is deployed, if one is.
+    pub(super) fn deploys(&self) -> Option<&DeploymentWork> {
+        match &self.work {
+            Some(PlannedWork::Deploy(work)) => Some(work),
+            _ => None,
+        }
+    }
+
+    /// The plan of a removal, if it is one.
+    pub(super) fn removes(&self) -> Option<&RemovalWork> {
+        match &self.work {
+            Some(PlannedWork::Remove(work)) => Some(work),
+            _ => None,
+        }
     }
 }
 
-/// What is planned, and all that doing it needs.
-pub(super) struct PlannedWork {
+/// What is planned for a deployment.
+pub(super) enum PlannedWork {
+    /// A version is deployed.
+    Deploy(Box<DeploymentWork>),
+    /// What stands there is removed.
+    Remove(RemovalWork),
+}
+
+impl PlannedWork {
+    /// What somebody agrees to who agrees to it.
+    pub(super) fn essence(&self) -> String {
+        match self {
+            Self::Deploy(work) => work.planned.essence(),
+            Self::Remove(work) => work.essence(),
+        }
+    }
+}
+
+/// What is deployed, and all that doing it needs.
+pub(super) struct DeploymentWork {
     pub(super) archive: Arc<Acceptance>,
     pub(super) client: Client,
     pub(super) request: Request,
@@ -67,8 +106,8 @@ pub(super) struct WantedConsent {
 
 /// What a deployment is planned from.
 pub(in crate::commands::fleet) struct Deployable {
-    /// The place of its entry among `solutions`.
-    pub(super) solution: usize,
+    /// Which one it is, as the file has it.
+    pub(super) placed: PlacedVersion,
     /// What is planned for it in a word, where its entry does not say so.
     pub(in crate::commands::fleet) note: Option<String>,
     pub(super) archive: Arc<Acceptance>,

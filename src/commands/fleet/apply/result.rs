@@ -9,21 +9,28 @@ use serde::Serialize;
 use super::super::outcome::worst;
 use super::PlannedMember;
 use super::applied::{AppliedCluster, AppliedState};
+use super::planned_wave::waves_towards;
 use super::rollout::Towards;
 use super::wave::Rolled;
 use crate::commands::refusal::InTheWay;
 use crate::failure::Outcome;
 use crate::render;
 
+/// What no removal of deployments takes away.
+const STAYS: &str =
+    "imported versions and CRDs stay; `solution delete` removes a Solution from one cluster";
+
 /// What changing the clusters of a fleet has done.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetApplied {
     /// The fleet's name.
     fleet: String,
-    /// The clusters that were asked for, in the order of the waves.
+    /// The clusters that were asked for, in the order in which they are changed.
     clusters: Vec<AppliedCluster>,
     /// Why no further cluster was begun; null if all were.
     stopped: Option<InTheWay>,
+    #[serde(skip)]
+    towards: Towards,
     #[serde(skip)]
     outcome: Outcome,
 }
@@ -34,6 +41,7 @@ impl FleetApplied {
         members: &Members<'_>,
         planned: Vec<PlannedMember>,
         rolled: Rolled,
+        towards: Towards,
     ) -> Self {
         let Rolled {
             mut changed,
@@ -45,7 +53,7 @@ impl FleetApplied {
         for ClustersOfWave {
             wave,
             clusters: of_wave,
-        } in fleet::waves(file.spec(), members)
+        } in waves_towards(file.spec(), members, towards)
         {
             let asked = of_wave.iter().filter_map(|at| planned.remove(at));
             let applied = asked.map(|it| {
@@ -58,6 +66,7 @@ impl FleetApplied {
             fleet: file.document().metadata.name.to_string(),
             clusters,
             stopped: stopped.as_ref().map(InTheWay::from),
+            towards,
             outcome: stopped.map_or(Outcome::Yes, |it| it.outcome()),
         }
     }
@@ -69,7 +78,7 @@ impl FleetApplied {
     }
 
     /// For people, who have seen what became of each that was begun.
-    pub(super) fn show(&self, towards: Towards) {
+    pub(super) fn show(&self) {
         for state in [AppliedState::Failed, AppliedState::LeftOut] {
             for cluster in self.clusters.iter().filter(|it| it.state == state) {
                 if let Some(InTheWay { message, fix, .. }) = &cluster.problem {
@@ -82,9 +91,10 @@ impl FleetApplied {
             render::note!("error: {message}");
             render::note!("hint: {fix}");
         }
-        let done = match towards {
+        let done = match self.towards {
             Towards::File => "as the file says",
             Towards::Before => "as before",
+            Towards::Gone => "gone",
         };
         for (state, words) in [
             (AppliedState::Done, done),
@@ -98,6 +108,16 @@ impl FleetApplied {
                 let count = render::count(names.len(), "cluster");
                 render::line!("{words}: {count} ({})", render::list(names));
             }
+        }
+        let mut notes: Vec<&String> = Vec::new();
+        for note in self.clusters.iter().flat_map(AppliedCluster::notes) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        render::lines("note: ", &notes);
+        if self.towards == Towards::Gone {
+            render::line(STAYS);
         }
     }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use fleet::{FleetFile, Members};
 
 use super::choices::RolloutArguments;
+use super::removal::Removals;
 use crate::args::Output;
+use crate::commands::import::Shown;
 
 /// A change of the clusters of a fleet.
 pub(in crate::commands::fleet) struct Rollout<'a> {
@@ -13,7 +15,9 @@ pub(in crate::commands::fleet) struct Rollout<'a> {
     pub(in crate::commands::fleet) path: &'a Path,
     pub(in crate::commands::fleet) members: &'a Members<'a>,
     pub(in crate::commands::fleet) choices: &'a RolloutArguments,
+    pub(in crate::commands::fleet) shown: Shown,
     pub(in crate::commands::fleet) towards: Towards,
+    pub(in crate::commands::fleet) removals: Removals,
     pub(in crate::commands::fleet) output: Output,
 }
 
@@ -24,4 +28,6 @@ pub(in crate::commands::fleet) enum Towards {
     File,
     /// As they were before, at once: neither a pause, nor a soak time, nor a missing approval holds that back.
     Before,
+    /// Without what the fleet brought, the last wave first. Only a pause holds that back.
+    Gone,
 }

@@ -4,9 +4,11 @@ use fleet::FleetFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::super::gone::GoneCluster;
 use super::PlannedMember;
 use super::consent::FleetConsent;
 use super::planned::DeploymentPlan;
+use super::removal::PlannedRemoval;
 use crate::commands::import::{self, Planned, Shown};
 use crate::commands::refusal::InTheWay;
 
@@ -19,6 +21,8 @@ pub(crate) struct FleetPlan<'a> {
     clusters: Vec<ShownMember<'a>>,
     /// The id that accepts all that reaches beyond environments; null if there is nothing to accept.
     accept: Option<&'a str>,
+    /// Clusters that are no more in the file. What the fleet brought there stays.
+    gone: &'a [GoneCluster],
 }
 
 /// What would be done to a cluster.
@@ -46,6 +50,9 @@ pub(crate) struct ShownDeployment<'a> {
     note: Option<&'a str>,
     /// The plan; null if it could not be made, or nothing is to be done.
     plan: Option<Planned<'a>>,
+    /// What would be undeployed. It is missing where nothing would be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removal: Option<&'a PlannedRemoval>,
     /// What is in the way.
     obstacles: &'a [InTheWay],
 }
@@ -55,15 +62,14 @@ pub(super) fn of<'a>(
     file: &'a FleetFile,
     members: &'a [PlannedMember],
     consent: Option<&'a FleetConsent>,
+    gone: &'a [GoneCluster],
     shown: Shown,
 ) -> FleetPlan<'a> {
     let deployment = |it: &'a DeploymentPlan| ShownDeployment {
-        deployment: file.spec().solutions[it.solution].to_string(),
+        deployment: it.placed.to_string(),
         note: it.note.as_deref(),
-        plan: it
-            .work
-            .as_ref()
-            .map(|it| import::planned(&it.planned, shown)),
+        plan: it.deploys().map(|it| import::planned(&it.planned, shown)),
+        removal: it.removes().map(|it| &it.planned),
         obstacles: &it.why,
     };
     let member = |it: &'a PlannedMember| ShownMember {
@@ -76,5 +82,6 @@ pub(super) fn of<'a>(
         fleet: file.document().metadata.name.as_str(),
         clusters: members.iter().map(member).collect(),
         accept: consent.map(|it| it.id.as_str()),
+        gone,
     }
 }

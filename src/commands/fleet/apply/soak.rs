@@ -8,7 +8,7 @@ use schemas::{FleetWave, Timeout, WaveName};
 use serde_json::json;
 
 use super::super::status::judge;
-use super::gate::Gates;
+use super::gate::{Gates, id_of};
 use super::planned::{MemberPlan, PlannedWork};
 use super::rollout::Towards;
 use crate::environment;
@@ -56,11 +56,11 @@ impl Gates<'_> {
         members: &[&MemberPlan],
         changed: bool,
     ) -> Result<(), Failure> {
-        if wave.soak.is_none() || self.towards == Towards::Before {
+        if wave.soak.is_none() || self.towards != Towards::File {
             return Ok(());
         }
         let now = environment::now().map_err(Failure::unknown)?;
-        let goal = self.id(members, chosen);
+        let goal = id_of(members, chosen);
         self.journal
             .change(|it| it.be_good(&wave.name, &goal, changed, now))
     }
@@ -69,7 +69,7 @@ impl Gates<'_> {
     pub(super) fn be_bad(&self, wave: &WaveName) -> Result<(), Failure> {
         self.journal.change(|it| match self.towards {
             Towards::File => it.be_bad(wave),
-            Towards::Before => it.go_back(wave),
+            Towards::Before | Towards::Gone => it.go_back(wave),
         })
     }
 
@@ -91,7 +91,10 @@ impl Gates<'_> {
                 }
             };
             for deployment in &member.deployments {
-                let status = judge(&self.file.spec().solutions[deployment.solution], &status);
+                if deployment.deploys().is_none() {
+                    continue;
+                }
+                let status = judge(&deployment.placed, &status);
                 if !status.is_ready() {
                     self.be_bad(wave)?;
                     let not_good = anyhow!("wave {wave} did not stay good: {name}: {status}");
@@ -104,9 +107,13 @@ impl Gates<'_> {
 }
 
 /// What the file chooses for a deployment. What it only refers to is secret, and has no place in an id that others read.
-fn chosen(work: &PlannedWork) -> String {
+/// What was removed is no part of it either: the next run finds nothing of that.
+fn chosen(work: &PlannedWork) -> Option<String> {
+    let PlannedWork::Deploy(work) = work else {
+        return None;
+    };
     match &work.request.goal {
-        Goal::Deployed(target) => json!(target.fleet).to_string(),
-        Goal::Available | Goal::Activated => String::new(),
+        Goal::Deployed(target) => Some(json!(target.fleet).to_string()),
+        Goal::Available | Goal::Activated => None,
     }
 }

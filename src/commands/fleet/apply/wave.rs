@@ -9,7 +9,7 @@ use super::PlannedMember;
 use super::change::{Changed, Pushers, change};
 use super::gate::{Gates, check_interrupted};
 use super::live::Live;
-use super::planned_wave::{PlannedWave, planned_waves};
+use super::planned_wave::{PlannedWave, planned_waves, waves_towards};
 use super::rollout::Rollout;
 use super::within::within_budget;
 use crate::args::Output;
@@ -60,7 +60,9 @@ impl<'a> Waves<'a> {
         let live = Live::new(count, self.output);
         let mut rolled = Rolled::default();
         let mut before = Vec::new();
-        for mut wave in planned_waves(self.gates.file, self.members, planned) {
+        let Gates { file, towards, .. } = &self.gates;
+        let waves = waves_towards(file.spec(), self.members, *towards);
+        for mut wave in planned_waves(waves, planned) {
             if wave.members.is_empty() {
                 before.push(wave);
                 continue;
@@ -109,6 +111,7 @@ impl<'a> Waves<'a> {
     ) -> Result<(), Failure> {
         let (members, is_held) = (&wave.members, wave.changes());
         let pushers = Pushers::default();
+        self.gates.know(members)?;
         let begin = async |at: usize| {
             let live = live.begin(&members[at].name);
             Box::pin(change(members[at], &pushers, &live)).await
@@ -122,6 +125,8 @@ impl<'a> Waves<'a> {
         };
         let ended = within_budget(wave.wave, members.len(), begin, goes_on, self.output).await;
         let has_changed = ended.changed.values().any(Changed::has_changed);
+        let done = ended.changed.iter().filter(|(_, it)| it.is_done());
+        self.gates.forget(done.map(|(at, _)| members[*at]))?;
         let by_place = ended.changed.into_iter();
         changed.extend(by_place.map(|(at, it)| (members[at].at, it)));
         match ended.stopped {

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use fleet::FleetFile;
 use importer::{Gap, History, Revision};
 use schemars::JsonSchema;
+use schemas::PlacedVersion;
 use serde::Serialize;
 
 use super::super::outcome::worst;
@@ -75,10 +76,10 @@ impl<'a> FleetHistory<'a> {
                     changed,
                     missing,
                 } = shown(history, None);
-                let solutions = &file.spec().solutions;
-                let is_of_file = |it: &ShownChange<'_>| {
-                    solutions.iter().any(|entry| concerns(it.receipt, entry))
-                };
+                let entries = file.spec().solutions.iter().map(PlacedVersion::from);
+                let entries: Vec<PlacedVersion> = entries.collect();
+                let is_of_file =
+                    |it: &ShownChange<'_>| entries.iter().any(|entry| concerns(it.receipt, entry));
                 let of_file = revisions.into_iter().filter(is_of_file);
                 changes.extend(of_file.map(|change| MemberChange {
                     cluster: name,

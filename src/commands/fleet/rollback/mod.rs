@@ -9,7 +9,7 @@ use fleet::{FleetFile, Members};
 use schemas::WaveName;
 
 use self::way_back::WaysBack;
-use super::apply::{Asking, Rollout, RolloutArguments, Towards};
+use super::apply::{Asking, DeployingArguments, Removals, Rollout, Towards};
 use super::check::{read, refused};
 use super::selection::{SelectionArguments, of_waves};
 use crate::args::Output;
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     selection: SelectionArguments,
 
     #[command(flatten)]
-    rollout: RolloutArguments,
+    deploying: DeployingArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -63,19 +63,21 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     let places = arguments.places(&file)?;
     let members = Members::of(file.spec());
-    let choices = &arguments.rollout;
+    let choices = &arguments.deploying;
     let rollout = Rollout {
         file: &file,
         path: &arguments.file,
         members: &members,
-        choices,
+        choices: &choices.rollout,
+        shown: choices.shown(),
         towards: Towards::Before,
+        removals: Removals::None,
         output,
     };
     let asking = Asking {
         file: &file,
         choices,
-        writer: cluster::writer(&choices.turn)?,
+        writer: cluster::writer(&choices.rollout.turn)?,
         output,
     };
     let source = WaysBack {

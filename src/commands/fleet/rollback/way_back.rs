@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use deployer::Cluster;
 use fleet::Members;
 use importer::{Allowed, BackTo, Downgrade, EnvironmentNamespace, Verb};
-use schemas::{FleetSolution, Version};
+use schemas::{FleetSolution, PlacedVersion, Version};
 
 use super::super::apply::{
-    Asking, Deployable, DeployableSource, DeploymentPlace, FoundDeployable, Unplannable,
+    Asking, Deployable, DeployableSource, DeploymentPlace, FoundDeparture, FoundDeployable,
+    Unplannable,
 };
+use super::super::standing::entries;
 use crate::commands::rollback;
 use crate::failure::Failure;
 use crate::render;
@@ -26,17 +28,20 @@ impl DeployableSource for WaysBack<'_> {
         place: &DeploymentPlace<'_>,
     ) -> Result<Vec<FoundDeployable>, Failure> {
         let spaces = importer::environments(place.cluster).await?;
-        let solutions = self.asking.file.spec().solutions.iter().enumerate();
-        let runs = solutions.filter(|(_, it)| self.members.of_solution(it).contains(&place.at));
         let mut all = Vec::new();
-        for (solution, entry) in runs {
+        for entry in entries(self.asking.file, self.members, place.at) {
             let found = match left(entry, &spaces) {
                 Some(note) => Err(Unplannable::Left(note)),
-                None => self.of(solution, entry, place.cluster).await,
+                None => self.of(entry, place.cluster).await,
             };
-            all.push(FoundDeployable { solution, found });
+            let placed = PlacedVersion::from(entry);
+            all.push(FoundDeployable { placed, found });
         }
         Ok(all)
+    }
+
+    async fn departures(&self, _: &DeploymentPlace<'_>) -> Result<Vec<FoundDeparture>, Failure> {
+        Ok(Vec::new())
     }
 }
 
@@ -44,7 +49,6 @@ impl WaysBack<'_> {
     /// Returns what a deployment is planned from.
     async fn of(
         &self,
-        solution: usize,
         entry: &FleetSolution,
         cluster: &Cluster,
     ) -> Result<Deployable, Unplannable> {
@@ -55,7 +59,7 @@ impl WaysBack<'_> {
         let note = rollback::in_words(name, &back);
         let version = back.version.clone();
         let goal = rollback::goal(environment, back);
-        let mut found = self.asking.kept(solution, &version, cluster, goal).await?;
+        let mut found = self.asking.kept(entry, &version, cluster, goal).await?;
         found.note = Some(note);
         found.request.verb = Verb::Rollback;
         found.request.allowed = Allowed {
@@ -105,6 +109,7 @@ mod tests {
             description: String::new(),
             origin: Origin::Created,
             solutions: [(solution.parse().unwrap(), version.parse().unwrap())].into(),
+            fleets: [].into(),
             going: false,
         };
         let left = |spaces: &[EnvironmentNamespace]| left(&entry, spaces);

@@ -3,19 +3,8 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, FleetSolution, SolutionName, Version};
+use schemas::{PlacedVersion, Version};
 use serde::Serialize;
-
-/// A version of a Solution in an environment.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub(crate) struct PlacedVersion {
-    /// The Solution.
-    pub(super) solution: SolutionName,
-    /// The version.
-    pub(super) version: Version,
-    /// The environment.
-    pub(super) environment: EnvironmentName,
-}
 
 /// A deployment of the file, and what became of it in a cluster.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -51,26 +40,6 @@ pub(crate) enum DeploymentState {
     Absent,
     /// A change of it goes on, was interrupted or failed.
     Incomplete,
-}
-
-impl From<&FleetSolution> for PlacedVersion {
-    fn from(wanted: &FleetSolution) -> Self {
-        Self {
-            solution: wanted.name.clone(),
-            version: wanted.version.clone(),
-            environment: wanted.environment.clone(),
-        }
-    }
-}
-
-impl fmt::Display for PlacedVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {} in {}",
-            self.solution, self.version, self.environment
-        )
-    }
 }
 
 impl fmt::Display for DeploymentState {

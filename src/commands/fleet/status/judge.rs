@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use importer::{ChangeReceipt, Condition, Hidden, OperatorStatus, Status};
-use schemas::FleetSolution;
+use schemas::PlacedVersion;
 
 use super::deployment::{DeploymentState, DeploymentStatus};
 use crate::commands::status::incomplete;
@@ -11,11 +11,12 @@ use crate::failure;
 
 /// Judges a deployment of the file by the status of a cluster.
 pub(in crate::commands::fleet) fn judge(
-    wanted: &FleetSolution,
+    wanted: &PlacedVersion,
     status: &Status,
 ) -> DeploymentStatus {
-    let is_it =
-        |it: &&OperatorStatus| it.solution == wanted.name && it.environment == wanted.environment;
+    let is_it = |it: &&OperatorStatus| {
+        it.solution == wanted.solution && it.environment == wanted.environment
+    };
     let places = status.operators.iter().filter(is_it);
     let places = places.map(|it| of_place(wanted, it, status));
     let found = places.max_by_key(|it| it.state);
@@ -33,7 +34,7 @@ pub(in crate::commands::fleet) fn judge(
 }
 
 /// Judges what is deployed in a namespace.
-fn of_place(wanted: &FleetSolution, found: &OperatorStatus, status: &Status) -> DeploymentStatus {
+fn of_place(wanted: &PlacedVersion, found: &OperatorStatus, status: &Status) -> DeploymentStatus {
     let mut spaces = status.environments.iter();
     let is_going = spaces.any(|it| it.namespace == found.namespace && it.going);
     let state = match (found.version.cmp(&wanted.version), found.condition) {
@@ -49,7 +50,7 @@ fn of_place(wanted: &FleetSolution, found: &OperatorStatus, status: &Status) -> 
     let hint = failure::of_operator(found);
     let hint = hint.filter(|_| state == DeploymentState::NotReady && !is_going);
     DeploymentStatus {
-        wanted: wanted.into(),
+        wanted: wanted.clone(),
         state,
         runs: Some(found.version.clone()),
         why: going.or_else(|| found.why.clone()),
@@ -58,11 +59,11 @@ fn of_place(wanted: &FleetSolution, found: &OperatorStatus, status: &Status) -> 
 }
 
 /// What is not deployed, unless nobody could tell.
-fn missing(wanted: &FleetSolution, status: &Status) -> DeploymentStatus {
+fn missing(wanted: &PlacedVersion, status: &Status) -> DeploymentStatus {
     let mut unseen = status.unseen.iter();
     let hidden = unseen.find(|it| it.what == Hidden::Records);
     DeploymentStatus {
-        wanted: wanted.into(),
+        wanted: wanted.clone(),
         state: hidden.map_or(DeploymentState::Absent, |_| DeploymentState::Unseen),
         runs: None,
         why: hidden.map(|it| format!("this user may not see {} ({})", it.what, it.right)),
@@ -71,12 +72,12 @@ fn missing(wanted: &FleetSolution, status: &Status) -> DeploymentStatus {
 }
 
 /// Whether a change is about a deployment, about its Solution as a whole, or about its environment.
-pub(in crate::commands::fleet) fn concerns(change: &ChangeReceipt, wanted: &FleetSolution) -> bool {
+pub(in crate::commands::fleet) fn concerns(change: &ChangeReceipt, wanted: &PlacedVersion) -> bool {
     let subject = &change.subject;
     let mut places = subject.places.iter();
     let is_there = places.any(|it| it.environment == wanted.environment);
     match &subject.solution {
-        Some(solution) => *solution == wanted.name && (is_there || subject.places.is_empty()),
+        Some(solution) => *solution == wanted.solution && (is_there || subject.places.is_empty()),
         None => is_there,
     }
 }

@@ -5,7 +5,7 @@ mod judge;
 mod show;
 pub(in crate::commands) mod shown;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fleet::{FleetFile, Members};
@@ -15,11 +15,13 @@ pub(super) use self::judge::{concerns, judge};
 use self::show::show;
 use self::shown::MemberStatus;
 use super::check::{read, refused};
+use super::gone::{GoneCluster, gone};
+use super::journal::JournalFile;
 use super::reach::Reaching;
 use super::selection::SelectionArguments;
 use crate::args::{Output, ReadArguments};
-use crate::cluster;
 use crate::failure::{Failure, Outcome};
+use crate::{cluster, render};
 
 /// Show how far each cluster of a fleet is as the file says
 #[derive(Args, Debug)]
@@ -69,7 +71,21 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let all = turns.iter().zip(found);
     let all = all.map(|(turn, found)| MemberStatus::of(&file, &members, turn, found));
     let all: Vec<MemberStatus> = all.collect();
-    Ok(show(&file, &all, output))
+    let gone = known_gone(&file, &arguments.file, output);
+    Ok(show(&file, &all, &gone, output))
+}
+
+/// The clusters that are no more in the file, as far as this user may read what is remembered of it.
+fn known_gone(file: &FleetFile, path: &Path, output: Output) -> Vec<GoneCluster> {
+    match JournalFile::of(file, path).and_then(|it| it.read()) {
+        Ok(journal) => gone(file, &journal),
+        Err(failure) => {
+            if output == Output::Human {
+                render::note!("warning: {}", failure.in_one_line());
+            }
+            Vec::new()
+        }
+    }
 }
 
 /// A cluster by its place in the file, and the wave in which it changes.

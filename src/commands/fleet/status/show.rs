@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use fleet::FleetFile;
 
+use super::super::gone::GoneCluster;
 use super::super::outcome::worst;
 use super::deployment::{DeploymentState, DeploymentStatus};
 use super::shown::{FleetStatus, MemberStatus};
@@ -17,12 +18,21 @@ const TITLES: [&str; 4] = ["CLUSTER", "WAVE", "STATE", ""];
 /// Clusters of one state that the last line names: all of them stand above.
 const NAMED: usize = 5;
 
-pub(super) fn show(file: &FleetFile, clusters: &[MemberStatus], output: Output) -> Outcome {
+pub(super) fn show(
+    file: &FleetFile,
+    clusters: &[MemberStatus],
+    gone: &[GoneCluster],
+    output: Output,
+) -> Outcome {
     let all = FleetStatus {
         fleet: file.document().metadata.name.as_str(),
         clusters,
+        gone,
     };
-    render::result(output, &all, |all| people(all.clusters));
+    render::result(output, &all, |all| {
+        people(all.clusters);
+        render::lines("note: ", all.gone);
+    });
     worst(clusters.iter().map(|it| it.outcome))
 }
 

@@ -1,15 +1,20 @@
 //! How far the clusters of a fleet are as the file says, for programs.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::fmt;
 
 use fleet::{FleetFile, Members};
 use importer::{EnvironmentNamespace, Status};
 use schemars::JsonSchema;
+use schemas::{FleetSolution, PlacedVersion};
 use serde::Serialize;
 
+use super::super::gone::GoneCluster;
+use super::super::standing::{entries, standing};
 use super::ClusterTurn;
-use super::deployment::{DeploymentState, DeploymentStatus, PlacedVersion};
+use super::deployment::{DeploymentState, DeploymentStatus};
 use super::judge::judge;
+use crate::args::choose;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 
@@ -20,6 +25,24 @@ pub(crate) struct FleetStatus<'a> {
     pub(super) fleet: &'a str,
     /// The clusters, in the order of the waves.
     pub(super) clusters: &'a [MemberStatus],
+    /// Clusters that are no more in the file. What the fleet brought there stays.
+    pub(super) gone: &'a [GoneCluster],
+}
+
+/// A deployment that is not in the file for its cluster.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub(crate) struct UnlistedVersion {
+    #[serde(flatten)]
+    pub(super) placed: PlacedVersion,
+    /// Whether the fleet brought it, so that `apply --prune` removes it.
+    pub(super) brought: bool,
+}
+
+impl fmt::Display for UnlistedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let brought = choose(self.brought, " (brought by the fleet)", "");
+        write!(f, "{}{brought}", self.placed)
+    }
 }
 
 /// A cluster, and what became there of what the file says.
@@ -36,7 +59,7 @@ pub(crate) struct MemberStatus {
     /// What the file deploys there.
     pub(super) deployments: Vec<DeploymentStatus>,
     /// What runs in environments there and is not in the file for it.
-    pub(super) unlisted: Vec<PlacedVersion>,
+    pub(super) unlisted: Vec<UnlistedVersion>,
     #[serde(skip)]
     pub(super) outcome: Outcome,
 }
@@ -64,16 +87,16 @@ impl MemberStatus {
                 };
             }
         };
-        let solutions = file.spec().solutions.iter();
-        let runs = solutions.filter(|it| members.of_solution(it).contains(&turn.cluster));
-        let deployments: Vec<DeploymentStatus> = runs.map(|it| judge(it, &status)).collect();
+        let entries = entries(file, members, turn.cluster);
+        let placed = entries.iter().map(|it| PlacedVersion::from(*it));
+        let deployments: Vec<DeploymentStatus> = placed.map(|it| judge(&it, &status)).collect();
         let ready = all_ready(deployments.iter().map(|it| it.state));
         Self {
             name,
             wave,
             problem: None,
             ready,
-            unlisted: unlisted(&status.environments, &deployments),
+            unlisted: unlisted(file, &entries, &status.environments),
             deployments,
             outcome: Outcome::of_ready(ready),
         }
@@ -89,26 +112,23 @@ fn all_ready(states: impl IntoIterator<Item = DeploymentState>) -> Option<bool> 
     }
 }
 
-/// What runs in environments, and is none of these deployments in any version.
+/// What runs in environments, and is none of these entries in any version.
 fn unlisted(
+    file: &FleetFile,
+    entries: &[&FleetSolution],
     spaces: &[EnvironmentNamespace],
-    deployments: &[DeploymentStatus],
-) -> Vec<PlacedVersion> {
-    let all = spaces.iter().flat_map(|space| {
-        let solutions = space.solutions.iter();
-        solutions.map(|(solution, version)| PlacedVersion {
-            solution: solution.clone(),
-            version: version.clone(),
-            environment: space.environment.clone(),
-        })
-    });
-    let is_listed = |it: &PlacedVersion| {
-        let mut wanted = deployments.iter().map(|it| &it.wanted);
-        wanted.any(|wanted| wanted.solution == it.solution && wanted.environment == it.environment)
-    };
+) -> Vec<UnlistedVersion> {
     // An environment may have it in several namespaces.
-    let all: BTreeSet<PlacedVersion> = all.filter(|it| !is_listed(it)).collect();
-    all.into_iter().collect()
+    let mut found: BTreeMap<PlacedVersion, bool> = BTreeMap::new();
+    for it in standing(spaces) {
+        if !it.is_listed(entries) {
+            let is_of = it.is_of(file);
+            *found.entry(it.placed).or_default() |= is_of;
+        }
+    }
+    let found = found.into_iter();
+    let found = found.map(|(placed, brought)| UnlistedVersion { placed, brought });
+    found.collect()
 }
 
 #[cfg(test)]

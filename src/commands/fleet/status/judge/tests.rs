@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The deployment `shop 1.1.0 in prod` of a file.
-fn wanted() -> FleetSolution {
-    let wanted = json!({"name": "shop", "version": "1.1.0", "environment": "prod"});
-    serde_json::from_value(wanted).unwrap()
+fn wanted() -> PlacedVersion {
+    PlacedVersion {
+        solution: "shop".parse().unwrap(),
+        version: "1.1.0".parse().unwrap(),
+        environment: "prod".parse().unwrap(),
+    }
 }
 
 fn operator(version: &str, condition: Condition) -> OperatorStatus {
@@ -164,6 +167,7 @@ fn what_is_being_deleted_is_not_ready() {
         description: String::new(),
         origin: Origin::Created,
         solutions: [("shop".parse().unwrap(), "1.1.0".parse().unwrap())].into(),
+        fleets: [].into(),
         going: false,
     });
     assert_eq!(state(&status), DeploymentState::Ready);

@@ -1,6 +1,8 @@
 //! The lines that people read.
 
-use super::super::deployment::PlacedVersion;
+use schemas::PlacedVersion;
+
+use super::super::shown::UnlistedVersion;
 use super::*;
 use crate::commands::refusal::InTheWay;
 use crate::failure::Failure;
@@ -90,12 +92,15 @@ fn a_cluster_is_one_row() {
             deployment(DeploymentState::NotReady, Some("1.1.0")),
         ],
     );
-    mixed.unlisted = vec![PlacedVersion {
-        solution: "cart".parse().unwrap(),
-        version: "2.0.0".parse().unwrap(),
-        environment: "test".parse().unwrap(),
+    mixed.unlisted = vec![UnlistedVersion {
+        placed: PlacedVersion {
+            solution: "cart".parse().unwrap(),
+            version: "2.0.0".parse().unwrap(),
+            environment: "test".parse().unwrap(),
+        },
+        brought: true,
     }];
-    let unlisted = "not in the file: cart 2.0.0 in test";
+    let unlisted = "not in the file: cart 2.0.0 in test (brought by the fleet)";
     assert_eq!(row(&mixed), ["rome", "all", "1 of 2 ready", unlisted]);
     assert_eq!(row(&ready("paris")), ["paris", "all", "ready", ""]);
     assert_eq!(row(&away("bern")), ["bern", "all", "not asked", ""]);

@@ -1,9 +1,8 @@
 //! Whether a cluster is as the file says, and what runs there besides.
 
-use importer::Origin;
-
 use super::DeploymentState::{Absent, Ready, Unseen};
 use super::*;
+use crate::commands::fleet::standing::tests::{file, space};
 
 #[test]
 fn what_cannot_be_seen_is_neither_ready_nor_wrong() {
@@ -17,44 +16,27 @@ fn what_cannot_be_seen_is_neither_ready_nor_wrong() {
     }
 }
 
-fn placed(solution: &str, version: &str, environment: &str) -> PlacedVersion {
-    PlacedVersion {
-        solution: solution.parse().unwrap(),
-        version: version.parse().unwrap(),
-        environment: environment.parse().unwrap(),
-    }
-}
-
 #[test]
 fn what_is_not_in_the_file_is_told_once_whatever_version_it_has() {
-    let space = |environment: &str, namespace: &str, solutions: &[&str]| EnvironmentNamespace {
-        environment: environment.parse().unwrap(),
-        namespace: namespace.parse().unwrap(),
-        description: String::new(),
-        origin: Origin::Created,
-        solutions: solutions
-            .iter()
-            .map(|it| (it.parse().unwrap(), "1.0.0".parse().unwrap()))
-            .collect(),
-        going: false,
-    };
+    let file = file(
+        "{clusters: [{name: paris}], solutions: [{name: shop, version: 1.1.0, environment: prod}],
+          waves: [{name: all, clusters: [paris]}]}",
+    );
+    let mut second = space("prod", &["cart-1.0.0 shops", "shop-1.0.0"]);
+    second.namespace = "prod-2".parse().unwrap();
     let spaces = [
-        space("prod", "prod", &["cart", "shop"]),
-        space("prod", "prod-2", &["cart", "shop"]),
-        space("test", "test", &["shop"]),
+        space("prod", &["cart-1.0.0", "shop-1.0.0 shops"]),
+        second,
+        space("test", &["shop-1.0.0"]),
     ];
-    let listed = DeploymentStatus {
-        wanted: placed("shop", "1.1.0", "prod"),
-        state: DeploymentState::Behind,
-        runs: None,
-        why: None,
-        hint: None,
-    };
+    let entries: Vec<&FleetSolution> = file.spec().solutions.iter().collect();
+    let unlisted = unlisted(&file, &entries, &spaces);
+    let unlisted: Vec<String> = unlisted.iter().map(ToString::to_string).collect();
     assert_eq!(
-        unlisted(&spaces, &[listed]),
+        unlisted,
         [
-            placed("cart", "1.0.0", "prod"),
-            placed("shop", "1.0.0", "test")
+            "cart 1.0.0 in prod (brought by the fleet)",
+            "shop 1.0.0 in test"
         ]
     );
 }

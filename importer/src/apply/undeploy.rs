@@ -1,0 +1,417 @@
+//! The undo of deploying: a Solution's operator stops in an environment, and what was deployed with it goes.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use deployer::Cluster;
+use schemas::{EnvironmentName, Namespace, SolutionName};
+
+use crate::apply::change::{Change, Run};
+use crate::apply::done::Done;
+use crate::apply::leased::{Leased, LeasedDecision};
+use crate::apply::lifecycle::{
+    Leave, Spaces, Undone, applied, check_carried, clear, hand_for, leaving, note_releases,
+    remove_operators, shared_login, still_needed,
+};
+use crate::apply::lock::LeaseCandidate;
+use crate::apply::releases::HelmHand;
+use crate::model::authority::Authority;
+use crate::model::cleanup::RemoveSets;
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::{Above, Obstacle};
+use crate::model::receipt::ChangeSubject;
+use crate::model::sight::Sight;
+use crate::model::state::ClusterState;
+use crate::model::unmet::Unmet;
+use crate::model::uses::check_free;
+use crate::model::verb::Verb;
+use crate::plan::rights::{check_removing, of_change};
+
+/// A Solution that is undeployed from an environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Undeployment<'a> {
+    /// The Solution.
+    pub solution: &'a SolutionName,
+    /// The environment.
+    pub environment: &'a EnvironmentName,
+    /// The only namespace of the environment that it leaves; none if it leaves all.
+    pub namespace: Option<&'a Namespace>,
+    /// The choice about the sets that are applied before.
+    pub sets: RemoveSets,
+}
+
+/// Something that does not need what leaves any more by then: it has left before, or has become another version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoLongerNeeding {
+    /// The Solution.
+    pub solution: SolutionName,
+    /// The environment.
+    pub environment: EnvironmentName,
+    /// The namespace that it has left; none if it is still deployed.
+    pub left: Option<Namespace>,
+}
+
+impl NoLongerNeeding {
+    /// Whether an obstacle is its need of what leaves.
+    fn explains(&self, obstacle: &Obstacle) -> bool {
+        match obstacle {
+            Obstacle::Unmet(unmet) => match &**unmet {
+                Unmet::NeededBy {
+                    needed_by,
+                    environment,
+                    ..
+                } => *needed_by == self.solution && *environment == self.environment,
+                _ => false,
+            },
+            Obstacle::LoginUsed {
+                namespace,
+                solution,
+                ..
+            } => *solution == self.solution && self.left.as_ref() == Some(namespace),
+            _ => false,
+        }
+    }
+}
+
+/// What a decision has to be.
+enum Expected<'a> {
+    /// Free of obstacles, once these need it no longer.
+    FreeAfter(&'a [NoLongerNeeding]),
+    /// Free of obstacles, and no more than was shown.
+    Shown(&'a Undone),
+}
+
+impl Expected<'_> {
+    /// Returns the obstacles that remain.
+    fn without(&self, mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
+        if let Self::FreeAfter(earlier) = self {
+            obstacles.retain(|it| !earlier.iter().any(|earlier| earlier.explains(it)));
+        }
+        obstacles
+    }
+
+    /// Returns the obstacle that something would go or be applied that was not shown.
+    fn unplanned(&self, spaces: &Spaces) -> Option<Obstacle> {
+        let Self::Shown(shown) = self else {
+            return None;
+        };
+        let removed = spaces.iter().flat_map(|leave| &leave.objects);
+        let mut removed = removed.map(ToString::to_string);
+        let removed = removed.find(|it| !shown.removed.contains(it));
+        let applied = || {
+            let mut applied = applied(spaces).into_iter();
+            applied.find(|it| !shown.applied.contains(it))
+        };
+        let object = removed.or_else(applied)?;
+        Some(Obstacle::Unplanned { object })
+    }
+}
+
+impl Undeployment<'_> {
+    /// Stops the operator, and removes its objects. What the operator made for its users (custom resources and what
+    /// belongs to them) stays.
+    pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
+        self.undeploy(change, &Expected::FreeAfter(&[])).await
+    }
+
+    /// Does the same if that comes to exactly what was shown.
+    pub async fn carry_out_as_shown(
+        &self,
+        change: &Change<'_>,
+        shown: &Undone,
+    ) -> Result<Undone, Error> {
+        let anew = self.foresee(change, &[]).await?;
+        if let Some(object) = shown.differs(&anew) {
+            return Err(Obstacle::NotAsShown { object }.into());
+        }
+        self.undeploy(change, &Expected::Shown(shown)).await
+    }
+
+    /// Says what would be done once these need it no longer. Nothing is written.
+    pub async fn foresee(
+        &self,
+        change: &Change<'_>,
+        earlier: &[NoLongerNeeding],
+    ) -> Result<Undone, Error> {
+        let dry = Change {
+            run: Run::Dry,
+            ..change.clone()
+        };
+        self.undeploy(&dry, &Expected::FreeAfter(earlier)).await
+    }
+
+    async fn undeploy(
+        &self,
+        change: &Change<'_>,
+        expected: &Expected<'_>,
+    ) -> Result<Undone, Error> {
+        let Undeployment {
+            solution,
+            environment,
+            namespace,
+            sets,
+        } = *self;
+        let wanted = |space: &&NamespaceRecord| {
+            space.solutions.contains_key(solution)
+                && namespace.is_none_or(|namespace| space.namespace == *namespace)
+        };
+        let about = |state: &ClusterState| {
+            let spaces = state.environment(environment).filter(wanted);
+            ChangeSubject::leaving(Verb::Undeploy, solution, state, spaces)
+        };
+        let decide = async |state: &ClusterState| {
+            let spaces = state.environment(environment).filter(wanted);
+            let (cluster, authority) = (change.cluster, &Authority::Cluster);
+            let spaces = leaving(cluster, authority, solution, state, spaces, sets).await?;
+            if spaces.is_empty() {
+                return Err(Obstacle::NotDeployed {
+                    solution: solution.clone(),
+                    environment: environment.clone(),
+                }
+                .into());
+            }
+            let obstacles = in_the_way(cluster, authority, state, solution, &spaces).await?;
+            let unplanned = expected.unplanned(&spaces);
+            let obstacles = unplanned.into_iter().chain(expected.without(obstacles));
+            check_free(obstacles.collect(), &[])?;
+            let is_active = state.active.contains_key(solution);
+            let hand = hand_for(solution, &spaces, change).await?;
+            Ok(Stopping {
+                spaces,
+                hand,
+                is_active,
+            })
+        };
+        let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
+            let (spaces, hand) = (&mut stopping.spaces, stopping.hand.as_ref());
+            note_releases(leased, solution, spaces).await?;
+            if let Some(leave) = spaces.first() {
+                leased.leave_cluster(&leave.space).await?;
+            }
+            remove_operators(leased, hand, solution, spaces, change.deadline).await
+        };
+        let mut needs = of_change();
+        needs.left(namespace.map(Namespace::as_str));
+        needs.found_everywhere();
+        let clear = async |stopping: &Stopping| clear(change, solution, &stopping.spaces).await;
+        let made = change.make_clearing(&needs, about, clear, decide, act);
+        let (stopping, done) = made.await?;
+        Ok(undeployed(solution, &stopping, done))
+    }
+}
+
+/// The effects of stopping a Solution.
+struct Stopping {
+    spaces: Spaces,
+    /// The hand that uninstalls its releases, if there are any.
+    hand: Option<HelmHand>,
+    /// Whether the cluster has definitions of it, which stay with what is made of them.
+    is_active: bool,
+}
+
+/// Undeploys a Solution with the rights of an administrator of only this namespace, as far as they deployed it there.
+pub async fn undeploy_alone(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    namespace: &Namespace,
+) -> Result<Undone, Error> {
+    let (cluster, authority) = (change.cluster, &Authority::Namespace(namespace.clone()));
+    let decide = async || -> Result<LeasedDecision<Stopping>, Error> {
+        let mut sight = Sight::default();
+        let mut state = sight.state(cluster, Some(namespace)).await?;
+        sight.own(cluster, namespace, &mut state).await?;
+        let own = |_: &&NamespaceRecord| state.own.contains(solution);
+        let spaces = state.namespaces.iter().filter(own);
+        let about = ChangeSubject::leaving(Verb::Undeploy, solution, &state, spaces.clone());
+        // They are none of who administers only a namespace.
+        let sets = RemoveSets::Apply;
+        let spaces = leaving(cluster, authority, solution, &state, spaces, sets).await?;
+        if spaces.is_empty() {
+            let mut obstacles = Vec::new();
+            check_removing(
+                cluster,
+                authority,
+                [namespace].into_iter(),
+                iter::empty(),
+                &mut obstacles,
+            )
+            .await?;
+            let theirs = Above::DeployedByOthers {
+                solution: solution.clone(),
+                namespace: namespace.clone(),
+            };
+            obstacles.push(theirs.into());
+            check_free(obstacles, &[])?;
+        }
+        let obstacles = in_the_way(cluster, authority, &state, solution, &spaces).await?;
+        check_free(obstacles, &[])?;
+        // Who may not look for definitions is told nothing of them.
+        let stopping = Stopping {
+            spaces,
+            hand: None,
+            is_active: state.active.contains_key(solution),
+        };
+        Ok(LeasedDecision {
+            what: stopping,
+            subject: about,
+            environments: BTreeSet::new(),
+        })
+    };
+    let stopping = decide().await?.what;
+    if change.run == Run::Dry {
+        return Ok(undeployed(solution, &stopping, None));
+    }
+    let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
+        let spaces = &mut stopping.spaces;
+        remove_operators(leased, None, solution, spaces, change.deadline).await
+    };
+    let candidate = LeaseCandidate {
+        cluster,
+        authority,
+        environments: &BTreeSet::new(),
+        writer: change.writer,
+        tell: change.tell,
+        planned: None,
+    };
+    let nothing = async || Ok(Vec::new());
+    let decide = async |_: &Cluster| decide().await;
+    let (stopping, done) = Leased::run(candidate, nothing, decide, act).await?;
+    Ok(undeployed(solution, &stopping, Some(done)))
+}
+
+fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) -> Undone {
+    let spaces = &stopping.spaces;
+    let objects = spaces.iter().flat_map(|leave| &leave.objects);
+    let note = stopping.is_active.then(|| {
+        format!(
+            "custom resources of {solution} that it did not bring itself stay, and so does everything that belongs to them"
+        )
+    });
+    let stay = spaces.iter().flat_map(Leave::notes).cloned();
+    let undone = Undone::of(done, objects, stay.chain(note).collect());
+    Undone {
+        applied: applied(spaces),
+        ..undone
+    }
+}
+
+/// Returns what keeps an operator from leaving these namespaces, or this user from taking it away.
+async fn in_the_way(
+    cluster: &Cluster,
+    authority: &Authority,
+    state: &ClusterState,
+    solution: &SolutionName,
+    spaces: &Spaces,
+) -> Result<Vec<Obstacle>, Error> {
+    let mut obstacles = still_needed(state, solution, spaces);
+    let shared = spaces.iter();
+    obstacles.extend(shared.filter_map(|leave| shared_login(&leave.space, solution)));
+    let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
+    let objects = spaces.iter().flat_map(|leave| &leave.own);
+    check_removing(cluster, authority, namespaces, objects, &mut obstacles).await?;
+    check_carried(cluster, solution, spaces, &mut obstacles).await?;
+    Ok(obstacles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn custom_resources_stay_where_there_is_a_definition_of_them() {
+        let notes = |is_active| {
+            let spaces = Spaces::new();
+            let stopping = Stopping {
+                spaces,
+                hand: None,
+                is_active,
+            };
+            undeployed(&"shop".parse().unwrap(), &stopping, None).notes
+        };
+        assert_eq!(notes(false), [""; 0]);
+        let words = "custom resources of shop that it did not bring itself stay";
+        assert!(notes(true)[0].starts_with(words), "{:?}", notes(true));
+    }
+
+    /// That `needed_by 1.0.0` in an environment needs what leaves.
+    fn needed_by(needed_by: &str, environment: &str) -> Obstacle {
+        Obstacle::from(Unmet::NeededBy {
+            solution: "db".parse().unwrap(),
+            range: "^1".parse().unwrap(),
+            needed_by: needed_by.parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+            environment: environment.parse().unwrap(),
+        })
+    }
+
+    /// That a Solution logs in with what leaves the namespace `prod`.
+    fn used_by(solution: &str) -> Obstacle {
+        Obstacle::LoginUsed {
+            secret: "db-registry-login".parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            solution: solution.parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_needs_it_no_longer_by_then_is_not_in_the_way() {
+        let earlier = |left: Option<&str>| NoLongerNeeding {
+            solution: "shop".parse().unwrap(),
+            environment: "prod".parse().unwrap(),
+            left: left.map(|it| it.parse().unwrap()),
+        };
+        let all = [
+            needed_by("shop", "prod"),
+            needed_by("shop", "test"),
+            needed_by("cart", "prod"),
+            used_by("shop"),
+            used_by("cart"),
+            Obstacle::Changed,
+        ];
+        let [_, test, cart, login, other_login, changed] = all.clone();
+        let remaining =
+            |earlier: &[NoLongerNeeding]| Expected::FreeAfter(earlier).without(all.to_vec());
+        assert_eq!(remaining(&[]), all);
+        let left = [
+            test.clone(),
+            cart.clone(),
+            other_login.clone(),
+            changed.clone(),
+        ];
+        assert_eq!(remaining(&[earlier(Some("prod"))]), left);
+        // What is still there may still log in.
+        let stays = [test, cart, login, other_login, changed];
+        assert_eq!(remaining(&[earlier(None)]), stays);
+        assert_eq!(remaining(&[earlier(Some("prod-2"))]), stays);
+        let shown = Undone::default();
+        assert_eq!(Expected::Shown(&shown).without(all.to_vec()), all);
+    }
+
+    #[test]
+    fn what_is_removed_otherwise_than_shown_is_named() {
+        let of = |applied: &[&str], removed: &[&str]| Undone {
+            applied: applied.iter().map(|it| (*it).to_owned()).collect(),
+            removed: removed.iter().map(|it| (*it).to_owned()).collect(),
+            notes: vec![removed.len().to_string()],
+            ..Undone::default()
+        };
+        let shown = of(&["job"], &["a", "b"]);
+        for (anew, expected) in [
+            (of(&["job"], &["a", "b"]), None),
+            (of(&["job"], &["a", "c", "b"]), Some("c")),
+            (of(&["job"], &["a"]), Some("b")),
+            (of(&[], &["a", "b"]), Some("job")),
+            (of(&["job", "other"], &["a", "b"]), Some("other")),
+            // It would go in another order.
+            (of(&["job"], &["b", "a"]), Some("a")),
+        ] {
+            assert_eq!(shown.differs(&anew).as_deref(), expected, "{anew:?}");
+        }
+        let noted = Undone {
+            notes: Vec::new(),
+            ..shown.clone()
+        };
+        assert_eq!(shown.differs(&noted), None, "what stays is not done");
+    }
+}

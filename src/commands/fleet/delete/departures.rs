@@ -1,0 +1,55 @@
+//! What leaves a cluster when a fleet is deleted there: all that it brought, and nothing that others did.
+
+use std::sync::Arc;
+
+use fleet::{FleetFile, Members};
+use importer::EnvironmentNamespace;
+
+use super::super::apply::{
+    DeployableSource, DeploymentPlace, FoundDeparture, FoundDeployable, Removing,
+};
+use super::super::standing::{StandingVersion, entries, standing};
+use crate::failure::Failure;
+
+/// Everything that a fleet brought to clusters.
+pub(super) struct Departures<'a> {
+    pub(super) file: &'a FleetFile,
+    pub(super) members: &'a Members<'a>,
+    pub(super) removing: Arc<Removing>,
+}
+
+impl DeployableSource for Departures<'_> {
+    async fn deployables(&self, _: &DeploymentPlace<'_>) -> Result<Vec<FoundDeployable>, Failure> {
+        Ok(Vec::new())
+    }
+
+    async fn departures(
+        &self,
+        place: &DeploymentPlace<'_>,
+    ) -> Result<Vec<FoundDeparture>, Failure> {
+        let spaces = importer::environments(place.cluster).await?;
+        Ok(self.of(place.at, &spaces))
+    }
+}
+
+impl Departures<'_> {
+    /// What leaves these namespaces of a cluster, and what stays there though the file has it.
+    fn of(&self, cluster: usize, spaces: &[EnvironmentNamespace]) -> Vec<FoundDeparture> {
+        let entries = entries(self.file, self.members, cluster);
+        let departure = |standing: StandingVersion| {
+            let is_listed = standing.is_listed(&entries);
+            let (note, removing) = match (standing.is_of(self.file), is_listed) {
+                (true, true) => (None, Some(&self.removing)),
+                (true, false) => (Some("is no more in the file"), Some(&self.removing)),
+                (false, true) => (Some("stays: the fleet did not bring it"), None),
+                (false, false) => return None,
+            };
+            Some(FoundDeparture {
+                standing,
+                note: note.map(str::to_owned),
+                removing: removing.map(Arc::clone),
+            })
+        };
+        standing(spaces).into_iter().filter_map(departure).collect()
+    }
+}
