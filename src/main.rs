@@ -6,6 +6,7 @@
 //! Open `commands/mod.rs` first, which has one file or folder for each verb; `failure` says what errors mean, and `render`
 //! is the way to the terminal.
 
+mod approval;
 mod args;
 mod cluster;
 mod commands;

@@ -1,4 +1,4 @@
-//! The files of plans: an envelope that several people sign, and the plan in it.
+//! The files of plans: an envelope that several people sign, and the plan in it, of a deployment or of a fleet.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -8,10 +8,10 @@ use std::path::Path;
 use anyhow::anyhow;
 use deployer::Conflicts;
 use importer::{
-    Adopt, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Migrate, PlanFile,
-    Unproved,
+    Adopt, Allowed, ChangeSigners, CreateEnvironment, Downgrade, FleetPlanFile, ForgetSigners,
+    Migrate, PlanFile, Unproved,
 };
-use schemas::{Envelope, EnvelopeError, PayloadType, limits};
+use schemas::{Digest, Envelope, EnvelopeError, PayloadType, limits};
 use shelf::Replace;
 
 use crate::failure::{self, Failure, cannot};
@@ -22,28 +22,67 @@ use crate::{disk, render};
 const START: &[u8] = b"{\"payload\":\"";
 
 /// A plan, and who signed it.
-pub(crate) struct SignedPlan {
+pub(crate) struct SignedPlan<F> {
     pub(crate) envelope: Envelope,
-    pub(crate) file: PlanFile,
+    pub(crate) file: F,
 }
 
-/// Reads the plan in a file.
-pub(crate) fn read(path: &Path) -> Result<SignedPlan, Failure> {
-    let bytes = bytes(path)?;
-    parse(&bytes).map_err(|error| failure::no_plan(path, error))
+/// A plan of either kind.
+pub(crate) enum FoundPlan {
+    OfDeployment(Box<SignedPlan<PlanFile>>),
+    OfFleet(SignedPlan<FleetPlanFile>),
+}
+
+impl FoundPlan {
+    pub(crate) fn envelope(&self) -> &Envelope {
+        match self {
+            Self::OfDeployment(plan) => &plan.envelope,
+            Self::OfFleet(plan) => &plan.envelope,
+        }
+    }
+
+    /// SHA-256 of the plan.
+    pub(crate) fn id(&self) -> Digest {
+        match self {
+            Self::OfDeployment(plan) => plan.file.id(),
+            Self::OfFleet(plan) => plan.file.id(),
+        }
+    }
+}
+
+/// Reads the plan of a deployment in a file.
+pub(crate) fn read(path: &Path) -> Result<SignedPlan<PlanFile>, Failure> {
+    match found(path)? {
+        FoundPlan::OfDeployment(plan) => Ok(*plan),
+        FoundPlan::OfFleet(_) => Err(other(path, "is the plan of a fleet")
+            .hint("`solution fleet apply FLEET_FILE --plan FILE` carries it out")),
+    }
+}
+
+/// Reads the plan of a fleet in a file.
+pub(crate) fn read_of_fleet(path: &Path) -> Result<SignedPlan<FleetPlanFile>, Failure> {
+    match found(path)? {
+        FoundPlan::OfFleet(plan) => Ok(plan),
+        FoundPlan::OfDeployment(_) => Err(other(path, "is a plan for one cluster")
+            .hint("`solution apply --plan FILE` carries it out")),
+    }
+}
+
+fn other(path: &Path, is: &str) -> Failure {
+    Failure::no(anyhow!("`{}` {is}", path.display()))
 }
 
 /// Reads the plan in a file, unless it is an archive, or its statement alone.
-pub(crate) fn recognise(path: &Path) -> Result<Option<SignedPlan>, Failure> {
+pub(crate) fn recognise(path: &Path) -> Result<Option<FoundPlan>, Failure> {
     // What cannot be read is for whoever opens the archive to say.
     if !is_envelope(path).unwrap_or(false) {
         return Ok(None);
     }
     let bytes = bytes(path)?;
-    match Envelope::from_slice_of(PayloadType::Plan, &bytes) {
+    match envelope(&bytes) {
         Err(EnvelopeError::PayloadType(..)) => Ok(None),
         Err(_) if bytes.len() == limits::ENVELOPE_SIZE => Ok(None),
-        _ => read(path).map(Some),
+        _ => found(path).map(Some),
     }
 }
 
@@ -57,20 +96,42 @@ fn is_envelope(path: &Path) -> io::Result<bool> {
     Ok(start == START)
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    files::read(path, limits::PLAN_SIZE as u64).map_err(Failure::unknown)
+fn found(path: &Path) -> Result<FoundPlan, Failure> {
+    let bytes = bytes(path)?;
+    parse(&bytes).map_err(|error| failure::no_plan(path, error))
 }
 
-fn parse(bytes: &[u8]) -> anyhow::Result<SignedPlan> {
-    let envelope = Envelope::from_slice_of(PayloadType::Plan, bytes)?;
-    let file = PlanFile::from_slice(envelope.payload())?;
-    Ok(SignedPlan { envelope, file })
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    files::read(path, limits::FLEET_PLAN_SIZE as u64).map_err(Failure::unknown)
+}
+
+/// The envelope of a plan of either kind.
+fn envelope(bytes: &[u8]) -> Result<Envelope, EnvelopeError> {
+    match Envelope::from_slice_of(PayloadType::FleetPlan, bytes) {
+        Err(EnvelopeError::PayloadType(..)) => Envelope::from_slice_of(PayloadType::Plan, bytes),
+        envelope => envelope,
+    }
+}
+
+fn parse(bytes: &[u8]) -> anyhow::Result<FoundPlan> {
+    let envelope = envelope(bytes)?;
+    Ok(if envelope.payload_type() == PayloadType::FleetPlan {
+        let file = FleetPlanFile::from_slice(envelope.payload())?;
+        FoundPlan::OfFleet(SignedPlan { envelope, file })
+    } else {
+        let file = PlanFile::from_slice(envelope.payload())?;
+        FoundPlan::OfDeployment(Box::new(SignedPlan { envelope, file }))
+    })
 }
 
 /// Writes a plan that nobody signed yet, where there is no file. Whoever reads it sees what a dry run shows, and no
 /// secret, so its mode is that of any other file.
-pub(crate) fn write_new(path: &Path, file: &PlanFile) -> Result<(), Failure> {
-    let envelope = Envelope::of(PayloadType::Plan, file.to_bytes());
+pub(crate) fn write_new(
+    path: &Path,
+    payload_type: PayloadType,
+    payload: Vec<u8>,
+) -> Result<(), Failure> {
+    let envelope = Envelope::of(payload_type, payload);
     let envelope = envelope.map_err(|error| failure::no_plan(path, error.into()))?;
     disk::write_new(path, 0o644, &envelope.to_bytes())
 }
@@ -105,7 +166,7 @@ pub(crate) fn show(file: &PlanFile) {
 }
 
 /// What was allowed beyond the ordinary, as it was typed: whoever approves the plan allows it too.
-fn allowed(allowed: Allowed) -> Vec<&'static str> {
+pub(crate) fn allowed(allowed: Allowed) -> Vec<&'static str> {
     let Allowed {
         adopt,
         replace,

@@ -65,6 +65,9 @@ pub use model::writer::{HolderName, Seal, Turn, Writer};
 pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
+pub use plan::fleet_file::{
+    AnewCluster, FiledCluster, FiledDeployment, FleetMoved, FleetPlanFile, MemberDeployment,
+};
 pub use plan::migration::PlannedMigration;
 pub use plan::offline::{Offer, SiteCompared, SiteProblem, compare_site, like_named};
 pub use plan::order::{NoOrder, import_order};

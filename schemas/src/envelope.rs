@@ -25,6 +25,8 @@ pub enum PayloadType {
     Statement,
     /// A plan to change a cluster.
     Plan,
+    /// A plan to change the clusters of a fleet.
+    FleetPlan,
     /// The receipt of a change of a cluster: what became of it.
     Receipt,
 }
@@ -36,6 +38,7 @@ impl PayloadType {
         match self {
             Self::Statement => PAYLOAD_TYPE,
             Self::Plan => "application/vnd.solutions.plan.v1+json",
+            Self::FleetPlan => "application/vnd.solutions.fleet-plan.v1+json",
             Self::Receipt => "application/vnd.solutions.receipt.v1+json",
         }
     }
@@ -45,6 +48,7 @@ impl PayloadType {
         match self {
             Self::Statement => limits::ENVELOPE_SIZE,
             Self::Plan => limits::PLAN_SIZE,
+            Self::FleetPlan => limits::FLEET_PLAN_SIZE,
             Self::Receipt => limits::RECEIPT_SIZE,
         }
     }
@@ -53,7 +57,7 @@ impl PayloadType {
     fn fits(self, size: usize) -> bool {
         match self {
             Self::Statement => size == limits::ENVELOPE_SIZE,
-            Self::Plan | Self::Receipt => size <= self.limit(),
+            Self::Plan | Self::FleetPlan | Self::Receipt => size <= self.limit(),
         }
     }
 }
@@ -153,7 +157,9 @@ fn size_in_words(payload_type: PayloadType) -> String {
     let limit = payload_type.limit();
     match payload_type {
         PayloadType::Statement => limit.to_string(),
-        PayloadType::Plan | PayloadType::Receipt => format!("at most {limit}"),
+        PayloadType::Plan | PayloadType::FleetPlan | PayloadType::Receipt => {
+            format!("at most {limit}")
+        }
     }
 }
 

@@ -204,7 +204,8 @@ impl fmt::Display for FleetSolution {
 }
 
 /// A version of a Solution in an environment.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PlacedVersion {
     /// The Solution.
     pub solution: SolutionName,

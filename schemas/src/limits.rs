@@ -4,6 +4,8 @@
 pub const ENVELOPE_SIZE: usize = 65_536;
 /// Bytes of the file of a plan: the CRDs of a large operator as a diff, twice over.
 pub const PLAN_SIZE: usize = 16 * 1024 * 1024;
+/// Bytes of the file of a fleet's plan: two hundred deployments, each with a diff of a hundred pages.
+pub const FLEET_PLAN_SIZE: usize = 64 * 1024 * 1024;
 /// Bytes of the envelope of a receipt: with the receipt itself, which is three quarters of it, it fits the 1 MiB of a
 /// `ConfigMap`.
 pub const RECEIPT_SIZE: usize = 560_000;

@@ -35,7 +35,7 @@ pub(crate) use self::fixes::{fix, site_problem};
 pub(crate) use self::fleets::{fleet_fix, member};
 pub(crate) use self::keys::key;
 pub(crate) use self::logins::logins;
-pub(crate) use self::plans::{approvers, no_plan, not_approved, replan};
+pub(crate) use self::plans::{approvers, no_plan, not_approved, replan, replan_fleet};
 pub(crate) use self::trust::{nobody_trusted, policies, together, without_key};
 use crate::args::Output;
 use crate::{hints, render};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use importer::Moved;
+use importer::{FleetMoved, Moved};
 use signing::{TrustError, VerifyError};
 
 use super::Failure;
@@ -14,7 +14,7 @@ const AGAIN: &str =
 pub(crate) fn no_plan(path: &Path, error: anyhow::Error) -> Failure {
     Failure::no(error)
         .context(format!("`{}` cannot be a plan file", path.display()))
-        .hint("`--plan-out FILE` of `solution import`, `deploy` and `activate` writes one")
+        .hint("`--plan-out FILE` of `solution import`, `deploy`, `activate`, `fleet apply` and `fleet rollback` writes one")
 }
 
 /// The keys that must have signed a plan make no sense.
@@ -57,5 +57,18 @@ pub(crate) fn replan(moved: &Moved) -> &'static str {
         Moved::Cluster(_) => "choose the cluster that it was made for with `--context`",
         Moved::Archive(..) => "give the archive that it was made for, or make a new plan",
         Moved::Objects(_) | Moved::Records(_) | Moved::Told(_) | Moved::Otherwise => AGAIN,
+    }
+}
+
+/// What to do about the plan of a fleet that does not hold any more.
+pub(crate) fn replan_fleet(moved: &FleetMoved) -> &'static str {
+    match moved {
+        FleetMoved::Fleet(_) => "give the fleet's file that it was made for",
+        FleetMoved::Cluster(_) => {
+            "choose clusters of the plan with `--cluster`, or make a new plan"
+        }
+        FleetMoved::Uid(_) => "let the fleet's file lead to the cluster that it was made for",
+        FleetMoved::Deployment(_, moved) => replan(moved),
+        FleetMoved::Waves | FleetMoved::Added(_) | FleetMoved::Left(_) => AGAIN,
     }
 }

@@ -165,6 +165,31 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     assert!(!lab.contains("/prod"), "{lab}");
 }
 
+/// Has somebody else approve the plan of the file, and carries that out.
+fn apply_as_approved(fleet: &Fleet) -> Value {
+    let refused = fleet.apply(&["--plan-out=plan.json"]).failure(1);
+    let accepts = ["--accept", consent_id(&refused)];
+    let written = [&accepts[..], &["--plan-out=plan.json"]].concat();
+    fleet.apply(&written).success();
+    let unsigned = ["--plan=plan.json", "--approved-by=publisher.pub"];
+    let refused = fleet.apply(&unsigned).failure(1);
+    assert!(refused.contains("nobody signed the plan"), "{refused}");
+    let shown = solution(&fleet.site, &["sign", "plan.json", "--key=publisher.key"]).success();
+    for words in [
+        "shop 1.0.0 in prod, 3 clusters\n",
+        "  parameter greeting \"hello paris\" (the fleet shops) [paris]\n",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert_eq!(fleet.configs(), ["", "", ""]);
+    let inspected = ["inspect", "plan.json", "--output=json"];
+    let inspected = solution(&fleet.site, &inspected).json();
+    assert_eq!(inspected["fleet"], "shops", "{inspected:#}");
+    fleet
+        .apply(&[&unsigned[..], &["--output=json"]].concat())
+        .json()
+}
+
 #[test]
 fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
     let fleet = Fleet::start("fleet-waves");
@@ -177,7 +202,7 @@ fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
         .site
         .desk
         .write("fleet.yaml", format!("{before}{all}"));
-    let applied = fleet.apply_accepting(&["--output", "json"]).json();
+    let applied = apply_as_approved(&fleet);
     let pushed = applied["clusters"].as_array().unwrap().iter();
     let pushed = pushed.filter(|it| it["receipts"][0]["uploaded"]["blobs"] != 0);
     assert_eq!(pushed.count(), 1, "{applied:#}");
@@ -201,6 +226,14 @@ fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
     let deployed = solution(&fleet.site, &[&deploy[..], &paris].concat()).success();
     assert!(deployed.contains("fleet shops"), "{deployed}");
     assert_eq!(fleet.config(1), "hello paris, 2, 1.0.0");
+    // What was approved is not what would be done now.
+    let stale = fleet.apply(&["--plan", "plan.json"]).failure(1);
+    let words = "error: paris: the plan says nothing of";
+    assert!(
+        stale.contains("error: paris, shop 1.0.0 in prod: "),
+        "{words}: {stale}"
+    );
+    assert!(!stale.contains("error: lab"), "{stale}");
     // The fleet's next run shows what was chosen there, and does not use it.
     let plan = fleet.apply(&["--dry-run"]).success();
     assert!(plan.contains("[paris]"), "{plan}");

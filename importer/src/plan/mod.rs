@@ -14,6 +14,7 @@ mod diff;
 mod expand;
 pub(crate) mod file;
 pub(crate) mod finish;
+pub(crate) mod fleet_file;
 pub(crate) mod hidden;
 mod kinds;
 pub(crate) mod login;

@@ -4,13 +4,13 @@
 pub(super) mod configuration;
 mod plan;
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
 use importer::{Adopt, Run};
 
 use super::import::{Registries, SignerArguments};
+use crate::approval::ApprovalArguments;
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, ProgressArguments, choose,
 };
@@ -110,19 +110,6 @@ struct UnlistedArguments {
     /// Do not ask; needed where nobody can be asked
     #[arg(long, conflicts_with = "plan")]
     yes: bool,
-}
-
-/// Who must have signed a plan.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Approval")]
-struct ApprovalArguments {
-    /// A public key (PEM) that must have signed the plan; may be repeated, then all must have
-    #[arg(long, value_name = "PUB", requires = "plan")]
-    approved_by: Vec<PathBuf>,
-
-    /// How many of these keys must have signed [default: all]
-    #[arg(long, value_name = "N", requires = "approved_by")]
-    approvals: Option<NonZeroUsize>,
 }
 
 impl Arguments {

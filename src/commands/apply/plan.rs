@@ -1,24 +1,23 @@
 //! `solution apply --plan`: who approved the plan, the archive that it is for, and what was asked for then.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use deployer::Cluster;
 use importer::{PlanFile, Request};
 use registry::Client;
-use signing::Trust;
 
-use super::{ApprovalArguments, Arguments};
+use super::Arguments;
+use crate::approval::check_approval;
 use crate::args::Output;
 use crate::commands::import::{self, Acceptance, Choices, Reached, Shown, Then};
 use crate::commands::kept::kept;
 use crate::failure::{self, Failure, Outcome};
-use crate::plans::{self, SignedPlan};
-use crate::{cluster, environment, helm, keys, render};
+use crate::plans;
+use crate::{cluster, environment, helm};
 
 pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<Outcome, Failure> {
     let plan = plans::read(path)?;
-    check_approval(path, &plan, &arguments.approval, output)?;
+    check_approval(path, &plan.envelope, &arguments.approval, output)?;
     let given = match &arguments.archive {
         None => None,
         Some(path) => {
@@ -53,34 +52,6 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
         };
         import::carry_out(&archive, request, reached, choices, None, output).await
     })
-}
-
-/// Everybody who must have signed the plan did.
-fn check_approval(
-    path: &Path,
-    plan: &SignedPlan,
-    arguments: &ApprovalArguments,
-    output: Output,
-) -> Result<(), Failure> {
-    let signatures = plan.envelope.signatures().len();
-    if arguments.approved_by.is_empty() {
-        if signatures > 0 && output == Output::Human {
-            render::note("warning: without `--approved-by` the plan's signatures are not checked");
-        }
-        return Ok(());
-    }
-    let keys = arguments.approved_by.iter().map(|path| keys::public(path));
-    let keys = keys.collect::<Result<Vec<_>, _>>()?;
-    let all = NonZeroUsize::new(keys.len());
-    let trust = Trust::new(keys, arguments.approvals.or(all)).map_err(failure::approvers)?;
-    let signers = signing::verify(&plan.envelope, &trust)
-        .map_err(|error| failure::not_approved(path, &error))?;
-    if output == Output::Human {
-        for key in signers.trusted {
-            render::note!("approved by key {key}");
-        }
-    }
-    Ok(())
 }
 
 /// The archive, and the registry for its images. None if it is not accepted, which is said.

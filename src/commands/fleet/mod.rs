@@ -5,6 +5,7 @@ pub(super) mod check;
 mod compute;
 mod delete;
 mod fold;
+mod folded;
 mod gone;
 pub(super) mod history;
 mod init;
@@ -23,6 +24,7 @@ pub(super) mod values;
 
 use clap::Subcommand;
 
+pub(super) use self::folded::{ClusterPlan, show_folded};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 

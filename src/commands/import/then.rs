@@ -5,7 +5,7 @@ use std::path::Path;
 use deployer::Cluster;
 use importer::{Moved, PlanFile, Ready, Run};
 use schemars::JsonSchema;
-use schemas::Digest;
+use schemas::{Digest, PayloadType};
 use serde::Serialize;
 
 use super::show::{self, Planned, Shown};
@@ -77,7 +77,7 @@ impl Then<'_> {
             }
             Then::Write(path) => {
                 let file = ready.file(cluster).await?;
-                plans::write_new(path, &file)?;
+                plans::write_new(path, PayloadType::Plan, file.to_bytes())?;
                 let (plan_file, plan_id) = (path, file.id());
                 let written = Written {
                     plan: planned,

@@ -2,6 +2,7 @@
 
 pub(super) mod archive;
 mod charts;
+pub(super) mod fleet_plan;
 mod images;
 pub(super) mod plan;
 mod prerequisites;

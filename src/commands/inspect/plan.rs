@@ -2,15 +2,16 @@
 
 use importer::{Allowed, PlanFile};
 use schemars::JsonSchema;
-use schemas::{Digest, KeyId, SolutionId, StatementTime};
+use schemas::{Digest, Envelope, KeyId, SolutionId, StatementTime};
 use serde::Serialize;
 
+use super::fleet_plan;
 use crate::args::Output;
 use crate::commands::give;
 use crate::commands::import::show::{self, Planned};
 use crate::commands::import::{self, Shown};
 use crate::failure::Outcome;
-use crate::plans::{self, SignedPlan};
+use crate::plans::{self, FoundPlan, SignedPlan};
 use crate::render;
 
 /// What whoever reads a plan without asking who signed it must know.
@@ -41,33 +42,60 @@ pub(crate) struct InspectedPlan<'a> {
 }
 
 /// Shows a plan, with what changes in each object.
-pub(super) fn show(SignedPlan { envelope, file }: &SignedPlan, output: Output) -> Outcome {
-    let signatures = envelope.signatures().map(|signature| signature.key_id);
-    let inspected = InspectedPlan {
-        plan_id: file.id(),
-        planned_by: &file.by,
-        planned_at: file.at,
-        cluster: &file.cluster,
-        solution: &file.solution,
-        archive_id: file.archive_id,
-        signatures: signatures.collect(),
-        allowed: file.allowed(),
-        plan: show::planned(&file.summary, Shown::WithDiff),
-    };
-    give(output, &inspected, |inspected| {
-        in_words(file, &inspected.signatures);
-    })
+pub(super) fn show(plan: &FoundPlan, output: Output) -> Outcome {
+    let signatures = signatures(plan.envelope());
+    match plan {
+        FoundPlan::OfFleet(plan) => fleet_plan::show(&plan.file, signatures, output),
+        FoundPlan::OfDeployment(plan) => {
+            let SignedPlan { file, .. } = &**plan;
+            let inspected = InspectedPlan {
+                plan_id: file.id(),
+                planned_by: &file.by,
+                planned_at: file.at,
+                cluster: &file.cluster,
+                solution: &file.solution,
+                archive_id: file.archive_id,
+                signatures,
+                allowed: file.allowed(),
+                plan: show::planned(&file.summary, Shown::WithDiff),
+            };
+            give(output, &inspected, |inspected| {
+                in_words(file, &inspected.signatures);
+            })
+        }
+    }
+}
+
+/// What a plan does, for whoever is about to sign it.
+pub(crate) fn summarize(plan: &FoundPlan) {
+    match plan {
+        FoundPlan::OfDeployment(plan) => {
+            plans::show(&plan.file);
+            import::plan::show(&plan.file.summary);
+        }
+        FoundPlan::OfFleet(plan) => fleet_plan::summarize(&plan.file, Shown::Plain),
+    }
+}
+
+fn signatures(envelope: &Envelope) -> Vec<KeyId> {
+    let signatures = envelope.signatures();
+    signatures.map(|signature| signature.key_id).collect()
 }
 
 fn in_words(file: &PlanFile, signatures: &[KeyId]) {
     plans::show(file);
+    signed(signatures);
+    import::plan::show(&file.summary);
+    import::plan::diff(&file.summary);
+    render::note(NOT_VERIFIED);
+}
+
+/// Who signed a plan, as its file says.
+pub(super) fn signed(signatures: &[KeyId]) {
     for key in signatures {
         render::line!("signature by key {key} (not verified)");
     }
     if signatures.is_empty() {
         render::line("signature none");
     }
-    import::plan::show(&file.summary);
-    import::plan::diff(&file.summary);
-    render::note(NOT_VERIFIED);
 }

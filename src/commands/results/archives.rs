@@ -35,7 +35,8 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     all.verb("sign", &[signed, to_sign]);
     let archive = &all.own::<inspect::archive::InspectedArchive>();
     let plan = &all.own::<inspect::plan::InspectedPlan>();
-    all.verb("inspect", &[archive, plan]);
+    let fleet_plan = &all.own::<inspect::fleet_plan::InspectedFleetPlan>();
+    all.verb("inspect", &[archive, plan, fleet_plan]);
     let choices = &all.own::<values::read::SiteChoices>();
     all.verb("values", &[choices]);
     let differences = &all.own::<diff::show::All>();

@@ -43,9 +43,16 @@ pub(super) fn add(all: &mut Results) {
     let plan = &all.own::<fleet::apply::show::FleetPlan>();
     let unplanned = &all.own::<Refused<fleet::apply::show::FleetPlan>>();
     let applied = &all.own::<fleet::apply::result::FleetApplied>();
+    let written = &all.own::<fleet::apply::filing::FleetPlanWritten>();
     let report = &reference("report");
-    all.verb("fleet-apply", &[plan, unplanned, applied, wrong, report]);
-    all.verb("fleet-rollback", &[plan, unplanned, applied, wrong]);
+    all.verb(
+        "fleet-apply",
+        &[plan, written, unplanned, applied, wrong, report],
+    );
+    all.verb(
+        "fleet-rollback",
+        &[plan, written, unplanned, applied, wrong],
+    );
     all.verb("fleet-delete", &[plan, unplanned, applied, wrong]);
     let decision = &all.shared::<fleet::pause::FleetDecision>("fleetDecision");
     all.verb("fleet-pause", &[decision]);

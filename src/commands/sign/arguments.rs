@@ -13,7 +13,7 @@ use crate::args::PassphraseArguments;
 Look at the archive first (`solution validate`, `solution inspect`): a signature says that you vouch for it. \
 The archive id stays the same; the checksum of the file changes, unless the signature goes beside it.
 
-A signature in a plan file (`--plan-out` of `solution import`, `deploy` and `activate`) approves the plan, which is shown; `solution inspect` also shows what changes in each object.
+A signature in a plan file (`--plan-out` of `solution import`, `deploy`, `activate`, `fleet apply` and `fleet rollback`) approves the plan, which is shown; `solution inspect` also shows what changes in each object.
 
 A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw \
 message of Ed25519; --attach checks the signature with the public key and adds it. \

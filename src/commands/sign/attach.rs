@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use archive::{ForeignSignatures, Signable};
-use schemas::{Envelope, EnvelopeSignature, KeyId, PayloadType};
+use schemas::{Envelope, EnvelopeSignature, KeyId};
 use signing::PublicKey;
 
 use super::Arguments;
@@ -36,7 +36,7 @@ pub(super) fn to_plan(
     envelope: &Envelope,
 ) -> Result<Vec<EnvelopeSignature>, Failure> {
     let made = match plans::recognise(path)? {
-        Some(copy) => ForeignSignatures::Envelope(copy.envelope),
+        Some(copy) => ForeignSignatures::Envelope(copy.envelope().clone()),
         None => read(path)?,
     };
     let attached = |path: &PathBuf| {
@@ -45,7 +45,8 @@ pub(super) fn to_plan(
         let signature = made
             .by(&key)
             .map(|bytes| EnvelopeSignature { key_id, bytes });
-        let good = |it: &EnvelopeSignature| key.verifies(PayloadType::Plan, envelope.payload(), it);
+        let good =
+            |it: &EnvelopeSignature| key.verifies(envelope.payload_type(), envelope.payload(), it);
         signature.filter(good).ok_or_else(|| {
             cannot(
                 arguments,

@@ -4,12 +4,13 @@ mod arguments;
 mod attach;
 mod plan;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use archive::{Destination, Signable, SigningSubject, detached_path};
 use schemars::JsonSchema;
-use schemas::{Digest, KeyId, PayloadType, SolutionId};
+use schemas::{Digest, KeyId, KubernetesName, PayloadType, SolutionId};
 use serde::Serialize;
 
 pub(crate) use self::arguments::Arguments;
@@ -28,12 +29,22 @@ pub(crate) enum Id {
     PlanId(Digest),
 }
 
+/// What a signature is about.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Subject<'a> {
+    /// The id of the Solution, `<name>-<version>`.
+    Solution(&'a SolutionId),
+    /// The name of the fleet.
+    Fleet(&'a KubernetesName),
+}
+
 /// A signature was added to an archive or a plan file.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Signed<'a> {
-    /// The id of the Solution, `<name>-<version>`.
-    solution: &'a SolutionId,
+    #[serde(flatten)]
+    subject: Subject<'a>,
     #[serde(flatten)]
     id: Id,
     /// The keys that signed.
@@ -45,17 +56,26 @@ pub(crate) struct Signed<'a> {
 /// With `--payload-out`: what an outside key is to sign was written.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ToSign<'a> {
-    /// The id of the Solution, `<name>-<version>`.
-    solution: &'a SolutionId,
+    #[serde(flatten)]
+    subject: Subject<'a>,
     #[serde(flatten)]
     id: Id,
     /// The file with what is to be signed.
     payload: &'a Path,
 }
 
+impl fmt::Display for Subject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Solution(id) => id.fmt(f),
+            Self::Fleet(name) => write!(f, "fleet {name}"),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(plan) = plans::recognise(&arguments.archive)? {
-        return plan::run(arguments, plan, output);
+        return plan::run(arguments, &plan, output);
     }
     let cannot = |error| failure::signing(&arguments.archive, error);
     let destination = match (&arguments.payload_out, arguments.detached) {
@@ -68,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let archive_id = signable.archive_id();
     if let Some(payload) = &arguments.payload_out {
         let to_sign = ToSign {
-            solution: signable.id(),
+            subject: Subject::Solution(signable.id()),
             id: Id::ArchiveId(archive_id),
             payload,
         };
@@ -80,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     signable.write().map_err(cannot)?;
     let signed = Signed {
-        solution: signable.id(),
+        subject: Subject::Solution(signable.id()),
         id: Id::ArchiveId(archive_id),
         key_ids,
         written: match destination {
@@ -89,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         },
     };
     Ok(give(output, &signed, |signed| {
-        render::line!("signed      {}", signed.solution);
+        render::line!("signed      {}", signed.subject);
         render::line!("written to  {}", signed.written.display());
         render::line!("archive id  {archive_id}");
         render::lines("key id      ", &signed.key_ids);
@@ -133,7 +153,7 @@ fn write_payload(
         match to_sign.id {
             Id::ArchiveId(id) => {
                 render::line!("payload     {path}");
-                render::line!("solution    {}", to_sign.solution);
+                render::line!("solution    {}", to_sign.subject);
                 render::line!("archive id  {id}");
             }
             Id::PlanId(id) => {

@@ -1,51 +1,53 @@
 //! Approving a plan: its file gets signatures, after it was shown what they stand for.
 
-use schemas::{Digest, Envelope, EnvelopeSignature, PayloadType};
+use schemas::{Digest, Envelope, EnvelopeSignature};
 use signing::SecretKey;
 
-use super::{Arguments, Id, Signed, ToSign, attach, unexpected, write_payload};
+use super::{Arguments, Id, Signed, Subject, ToSign, attach, unexpected, write_payload};
 use crate::args::Output;
 use crate::commands::give;
-use crate::commands::import;
+use crate::commands::inspect::plan as inspected;
 use crate::failure::{Failure, Outcome};
-use crate::plans::{self, SignedPlan};
+use crate::plans::{self, FoundPlan};
 use crate::{keys, render};
 
 /// Signs a plan, or writes what an outside key signs.
 pub(super) fn run(
     arguments: &Arguments,
-    plan: SignedPlan,
+    plan: &FoundPlan,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    let SignedPlan { mut envelope, file } = plan;
-    expect(arguments, file.id())?;
-    let (solution, id) = (&file.solution, Id::PlanId(file.id()));
+    expect(arguments, plan.id())?;
+    let (was, id) = (plan.envelope(), Id::PlanId(plan.id()));
+    let subject = match plan {
+        FoundPlan::OfDeployment(plan) => Subject::Solution(&plan.file.solution),
+        FoundPlan::OfFleet(plan) => Subject::Fleet(&plan.file.fleet),
+    };
     if let Some(payload) = &arguments.payload_out {
         let to_sign = ToSign {
-            solution,
+            subject,
             id,
             payload,
         };
-        return write_payload(PayloadType::Plan, envelope.payload(), &to_sign, output);
+        return write_payload(was.payload_type(), was.payload(), &to_sign, output);
     }
     if output == Output::Human {
-        plans::show(&file);
-        import::plan::show(&file.summary);
+        inspected::summarize(plan);
     }
     let signatures = match &arguments.attach {
-        Some(path) => attach::to_plan(arguments, path, &envelope)?,
-        None => made(arguments, &envelope)?,
+        Some(path) => attach::to_plan(arguments, path, was)?,
+        None => made(arguments, was)?,
     };
     let key_ids = signatures.iter().map(|it| it.key_id).collect();
-    let was = envelope.clone();
+    let mut envelope = was.clone();
     for signature in signatures {
         envelope
             .add(signature)
             .map_err(|error| attach::cannot(arguments, error))?;
     }
-    plans::replace(&arguments.archive, &was, &envelope)?;
+    plans::replace(&arguments.archive, was, &envelope)?;
     let signed = Signed {
-        solution,
+        subject,
         id,
         key_ids,
         written: arguments.archive.clone(),
@@ -59,7 +61,7 @@ pub(super) fn run(
 /// The signatures by keys that are here.
 fn made(arguments: &Arguments, envelope: &Envelope) -> Result<Vec<EnvelopeSignature>, Failure> {
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
-    let sign = |key: &SecretKey| key.sign(PayloadType::Plan, envelope.payload());
+    let sign = |key: &SecretKey| key.sign(envelope.payload_type(), envelope.payload());
     Ok(keys.iter().map(sign).collect())
 }
 

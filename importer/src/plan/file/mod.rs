@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use deployer::{Cluster, ObjectRef};
 use schemas::named;
 use schemas::{Digest, ParameterName, SolutionId, StatementTime, json};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -212,11 +213,7 @@ impl PlanFile {
         match json::from_slice(bytes)? {
             Versioned {
                 plan_version: VERSION,
-            } => {
-                let file: Self = json::from_slice(bytes)?;
-                let is_canonical = file.to_bytes() == bytes;
-                is_canonical.then_some(file).ok_or(PlanFileError::Spelling)
-            }
+            } => canonical(bytes),
             Versioned { plan_version } => Err(PlanFileError::Version(plan_version)),
         }
     }
@@ -310,6 +307,13 @@ impl PlanFile {
     }
 }
 
+/// Reads what has only one spelling as JSON.
+pub(crate) fn canonical<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, PlanFileError> {
+    let file: T = json::from_slice(bytes)?;
+    let is_canonical = serde_json::to_vec(&file).is_ok_and(|it| it == bytes);
+    is_canonical.then_some(file).ok_or(PlanFileError::Spelling)
+}
+
 /// The objects that only one of two plans has, or that they have otherwise.
 fn differing(before: &PlanSummary, now: &PlanSummary) -> Vec<String> {
     let by_name = |summary: &PlanSummary| -> BTreeMap<String, PlannedObject> {
@@ -376,4 +380,4 @@ impl TryFrom<Filed> for PlanFile {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

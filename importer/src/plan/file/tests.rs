@@ -118,7 +118,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
     }
 }
 
-fn file() -> PlanFile {
+pub(crate) fn file() -> PlanFile {
     let secret = PullLogin::Secret("login".parse().unwrap());
     let digest = |byte| Digest::new([byte; 32]);
     PlanFile {

@@ -27,10 +27,16 @@ What the fleet brought and the file no longer has in a cluster is told, and stay
 undeployed as well, in the wave of its cluster, after its deployments; the plan shows it, and somebody
 has to say yes. Imported versions and CRDs stay.
 
+With --plan-out the plan is written to a file, which `solution inspect` shows and `solution sign`
+approves. With --plan it is carried out, by the same fleet's file, if all that is left to do comes out as
+the file shows, down to the state of each object; it needs no --accept.
+
 Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
 
 Examples:
   solution fleet apply fleet.yaml --key publisher.pub --dry-run --diff
+  solution fleet apply fleet.yaml --key publisher.pub --plan-out plan.json
+  solution fleet apply fleet.yaml --key publisher.pub --plan plan.json --approved-by reviewer.pub
   solution fleet apply fleet.yaml --key publisher.pub --accept 5c1f2ab94be2c1d8b8f2e3aa
   solution fleet apply fleet.yaml --key publisher.pub --group prod --skip-unreachable
   solution fleet apply fleet.yaml --key publisher.pub --prune --yes")]
@@ -46,7 +52,7 @@ pub(crate) struct Arguments {
     allow_downgrade: bool,
 
     /// Undeploy what the fleet brought and the file no longer has in the cluster
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["plan_out", "plan"])]
     prune: bool,
 
     #[command(flatten)]

@@ -6,6 +6,7 @@ use super::super::outcome::worst;
 use super::super::reach::Reaching;
 use super::confirmation::unconfirmed;
 use super::consent::{self, FleetConsent};
+use super::filing::{self, Filing};
 use super::hindrance::{in_the_way, refuse_twice};
 use super::plan::{DeployableSource, plan};
 use super::result::FleetApplied;
@@ -30,7 +31,7 @@ impl Rollout<'_> {
         cluster::block_on(async {
             let reaching = Reaching::new(self.file, self.path, hub, longest);
             let plans = reaching.each(places, async |at, member| {
-                Box::pin(plan(self.file, source, at, member)).await
+                Box::pin(plan(self, source, at, member)).await
             });
             let plans = places.iter().zip(plans.await);
             let planned = plans.map(|(at, plan)| PlannedMember {
@@ -56,6 +57,7 @@ async fn carry_out(
         choices,
         towards,
         output,
+        ref filing,
         ..
     } = rollout;
     let gone = rollout.gone()?;
@@ -66,10 +68,15 @@ async fn carry_out(
     let mut why = in_the_way(&planned, choices.skip_unreachable);
     let mut is_refused = planned.iter().any(PlannedMember::is_refused);
     let consent = FleetConsent::wanted(file, &planned);
-    if let Some(wanted) = &consent {
+    if let Some(moved) = filing.moved(rollout, &planned) {
+        is_refused |= !moved.is_empty();
+        why.extend(moved);
+        // Whoever has signed the file, or follows it, accepts what it shows.
+        consent::accept(&mut planned);
+    } else if let Some(wanted) = &consent {
         let mut given = choices.accept.iter().chain(&file.spec().accept);
         let is_given = given.any(|id| *id == wanted.id);
-        let may_ask = why.is_empty() && !choices.dry_run;
+        let may_ask = why.is_empty() && !choices.dry_run && !filing.is_any();
         let question = "accept what reaches beyond the environments?";
         if is_given || may_ask && agreed(question, output).await? {
             consent::accept(&mut planned);
@@ -84,6 +91,9 @@ async fn carry_out(
     if !why.is_empty() {
         let refused = refuse(output, plan, why);
         return Ok(choose(is_refused, refused, reached));
+    }
+    if let Filing::Write(path) = filing {
+        return filing::write(rollout, &planned, path, plan);
     }
     if choices.dry_run {
         render::result(output, &plan, |_| render::dry(Run::Dry));

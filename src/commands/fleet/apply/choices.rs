@@ -6,6 +6,7 @@ use clap::Args;
 use deployer::Conflicts;
 use importer::{Allowed, RemoveSets, Writer};
 
+use super::filing::FilingArguments;
 use super::removal::{Removals, Removing};
 use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, choose};
 use crate::commands::import::{ProofArguments, Shown};
@@ -48,6 +49,9 @@ pub(in crate::commands::fleet) struct DeployingArguments {
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(in crate::commands::fleet) files: FilingArguments,
 }
 
 /// How deployments are removed from clusters of a fleet.

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use deployer::Cluster;
-use importer::{Obstacle, Plan, Request};
+use importer::{Obstacle, Plan, Ready, Request};
 use schemas::SolutionId;
 
+use super::filing::Filing;
 use super::planned::{Deployable, DeploymentPlan, DeploymentWork, PlannedWork, WantedConsent};
 use crate::commands::import::Acceptance;
 use crate::commands::refusal::InTheWay;
@@ -16,6 +17,7 @@ pub(super) async fn look(
     deployable: Deployable,
     before: BTreeSet<SolutionId>,
     cluster: &Cluster,
+    filing: &Filing<'_>,
 ) -> Result<DeploymentPlan, Failure> {
     let Deployable {
         placed,
@@ -29,7 +31,7 @@ pub(super) async fn look(
         before,
         ..request.clone()
     };
-    let plan = Plan::make(accepted, findings.clone(), &client, cluster, shown).await?;
+    let mut plan = Plan::make(accepted, findings.clone(), &client, cluster, shown).await?;
     plan.give_up(&client).await;
     let (mut consent, mut why) = (None, Vec::new());
     for obstacle in plan.obstacles() {
@@ -44,7 +46,16 @@ pub(super) async fn look(
         }
     }
     let planned = plan.summary().clone();
-    let is_done = plan.ready().is_ok_and(|ready| ready.is_done());
+    if let Some(wanted) = consent.as_ref().filter(|_| filing.is_any()) {
+        // What is to be accepted stands in the file.
+        plan.accept(wanted.id.clone());
+    }
+    let ready = plan.ready().ok();
+    let is_done = consent.is_none() && ready.as_ref().is_some_and(Ready::is_done);
+    let filed = match ready.filter(|_| filing.is_any()) {
+        Some(ready) => Some(Box::new(ready.file(cluster).await?)),
+        None => None,
+    };
     Ok(DeploymentPlan {
         placed,
         note,
@@ -55,6 +66,7 @@ pub(super) async fn look(
             planned,
             consent,
             is_done,
+            filed,
         }))),
         why,
     })

@@ -10,6 +10,7 @@ mod change;
 mod choices;
 mod confirmation;
 mod consent;
+pub(in crate::commands) mod filing;
 mod from_file;
 mod gate;
 mod hindrance;
@@ -37,6 +38,7 @@ use fleet::Members;
 pub(crate) use self::arguments::Arguments;
 pub(super) use self::asking::Asking;
 pub(super) use self::choices::{DeployingArguments, RemovingArguments, RolloutArguments};
+pub(super) use self::filing::Filing;
 use self::from_file::FileSource;
 pub(super) use self::place::DeploymentPlace;
 pub(super) use self::plan::{DeployableSource, FoundDeployable};
@@ -98,6 +100,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         members: &members,
         choices: &choices.rollout,
         shown: choices.shown(),
+        filing: choices.files.filing(output)?,
         towards: Towards::File,
         removals: arguments.removals(),
         output,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use fleet::FleetFile;
 use schemas::{PlacedVersion, Solution};
 
 use super::super::member::Member;
@@ -11,6 +10,7 @@ use super::look::look;
 use super::place::DeploymentPlace;
 use super::planned::{Deployable, DeploymentPlan, MemberPlan, Unplannable};
 use super::removal::{FoundDeparture, foresee};
+use super::rollout::Rollout;
 use crate::failure::Failure;
 
 /// Says what the clusters of a fleet are planned from.
@@ -35,7 +35,7 @@ pub(in crate::commands::fleet) struct FoundDeployable {
 
 /// Plans one cluster.
 pub(super) async fn plan(
-    file: &FleetFile,
+    rollout: &Rollout<'_>,
     source: &impl DeployableSource,
     at: usize,
     Member {
@@ -44,7 +44,7 @@ pub(super) async fn plan(
         system,
     }: &Member,
 ) -> Result<MemberPlan, Failure> {
-    let member = &file.spec().clusters[at];
+    let member = &rollout.file.spec().clusters[at];
     let place = DeploymentPlace {
         at,
         member,
@@ -72,7 +72,7 @@ pub(super) async fn plan(
     let mut before = BTreeSet::new();
     for deployable in in_order(ready)? {
         let id = deployable.archive.accepted.statement().predicate.id.clone();
-        let plan = Box::pin(look(deployable, before.clone(), cluster));
+        let plan = Box::pin(look(deployable, before.clone(), cluster, &rollout.filing));
         deployments.push(plan.await?);
         before.insert(id);
     }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use deployer::Cluster;
-use importer::{PlanSummary, Request};
+use importer::{PlanFile, PlanSummary, Request};
 use registry::Client;
 use schemas::{ClusterName, ClusterUid, PlacedVersion};
 
 use super::removal::RemovalWork;
-
 use crate::commands::import::Acceptance;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
@@ -94,6 +93,8 @@ pub(super) struct DeploymentWork {
     pub(super) consent: Option<WantedConsent>,
     /// Whether all of it is in place already.
     pub(super) is_done: bool,
+    /// The same for the file of a plan, if there is one and nothing is in the way.
+    pub(super) filed: Option<Box<PlanFile>>,
 }
 
 /// What has to be accepted of a deployment.

@@ -5,6 +5,7 @@ use std::path::Path;
 use fleet::{FleetFile, Members};
 
 use super::choices::RolloutArguments;
+use super::filing::Filing;
 use super::removal::Removals;
 use crate::args::Output;
 use crate::commands::import::Shown;
@@ -16,6 +17,7 @@ pub(in crate::commands::fleet) struct Rollout<'a> {
     pub(in crate::commands::fleet) members: &'a Members<'a>,
     pub(in crate::commands::fleet) choices: &'a RolloutArguments,
     pub(in crate::commands::fleet) shown: Shown,
+    pub(in crate::commands::fleet) filing: Filing<'a>,
     pub(in crate::commands::fleet) towards: Towards,
     pub(in crate::commands::fleet) removals: Removals,
     pub(in crate::commands::fleet) output: Output,

@@ -9,7 +9,7 @@ use fleet::{FleetFile, Members};
 use schemas::WaveName;
 
 use self::departures::Departures;
-use super::apply::{RemovingArguments, Rollout, RolloutArguments, Towards};
+use super::apply::{Filing, RemovingArguments, Rollout, RolloutArguments, Towards};
 use super::check::{read, refused};
 use super::selection::{SelectionArguments, of_waves};
 use crate::args::Output;
@@ -83,6 +83,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         members: &members,
         choices,
         shown: Shown::Plain,
+        filing: Filing::None,
         towards: Towards::Gone,
         removals: arguments.leaving.removals(),
         output,

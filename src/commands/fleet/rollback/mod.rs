@@ -70,6 +70,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         members: &members,
         choices: &choices.rollout,
         shown: choices.shown(),
+        filing: choices.files.filing(output)?,
         towards: Towards::Before,
         removals: Removals::None,
         output,

@@ -1,0 +1,326 @@
+//! The file of a fleet's plan: the plans of all its deployments, for somebody else to read, to sign and to have carried out.
+//! As with the plan of one deployment, whoever applies it plans anew, and what comes out must be what the file shows; but for
+//! deployments that are in place by then.
+
+use std::fmt;
+
+use schemas::{
+    ClusterName, ClusterUid, Digest, FleetWave, KubernetesName, PlacedVersion, StatementTime, json,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::plan::file::{Moved, PlanFile, PlanFileError, canonical};
+
+/// The form of these files.
+const VERSION: u64 = 1;
+
+/// The plan of a fleet as it lies in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FleetPlanFile {
+    fleet_plan_version: u64,
+    /// The user and host that planned, as that machine says.
+    pub planned_by: String,
+    /// The time of planning.
+    pub planned_at: StatementTime,
+    /// The name of the fleet.
+    pub fleet: KubernetesName,
+    /// The waves that its clusters are changed in, in their order.
+    pub waves: Vec<FleetWave>,
+    /// The clusters that were planned.
+    pub clusters: Vec<FiledCluster>,
+}
+
+/// What is planned for a cluster of a fleet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FiledCluster {
+    /// The name in the fleet's file.
+    pub name: ClusterName,
+    /// The UID by which that file pins it.
+    pub uid: ClusterUid,
+    /// The deployments of which something was left to do, in their order.
+    pub deployments: Vec<FiledDeployment>,
+}
+
+/// What is planned for a deployment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FiledDeployment {
+    /// Which one it is, as the fleet's file has it.
+    pub deployment: PlacedVersion,
+    /// The plan.
+    pub plan: PlanFile,
+}
+
+/// A part of a fleet that is not as its plan's file says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FleetMoved {
+    /// The plan is of this fleet, and another one was planned.
+    #[error("the plan is of the fleet {0}")]
+    Fleet(KubernetesName),
+    /// The waves are others.
+    #[error("the waves of the fleet's file are not those of the plan")]
+    Waves,
+    /// The plan has nothing for this cluster.
+    #[error("{0}: the plan is for other clusters")]
+    Cluster(ClusterName),
+    /// The plan was made for a cluster with another UID.
+    #[error("{0}: the plan was made for another cluster of this name")]
+    Uid(ClusterName),
+    /// Something would be done to a deployment of which the plan says nothing.
+    #[error("{0}: the plan says nothing of it")]
+    Added(MemberDeployment),
+    /// The plan says something of a deployment that the fleet's file has no more.
+    #[error("{0}: the fleet's file has it no more")]
+    Left(MemberDeployment),
+    /// The plan of a deployment does not hold any more.
+    #[error("{0}: {1}")]
+    Deployment(MemberDeployment, Moved),
+}
+
+/// A deployment in a cluster of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberDeployment {
+    cluster: ClusterName,
+    deployment: PlacedVersion,
+}
+
+impl fmt::Display for MemberDeployment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.cluster, self.deployment)
+    }
+}
+
+/// A cluster that was planned anew.
+#[derive(Debug)]
+pub struct AnewCluster {
+    /// What is left to do there.
+    pub open: FiledCluster,
+    /// The deployments of which nothing is.
+    pub done: Vec<PlacedVersion>,
+}
+
+impl FleetPlanFile {
+    /// The plan of these clusters of a fleet.
+    #[must_use]
+    pub fn new(
+        planned_by: String,
+        planned_at: StatementTime,
+        fleet: KubernetesName,
+        waves: Vec<FleetWave>,
+        clusters: Vec<FiledCluster>,
+    ) -> Self {
+        Self {
+            fleet_plan_version: VERSION,
+            planned_by,
+            planned_at,
+            fleet,
+            waves,
+            clusters,
+        }
+    }
+
+    /// Reads a plan. What this program does not know, it could not show, and refuses.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, PlanFileError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Versioned {
+            fleet_plan_version: u64,
+        }
+        match json::from_slice(bytes)? {
+            Versioned {
+                fleet_plan_version: VERSION,
+            } => canonical(bytes),
+            Versioned { fleet_plan_version } => Err(PlanFileError::Version(fleet_plan_version)),
+        }
+    }
+
+    /// The bytes to be signed.
+    ///
+    /// # Panics
+    ///
+    /// Never: a plan has a JSON form.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a plan has a JSON form")
+    }
+
+    /// SHA-256 of the bytes to be signed.
+    #[must_use]
+    pub fn id(&self) -> Digest {
+        Digest::new(Sha256::digest(self.to_bytes()).into())
+    }
+
+    /// Returns what is not as the file says in a fleet of this name with these waves.
+    #[must_use]
+    pub fn moved_as_a_whole(&self, fleet: &KubernetesName, waves: &[FleetWave]) -> Vec<FleetMoved> {
+        let mut moved = Vec::new();
+        if *fleet != self.fleet {
+            moved.push(FleetMoved::Fleet(self.fleet.clone()));
+        }
+        if *waves != self.waves {
+            moved.push(FleetMoved::Waves);
+        }
+        moved
+    }
+
+    /// Returns what is no longer as the file shows it in a cluster that was planned anew. What is in place already, is as
+    /// somebody wanted it; a deployment that is neither planned nor in place has left the fleet.
+    #[must_use]
+    pub fn moved(&self, anew: &AnewCluster) -> Vec<FleetMoved> {
+        let name = &anew.open.name;
+        let Some(filed) = self.clusters.iter().find(|it| it.name == *name) else {
+            return vec![FleetMoved::Cluster(name.clone())];
+        };
+        if filed.uid != anew.open.uid {
+            return vec![FleetMoved::Uid(name.clone())];
+        }
+        let in_cluster = |deployment: &PlacedVersion| MemberDeployment {
+            cluster: name.clone(),
+            deployment: deployment.clone(),
+        };
+        let added = anew.open.deployments.iter().map(|it| &it.deployment);
+        let added = added.filter(|it| filed.plan_of(it).is_none());
+        let added = added.map(|it| FleetMoved::Added(in_cluster(it)));
+        let mut moved: Vec<FleetMoved> = added.collect();
+        for FiledDeployment { deployment, plan } in &filed.deployments {
+            let of = in_cluster(deployment);
+            match anew.open.plan_of(deployment) {
+                Some(now) => {
+                    let parts = plan.moved(now).into_iter();
+                    moved.extend(parts.map(|it| FleetMoved::Deployment(of.clone(), it)));
+                }
+                None if anew.done.contains(deployment) => {}
+                None => moved.push(FleetMoved::Left(of)),
+            }
+        }
+        moved
+    }
+}
+
+impl FiledCluster {
+    /// The plan of a deployment.
+    fn plan_of(&self, deployment: &PlacedVersion) -> Option<&PlanFile> {
+        let mut all = self.deployments.iter();
+        let filed = all.find(|it| it.deployment == *deployment);
+        filed.map(|it| &it.plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::file::tests::file;
+
+    fn cluster(name: &str, deployments: Vec<FiledDeployment>) -> FiledCluster {
+        FiledCluster {
+            name: name.parse().unwrap(),
+            uid: "00000000-0000-4000-8000-000000000001".parse().unwrap(),
+            deployments,
+        }
+    }
+
+    fn placed(solution: &str) -> PlacedVersion {
+        PlacedVersion {
+            solution: solution.parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+            environment: "prod".parse().unwrap(),
+        }
+    }
+
+    fn deployment(solution: &str) -> FiledDeployment {
+        FiledDeployment {
+            deployment: placed(solution),
+            plan: file(),
+        }
+    }
+
+    fn waves(parallel: usize) -> Vec<FleetWave> {
+        let wave = serde_json::json!({"name": "all", "clusters": ["paris"], "parallel": parallel});
+        vec![serde_json::from_value(wave).unwrap()]
+    }
+
+    fn plan() -> FleetPlanFile {
+        FleetPlanFile::new(
+            "alice@desk".to_owned(),
+            StatementTime::DEFAULT,
+            "shops".parse().unwrap(),
+            waves(1),
+            vec![
+                cluster("paris", vec![deployment("shop"), deployment("cart")]),
+                cluster("rome", vec![deployment("shop")]),
+            ],
+        )
+    }
+
+    fn anew(open: FiledCluster, done: &[&str]) -> AnewCluster {
+        AnewCluster {
+            open,
+            done: done.iter().map(|it| placed(it)).collect(),
+        }
+    }
+
+    fn moved(open: FiledCluster, done: &[&str]) -> Vec<String> {
+        let moved = plan().moved(&anew(open, done));
+        moved.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_was_written_and_in_no_other_spelling() {
+        let bytes = plan().to_bytes();
+        assert_eq!(FleetPlanFile::from_slice(&bytes).unwrap(), plan());
+        let text = String::from_utf8(bytes).unwrap();
+        let edited = |from: &str, to: &str| {
+            let edited = text.replacen(from, to, 1);
+            assert_ne!(edited, text);
+            FleetPlanFile::from_slice(edited.as_bytes()).unwrap_err()
+        };
+        let version = edited(r#""fleetPlanVersion":1"#, r#""fleetPlanVersion":2"#);
+        assert!(matches!(version, PlanFileError::Version(2)), "{version}");
+        let spaced = edited(r#""fleet":"#, r#""fleet": "#);
+        assert!(matches!(spaced, PlanFileError::Spelling), "{spaced}");
+        let more = edited(r#""fleet":"#, r#""more":1,"fleet":"#);
+        assert!(matches!(more, PlanFileError::Json(_)), "{more}");
+        let within = edited(r#""deployment":{"#, r#""deployment":{"more":1,"#);
+        assert!(matches!(within, PlanFileError::Json(_)), "{within}");
+    }
+
+    #[test]
+    fn what_is_planned_anew_is_what_the_file_shows_or_done() {
+        let both = || vec![deployment("shop"), deployment("cart")];
+        assert_eq!(moved(cluster("paris", both()), &[]), [""; 0]);
+        let one = || vec![deployment("cart")];
+        assert_eq!(moved(cluster("paris", one()), &["shop"]), [""; 0]);
+        assert_eq!(moved(cluster("paris", vec![]), &["shop", "cart"]), [""; 0]);
+        let left = ["paris, shop 1.0.0 in prod: the fleet's file has it no more"];
+        assert_eq!(moved(cluster("paris", one()), &[]), left);
+        let mut more = both();
+        more.push(deployment("till"));
+        let added = ["paris, till 1.0.0 in prod: the plan says nothing of it"];
+        assert_eq!(moved(cluster("paris", more), &[]), added);
+        let elsewhere = ["oslo: the plan is for other clusters"];
+        assert_eq!(moved(cluster("oslo", both()), &[]), elsewhere);
+        let mut other = cluster("rome", vec![deployment("shop")]);
+        other.uid = "00000000-0000-4000-8000-000000000002".parse().unwrap();
+        let another = ["rome: the plan was made for another cluster of this name"];
+        assert_eq!(moved(other, &[]), another);
+        let mut changed = deployment("shop");
+        changed.plan.summary.notes.push("more".to_owned());
+        let told =
+            ["rome, shop 1.0.0 in prod: what is planned now is not what the file shows: the notes"];
+        assert_eq!(moved(cluster("rome", vec![changed]), &[]), told);
+    }
+
+    #[test]
+    fn a_plan_is_of_one_fleet_with_its_waves() {
+        let shops = "shops".parse().unwrap();
+        assert_eq!(plan().moved_as_a_whole(&shops, &waves(1)), []);
+        let waves_moved = plan().moved_as_a_whole(&shops, &waves(2));
+        assert_eq!(waves_moved, [FleetMoved::Waves]);
+        let carts = "carts".parse().unwrap();
+        let fleet = plan().moved_as_a_whole(&carts, &waves(1));
+        assert_eq!(fleet, [FleetMoved::Fleet(shops)]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The plan file of a fleet, as it was shown when it was made.
+
+use importer::{Allowed, FiledCluster, FiledDeployment, FleetPlanFile};
+use schemars::JsonSchema;
+use schemas::{
+    ClusterName, ClusterUid, Digest, FleetWave, KeyId, KubernetesName, PlacedVersion, SolutionId,
+    StatementTime,
+};
+use serde::Serialize;
+
+use super::plan::signed;
+use crate::args::Output;
+use crate::commands::fleet::{self, ClusterPlan};
+use crate::commands::give;
+use crate::commands::import::Shown;
+use crate::commands::import::show::{self, Planned};
+use crate::failure::Outcome;
+use crate::{plans, render};
+
+/// What whoever reads a plan without asking who signed it must know.
+const NOT_VERIFIED: &str = "not verified: `solution fleet apply FLEET_FILE --plan FILE --approved-by KEY --dry-run` says who signed it, and whether it still holds";
+
+/// What the plan file of a fleet says.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InspectedFleetPlan<'a> {
+    /// SHA-256 of the plan.
+    plan_id: Digest,
+    /// Who planned: user and host, as that machine said.
+    planned_by: &'a str,
+    /// When it was planned.
+    planned_at: StatementTime,
+    /// The name of the fleet.
+    fleet: &'a KubernetesName,
+    /// The waves that its clusters are changed in.
+    waves: &'a [FleetWave],
+    /// The keys that signed, as the file says: not verified.
+    signatures: Vec<KeyId>,
+    /// The clusters that were planned.
+    clusters: Vec<InspectedCluster<'a>>,
+}
+
+/// What was planned for a cluster.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InspectedCluster<'a> {
+    /// The name in the fleet's file.
+    name: &'a ClusterName,
+    /// The UID by which that file pins it.
+    uid: &'a ClusterUid,
+    /// The deployments of which something was left to do.
+    deployments: Vec<InspectedDeployment<'a>>,
+}
+
+/// What was planned for a deployment.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InspectedDeployment<'a> {
+    /// Which one it is, as the fleet's file had it.
+    deployment: &'a PlacedVersion,
+    /// The id of the Solution that would run then, `<name>-<version>`.
+    solution: &'a SolutionId,
+    /// SHA-256 of the archive's signed statement.
+    archive_id: Digest,
+    /// What whoever planned allowed beyond the ordinary.
+    allowed: Allowed,
+    /// What the import would do.
+    plan: Planned<'a>,
+}
+
+/// Shows a plan, with what changes in each object.
+pub(super) fn show(file: &FleetPlanFile, signatures: Vec<KeyId>, output: Output) -> Outcome {
+    let inspected = InspectedFleetPlan {
+        plan_id: file.id(),
+        planned_by: &file.planned_by,
+        planned_at: file.planned_at,
+        fleet: &file.fleet,
+        waves: &file.waves,
+        signatures,
+        clusters: file.clusters.iter().map(cluster).collect(),
+    };
+    give(output, &inspected, |inspected| {
+        summarize(file, Shown::WithDiff);
+        signed(&inspected.signatures);
+        render::note(NOT_VERIFIED);
+    })
+}
+
+fn cluster(cluster: &FiledCluster) -> InspectedCluster<'_> {
+    InspectedCluster {
+        name: &cluster.name,
+        uid: &cluster.uid,
+        deployments: cluster.deployments.iter().map(deployment).collect(),
+    }
+}
+
+fn deployment(FiledDeployment { deployment, plan }: &FiledDeployment) -> InspectedDeployment<'_> {
+    InspectedDeployment {
+        deployment,
+        solution: &plan.solution,
+        archive_id: plan.archive_id,
+        allowed: plan.allowed(),
+        plan: show::planned(&plan.summary, Shown::WithDiff),
+    }
+}
+
+/// What it does, for people: what several clusters have in common stands once.
+pub(super) fn summarize(file: &FleetPlanFile, shown: Shown) {
+    render::line!("plan      {}", file.id());
+    render::line!("planned   {} by {}", file.planned_at, file.planned_by);
+    render::line!("fleet     {}", file.fleet);
+    for FiledCluster { name, uid, .. } in &file.clusters {
+        render::line!("cluster   {name}: UID {uid}");
+    }
+    for wave in &file.waves {
+        let (name, parallel, may) = (&wave.name, wave.parallel, wave.max_failures);
+        render::line!("wave      {name}: {parallel} at a time, {may} may fail");
+    }
+    let all = file.clusters.iter();
+    let all = all.flat_map(|cluster| cluster.deployments.iter().map(move |it| (cluster, it)));
+    let mut told: Vec<&PlacedVersion> = Vec::new();
+    for (_, FiledDeployment { deployment, plan }) in all.clone() {
+        if told.contains(&deployment) {
+            continue;
+        }
+        told.push(deployment);
+        let of_it = all.clone().filter(|(_, it)| it.deployment == *deployment);
+        let of_it =
+            of_it.map(|(cluster, it)| ClusterPlan::of(cluster.name.as_str(), &it.plan.summary));
+        let plans: Vec<ClusterPlan<'_>> = of_it.collect();
+        let count = render::count(plans.len(), "cluster");
+        render::line!("{deployment}, {count}");
+        let allowed = plans::allowed(plan.allowed());
+        if !allowed.is_empty() {
+            render::line!("  allows    {}", render::list(allowed));
+        }
+        fleet::show_folded(plans, shown);
+    }
+}
