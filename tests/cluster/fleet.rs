@@ -19,6 +19,20 @@ impl Members {
         let found = members(count).success();
         Self(found.lines().map(str::to_owned).collect())
     }
+
+    /// Kills one, which loses nothing that it had.
+    pub(crate) fn kill(&self, at: usize) {
+        let directory = variable("SOLUTION_TEST_CLUSTER_DIR");
+        let file = format!("{directory}/run/member-{}.pid", at + 1);
+        let pid = std::fs::read_to_string(file).unwrap();
+        let kill = Command::new("kill").args(["-KILL", pid.trim()]).status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// Starts those again that were killed.
+    pub(crate) fn again(&self) {
+        members(self.len()).success();
+    }
 }
 
 impl Deref for Members {

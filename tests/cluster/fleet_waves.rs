@@ -14,7 +14,7 @@ use crate::fleet::kubectl;
 use crate::fleet_apply::{CONFIG, Fleet, NAMES, ROLE, SETS, states};
 
 /// A server, which becomes ready only where somebody says so.
-const SERVER: &str = "---
+pub(crate) const SERVER: &str = "---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: shop, namespace: shop-system}
@@ -27,13 +27,13 @@ spec:
 
 /// Says of every Deployment in these members that it is ready, but for those of a version that does not become so, in the
 /// place of the controllers and nodes that they do not have.
-struct Controllers {
+pub(crate) struct Controllers {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Controllers {
-    fn of(kubeconfigs: &[String], broken: &'static str) -> Self {
+    pub(crate) fn of(kubeconfigs: &[String], broken: &'static str) -> Self {
         let (over, kubeconfigs) = (Arc::new(AtomicBool::new(false)), kubeconfigs.to_vec());
         let is_over = Arc::clone(&over);
         let work = move || {
@@ -99,7 +99,7 @@ fn be_ready(kubeconfig: &str, broken: &str) {
     }
 }
 
-fn of(what: [&str; 3]) -> Vec<(String, String)> {
+pub(crate) fn of(what: [&str; 3]) -> Vec<(String, String)> {
     let all = NAMES.iter().zip(what);
     all.map(|(name, state)| ((*name).to_owned(), state.to_owned()))
         .collect()

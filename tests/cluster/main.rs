@@ -36,6 +36,8 @@ mod faults;
 mod flags;
 mod fleet;
 mod fleet_apply;
+mod fleet_charts;
+mod fleet_faults;
 mod fleet_rollback;
 mod fleet_waves;
 mod freeing;

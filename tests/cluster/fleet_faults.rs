@@ -1,0 +1,169 @@
+//! What goes wrong in some clusters of a fleet, or with the program: the others are as they were to become, what was not begun
+//! is untouched, and running again completes what is missing.
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::carried::pack;
+use crate::charts::{HELM, solution};
+use crate::common::Answer;
+use crate::fleet::kubectl;
+use crate::fleet_apply::{CONFIG, Fleet, NAMES, ROLE, SETS, states};
+use crate::fleet_waves::{Controllers, SERVER, of};
+use crate::site::{consent_id, eventually, variable};
+
+/// A definition that a version brings.
+const DEFINITION: &str = "---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.fleet.example.test}
+spec:
+  group: fleet.example.test
+  scope: Namespaced
+  names: {kind: Cart, plural: carts, singular: cart, listKind: CartList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
+
+/// Replaces the user of a kubeconfig.
+fn with_user(all: &Fleet, member: usize, path: &str, user: &Value) {
+    let view = ["config", "view", "--raw", "--output=json"];
+    let mut config: Value = kubectl(&all.members[member], &view).json();
+    config["users"][0]["user"] = user.clone();
+    all.site.desk.write(path, config.to_string());
+}
+
+/// Has the fleet's file reach a member by another kubeconfig.
+fn reach_by(all: &Fleet, member: usize, path: &str) {
+    let file = all.site.desk.path("fleet.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text.replace(&all.members[member], path);
+    std::fs::write(&file, text).unwrap();
+}
+
+#[test]
+fn a_login_that_is_refused_a_plugin_that_hangs_and_a_conflict_are_said_at_once() {
+    let all = Fleet::start("fleet-reach");
+    let release = CONFIG.replace("VERSION", "1.1.0") + ROLE + DEFINITION;
+    pack(&all.site, "1.1.0", SETS, &release);
+    all.write("1.1.0", "", "");
+    let user = serde_json::json!({"token": "nobody"});
+    with_user(&all, 1, "refused.kubeconfig", &user);
+    let user = serde_json::json!({"exec": {
+        "apiVersion": "client.authentication.k8s.io/v1", "command": "sleep", "args": ["300"],
+        "interactiveMode": "Never",
+    }});
+    with_user(&all, 2, "hangs.kubeconfig", &user);
+    reach_by(&all, 1, "refused.kubeconfig");
+    reach_by(&all, 2, "hangs.kubeconfig");
+    let other = DEFINITION.replace("cart", "other").replace("Cart", "Other");
+    let other = other
+        .replace("others.fleet", "carts.fleet")
+        .replace("plural: others", "plural: carts");
+    all.site.desk.write("other.yaml", other);
+    let path = all.site.desk.path("other.yaml");
+    kubectl(
+        &all.members[0],
+        &["create", "--filename", path.to_str().unwrap()],
+    )
+    .success();
+
+    let refused = all.apply(&["--timeout=4", "--skip-unreachable"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let conflict = "error: lab, shop 1.1.0 in prod: CRD `carts.fleet.example.test` already exists";
+    assert!(refused.stderr.contains(conflict), "{refused:?}");
+    for words in ["left out  paris: ", "left out  rome: "] {
+        assert!(refused.stdout.contains(words), "{words}: {refused:?}");
+    }
+    let first = &all.members[0];
+    let all = ["get", "namespaces", "--output=name"];
+    let lab = kubectl(first, &all).success();
+    assert!(!lab.contains("/prod"), "{lab}");
+}
+
+/// Begins to apply the file, with consent to all that it asks for.
+fn begin(all: &Fleet, more: &[&str]) -> Child {
+    let refused = all.apply(&["--dry-run"]);
+    let mut command = all.site.command();
+    command
+        .env("HELM", &*HELM)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command.args(["fleet", "apply", "fleet.yaml", "--key", "publisher.pub"]);
+    command.args([
+        "--ca-file",
+        &variable("SOLUTION_TEST_REGISTRY_CA"),
+        "--no-pull-proof",
+    ]);
+    if refused.code == 1 {
+        command.args(["--accept", consent_id(&refused.failure(1))]);
+    }
+    command.args(more).spawn().unwrap()
+}
+
+fn kill(mut running: Child) {
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
+/// Waits until a member has a Deployment of a version.
+fn has(all: &Fleet, member: usize, version: &str) {
+    eventually("the Deployment is there", || {
+        let field = "--output=jsonpath={.spec.template.spec.containers[0].args[0]}";
+        let get = ["--namespace=prod", "get", "deployment", "shop", field];
+        (kubectl(&all.members[member], &get).stdout == version).then_some(())
+    });
+}
+
+fn after(version: &str) -> [String; 3] {
+    NAMES.map(|name| format!("hello {name}, 3, {version}"))
+}
+
+#[test]
+fn a_run_that_is_killed_and_a_cluster_that_dies_are_completed_by_running_again() {
+    let all = Fleet::start("fleet-killed");
+    for version in ["1.1.0", "1.2.0", "1.3.0"] {
+        let release = (CONFIG.to_owned() + ROLE + SERVER).replace("VERSION", version);
+        pack(&all.site, version, SETS, &release);
+    }
+    // Killed inside the first wave, and between it and the second.
+    all.write("1.1.0", ", soak: 30m", "");
+    let running = begin(&all, &[]);
+    has(&all, 0, "1.1.0");
+    kill(running);
+    assert_eq!(all.configs()[1..], ["", ""]);
+    let ready = Controllers::of(&all.members, "none");
+    let mut running = begin(&all, &[]);
+    let told = std::io::BufReader::new(running.stderr.take().unwrap());
+    let mut told = std::io::BufRead::lines(told).map(Result::unwrap);
+    assert!(told.any(|line| line.contains("wave first is to be good for 30 min more")));
+    kill(running);
+    assert_eq!(all.configs()[1..], ["", ""]);
+    all.write("1.1.0", "", "");
+    all.apply_accepting(&[]).success();
+    assert_eq!(all.configs(), after("1.1.0"));
+
+    // Two administrators at once: what one of them has done, the other finds.
+    all.write("1.2.0", "", "");
+    let both = [begin(&all, &["--wait"]), begin(&all, &["--wait"])];
+    let both = both.map(|it| it.wait_with_output().unwrap());
+    assert!(both.iter().any(|it| it.status.success()), "{both:?}");
+    all.apply(&[]).success();
+    assert_eq!(all.configs(), after("1.2.0"));
+    drop(ready);
+
+    // A cluster dies while it is changed, and comes back.
+    all.write("1.3.0", "", ", maxFailures: 1");
+    let _ready = Controllers::of(&all.members[..2], "none");
+    let running = begin(&all, &["--timeout=10"]);
+    has(&all, 2, "1.3.0");
+    all.members.kill(2);
+    let ended = running.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    assert_eq!(all.configs()[..2], after("1.3.0")[..2]);
+    all.members.again();
+    let _all = Controllers::of(&all.members[2..], "none");
+    let again: Value = all.apply(&["--output=json", "--wait"]).json();
+    assert_eq!(states(&again), of(["done"; 3]), "{again:#}");
+    assert_eq!(all.configs(), after("1.3.0"));
+}
