@@ -5,14 +5,11 @@ use schemas::PlacedVersion;
 
 use super::super::fold::fold;
 use super::PlannedMember;
-use super::planned::{DeploymentPlan, DeploymentWork, PlannedWork};
-use super::removal::PlannedRemoval;
-use super::rollout::{Rollout, Towards};
+use super::lines::{cluster_of, lines};
+use super::planned::DeploymentPlan;
+use super::rollout::Rollout;
 use crate::commands::import::{self, Shown};
 use crate::render;
-
-/// The words before the line of a plan with its cluster, which is told once for all deployments.
-const CLUSTER: &str = "cluster ";
 
 /// The plan, for people: what several clusters have in common stands once.
 pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
@@ -52,9 +49,7 @@ pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
 fn about(member: &PlannedMember) -> Option<String> {
     let plan = member.plan.as_ref().ok()?;
     if let Some(work) = member.deployments().find_map(DeploymentPlan::deploys) {
-        let lines = import::lines(&work.planned);
-        let about = lines.iter().find_map(|it| it.strip_prefix(CLUSTER));
-        return Some(about.unwrap_or_default().trim().to_owned());
+        return Some(cluster_of(work));
     }
     let context = plan.cluster.context().unwrap_or("in-cluster");
     member
@@ -87,69 +82,6 @@ fn deployments(planned: &[(&str, &DeploymentPlan)], rollout: &Rollout<'_>) {
     }
 }
 
-/// A line of a plan. It means the same as another one only below the same heading.
-#[derive(Debug, PartialEq, Eq)]
-struct HeadedLine {
-    heading: String,
-    line: String,
-}
-
-/// The lines of a deployment, but for that of its cluster.
-fn lines(plan: &DeploymentPlan, towards: Towards) -> Vec<HeadedLine> {
-    let heading = match towards {
-        Towards::Before => "rollback",
-        Towards::File | Towards::Gone => "note    ",
-    };
-    let note = plan.note.iter().map(|note| format!("{heading}  {note}"));
-    let lines = match &plan.work {
-        None => Vec::new(),
-        Some(PlannedWork::Deploy(work)) => lines_of(work),
-        Some(PlannedWork::Remove(work)) => lines_of_removal(&work.planned),
-    };
-    let lines = lines.into_iter().filter(|line| !line.starts_with(CLUSTER));
-    headed(note.chain(lines))
-}
-
-/// The lines of a removal.
-fn lines_of_removal(removal: &PlannedRemoval) -> Vec<String> {
-    let PlannedRemoval { namespace, undone } = removal;
-    let applied = undone.applied.iter();
-    let applied = applied.map(|it| format!("          first applies {it}"));
-    let removed = undone.removed.iter().map(|it| format!("          {it}"));
-    let notes = undone.notes.iter().map(|it| format!("note      {it}"));
-    std::iter::once(format!("undeploy  from namespace {namespace}"))
-        .chain(applied)
-        .chain(removed)
-        .chain(notes)
-        .collect()
-}
-
-/// The lines of what is planned. The id that would accept it alone is not told: a fleet has one for all.
-fn lines_of(work: &DeploymentWork) -> Vec<String> {
-    let target = work.planned.target.as_ref();
-    let beyond = target.and_then(|it| it.beyond.as_ref());
-    let id = beyond.map(|it| format!(", id {}):", it.id));
-    let lines = import::lines(&work.planned).into_iter();
-    let without = |line: String| match &id {
-        Some(id) => line.replace(id, "):"),
-        None => line,
-    };
-    lines.map(without).collect()
-}
-
-/// Says of each line below which heading it stands: the last one that begins at the margin.
-fn headed(lines: impl Iterator<Item = String>) -> Vec<HeadedLine> {
-    let mut heading = String::new();
-    let headed = lines.map(|line| {
-        if !line.starts_with(' ') {
-            heading.clone_from(&line);
-        }
-        let heading = heading.clone();
-        HeadedLine { heading, line }
-    });
-    headed.collect()
-}
-
 /// What changes in an object, which is the same where the object and the diff are.
 struct FoldedDiff<'a>(&'a PlannedObject);
 
@@ -157,30 +89,5 @@ impl PartialEq for FoldedDiff<'_> {
     fn eq(&self, other: &Self) -> bool {
         let of = |it: &Self| (&it.0.object, &it.0.action, &it.0.diff);
         of(self) == of(other)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_lines_below_different_headings_are_not_the_same() {
-        let of = |lines: &[&str]| headed(lines.iter().map(|it| (*it).to_owned()));
-        let one = of(&["gained:", "  x", "lost:", "  y"]);
-        let other = of(&["gained:", "  y", "lost: none"]);
-        let shown: Vec<String> = fold(vec![one, other])
-            .iter()
-            .map(|it| format!("{}{}", it.text.line, it.whose(&["a", "b"])))
-            .collect();
-        let expected = [
-            "gained:",
-            "  x [a]",
-            "lost: [a]",
-            "  y [a]",
-            "  y [b]",
-            "lost: none [b]",
-        ];
-        assert_eq!(shown, expected);
     }
 }

@@ -6,11 +6,12 @@ use fleet::FleetFile;
 use schemas::{PlacedVersion, Solution};
 
 use super::super::member::Member;
+use super::foresee::foresee;
 use super::last_first::{last_first, no_longer_needing};
 use super::look::look;
 use super::place::DeploymentPlace;
 use super::planned::{Deployable, DeploymentPlan, MemberPlan, Unplannable};
-use super::removal::{FoundDeparture, foresee};
+use super::removal::FoundDeparture;
 use crate::failure::Failure;
 
 /// Says what the clusters of a fleet are planned from.
