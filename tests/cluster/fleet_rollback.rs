@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::carried::pack_as;
 use crate::charts::solution;
 use crate::common::Answer;
 use crate::fleet_apply::{Fleet, NAMES, states};
@@ -106,6 +107,106 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
     );
 
     all_stands_in_one_table(&of);
+    what_the_fleet_brought_goes(&of);
+}
+
+/// Packs a Solution that needs the other one.
+fn pack_board(of: &Fleet) {
+    let sets = "  manifests: [{name: board, files: [release.yaml], namespaces: [{name: boards, fixed: false}]}]
+  prerequisites: {solutions: [{name: shop, version: '>=1'}]}
+";
+    let board = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: board, namespace: boards}\ndata: {a: b}\n";
+    pack_as(&of.site, "board", "1.0.0", sets, board);
+}
+
+/// What is removed of each cluster, as `CLUSTER: DEPLOYMENT, …`.
+fn removed(answer: &Value) -> Vec<String> {
+    let clusters = answer["clusters"].as_array().unwrap().iter();
+    let of_cluster = |it: &Value| {
+        let removed = it["removed"].as_array().unwrap().iter();
+        let removed = removed.map(|it| it["deployment"].as_str().unwrap());
+        let removed = removed.collect::<Vec<_>>().join(", ");
+        format!("{}: {removed}", it["name"].as_str().unwrap())
+    };
+    clusters.map(of_cluster).collect()
+}
+
+/// The fleet is taken away: the last cluster first, what needs others before them, and nothing that others deployed.
+fn what_the_fleet_brought_goes(of: &Fleet) {
+    pack_board(of);
+    of.write("1.0.0", "", "");
+    let path = of.site.desk.path("fleet.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let board = "environment: prod}, {name: board, version: 1.0.0, archive: board-1.0.0.iso, environment: prod}]";
+    std::fs::write(&path, text.replace("environment: prod}]", board)).unwrap();
+    fleet(of, "resume", &[]).success();
+    of.apply(&["--cluster", "paris", "--cluster", "rome"])
+        .success();
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let (registry, pulls) = (of.site.registry(), of.site.pull_registry());
+    let import = [
+        "import",
+        "board-1.0.0.iso",
+        "-e",
+        "prod",
+        "--key",
+        "publisher.pub",
+    ];
+    let to = [
+        "--registry",
+        &registry,
+        "--pull-registry",
+        &pulls,
+        "--ca-file",
+        &ca,
+    ];
+    let at_lab = ["--kubeconfig", &of.members[0]];
+    let import = [&import[..], &to, &at_lab, &["--no-pull-proof"]].concat();
+    solution(&of.site, &import).success();
+
+    // What somebody else deployed stays, and what it needs is in the way.
+    let refused = fleet(of, "delete", &["--all", "--yes"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let words = "error: lab, shop 1.0.0 in prod: board 1.0.0 in the environment `prod` needs shop";
+    assert!(refused.stderr.contains(words), "{refused:?}");
+    let note = "  note      stays: the fleet did not bring it [lab]\n";
+    assert!(refused.stdout.contains(note), "{refused:?}");
+    let before = of.configs();
+
+    // It is read, confirmed, and held back by a pause.
+    let wave = ["--wave", "rest"];
+    let plan = fleet(of, "delete", &[&wave[..], &["--dry-run"]].concat()).success();
+    let [board, shop] = ["board", "shop"].map(|it| plan.find(&format!("{it} 1.0.0 in prod, 2")));
+    assert!(board.is_some() && board < shop, "{plan}");
+    let unconfirmed = fleet(of, "delete", &wave).failure(1);
+    assert!(unconfirmed.contains("nobody confirmed"), "{unconfirmed}");
+    fleet(of, "pause", &[]).success();
+    let yes = [&wave[..], &["--yes", "--output", "json"]].concat();
+    assert_eq!(fleet(of, "delete", &yes).code, 3);
+    assert_eq!(of.configs(), before);
+    fleet(of, "resume", &[]).success();
+
+    let gone = fleet(of, "delete", &yes).json();
+    let both = "board 1.0.0 in prod, shop 1.0.0 in prod";
+    assert_eq!(
+        removed(&gone),
+        [format!("rome: {both}"), format!("paris: {both}")]
+    );
+    assert_eq!(of.configs(), [before[0].as_str(), "", ""]);
+    let undeploy = ["undeploy", "board", "-e", "prod"];
+    solution(&of.site, &[&undeploy[..], &at_lab].concat()).success();
+    let all = ["--all", "--yes", "--output", "json"];
+    let gone = fleet(of, "delete", &all).json();
+    let expected = ["rome: ", "paris: ", "lab: shop 1.0.0 in prod"];
+    assert_eq!(removed(&gone), expected, "{gone:#}");
+    assert_eq!(of.configs(), [""; 3]);
+    let journal = std::fs::read_to_string(path.with_extension("journal.json")).unwrap();
+    assert!(!journal.contains("clusters"), "{journal}");
+    let again = fleet(of, "delete", &["--all"]).success();
+    assert!(
+        again.contains("gone: 3 clusters (rome, paris, lab)\n"),
+        "{again}"
+    );
 }
 
 /// Of what was done to the clusters the newest stands first.

@@ -40,6 +40,7 @@ impl Controllers {
             while !is_over.load(Ordering::Relaxed) {
                 for kubeconfig in &kubeconfigs {
                     be_ready(kubeconfig, broken);
+                    be_gone(kubeconfig);
                 }
                 thread::park_timeout(Duration::from_millis(200));
             }
@@ -96,6 +97,34 @@ fn be_ready(kubeconfig: &str, broken: &str) {
         ];
         // It may be gone by now.
         kubectl(kubeconfig, &[&patch[..], &status].concat());
+    }
+}
+
+/// Lets go of what waits for the garbage collector.
+fn be_gone(kubeconfig: &str) {
+    let kinds = "deployments,services,configmaps";
+    let all = ["get", kinds, "--all-namespaces", "--output=json"];
+    let all = kubectl(kubeconfig, &all).json();
+    for going in all["items"].as_array().unwrap() {
+        let metadata = &going["metadata"];
+        if metadata["deletionTimestamp"].is_null() {
+            continue;
+        }
+        let text = |field: &str| metadata[field].as_str().unwrap();
+        let kind = going["kind"].as_str().unwrap();
+        let patch = [
+            "patch",
+            kind,
+            text("name"),
+            "--namespace",
+            text("namespace"),
+        ];
+        let free = r#"{"metadata": {"finalizers": null}}"#;
+        // It may be gone by now.
+        kubectl(
+            kubeconfig,
+            &[&patch[..], &["--type=merge", "--patch", free]].concat(),
+        );
     }
 }
 
@@ -306,4 +335,47 @@ spec:
     for receipt in again["clusters"][0]["receipts"].as_array().unwrap() {
         assert_eq!(receipt["objects"], json!([]), "{again:#}");
     }
+    what_left_the_file_is_told_and_goes_where_somebody_says_so(&all);
+}
+
+/// One environment leaves the file, and so does another cluster that the fleet knows.
+fn what_left_the_file_is_told_and_goes_where_somebody_says_so(all: &Fleet) {
+    let path = all.site.desk.path("fleet.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let staging =
+        "    - {name: example, version: 1.0.0, archive: 1.0.0.iso, environment: staging}\n";
+    std::fs::write(&path, text.replace(staging, "")).unwrap();
+    let journal = path.with_extension("journal.json");
+    let known = std::fs::read_to_string(&journal).unwrap();
+    let away = r#""clusters": {"00000000-0000-4000-8000-000000000001": "paris","#;
+    std::fs::write(&journal, known.replace(r#""clusters": {"#, away)).unwrap();
+
+    let plan = all.apply(&[]).success();
+    for words in [
+        "example 1.0.0 in staging, 1 cluster\n  note      is no more in the file; `--prune` removes it\n",
+        "note      paris (UID 00000000-0000-4000-8000-000000000001) is no more in the file",
+    ] {
+        assert!(plan.contains(words), "{words}: {plan}");
+    }
+    let status = fleet(all, &["status", "fleet.yaml", "--output=json"]).json();
+    assert_eq!(status["clusters"][0]["unlisted"][0]["brought"], true);
+    assert_eq!(status["gone"][0]["name"], "paris");
+
+    let unconfirmed = all.apply(&["--prune"]).failure(1);
+    assert!(unconfirmed.contains("nobody confirmed"), "{unconfirmed}");
+    let pruned = all.apply(&["--prune", "--yes", "--output=json"]).json();
+    let cluster = &pruned["clusters"][0];
+    assert_eq!(
+        cluster["removed"][0]["deployment"],
+        "example 1.0.0 in staging"
+    );
+    assert_eq!(cluster["receipts"][0]["objects"], json!([]), "{pruned:#}");
+    let status = fleet(all, &["status", "fleet.yaml", "--output=json"]).json();
+    assert_eq!(status["clusters"][0]["unlisted"], json!([]), "{status:#}");
+    assert_eq!(
+        (&status["gone"], &status["clusters"][0]["ready"]),
+        (&json!([]), &json!(true))
+    );
+    let deployments = ["get", "deployments", "--namespace=staging", "--output=name"];
+    assert_eq!(kubectl(&all.members[0], &deployments).success(), "");
 }

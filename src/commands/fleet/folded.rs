@@ -7,7 +7,7 @@ use crate::commands::import::{self, Shown};
 use crate::render;
 
 /// The words before the line of a plan with its cluster, which is told once for all deployments.
-pub(super) const CLUSTER: &str = "cluster ";
+const CLUSTER: &str = "cluster ";
 
 /// The plan of a deployment in a cluster.
 pub(in crate::commands) struct ClusterPlan<'a> {
@@ -28,6 +28,13 @@ impl<'a> ClusterPlan<'a> {
             objects: plan.objects().collect(),
         }
     }
+}
+
+/// Which cluster a plan is for.
+pub(super) fn cluster_of(plan: &PlanSummary) -> String {
+    let lines = import::lines(plan);
+    let about = lines.iter().find_map(|it| it.strip_prefix(CLUSTER));
+    about.unwrap_or_default().trim().to_owned()
 }
 
 /// Shows them.

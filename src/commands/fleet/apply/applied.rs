@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::PlannedMember;
-use super::change::{Changed, RemovedDeployment};
+use super::changed::{Changed, RemovedDeployment};
 use crate::commands::refusal::InTheWay;
 use crate::failure::Outcome;
 

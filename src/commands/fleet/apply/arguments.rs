@@ -23,9 +23,9 @@ Then one wave after the other is changed, each as many clusters at a time as its
 wave of which more clusters fail than its `maxFailures` ends the run, and what was not begun stays as
 it is. Running the same command again completes what is missing.
 
-What the fleet brought and the file no longer has in a cluster is told, and stays. With --prune it is
-undeployed as well, in the wave of its cluster, after its deployments; the plan shows it, and somebody
-has to say yes. Imported versions and CRDs stay.
+What the fleet brought and the file no longer has in a cluster is told, and stays. With --prune it
+is undeployed as well, in the wave of its cluster, after its deployments; the plan shows it, and
+somebody has to say yes. Imported versions and CRDs stay.
 
 With --plan-out the plan is written to a file, which `solution inspect` shows and `solution sign`
 approves. With --plan it is carried out, by the same fleet's file, if all that is left to do comes out as

@@ -37,15 +37,15 @@ pub(in crate::commands::fleet) struct RolloutArguments {
 /// How versions are planned that clusters of a fleet are to run.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct DeployingArguments {
-    #[command(flatten)]
-    pub(in crate::commands::fleet) rollout: RolloutArguments,
-
     /// Show what changes in each object, as a diff; values of Secrets are left out
     #[arg(long)]
     diff: bool,
 
     #[command(flatten)]
     exceptions: ExceptionArguments,
+
+    #[command(flatten)]
+    pub(in crate::commands::fleet) rollout: RolloutArguments,
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,

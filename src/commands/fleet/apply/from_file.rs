@@ -61,17 +61,8 @@ impl DeployableSource for FileSource<'_> {
         place: &DeploymentPlace<'_>,
     ) -> Result<Vec<FoundDeparture>, Failure> {
         let spaces = importer::environments(place.cluster).await?;
-        let left = unlisted(self.asking.file, self.members, place.at, &spaces).into_iter();
-        let note = match self.removing {
-            Some(_) => "is no more in the file",
-            None => "is no more in the file; `--prune` removes it",
-        };
-        let departures = left.map(|standing| FoundDeparture {
-            standing,
-            note: Some(note.to_owned()),
-            removing: self.removing.clone(),
-        });
-        Ok(departures.collect())
+        let left = unlisted(self.asking.file, self.members, place.at, &spaces);
+        Ok(FoundDeparture::of_unlisted(left, self.removing.as_ref()))
     }
 }
 

@@ -2,13 +2,13 @@
 //! somebody has approved its plan.
 
 use anyhow::anyhow;
-use fleet::{FleetFile, IdPart, KnownCluster, fleet_id};
+use fleet::{FleetFile, IdPart, fleet_id};
 use schemas::FleetWave;
 
 use super::super::journal::{JournalFile, decided};
 use super::planned::{MemberPlan, PlannedWork};
 use super::planned_wave::PlannedWave;
-use super::rollout::Towards;
+use super::rollout::{Rollout, Towards};
 use crate::args::Output;
 use crate::commands::question::agreed;
 use crate::failure::Failure;
@@ -29,6 +29,25 @@ pub(super) fn check_interrupted() -> Result<(), Failure> {
         return Err(Failure::unknown(anyhow!("interrupted")));
     }
     Ok(())
+}
+
+impl<'a> Gates<'a> {
+    /// The gates of a change.
+    pub(super) fn of(rollout: &Rollout<'a>) -> Result<Self, Failure> {
+        let &Rollout {
+            file,
+            path,
+            towards,
+            output,
+            ..
+        } = rollout;
+        Ok(Self {
+            file,
+            journal: JournalFile::of(file, path)?,
+            towards,
+            output,
+        })
+    }
 }
 
 impl Gates<'_> {
@@ -87,31 +106,6 @@ impl Gates<'_> {
         Err(Failure::unknown(unapproved).hint(format!(
             "`solution fleet approve FILE {name} {plan}`, then run the same command again"
         )))
-    }
-
-    /// Remembers that these clusters are about to become as the file says.
-    pub(super) fn know(&self, members: &[&MemberPlan]) -> Result<(), Failure> {
-        if self.towards != Towards::File {
-            return Ok(());
-        }
-        let has_any = |it: &&&MemberPlan| it.deployments.iter().any(|it| it.deploys().is_some());
-        self.journal.change(|journal| {
-            for MemberPlan { name, uid, .. } in members.iter().filter(has_any) {
-                journal.know(KnownCluster { name, uid });
-            }
-        })
-    }
-
-    /// Forgets these clusters if nothing that the fleet brought is left there.
-    pub(super) fn forget<'m>(
-        &self,
-        members: impl Iterator<Item = &'m MemberPlan>,
-    ) -> Result<(), Failure> {
-        if self.towards != Towards::Gone {
-            return Ok(());
-        }
-        self.journal
-            .change(|journal| members.for_each(|it| journal.forget(&it.uid)))
     }
 }
 

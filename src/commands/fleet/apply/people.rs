@@ -2,12 +2,11 @@
 
 use schemas::PlacedVersion;
 
-use super::super::folded::{CLUSTER, ClusterPlan, show_folded};
+use super::super::folded::{ClusterPlan, cluster_of, show_folded};
 use super::PlannedMember;
 use super::planned::{DeploymentPlan, PlannedWork};
 use super::removal::PlannedRemoval;
 use super::rollout::{Rollout, Towards};
-use crate::commands::import;
 use crate::failure::Outcome;
 use crate::render;
 
@@ -57,9 +56,7 @@ pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
 fn about(member: &PlannedMember) -> Option<String> {
     let plan = member.plan.as_ref().ok()?;
     if let Some(work) = member.deployments().find_map(DeploymentPlan::deploys) {
-        let lines = import::lines(&work.planned);
-        let about = lines.iter().find_map(|it| it.strip_prefix(CLUSTER));
-        return Some(about.unwrap_or_default().trim().to_owned());
+        return Some(cluster_of(&work.planned));
     }
     let context = plan.cluster.context().unwrap_or("in-cluster");
     member

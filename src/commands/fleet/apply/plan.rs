@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use schemas::{PlacedVersion, Solution};
 
 use super::super::member::Member;
+use super::foresee::foresee;
 use super::last_first::{last_first, no_longer_needing};
 use super::look::look;
 use super::place::DeploymentPlace;
 use super::planned::{Deployable, DeploymentPlan, MemberPlan, Unplannable};
-use super::removal::{FoundDeparture, foresee};
+use super::removal::FoundDeparture;
 use super::rollout::Rollout;
 use crate::failure::Failure;
 

@@ -5,19 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deployer::Cluster;
-use importer::{
-    Change, Error, Event, HelmProgram, NoLongerNeeding, RemoveSets, Run, Undeployment, Undone,
-    Writer,
-};
+use importer::{Change, Event, HelmProgram, RemoveSets, Run, Undeployment, Undone, Writer};
 use schemars::JsonSchema;
 use schemas::{Namespace, PlacedVersion};
 use serde::Serialize;
 use serde_json::json;
 
 use super::super::standing::StandingVersion;
-use super::planned::{DeploymentPlan, PlannedWork};
-use crate::commands::refusal::InTheWay;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Failure;
 
 /// Which removals are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +47,7 @@ pub(in crate::commands::fleet) struct FoundDeparture {
 /// A removal, and all that doing it needs.
 pub(super) struct RemovalWork {
     pub(super) planned: PlannedRemoval,
-    removing: Arc<Removing>,
+    pub(super) removing: Arc<Removing>,
 }
 
 /// What a removal does, or has done.
@@ -64,8 +59,27 @@ pub(crate) struct PlannedRemoval {
     pub(super) undone: Undone,
 }
 
+impl FoundDeparture {
+    /// What the file no longer has: it leaves where something says how.
+    pub(super) fn of_unlisted(
+        standing: Vec<StandingVersion>,
+        removing: Option<&Arc<Removing>>,
+    ) -> Vec<Self> {
+        let note = match removing {
+            Some(_) => "is no more in the file",
+            None => "is no more in the file; `--prune` removes it",
+        };
+        let departure = |standing| Self {
+            standing,
+            note: Some(note.to_owned()),
+            removing: removing.cloned(),
+        };
+        standing.into_iter().map(departure).collect()
+    }
+}
+
 impl Removing {
-    fn change<'a>(
+    pub(super) fn change<'a>(
         &'a self,
         cluster: &'a Cluster,
         tell: &'a (dyn Fn(Event) + Send + Sync),
@@ -81,7 +95,7 @@ impl Removing {
         }
     }
 
-    fn undeployment<'a>(
+    pub(super) fn undeployment<'a>(
         &self,
         placed: &'a PlacedVersion,
         namespace: &'a Namespace,
@@ -93,53 +107,6 @@ impl Removing {
             sets: self.sets,
         }
     }
-}
-
-/// Plans a departure, once these need it no longer.
-pub(super) async fn foresee(
-    departure: FoundDeparture,
-    earlier: &[NoLongerNeeding],
-    cluster: &Cluster,
-) -> Result<DeploymentPlan, Failure> {
-    let FoundDeparture {
-        standing,
-        note,
-        removing,
-    } = departure;
-    let StandingVersion {
-        placed, namespace, ..
-    } = standing;
-    let mut plan = DeploymentPlan {
-        placed,
-        note,
-        work: None,
-        why: Vec::new(),
-    };
-    let Some(removing) = removing else {
-        return Ok(plan);
-    };
-    let tell = |_: Event| {};
-    let undeployment = removing.undeployment(&plan.placed, &namespace);
-    let foreseen = undeployment
-        .foresee(&removing.change(cluster, &tell), earlier)
-        .await;
-    match foreseen {
-        Ok(undone) => {
-            let planned = PlannedRemoval { namespace, undone };
-            plan.work = Some(PlannedWork::Remove(RemovalWork { planned, removing }));
-        }
-        Err(Error::Hindered(hindered)) => {
-            plan.why = hindered.obstacles.iter().map(InTheWay::from).collect();
-        }
-        Err(error) => {
-            let failure = Failure::from(error);
-            if failure.outcome() != Outcome::No {
-                return Err(failure);
-            }
-            plan.why.push(InTheWay::from(&failure));
-        }
-    }
-    Ok(plan)
 }
 
 impl RemovalWork {
@@ -167,5 +134,45 @@ impl RemovalWork {
             applied, removed, ..
         } = undone;
         json!({ "namespace": namespace, "applied": applied, "removed": removed }).to_string()
+    }
+}
+
+#[cfg(test)]
+pub(in crate::commands::fleet) mod tests {
+    use super::*;
+    use crate::args::ChangeArguments;
+    use crate::{cluster, helm};
+
+    /// How a user of this machine removes.
+    pub(in crate::commands::fleet) fn removing() -> Arc<Removing> {
+        Arc::new(Removing {
+            writer: cluster::writer(&ChangeArguments::default()).unwrap(),
+            deadline: Duration::from_secs(1),
+            helm: helm::installer(None),
+            accepted: BTreeSet::new(),
+            sets: RemoveSets::Apply,
+        })
+    }
+
+    #[test]
+    fn who_agrees_to_a_removal_agrees_to_its_objects_alone() {
+        let essence = |namespace: &str, removed: &[&str], notes: &[&str]| {
+            let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+            let undone = Undone {
+                removed: texts(removed),
+                notes: texts(notes),
+                ..Undone::default()
+            };
+            let planned = PlannedRemoval {
+                namespace: namespace.parse().unwrap(),
+                undone,
+            };
+            let removing = removing();
+            RemovalWork { planned, removing }.essence()
+        };
+        let one = essence("prod", &["a"], &[]);
+        assert_eq!(essence("prod", &["a"], &["b stays"]), one);
+        assert_ne!(essence("prod", &["a", "b"], &[]), one);
+        assert_ne!(essence("test", &["a"], &[]), one);
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use fleet::Members;
 
-use super::super::journal::JournalFile;
 use super::PlannedMember;
-use super::change::{Changed, Pushers, change};
+use super::change::{Pushers, change};
+use super::changed::Changed;
 use super::gate::{Gates, check_interrupted};
 use super::live::Live;
 use super::planned_wave::{PlannedWave, planned_waves, waves_towards};
@@ -34,23 +34,10 @@ pub(super) struct Waves<'a> {
 impl<'a> Waves<'a> {
     /// The waves of a change.
     pub(super) fn of(rollout: &Rollout<'a>) -> Result<Self, Failure> {
-        let &Rollout {
-            file,
-            path,
-            members,
-            towards,
-            output,
-            ..
-        } = rollout;
         Ok(Self {
-            members,
-            gates: Gates {
-                file,
-                journal: JournalFile::of(file, path)?,
-                towards,
-                output,
-            },
-            output,
+            members: rollout.members,
+            gates: Gates::of(rollout)?,
+            output: rollout.output,
         })
     }
 

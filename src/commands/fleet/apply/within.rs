@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::anyhow;
 use schemas::FleetWave;
 
-use super::change::Changed;
+use super::changed::Changed;
 use super::roll::{Budget, roll};
 use crate::args::Output;
 use crate::failure::Failure;

@@ -53,3 +53,56 @@ impl Departures<'_> {
         standing(spaces).into_iter().filter_map(departure).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::apply::tests::removing;
+    use super::super::super::standing::tests::{file, space};
+    use super::*;
+
+    #[test]
+    fn all_that_the_fleet_brought_goes_and_nothing_else() {
+        let file = file(
+            "{clusters: [{name: paris}],
+              solutions: [{name: shop, version: 1.1.0, environment: prod},
+                          {name: db, version: 1.0.0, environment: prod}],
+              waves: [{name: all, clusters: [paris]}]}",
+        );
+        let departures = Departures {
+            file: &file,
+            members: &Members::of(file.spec()),
+            removing: removing(),
+        };
+        let spaces = [
+            space(
+                "prod",
+                &[
+                    "shop-1.0.0 shops",
+                    "db-1.0.0",
+                    "web-1.0.0",
+                    "log-1.0.0 others",
+                ],
+            ),
+            space("test", &["shop-1.1.0 shops"]),
+        ];
+        let found = departures.of(0, &spaces).into_iter().map(|it| {
+            let goes = if it.removing.is_some() {
+                "goes"
+            } else {
+                "stays"
+            };
+            format!(
+                "{} {goes}: {}",
+                it.standing.placed,
+                it.note.unwrap_or_default()
+            )
+        });
+        let expected = [
+            "db 1.0.0 in prod stays: stays: the fleet did not bring it",
+            // In whatever version it runs.
+            "shop 1.0.0 in prod goes: ",
+            "shop 1.1.0 in test goes: is no more in the file",
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+}

@@ -23,6 +23,7 @@ use crate::failure::{Failure, Outcome};
     group(ArgGroup::new("which").args(["all", "wave", "cluster", "group"]).multiple(true).required(true)),
     mut_arg("all", |argument| argument.conflicts_with_all(["wave", "cluster", "group"])),
     mut_arg("wave", |argument| argument.conflicts_with_all(["cluster", "group"])),
+    mut_arg("dry_run", |argument| argument.help("Show what would be removed, and remove nothing")),
     mut_arg("accept", |argument| {
         argument.help("Uninstall a chart's release as it stands though it is not as it was stored from here, by the id shown")
     }),
@@ -33,12 +34,12 @@ deployed stays, and so do custom resources that users created, imported versions
 (`solution delete` removes a Solution from one cluster).
 
 The last wave goes first, and in it the last cluster of the file; in a cluster whatever needs others
-goes before them. As with `apply`, all clusters are planned and shown before anything is removed, and
-one refused cluster keeps all. Before each removal it is planned again; it has to come out as it was
-shown. Waves keep their `parallel` and `maxFailures`. Neither a soak time nor a missing approval holds
-it back, but `solution fleet pause` does. Running the same command again completes it.
+goes before them. As with `apply`, all clusters are planned and shown before anything is removed,
+and one refused cluster keeps all. Each removal is planned again before it is made; it has to come
+out as it was shown. Waves keep their `parallel` and `maxFailures`. Neither a soak time nor a missing
+approval holds it back, but `solution fleet pause` does. Running the same command again completes it.
 
-The next `apply` brings everything that the file has again: take the clusters or the Solutions out of it.
+The next `apply` brings everything that the file has again: take clusters or Solutions out of it.
 
 Exits with 1 if a cluster is refused or fails, else with 3 if one was left out or not begun.
 
