@@ -7,10 +7,12 @@
 //! is the way to the terminal.
 
 mod args;
+mod arrival;
 mod cluster;
 mod commands;
 mod disk;
 mod environment;
+mod events;
 mod failure;
 mod helm;
 mod hints;
@@ -23,7 +25,6 @@ mod passphrase;
 mod plans;
 mod plugin;
 mod progress;
-mod push_events;
 mod registries;
 mod render;
 mod terminal;
@@ -53,14 +54,16 @@ fn main() -> ExitCode {
         }
     };
     interrupt::take_last_word();
-    match ended {
-        Ok(outcome) => outcome.into(),
+    let outcome = match ended {
+        Ok(outcome) => outcome,
         Err(failure) => {
             let failure = interrupt::judge(failure);
             failure.show(output);
-            failure.outcome().into()
+            failure.outcome()
         }
-    }
+    };
+    events::flush();
+    outcome.into()
 }
 
 #[cfg(test)]

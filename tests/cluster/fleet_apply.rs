@@ -1,11 +1,13 @@
 //! A fleet of real API servers is changed: all of it is planned before anything is written, one consent covers what is
 //! shown, waves keep their budgets, and running again completes what is missing.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::carried::pack;
-use crate::charts::{site, solution};
-use crate::common::Answer;
+use crate::charts::{HELM, site, solution};
+use crate::common::{Answer, results};
 use crate::fleet::{Members, kubectl};
 use crate::site::{Site, consent_id, variable};
 
@@ -79,10 +81,16 @@ spec:
     }
 
     pub(crate) fn apply(&self, more: &[&str]) -> Answer {
-        let ca = variable("SOLUTION_TEST_REGISTRY_CA");
-        let apply = ["fleet", "apply", "fleet.yaml", "--key", "publisher.pub"];
-        let with = ["--ca-file", &ca, "--no-pull-proof"];
-        solution(&self.site, &[&apply[..], &with, more].concat())
+        Answer::of(&mut self.apply_command(more))
+    }
+
+    pub(crate) fn apply_command(&self, more: &[&str]) -> Command {
+        let mut command = self.site.command();
+        command.env("HELM", &*HELM);
+        command.args(["fleet", "apply", "fleet.yaml", "--key", "publisher.pub"]);
+        command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
+        command.arg("--no-pull-proof").args(more);
+        command
     }
 
     /// Applies the file with consent to all that it asks for.
@@ -165,6 +173,32 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     assert!(!lab.contains("/prod"), "{lab}");
 }
 
+/// Each line names its cluster, and tells it from its beginning to its end.
+fn programs_are_told_what_happens_where(fleet: &Fleet) {
+    let told = std::fs::read_to_string(fleet.site.desk.path("events")).unwrap();
+    let told = results::events(&told);
+    let begun =
+        json!({"schemaVersion": "1", "event": "waveBegun", "wave": "all", "clusters": NAMES});
+    assert_eq!(told[0], begun);
+    let mut pushed = 0;
+    for name in NAMES {
+        let of: Vec<&Value> = told.iter().filter(|it| it["cluster"] == name).collect();
+        let ends = [of[0], of[of.len() - 1]].map(|it| it["event"].as_str().unwrap());
+        assert_eq!(ends, ["clusterBegun", "clusterEnded"], "{of:#?}");
+        assert_eq!(of[of.len() - 1]["state"], "done");
+        let mut of = of.iter();
+        let push = of.find(|it| it["event"] == "done").unwrap();
+        pushed += u8::from(push["bytesTotal"] != 0);
+        let object = of.find(|it| it["event"] == "object" && it["object"] == "Namespace prod");
+        assert_eq!(object.unwrap()["applied"], "created");
+    }
+    assert_eq!(pushed, 1);
+    assert!(
+        told[1..].iter().all(|it| it["cluster"].is_string()),
+        "{told:#?}"
+    );
+}
+
 #[test]
 fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
     let fleet = Fleet::start("fleet-waves");
@@ -177,7 +211,9 @@ fn values_stay_with_the_member_and_each_blob_is_pushed_once() {
         .site
         .desk
         .write("fleet.yaml", format!("{before}{all}"));
-    let applied = fleet.apply_accepting(&["--output", "json"]).json();
+    let flags = ["--output", "json", "--progress", "events"];
+    let applied = fleet.apply_accepting(&flags).json();
+    programs_are_told_what_happens_where(&fleet);
     let pushed = applied["clusters"].as_array().unwrap().iter();
     let pushed = pushed.filter(|it| it["receipts"][0]["uploaded"]["blobs"] != 0);
     assert_eq!(pushed.count(), 1, "{applied:#}");

@@ -21,12 +21,16 @@ Then one wave after the other is changed, each as many clusters at a time as its
 wave of which more clusters fail than its `maxFailures` ends the run, and what was not begun stays as
 it is. Running the same command again completes what is missing.
 
+With --wait-for-cluster each cluster that is away is waited for, all side by side: before it is
+planned, and again before it is changed.
+
 Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
 
 Examples:
   solution fleet apply fleet.yaml --key publisher.pub --dry-run --diff
   solution fleet apply fleet.yaml --key publisher.pub --accept 5c1f2ab94be2c1d8b8f2e3aa
-  solution fleet apply fleet.yaml --key publisher.pub --group prod --skip-unreachable")]
+  solution fleet apply fleet.yaml --key publisher.pub --group prod --skip-unreachable
+  solution fleet apply fleet.yaml --key publisher.pub --wait-for-cluster=900 --progress events")]
 pub(crate) struct Arguments {
     /// The file
     pub(super) file: PathBuf,

@@ -4,7 +4,10 @@ use clap::Args;
 use deployer::Conflicts;
 use importer::Allowed;
 
-use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, choose};
+use crate::args::{
+    ArrivalArguments, ChangeArguments, ClusterArguments, ProgressArguments, RegistryArguments,
+    choose,
+};
 use crate::commands::import::{ProofArguments, Shown};
 
 /// How the clusters of a fleet are planned and changed.
@@ -33,7 +36,13 @@ pub(in crate::commands::fleet) struct RolloutArguments {
     pub(super) reach: RegistryArguments,
 
     #[command(flatten)]
+    pub(in crate::commands::fleet) progress: ProgressArguments,
+
+    #[command(flatten)]
     pub(super) hub: ClusterArguments,
+
+    #[command(flatten)]
+    pub(super) arrival: ArrivalArguments,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) turn: ChangeArguments,

@@ -1,16 +1,19 @@
 //! The waves of a fleet, one after the other: the next begins only if the one before has ended well.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fleet::Members;
 
 use super::super::journal::JournalFile;
 use super::PlannedMember;
-use super::change::{Changed, Pushers, change};
+use super::arriving::change_once_up;
+use super::change::{Changed, Pushers};
 use super::gate::{Gates, check_interrupted};
 use super::live::Live;
 use super::planned_wave::{PlannedWave, planned_waves};
 use super::rollout::Rollout;
+use super::told;
 use super::within::within_budget;
 use crate::args::Output;
 use crate::failure::Failure;
@@ -28,6 +31,8 @@ pub(super) struct Rolled {
 pub(super) struct Waves<'a> {
     members: &'a Members<'a>,
     gates: Gates<'a>,
+    /// How long a cluster that is away is waited for, if it is.
+    longest: Option<Duration>,
     output: Output,
 }
 
@@ -38,9 +43,9 @@ impl<'a> Waves<'a> {
             file,
             path,
             members,
+            choices,
             towards,
             output,
-            ..
         } = rollout;
         Ok(Self {
             members,
@@ -50,6 +55,7 @@ impl<'a> Waves<'a> {
                 towards,
                 output,
             },
+            longest: choices.arrival.longest(),
             output,
         })
     }
@@ -71,6 +77,7 @@ impl<'a> Waves<'a> {
                 Err(closed) => Err(closed),
             };
             if let Err(stopped) = ended {
+                told::stopped(&wave.wave.name, &stopped);
                 rolled.stopped = Some(stopped);
                 return rolled;
             }
@@ -111,7 +118,7 @@ impl<'a> Waves<'a> {
         let pushers = Pushers::default();
         let begin = async |at: usize| {
             let live = live.begin(&members[at].name);
-            Box::pin(change(members[at], &pushers, &live)).await
+            Box::pin(change_once_up(members[at], self.longest, &pushers, &live)).await
         };
         let goes_on = || {
             if is_held {
@@ -120,6 +127,7 @@ impl<'a> Waves<'a> {
                 check_interrupted()
             }
         };
+        told::wave_begun(wave);
         let ended = within_budget(wave.wave, members.len(), begin, goes_on, self.output).await;
         let has_changed = ended.changed.values().any(Changed::has_changed);
         let by_place = ended.changed.into_iter();
