@@ -152,6 +152,9 @@ pub(crate) struct RemovalArguments {
     pub(crate) dry_run: DryRunArguments,
 
     #[command(flatten)]
+    pub(crate) progress: ProgressArguments,
+
+    #[command(flatten)]
     pub(crate) cluster: ClusterArguments,
 
     #[command(flatten)]
@@ -177,13 +180,37 @@ pub(crate) struct RegistryArguments {
     pub(crate) plain_http: bool,
 }
 
-/// Where a push tells programs how far it is.
+/// Where programs are told what happens.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct ProgressArguments {
-    /// Write what a push does to this file or pipe while it does it, as JSON, one object a line; `-` is standard error
+    /// Tell other programs what happens while it does: write it to this file or pipe as JSON, one object a line; `-` is
+    /// standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) progress: Option<PathBuf>,
+}
+
+/// Whether a cluster that is away is waited for.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ArrivalArguments {
+    /// Wait for a cluster that is coming up, for at most SECONDS (`--wait-for-cluster=900`), or 600 if none are given:
+    /// for its API server, and for its nodes to be Ready before whatever needs the network for pods
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "600",
+        value_parser = seconds()
+    )]
+    wait_for_cluster: Option<u64>,
+}
+
+impl ArrivalArguments {
+    /// The time for which each cluster is waited for, if it is.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        self.wait_for_cluster.map(Duration::from_secs)
+    }
 }
 
 /// Where logins are kept.

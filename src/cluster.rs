@@ -5,15 +5,16 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use deployer::{Account, Cluster, Connect, Gone, Leases, Waited};
+use deployer::{Account, Cluster, Connect, Gone, Leases};
 use importer::{Seal, Turn, Writer};
 use schemas::PayloadType;
 use signing::SecretKey;
 
 use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments};
+use crate::arrival::Arrival;
 use crate::failure::Failure;
 use crate::progress::Waiting;
-use crate::{environment, holder, interrupt, keys, render, verbose};
+use crate::{environment, holder, interrupt, keys, verbose};
 
 /// How long one request to the API server may take.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -78,7 +79,13 @@ pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Fai
 /// Connects to a cluster of a fleet.
 pub(crate) async fn connect_by(account: Account) -> Result<Cluster, Failure> {
     let connected = Cluster::connect(&way_by(account)).await;
-    connected.map_err(|error| Failure::unknown(error).context("cannot use the cluster"))
+    connected.map_err(unusable_member)
+}
+
+/// Waits for a cluster of a fleet until it is up.
+pub(crate) async fn wait_by(account: Account, arrival: &Arrival<'_>) -> Result<(), Failure> {
+    let connected = arrival.connect(&way_by(account)).await;
+    connected.map(drop).map_err(unusable_member)
 }
 
 /// The same with a cluster that may be coming up, which is waited for until it is ready.
@@ -87,18 +94,18 @@ pub(crate) async fn connect_when_up(
     longest: Duration,
     output: Output,
 ) -> Result<Cluster, Failure> {
-    let waiting = Waiting::new(output);
-    let tell = |error: deployer::Error| {
-        let error = anyhow::Error::from(error);
-        waiting.tell(&format!("waiting for the cluster: {error:#}"));
+    let arrival = Arrival {
+        longest,
+        cluster: None,
+        waiting: &Waiting::new(output),
+        output,
     };
-    let connected = Cluster::connect_when_up(&way_to(arguments), longest, &tell).await;
-    let (cluster, waited) = connected.map_err(unusable)?;
-    waiting.clear();
-    if waited == Waited::Yes && output == Output::Human {
-        render::note("the cluster is up");
-    }
-    Ok(cluster)
+    let connected = arrival.connect(&way_to(arguments)).await;
+    connected.map_err(unusable)
+}
+
+fn unusable_member(error: deployer::Error) -> Failure {
+    Failure::unknown(error).context("cannot use the cluster")
 }
 
 fn unusable(error: deployer::Error) -> Failure {

@@ -8,10 +8,12 @@
 
 mod approval;
 mod args;
+mod arrival;
 mod cluster;
 mod commands;
 mod disk;
 mod environment;
+mod events;
 mod failure;
 mod helm;
 mod hints;
@@ -24,7 +26,6 @@ mod passphrase;
 mod plans;
 mod plugin;
 mod progress;
-mod push_events;
 mod registries;
 mod render;
 mod terminal;
@@ -54,14 +55,16 @@ fn main() -> ExitCode {
         }
     };
     interrupt::take_last_word();
-    match ended {
-        Ok(outcome) => outcome.into(),
+    let outcome = match ended {
+        Ok(outcome) => outcome,
         Err(failure) => {
             let failure = interrupt::judge(failure);
             failure.show(output);
-            failure.outcome().into()
+            failure.outcome()
         }
-    }
+    };
+    events::flush();
+    outcome.into()
 }
 
 #[cfg(test)]

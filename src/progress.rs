@@ -9,7 +9,7 @@ use schemas::printable;
 use watch::{Progress, Watch};
 
 use crate::args::Output;
-use crate::{interrupt, render};
+use crate::{events, interrupt, render};
 
 /// Between two pictures of a spinner.
 const TICK: Duration = Duration::from_millis(120);
@@ -134,13 +134,13 @@ impl Waiting {
         }
     }
 
-    /// Tells what is waited for now.
-    pub(crate) fn tell(&self, text: &str) {
+    /// Tells what is waited for now. Returns whether that is another thing than before.
+    pub(crate) fn tell(&self, text: &str) -> bool {
         let name = self.among.as_ref().map_or("", |it| it.name.as_str());
         let text = printable(&format!("{name}{text}")).into_owned();
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.text == text {
-            return;
+            return false;
         }
         shown.text.clone_from(&text);
         let spinner = shown.spinner.get_or_insert_with(|| self.spinner());
@@ -149,6 +149,7 @@ impl Waiting {
         } else {
             spinner.set_message(text);
         }
+        true
     }
 
     fn spinner(&self) -> ProgressBar {
@@ -180,11 +181,11 @@ impl Drop for Waiting {
     }
 }
 
-/// Standard error where a person reads.
+/// Standard error where a person reads, and no program does.
 fn target(output: Output) -> ProgressDrawTarget {
     match output {
-        Output::Human => ProgressDrawTarget::stderr(),
-        Output::Json => ProgressDrawTarget::hidden(),
+        Output::Human if !events::on_standard_error() => ProgressDrawTarget::stderr(),
+        Output::Human | Output::Json => ProgressDrawTarget::hidden(),
     }
 }
 

@@ -7,8 +7,8 @@ use schemas::{SolutionName, Version};
 use super::import;
 use super::kept::{Kept, KeptArguments};
 use crate::args::{Output, choose};
-use crate::cluster;
 use crate::failure::{Failure, Outcome};
+use crate::{cluster, events};
 
 /// Put an imported version's CRDs in the cluster, without running its operator
 #[derive(Args, Debug)]
@@ -50,6 +50,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    events::begin(&arguments.kept.progress)?;
     let kept = &arguments.kept;
     let request = |found: &Kept| {
         let (registry, pull_registry) = (&found.registry, Some(found.pull_registry.clone()));

@@ -7,7 +7,7 @@ use importer::{Change, Revision, Run};
 use super::watch::watch;
 use crate::args::{ChangeArguments, ClusterArguments, Output, RemovalArguments};
 use crate::failure::Failure;
-use crate::{cluster, helm, render};
+use crate::{cluster, events, helm, render};
 
 /// Where the receipt of a change is found.
 pub(super) fn show_revision(revision: Option<Revision>) {
@@ -25,6 +25,7 @@ pub(super) fn remove<T, E>(
 where
     Failure: From<E>,
 {
+    events::begin(&removal.progress)?;
     let run = removal.dry_run.run();
     change(&removal.cluster, &removal.wait, run, output, act)
 }

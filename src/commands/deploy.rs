@@ -9,8 +9,8 @@ use super::hindered::{free, hindered};
 use super::import::{self, Place, Then};
 use super::kept::{Kept, KeptArguments};
 use crate::args::Output;
-use crate::cluster;
 use crate::failure::{Failure, Outcome};
+use crate::{cluster, events};
 
 /// Run an imported version in an environment, without its medium
 #[derive(Args, Debug)]
@@ -45,6 +45,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    events::begin(&arguments.kept.progress)?;
     let Arguments { place, kept, .. } = arguments;
     let request = |found: &Kept| {
         let pull_registry = Some(found.pull_registry.clone());

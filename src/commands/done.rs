@@ -72,7 +72,7 @@ impl Done {
 impl State {
     /// Whether the event changes what is to be said.
     fn take(&mut self, event: &Event) -> bool {
-        if let Event::Release(release, change) = event {
+        if let Event::Release { release, change } = event {
             let doing = match change {
                 ReleaseChange::Installing => "installing",
                 ReleaseChange::Upgrading => "upgrading",
@@ -94,16 +94,16 @@ impl State {
             }
             Event::Pushed => Stage::Pushed,
             Event::Rollout(_) if self.stage != Stage::Restoring => Stage::Rollout,
-            Event::Standing(_) | Event::Release(..) if self.stage != Stage::Restoring => {
+            Event::Standing(_) | Event::Release { .. } if self.stage != Stage::Restoring => {
                 Stage::Settling
             }
-            Event::RollingBack(_) => Stage::Restoring,
+            Event::RollingBack { .. } => Stage::Restoring,
             Event::Pulling { .. } => Stage::Proof,
             Event::Object { object, applied } if *applied != Applied::Unchanged => {
                 self.changes.written.push(object.to_string());
                 return true;
             }
-            Event::Removed(_) => {
+            Event::Removed { .. } => {
                 self.changes.removed += 1;
                 return true;
             }
@@ -116,8 +116,8 @@ impl State {
             | Event::Restart { .. }
             | Event::Rollout(_)
             | Event::Standing(_)
-            | Event::Release(..)
-            | Event::Refused(..)
+            | Event::Release { .. }
+            | Event::Refused { .. }
             | Event::Unproved { .. }
             | Event::Waiting(_)
             | Event::Overtaken => return false,

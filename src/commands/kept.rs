@@ -12,7 +12,8 @@ use validator::Report;
 use super::import::{self, Acceptance, PlanArguments, Reached};
 use super::validate::words;
 use crate::args::{
-    ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, RegistryArguments,
+    ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, ProgressArguments,
+    RegistryArguments,
 };
 use crate::failure::{Failure, Outcome};
 use crate::{environment, interrupt};
@@ -25,6 +26,9 @@ pub(super) struct KeptArguments {
 
     #[command(flatten)]
     pub(super) planning: PlanArguments,
+
+    #[command(flatten)]
+    pub(super) progress: ProgressArguments,
 
     #[command(flatten)]
     pub(super) cluster: ClusterArguments,

@@ -10,15 +10,16 @@ pub(crate) use self::arguments::Arguments;
 use super::give;
 use super::image_map::{Mapped, Mapping, ShownMap};
 use super::import::{self, Acceptance, ImageRegistry, accept_by};
-use super::pushing::{Goal, Push, Pushing};
+use super::pushing::{Goal, Pushing};
 use super::refusal::refuse;
 use crate::args::{Output, choose};
+use crate::events::push::Push;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, push_events, registries, render};
+use crate::{cluster, events, registries, render};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     arguments.map.set_aside(output);
-    push_events::begin(&arguments.progress)?;
+    events::begin(&arguments.progress)?;
     let (trust, allow) = arguments.signatures.judging();
     let follows = "nothing was pushed";
     let found = accept_by(&arguments.archive, trust, allow, follows, output)?;
@@ -77,9 +78,8 @@ async fn carry_out(
         solution: &plan.solution,
         registry: &plan.registry,
         bytes: plan.bytes_to_push,
-        goal: Goal::Registry,
     };
-    let pushing = Pushing::new(output, &push);
+    let pushing = Pushing::new(&push, Goal::Registry, output);
     let receipt = ready.apply(client, &|event| pushing.take(&event)).await;
     pushing.finish(receipt.is_ok());
     let mapped = Mapped {

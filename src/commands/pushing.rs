@@ -8,9 +8,9 @@ use registry::Event;
 
 pub(super) use self::sent::Sent;
 use crate::args::{Output, choose};
+use crate::events::push::{Push, PushTelling};
 use crate::interrupt::{Finishing, Work};
 use crate::progress::{self, Bar};
-use crate::push_events::{self, Telling};
 use crate::{interrupt, render, verbose};
 
 /// A push that is shown.
@@ -26,7 +26,7 @@ struct PushingState {
     sent: Sent,
     /// Blobs that are in place, and their bytes.
     placed: (usize, u64),
-    telling: Option<Telling>,
+    telling: Option<PushTelling>,
     /// Until the end of the push.
     finishing: Option<Finishing>,
 }
@@ -40,32 +40,21 @@ pub(super) enum Goal {
     Cluster,
 }
 
-/// What is pushed where.
-#[derive(Debug)]
-pub(super) struct Push<'a> {
-    pub(super) solution: &'a str,
-    pub(super) registry: &'a str,
-    /// Bytes that are missing there.
-    pub(super) bytes: u64,
-    pub(super) goal: Goal,
-}
-
 impl Pushing {
     /// Begins.
-    pub(super) fn new(output: Output, push: &Push<'_>) -> Self {
-        let drawn = choose(push_events::on_standard_error(), Output::Json, output);
+    pub(super) fn new(push: &Push<'_>, goal: Goal, output: Output) -> Self {
         let state = PushingState {
             solution: push.solution.to_owned(),
-            goal: push.goal,
+            goal,
             sent: Sent::of(push.bytes),
             placed: (0, 0),
-            telling: Telling::begin(push.solution, push.registry, push.bytes),
+            telling: PushTelling::begin(push, None),
             finishing: Some(interrupt::finishing(Work::Push)),
         };
         interrupt::note(state.sentence());
         Self {
             output,
-            bar: progress::bytes(drawn, "push", push.bytes),
+            bar: progress::bytes(output, "push", push.bytes),
             state: Mutex::new(state),
         }
     }

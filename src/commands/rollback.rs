@@ -11,7 +11,7 @@ use super::import::{self, ProofArguments};
 use super::kept::{Kept, KeptArguments};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, render};
+use crate::{cluster, events, render};
 
 /// Run again what ran in an environment before, without its medium
 #[derive(Args, Debug)]
@@ -53,6 +53,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    events::begin(&arguments.kept.progress)?;
     let (solution, environment) = (&arguments.solution, &arguments.environment);
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.kept.cluster).await?;

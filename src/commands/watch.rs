@@ -1,27 +1,72 @@
-//! What happens in the cluster, shown while it does.
+//! What happens in the cluster, shown to people and told to programs while it does.
 
 use deployer::{Applied, Awaited, ObjectRef, Restart, Settled, Standing};
 use importer::{Event, ReleaseChange};
+use schemas::ClusterName;
 
 use super::done::Done;
 use crate::args::Output;
 use crate::progress::Waiting;
-use crate::{failure, render};
+use crate::{events, failure, render};
 
 /// Shows what happens, and notes it for the last words of a program that a signal ends.
 pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
     let (done, waiting) = (Done::default(), Waiting::new(output));
     move |event| {
         done.take(&event);
-        show(&event, &waiting, output);
+        show(&event, &waiting, None, output);
     }
 }
 
-/// Shows an event.
-pub(super) fn show(event: &Event, waiting: &Waiting, output: Output) {
-    if let Some(awaited) = awaited_by(event) {
-        return waiting.tell(&awaited);
+/// Shows an event, perhaps of a cluster of a fleet, and tells programs of it. The same state is told once.
+pub(super) fn show(
+    event: &Event,
+    waiting: &Waiting,
+    cluster: Option<&ClusterName>,
+    output: Output,
+) {
+    let is_news = if let Some(awaited) = awaited_by(event) {
+        waiting.tell(&awaited)
+    } else {
+        say(event, waiting, output);
+        true
+    };
+    if is_news && is_told(event) {
+        events::tell(cluster, event);
     }
+}
+
+/// Whether programs are told of it. Of a push they are told where it is shown.
+fn is_told(event: &Event) -> bool {
+    match event {
+        Event::Push(_)
+        | Event::Pushed
+        | Event::HelmRuns(_)
+        | Event::HelmEnded(_)
+        | Event::Object {
+            applied: Applied::Unchanged,
+            ..
+        } => false,
+        Event::Waiting(_)
+        | Event::Overtaken
+        | Event::Object { .. }
+        | Event::Removed { .. }
+        | Event::Migrated { .. }
+        | Event::Nodes(_)
+        | Event::Restart { .. }
+        | Event::Behind { .. }
+        | Event::Pulling { .. }
+        | Event::Unproved { .. }
+        | Event::Rollout(_)
+        | Event::Standing(_)
+        | Event::Release { .. }
+        | Event::Refused { .. }
+        | Event::RollingBack { .. } => true,
+    }
+}
+
+/// Says what is worth a line.
+fn say(event: &Event, waiting: &Waiting, output: Output) {
     if let Event::Waiting(held) = event {
         return waiting.note(&format!("waiting: {}", failure::in_words(held)));
     }
@@ -86,7 +131,7 @@ fn lines_of(event: &Event) -> Vec<String> {
             Applied::Unchanged => Vec::new(),
             Applied::Changed => vec![format!("  {object} changed")],
         },
-        Event::Removed(object) => vec![format!("  {object} removed")],
+        Event::Removed { object } => vec![format!("  {object} removed")],
         Event::Behind { pod, restart } => match restart {
             Restart::Done => vec![format!(
                 "  {pod} deleted: it is of the version that failed, and its StatefulSet waits for it"
@@ -113,7 +158,7 @@ fn lines_of(event: &Event) -> Vec<String> {
         } => vec![format!(
             "  not proven that nodes of {architecture} can pull the image: {detail}"
         )],
-        Event::Release(release, change) => vec![match change {
+        Event::Release { release, change } => vec![match change {
             ReleaseChange::Installing => format!("  helm installs {release}"),
             ReleaseChange::Upgrading => format!("  helm upgrades {release}"),
             ReleaseChange::RollingBack(revision) => {
@@ -121,10 +166,10 @@ fn lines_of(event: &Event) -> Vec<String> {
             }
             ReleaseChange::Uninstalling => format!("  helm uninstalls {release}"),
         }],
-        Event::Refused(release, words) => {
-            vec![format!("  helm was refused, of {release}: {words}")]
+        Event::Refused { release, why } => {
+            vec![format!("  helm was refused, of {release}: {why}")]
         }
-        Event::RollingBack(version) => vec![format!("  restoring version {version}")],
+        Event::RollingBack { version } => vec![format!("  restoring version {version}")],
         Event::Push(_)
         | Event::Pushed
         | Event::HelmRuns(_)

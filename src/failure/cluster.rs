@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
+use deployer::{Awaited, Error, HeldLease, PullProblem, Stuck, Unsettled};
 use importer::{Condition, OperatorStatus};
 
 use super::fixes::SKIP_REMOVE_SETS;
@@ -149,27 +149,17 @@ pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
             Awaited::Node { .. }
             | Awaited::Image { .. }
             | Awaited::Start { .. }
-            | Awaited::Former(_) => None,
+            | Awaited::Former { .. } => None,
         },
     }
 }
 
 /// Who holds the Lease.
-pub(crate) fn in_words(held: &Error) -> String {
-    match held {
-        Error::LeaseHeld {
-            name,
-            holder,
-            since,
-            ..
-        } => {
-            let environment = importer::leased_environment(name);
-            let environment = environment.map(|it| format!("the environment {it}"));
-            let what = environment.as_deref().unwrap_or("this cluster");
-            holder::at_work(holder, what, *since, environment::clock())
-        }
-        other => other.to_string(),
-    }
+pub(crate) fn in_words(held: &HeldLease) -> String {
+    let environment = importer::leased_environment(&held.name);
+    let environment = environment.map(|it| format!("the environment {it}"));
+    let what = environment.as_deref().unwrap_or("this cluster");
+    holder::at_work(&held.holder, what, held.since, environment::clock())
 }
 
 impl From<importer::Error> for Failure {
@@ -185,8 +175,8 @@ impl From<importer::Error> for Failure {
                 Self::no(error).hint(fix)
             }
             E::Registry(cause) => Self::judged(cause.answer(), error),
-            E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
-                let hint = free_in(*expires_in);
+            E::Cluster(Error::LeaseHeld(held)) => {
+                let hint = free_in(held.expires_in);
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(hint)
             }
             // The first was answered above.

@@ -16,6 +16,7 @@ use schemas::StatementTime;
 use serde_json::{Value, json};
 use shelf::Missing;
 use signing::{PublicKey, Trust};
+use tokio::sync::Semaphore;
 use validator::{Accepted, CheckOptions, Depth, Signatures};
 use watch::{Cancel, Watch};
 
@@ -103,6 +104,7 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
         helm: HelmProgram {
             program: None,
             renderer: (PathBuf::new(), Vec::new()),
+            turns: Arc::new(Semaphore::new(1)),
         },
         helm_from: HelmFrom::Site,
     }

@@ -9,9 +9,12 @@ use serde_json::{Value, json};
 
 use crate::carried::pack;
 use crate::charts::solution;
-use crate::common::Answer;
+use crate::common::{Answer, results};
+use crate::door::Door;
 use crate::fleet::kubectl;
 use crate::fleet_apply::{CONFIG, Fleet, NAMES, ROLE, SETS, states};
+use crate::running::Running;
+use crate::site::{consent_id, eventually};
 
 /// A server, which becomes ready only where somebody says so.
 pub(crate) const SERVER: &str = "---
@@ -223,7 +226,9 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     let away = fleet_file.replace(&all.members[2], "away.kubeconfig");
     all.site.desk.write("fleet.yaml", &away);
 
-    let refused = all.apply_accepting(&[]);
+    let planned = all.apply(&["--dry-run"]).failure(1);
+    let accept = ["--accept", consent_id(&planned)];
+    let refused = all.apply(&accept);
     assert_eq!(refused.code, 3, "{refused:?}");
     assert!(
         refused
@@ -232,9 +237,11 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
         "{refused:?}"
     );
     assert_eq!(all.config(0), "");
-    let ended = all.apply_accepting(&["--skip-unreachable", "--output=json"]);
+    let skipped = [&accept[..], &["--skip-unreachable", "--output=json"]].concat();
+    let ended = all.apply(&skipped);
     assert_eq!(ended.code, 3, "{ended:?}");
     assert_eq!(states(&ended.json()), of(["done", "done", "leftOut"]));
+    one_that_is_away_is_waited_for(&all, &fleet_file);
 
     // Two entries that lead to one cluster are not changed twice.
     let copy = std::fs::read(&all.members[1]).unwrap();
@@ -255,7 +262,44 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     all.site.desk.write("fleet.yaml", other);
     let refused = all.apply(&["--skip-unreachable"]).failure(1);
     assert!(refused.contains("error: rome: "), "{refused}");
+}
+
+/// A cluster is waited for before it is planned, and where it is away again before it is changed in its wave.
+fn one_that_is_away_is_waited_for(all: &Fleet, fleet_file: &str) {
+    let door = Door::before(7003);
+    let rome = std::fs::read_to_string(&all.members[2]).unwrap();
+    let rome = rome.replace(":7003", &format!(":{}", door.port));
+    all.site.desk.write("door.kubeconfig", rome);
+    // As long as the first wave soaks, there is time to shut it.
+    let file = fleet_file.replace(&all.members[2], "door.kubeconfig");
+    let file = file.replace("clusters: [lab]", "clusters: [lab], soak: 2s");
+    all.site.desk.write("fleet.yaml", file);
+    door.open();
+    let refused = all.apply(&["--dry-run"]).failure(1);
+    door.shut();
+    let waits = ["--wait-for-cluster=60", "--progress=events", "--accept"];
+    let waits = [&waits[..], &[consent_id(&refused)]].concat();
+    let running = Running::start(all.apply_command(&waits));
+    running.until("rome: waiting for the cluster: ");
     assert_eq!(all.config(2), "");
+    door.open();
+    running.until("wave first is to be good for");
+    door.shut();
+    let told = || results::events(&std::fs::read_to_string(all.site.desk.path("events")).unwrap());
+    let of_rome = |event: &str| {
+        let told = told().into_iter();
+        told.filter(|it| it["cluster"] == "rome" && it["event"] == event)
+            .count()
+    };
+    eventually("it is away again", || {
+        (of_rome("clusterBegun") == 1 && of_rome("away") > 1).then_some(())
+    });
+    assert_eq!(all.config(2), "");
+    door.open();
+    running.succeeds();
+    assert_eq!(all.config(2), "hello rome, 3, 1.0.0");
+    assert_eq!(of_rome("up"), 2);
+    assert!(told().iter().any(|it| it["event"] == "soaking"));
 }
 
 #[test]

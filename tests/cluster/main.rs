@@ -30,6 +30,7 @@ mod consent;
 mod definitions;
 mod delete;
 mod diff;
+mod door;
 mod drift;
 mod environments;
 mod faults;

@@ -7,8 +7,10 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::charts::{HELM, SERVER, VALUES, pack, packed, site, statuses};
-use crate::common::Answer;
+use crate::common::{Answer, results};
 use crate::outages::server;
 use crate::running::Running;
 use crate::site::{DEADLINE, Site, consent_id, eventually, variable};
@@ -99,7 +101,8 @@ fn import(site: &Site, archive: &str, more: &[&str]) -> Command {
 fn an_api_server_that_is_coming_up_is_waited_for() {
     let site = site("wait-server");
     let archive = pack(&site, "1.0.0", VALUES);
-    let command = import(&site, &archive, &["--wait-for-cluster"]);
+    let flags = ["--wait-for-cluster", "--progress", "events"];
+    let command = import(&site, &archive, &flags);
     let mut at_once = import(&site, &archive, &[]);
     let stopped = Stopped::new();
     // Without the flag nobody waits for long.
@@ -113,6 +116,32 @@ fn an_api_server_that_is_coming_up_is_waited_for() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(statuses(&site), ["deployed"]);
+    programs_are_told_all_of_it_in_order(&site);
+}
+
+/// What was waited for, pushed and done is in one stream, and nothing twice that has not changed.
+fn programs_are_told_all_of_it_in_order(site: &Site) {
+    let told = results::events(&fs::read_to_string(site.desk.path("events")).unwrap());
+    let at = |event: Value| {
+        let is_same = |it: &Value| {
+            let mut fields = event.as_object().unwrap().iter();
+            fields.all(|(name, value)| it[name] == *value)
+        };
+        let found = told.iter().position(is_same);
+        found.unwrap_or_else(|| panic!("{event} is not in {told:#?}"))
+    };
+    let order = [
+        json!({"event": "away"}),
+        json!({"event": "up"}),
+        json!({"event": "planned"}),
+        json!({"event": "done", "complete": true}),
+        json!({"event": "release", "change": "installing", "release": "release prod/web"}),
+    ];
+    let order = order.map(at);
+    assert!(order.is_sorted() && order[0] == 0, "{order:?} in {told:#?}");
+    at(json!({"event": "object", "object": "Namespace prod", "applied": "created"}));
+    assert!(told[0]["why"].as_str().unwrap().contains("refused"));
+    assert!(told.windows(2).all(|it| it[0] != it[1]), "{told:#?}");
 }
 
 #[test]

@@ -61,11 +61,22 @@ fn outside_of(schema: &str, value: &Value) -> Vec<String> {
     errors.map(words).collect()
 }
 
-/// What a push has told (`--progress`): each line inside its schema, and the bytes never going back.
+/// What was told (`--progress`): each line inside its schema.
 #[track_caller]
-pub(crate) fn push_events(text: &str) -> Vec<Value> {
+pub(crate) fn events(text: &str) -> Vec<Value> {
     let read = |line| serde_json::from_str(line).unwrap();
     let events: Vec<Value> = text.lines().map(read).collect();
+    for event in &events {
+        let outside = outside_of("results/event.schema.json", event);
+        assert!(outside.is_empty(), "{outside:#?} in {event}");
+    }
+    events
+}
+
+/// What a push alone has told: each line inside the schema of those, and the bytes never going back.
+#[track_caller]
+pub(crate) fn push_events(text: &str) -> Vec<Value> {
+    let events = events(text);
     let mut before = 0;
     for event in &events {
         let outside = outside_of("results/push-event.schema.json", event);

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use crate::held::HeldLease;
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
 use crate::stuck::nodes::UnreadyNodes;
@@ -198,19 +199,8 @@ pub enum Error {
         after: Duration,
     },
     /// The lease is held by somebody else.
-    #[error("{holder} holds the lease {namespace}/{name}, for {} more unless renewed", show_duration(*expires_in))]
-    LeaseHeld {
-        /// The lease's namespace.
-        namespace: String,
-        /// The lease's name.
-        name: String,
-        /// The name of the holder.
-        holder: String,
-        /// The time since when it is held, by the holder's clock.
-        since: Option<SystemTime>,
-        /// The time after which it can be taken if it is not renewed.
-        expires_in: Duration,
-    },
+    #[error("{0}")]
+    LeaseHeld(HeldLease),
     /// The lease was ours and is not any more.
     #[error("the lease {namespace}/{name} is lost: {why}")]
     LeaseLost {
@@ -241,7 +231,7 @@ impl Error {
             | Self::Changed { .. }
             | Self::Server { .. }
             | Self::StillThere { .. }
-            | Self::LeaseHeld { .. }
+            | Self::LeaseHeld(_)
             | Self::LeaseLost { .. } => true,
             // What these wait for was waited for already.
             Self::Rollout(_)

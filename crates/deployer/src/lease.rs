@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, chain_text};
 use crate::error::{Error, cut};
+use crate::held::HeldLease;
 use crate::limits;
 use crate::object::{Object, ObjectRef};
 use crate::read::object_in;
@@ -126,13 +127,13 @@ impl LeaseRequest {
         if left.is_zero() {
             return Ok(());
         }
-        Err(Error::LeaseHeld {
+        Err(Error::LeaseHeld(HeldLease {
             namespace: self.namespace.clone(),
             name: self.name.clone(),
             holder: cut(holder, limits::MAX_SHOWN_VALUE),
             since: time(&spec["acquireTime"]),
             expires_in: left,
-        })
+        }))
     }
 
     fn lost(&self, why: impl Into<String>) -> Error {
@@ -506,7 +507,7 @@ mod tests {
             .acquire_lease(request(ttl), Arc::new(|| at(NOW)))
             .await;
         assert!(
-            matches!(&result, Err(Error::LeaseHeld { holder, since, .. }) if holder == "alive" && *since == Some(at(NOW - 41))),
+            matches!(&result, Err(Error::LeaseHeld(held)) if held.holder == "alive" && held.since == Some(at(NOW - 41))),
             "{result:?}"
         );
     }

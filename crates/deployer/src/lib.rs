@@ -23,6 +23,7 @@
 mod cluster;
 mod definition;
 mod error;
+mod held;
 mod imagined;
 mod lease;
 pub mod limits;
@@ -45,6 +46,7 @@ pub use cluster::pass::{ForwardedRequest, Passed};
 pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
 pub use error::{Error, FieldConflict, Source};
+pub use held::HeldLease;
 pub use imagined::{Imagined, ImaginedKind};
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};
 pub use object::{Gvk, Object, ObjectError, ObjectIdentity, ObjectRef};

@@ -1,10 +1,11 @@
 //! Kubernetes objects as JSON, checked for what every object must have.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::limits;
@@ -52,7 +53,7 @@ impl fmt::Display for Gvk {
     }
 }
 
-/// A reference to an object: kind, namespace and name.
+/// A reference to an object: kind, namespace and name. As JSON it is what it reads in words.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
     /// The kind of the object.
@@ -121,6 +122,26 @@ impl fmt::Display for ObjectRef {
             Some(namespace) => write!(f, "{} {namespace}/{}", self.gvk.kind, self.name),
             None => write!(f, "{} {}", self.gvk.kind, self.name),
         }
+    }
+}
+
+impl Serialize for ObjectRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for ObjectRef {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ObjectRef".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
     }
 }
 

@@ -10,6 +10,8 @@ pub(crate) mod stop;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -27,7 +29,8 @@ use diagnose::{Sighting, diagnose, waits_for_image};
 use scene::{Set, Workload, wanted};
 
 /// The outcome for a pod that was to be started anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum Restart {
     /// The pod is deleted, and whatever made it makes another.
     Done,

@@ -36,40 +36,22 @@ impl Cluster {
         deadline: Duration,
         tell: Tell<'_, Error>,
     ) -> Result<(Self, Waited), Error> {
-        let end = Instant::now() + deadline;
-        let (mut waited, mut refused) = (Waited::No, None);
-        loop {
-            let error = match timeout_at(end, Self::connect_ready(connect)).await {
-                Ok(Ok(cluster)) => return Ok((cluster, waited)),
-                Ok(Err(error)) => error,
-                Err(_) => Error::Timeout {
-                    doing: DOING.to_owned(),
-                    after: deadline,
-                },
-            };
-            let may_come = match &error {
-                Error::Unauthorized { .. } | Error::Forbidden { .. } => {
-                    let since = *refused.get_or_insert_with(Instant::now);
-                    since.elapsed() < limits::RETURN
-                }
-                error => {
-                    refused = None;
-                    error.is_temporary() && !is_about_certificate(error)
-                }
-            };
-            if !may_come || Instant::now() + limits::POLL >= end {
-                return Err(error);
-            }
-            waited = Waited::Yes;
-            tell(error);
-            sleep(limits::POLL).await;
-        }
+        let connect = async || {
+            let cluster = Self::connect(connect).await?;
+            cluster.is_up().await?;
+            Ok(cluster)
+        };
+        until_up(deadline, tell, connect).await
     }
 
-    async fn connect_ready(connect: &Connect) -> Result<Self, Error> {
-        let cluster = Self::connect(connect).await?;
-        cluster.is_up().await?;
-        Ok(cluster)
+    /// Waits as [`Cluster::connect_when_up`] does, with a cluster that was up before.
+    pub async fn wait_up(
+        &self,
+        deadline: Duration,
+        tell: Tell<'_, Error>,
+    ) -> Result<Waited, Error> {
+        let ((), waited) = until_up(deadline, tell, async || self.is_up().await).await?;
+        Ok(waited)
     }
 
     async fn is_up(&self) -> Result<(), Error> {
@@ -122,11 +104,47 @@ impl Cluster {
         });
         let unready: Vec<UnreadyNode> = unready.collect();
         let all = !nodes.is_empty() && unready.is_empty();
-        Ok((!all).then_some(UnreadyNodes(unready)))
+        Ok((!all).then_some(UnreadyNodes::of(unready)))
     }
 }
 
 const DOING: &str = "see whether the API server is ready";
+
+/// Asks until the answer is that the server is up, or that waiting does not mend what keeps it.
+async fn until_up<T>(
+    deadline: Duration,
+    tell: Tell<'_, Error>,
+    ask: impl AsyncFn() -> Result<T, Error>,
+) -> Result<(T, Waited), Error> {
+    let end = Instant::now() + deadline;
+    let (mut waited, mut refused) = (Waited::No, None);
+    loop {
+        let error = match timeout_at(end, ask()).await {
+            Ok(Ok(up)) => return Ok((up, waited)),
+            Ok(Err(error)) => error,
+            Err(_) => Error::Timeout {
+                doing: DOING.to_owned(),
+                after: deadline,
+            },
+        };
+        let may_come = match &error {
+            Error::Unauthorized { .. } | Error::Forbidden { .. } => {
+                let since = *refused.get_or_insert_with(Instant::now);
+                since.elapsed() < limits::RETURN
+            }
+            error => {
+                refused = None;
+                error.is_temporary() && !is_about_certificate(error)
+            }
+        };
+        if !may_come || Instant::now() + limits::POLL >= end {
+            return Err(error);
+        }
+        waited = Waited::Yes;
+        tell(error);
+        sleep(limits::POLL).await;
+    }
+}
 
 /// Returns why a node is not ready, if it is not.
 fn unready(node: &Value) -> Option<String> {
@@ -213,6 +231,25 @@ mod tests {
         let (up, _) = cluster(|_| list(&[node("a", "True", false)])).await;
         let up = up.wait_nodes(Duration::ZERO, &|_| ()).await.unwrap();
         assert_eq!(up, Waited::No);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_was_up_is_waited_for_until_it_is_again_or_too_long() {
+        // Each question is asked some times.
+        let failures = usize::try_from(limits::ATTEMPTS).unwrap() * 2;
+        let answers = Mutex::new([vec![200], vec![500; failures]].concat());
+        let answer = move || answers.lock().unwrap().pop().unwrap();
+        let (back, _) = cluster(move |_| Answer(answer(), None, Vec::new())).await;
+        let told = Mutex::new(0);
+        let tell = |_| *told.lock().unwrap() += 1;
+        let hour = Duration::from_hours(1);
+        assert_eq!(back.wait_up(hour, &tell).await.unwrap(), Waited::Yes);
+        assert_eq!(*told.lock().unwrap(), 2);
+        let (up, _) = cluster(|_| Answer(200, None, Vec::new())).await;
+        assert_eq!(up.wait_up(hour, &|_| ()).await.unwrap(), Waited::No);
+        let (away, _) = cluster(|_| Answer(500, None, Vec::new())).await;
+        let late = away.wait_up(Duration::from_secs(9), &|_| ()).await;
+        assert!(late.unwrap_err().is_temporary());
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,9 @@ pub(crate) mod unsettled;
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// The reason why a rollout does not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutFailure {
@@ -57,7 +60,13 @@ impl fmt::Display for PullFailure {
 impl std::error::Error for PullFailure {}
 
 /// The reason why pods do not come.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(
+    tag = "stuck",
+    content = "problem",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum Stuck {
     /// The node cannot pull an image.
     Pull(PullProblem),
@@ -91,7 +100,8 @@ pub enum Stuck {
 }
 
 /// The reason why an image cannot be pulled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum PullProblem {
     /// The registry's certificate is by an authority that the node does not trust.
     UnknownAuthority,

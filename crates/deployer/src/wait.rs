@@ -5,6 +5,8 @@ mod look;
 use std::fmt;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::time::Instant;
 use watch::Tell;
 
@@ -72,13 +74,16 @@ impl From<ObjectRef> for Leaving {
 }
 
 /// The state of an object that is waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Standing {
     /// The object.
     pub object: ObjectRef,
     /// Whether it is as it is to be.
+    #[serde(flatten)]
     pub state: Settled,
     /// The thing that its pods wait for, where it has some and it can be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited: Option<Awaited>,
 }
 

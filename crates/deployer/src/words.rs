@@ -69,7 +69,7 @@ impl Words for Error {
             | Self::NoSuchKind(_)
             | Self::Scope { .. }
             | Self::TooMany { .. }
-            | Self::LeaseHeld { .. }
+            | Self::LeaseHeld(_)
             | Self::LeaseLost { .. } => {}
         }
     }
@@ -90,7 +90,7 @@ impl Words for Unsettled {
 
 impl Words for UnreadyNodes {
     fn reword(&mut self, reword: Reword<'_>) {
-        for node in &mut self.0 {
+        for node in &mut self.nodes {
             node.why.reword(reword);
         }
     }
@@ -121,7 +121,7 @@ impl Words for Awaited {
             | Self::Node { .. }
             | Self::Image { .. }
             | Self::Start { .. }
-            | Self::Former(_)
+            | Self::Former { .. }
             | Self::Unseen => {}
         }
     }

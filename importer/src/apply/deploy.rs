@@ -206,7 +206,9 @@ impl Ready<'_> {
                 None => *source,
             };
         };
-        (leased.tell)(Event::RollingBack(previous.clone()));
+        (leased.tell)(Event::RollingBack {
+            version: previous.clone(),
+        });
         let restored = self.return_to(&inverse, deployment, leased);
         match restored.await {
             Ok(()) => Error::RolledBack {

@@ -51,6 +51,6 @@ impl Done {
     /// Notes and tells that an object goes.
     pub(crate) fn gone(&mut self, tell: Tell<'_, Event>, object: ObjectRef) {
         self.removed.push(object.to_string());
-        tell(Event::Removed(object));
+        tell(Event::Removed { object });
     }
 }

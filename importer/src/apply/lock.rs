@@ -201,7 +201,7 @@ impl LeaseCandidate<'_> {
             let clock = self.writer.clock.clone();
             let held = match self.cluster.acquire_lease(request.clone(), clock).await {
                 Ok(lease) => return Ok(lease),
-                Err(held @ deployer::Error::LeaseHeld { .. }) => held,
+                Err(deployer::Error::LeaseHeld(held)) => held,
                 Err(error) => {
                     clearing.clear(error).await?;
                     continue;
@@ -209,13 +209,12 @@ impl LeaseCandidate<'_> {
             };
             match turn {
                 Turn::Wait(longest) if began.elapsed() < longest => {
-                    let holder = holder(&held);
-                    if told != holder {
+                    if told.as_ref() != Some(&held.holder) {
+                        told = Some(held.holder.clone());
                         (self.tell)(Event::Waiting(held));
-                        told = holder;
                     }
                 }
-                _ => return Err(held.into()),
+                _ => return Err(deployer::Error::LeaseHeld(held).into()),
             }
             tokio::time::sleep(limits::POLL).await;
         }
@@ -290,11 +289,4 @@ async fn make_home(cluster: &Cluster) -> Result<(), Error> {
             .await?;
     }
     Ok(())
-}
-
-fn holder(error: &deployer::Error) -> Option<String> {
-    match error {
-        deployer::Error::LeaseHeld { holder, .. } => Some(holder.clone()),
-        _ => None,
-    }
 }

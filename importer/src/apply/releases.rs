@@ -96,10 +96,10 @@ impl HelmHand {
         let release = &release;
         leased.begin().await?;
         disarm(leased, &self.solution, release).await?;
-        (leased.tell)(Event::Release(
-            release.to_string(),
-            ReleaseChange::Uninstalling,
-        ));
+        (leased.tell)(Event::Release {
+            release: release.to_string(),
+            change: ReleaseChange::Uninstalling,
+        });
         let (of, wait) = (release.clone(), limits::RELEASE_WAIT);
         let work = move |helm: &Helm, access: &ClusterAccess, cancel: Cancel<'_>| {
             helm.uninstall(of_helm(&of), wait, access, cancel)
@@ -123,10 +123,10 @@ impl HelmHand {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         leased.lock.check()?;
-        (leased.tell)(Event::Release(
-            release.to_string(),
-            ReleaseChange::RollingBack(revision),
-        ));
+        (leased.tell)(Event::Release {
+            release: release.to_string(),
+            change: ReleaseChange::RollingBack(revision),
+        });
         let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
         let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
@@ -266,7 +266,10 @@ impl Ready<'_> {
             None => ReleaseChange::Installing,
             Some(_) => ReleaseChange::Upgrading,
         };
-        (leased.tell)(Event::Release(release.to_string(), change));
+        (leased.tell)(Event::Release {
+            release: release.to_string(),
+            change,
+        });
         let home = hand.helm.home().map_err(|error| failed(release, error))?;
         let home = Arc::new(home);
         let run = self.run_of(planned, &home)?;

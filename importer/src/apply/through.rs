@@ -104,8 +104,9 @@ pub(crate) async fn run(
         ..as_now(release.recorded, leased)
     };
     leased.released(recorded);
-    for words in gate.refused() {
-        (leased.tell)(Event::Refused(release.recorded.to_string(), words));
+    for why in gate.refused() {
+        let release = release.recorded.to_string();
+        (leased.tell)(Event::Refused { release, why });
     }
     Ok(done)
 }

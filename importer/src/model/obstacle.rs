@@ -687,8 +687,6 @@ pub enum Unfit {
     #[error("{object}, from which values of the release `{release}` come ({from}), {why}")]
     ValuesSource {
         /// The object.
-        #[serde(serialize_with = "as_text")]
-        #[schemars(with = "String")]
         object: Box<ObjectRef>,
         /// The release.
         release: ReleaseName,
@@ -766,8 +764,6 @@ pub enum Unfit {
     #[error("{object} cannot be changed in place, and Helm does not make it anew: {why}")]
     ImmutableOfRelease {
         /// The object.
-        #[serde(serialize_with = "as_text")]
-        #[schemars(with = "String")]
         object: Box<ObjectRef>,
         /// The reason, in the cluster's words.
         why: String,
@@ -777,8 +773,6 @@ pub enum Unfit {
     #[error("{object} cannot be changed in place: {why}")]
     ImmutableOwn {
         /// The object.
-        #[serde(serialize_with = "as_text")]
-        #[schemars(with = "String")]
         object: Box<ObjectRef>,
         /// The reason, in the cluster's words.
         why: String,

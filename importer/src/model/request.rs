@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use change::{Adopt, Recreate};
@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use serde::{Deserialize, Serialize};
 use shelf::{Missing, Record, Replace};
+use tokio::sync::Semaphore;
 use validator::Accepted;
 
 use crate::model::authority::Authority;
@@ -95,6 +96,8 @@ pub struct HelmProgram {
     /// The command that it pipes rendered manifests through, in front of the name of a directory: see
     /// [`crate::postrender`].
     pub renderer: (PathBuf, Vec<OsString>),
+    /// The turns of runs that change nothing, which all plans that are made at the same time share.
+    pub turns: Arc<Semaphore>,
 }
 
 /// A choice that a request may leave open.

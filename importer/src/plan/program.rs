@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use archive::{Architecture, Blob, Program};
 use helm::{Helm, HelmError, ProgramSource};
 use schemas::Digest;
+use tokio::sync::Semaphore;
 use validator::IncludedHelm;
 
 use crate::model::error::Error;
@@ -28,7 +29,8 @@ pub(crate) async fn chosen(
             Ok(included) => {
                 let content = content(asked, included).await?;
                 let scratch = asked.request.scratch.clone();
-                started(move || content.copied(&scratch), obstacles).await?
+                let turns = &asked.request.helm.turns;
+                started(move || content.copied(&scratch), turns, obstacles).await?
             }
             Err(unfit) => {
                 obstacles.push(unfit.into());
@@ -49,7 +51,7 @@ pub(crate) async fn program(
         return Ok(None);
     };
     let at = |program: PathBuf| Helm::at(&program);
-    started(move || at(program), obstacles).await
+    started(move || at(program), &asked.turns, obstacles).await
 }
 
 /// The archive's program for this machine. One that nobody vouches for is not run: in a cluster an unsigned archive has the
@@ -122,8 +124,10 @@ async fn content(asked: &Asked<'_>, included: IncludedHelm<'_>) -> Result<Progra
 
 async fn started(
     start: impl FnOnce() -> Result<Helm, HelmError> + Send + 'static,
+    turns: &Semaphore,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<Option<Helm>, Error> {
+    let _turn = turns.acquire().await;
     let helm = tokio::task::spawn_blocking(start).await;
     match helm.expect("a run of Helm does not panic") {
         Ok(helm) => Ok(Some(helm)),

@@ -14,7 +14,6 @@ use crate::plan::hidden::HiddenTexts;
 pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
     let reword: Reword<'_> = &|words| hidden.say(words);
     match &mut event {
-        Event::Waiting(error) => error.reword(reword),
         Event::Pulling { awaited, .. } => awaited.reword(reword),
         Event::Unproved { detail, .. } => detail.reword(reword),
         Event::Rollout(standing) | Event::Standing(standing) => standing.reword(reword),
@@ -22,17 +21,18 @@ pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
         // A registry is sent nothing of what is chosen.
         Event::Push(_)
         | Event::Pushed
+        | Event::Waiting(_)
         | Event::Overtaken
         | Event::Object { .. }
-        | Event::Removed(_)
+        | Event::Removed { .. }
         | Event::Migrated { .. }
         | Event::Behind { .. }
-        | Event::Release(..)
+        | Event::Release { .. }
         | Event::HelmRuns(_)
         | Event::HelmEnded(_)
-        | Event::Refused(..)
+        | Event::Refused { .. }
         | Event::Restart { .. }
-        | Event::RollingBack(_) => {}
+        | Event::RollingBack { .. } => {}
     }
     event
 }

@@ -14,8 +14,8 @@ use crate::approval::ApprovalArguments;
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, ProgressArguments, choose,
 };
+use crate::events;
 use crate::failure::{Failure, Outcome};
-use crate::push_events;
 
 /// Make the cluster as a file says: a `SolutionsConfiguration`, or a plan that may be approved
 #[derive(Args, Debug)]
@@ -123,7 +123,7 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    push_events::begin(&arguments.progress)?;
+    events::begin(&arguments.progress)?;
     match (&arguments.file, &arguments.plan) {
         (_, Some(path)) => plan::run(arguments, path, output),
         (Some(path), None) => configuration::run(arguments, path, output),

@@ -32,7 +32,7 @@ fn the_sentence_says_what_is_done_and_what_to_do() {
         state.take(&object(name, Applied::Changed));
     }
     let gone = ObjectRef::namespaced("v1", "ConfigMap", "prod", "x");
-    state.take(&Event::Removed(gone));
+    state.take(&Event::Removed { object: gone });
     state.stage = Stage::Rollout;
     assert_eq!(
         state.sentence(),
@@ -42,9 +42,12 @@ fn the_sentence_says_what_is_done_and_what_to_do() {
 
 #[test]
 fn what_helm_was_doing_is_half_done_unless_it_has_ended() {
-    let release = || "release prod/web".to_owned();
+    let helm = |change| Event::Release {
+        release: "release prod/web".to_owned(),
+        change,
+    };
     let mut state = State::default();
-    state.take(&Event::Release(release(), ReleaseChange::Upgrading));
+    state.take(&helm(ReleaseChange::Upgrading));
     state.take(&Event::HelmRuns(Duration::from_secs(1)));
     let half_done = "interrupted while helm was upgrading release prod/web, which stands half done: nothing in the cluster was changed; run the same command again to complete it";
     assert_eq!(state.sentence(), half_done);
@@ -58,7 +61,7 @@ fn what_helm_was_doing_is_half_done_unless_it_has_ended() {
     let words = "interrupted while waiting for what was applied: ";
     assert!(state.sentence().starts_with(words), "{}", state.sentence());
     // These it leaves as they are.
-    state.take(&Event::Release(release(), ReleaseChange::Uninstalling));
+    state.take(&helm(ReleaseChange::Uninstalling));
     state.take(&Event::HelmEnded(HelmEnd::Asked));
     let words =
         "interrupted while helm was uninstalling release prod/web, which stands half done: ";

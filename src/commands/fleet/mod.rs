@@ -1,6 +1,8 @@
 //! `solution fleet`: many clusters by one file.
 
+mod account;
 pub(super) mod apply;
+mod arrivals;
 pub(super) mod check;
 mod compute;
 mod delete;

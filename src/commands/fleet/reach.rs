@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use deployer::{Account, Cluster};
 use fleet::FleetFile;
-use futures::stream::{self, StreamExt as _};
-use schemas::{ClusterUid, FleetCluster};
+use futures::future;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::account::MemberAccount;
+use super::arrivals::Arrivals;
 use super::member::Member;
 use crate::args::{ClusterArguments, ReadArguments};
 use crate::cluster;
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 
 /// Clusters that are asked at the same time: each has a connection and some threads for it.
 const PARALLEL: usize = 16;
@@ -28,27 +29,32 @@ pub(super) struct Reaching<'a> {
     hub: &'a ClusterArguments,
     /// How long one cluster may take.
     longest: Duration,
+    /// How those are waited for that are away, if they are.
+    arrivals: Option<Arrivals>,
 }
 
 impl<'a> Reaching<'a> {
+    /// Takes clusters as they are, or waits for them before they are asked.
     pub(super) fn new(
         file: &'a FleetFile,
         path: &Path,
         hub: &'a ClusterArguments,
         longest: Duration,
+        arrivals: Option<Arrivals>,
     ) -> Self {
         Self {
             file,
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
             hub,
             longest,
+            arrivals,
         }
     }
 
     /// The same for one who only reads.
     pub(super) fn to_read(file: &'a FleetFile, path: &Path, arguments: &'a ReadArguments) -> Self {
         let longest = arguments.longest.timeout();
-        Self::new(file, path, &arguments.cluster, longest)
+        Self::new(file, path, &arguments.cluster, longest, None)
     }
 
     /// Does something with each of these clusters, some at a time, and returns what came of each in the same order.
@@ -59,20 +65,27 @@ impl<'a> Reaching<'a> {
     ) -> Vec<Result<T, Failure>> {
         let clusters = &self.file.spec().clusters;
         let has_hub = places.iter().any(|at| clusters[*at].cluster_api.is_some());
-        let hub = if has_hub {
-            Some(self.within(cluster::connect(self.hub)).await)
-        } else {
-            None
+        let hub = match &self.arrivals {
+            _ if !has_hub => None,
+            Some(arrivals) => Some(arrivals.of_hub(self.hub).await),
+            None => Some(self.within(cluster::connect(self.hub)).await),
         };
-        let one = async |(order, at): (usize, usize)| {
-            let done = async { work(at, &self.member(at, hub.as_ref()).await?).await };
-            (order, self.within(done).await)
+        let turns = Semaphore::new(PARALLEL);
+        let one = async |at: usize| {
+            let member = &clusters[at];
+            let turn = turns.acquire().await;
+            let found = MemberAccount::of(member, &self.directory, hub.as_ref());
+            let account = self.within(found).await?;
+            // Whoever only waits keeps no other waiting.
+            drop(turn);
+            if let Some(arrivals) = &self.arrivals {
+                arrivals.of(&member.name, account.account.clone()).await?;
+            }
+            let _turn = turns.acquire().await;
+            self.within(async { work(at, &account.connect(member).await?).await })
+                .await
         };
-        let all = places.iter().copied().enumerate().map(one);
-        let mut done: Vec<(usize, Result<T, Failure>)> =
-            stream::iter(all).buffer_unordered(PARALLEL).collect().await;
-        done.sort_by_key(|(order, _)| *order);
-        done.into_iter().map(|(_, done)| done).collect()
+        future::join_all(places.iter().map(|at| one(*at))).await
     }
 
     /// Waits for one cluster, for no longer than it may take.
@@ -84,58 +97,6 @@ impl<'a> Reaching<'a> {
             let seconds = self.longest.as_secs();
             let late = anyhow!("did not answer all questions within {seconds} s");
             Err(Failure::unknown(late).hint("`--timeout SECONDS` waits longer"))
-        })
-    }
-
-    /// Connects to a cluster, and makes sure that it is the one that is pinned.
-    async fn member(
-        &self,
-        at: usize,
-        hub: Option<&Result<Cluster, Failure>>,
-    ) -> Result<Member, Failure> {
-        let member = &self.file.spec().clusters[at];
-        let check = |uid: &ClusterUid| {
-            let checked = importer::check_uid(uid, member.uid.as_ref());
-            checked.map_err(failure::member)
-        };
-        let Some(name) = &member.cluster_api else {
-            let cluster = cluster::connect_by(self.account(member)).await?;
-            let uid = importer::cluster_uid(&cluster).await;
-            let uid = uid.map_err(failure::member)?;
-            check(&uid)?;
-            return Ok(Member {
-                cluster,
-                system: uid.clone(),
-                uid,
-            });
-        };
-        let hub = match hub {
-            Some(Ok(hub)) => hub,
-            Some(Err(failure)) => {
-                let failed = anyhow!("{}", failure.in_one_line());
-                let failed = Failure::unknown(failed).context("its management cluster");
-                return Err(failed.hint(failure.next_step()));
-            }
-            None => return Err(Failure::unknown(anyhow!("no management cluster was asked"))),
-        };
-        let held = importer::held_member(hub, name).await;
-        let held = held.map_err(failure::member)?;
-        // Before anything of it is used.
-        check(&held.uid)?;
-        let cluster = cluster::connect_by(held.account).await?;
-        let system = importer::cluster_uid(&cluster).await;
-        Ok(Member {
-            system: system.map_err(failure::member)?,
-            cluster,
-            uid: held.uid,
-        })
-    }
-
-    /// How a cluster is reached by a kubeconfig.
-    fn account(&self, member: &FleetCluster) -> Account {
-        cluster::account(&ClusterArguments {
-            kubeconfig: member.kubeconfig.as_ref().map(|it| self.directory.join(it)),
-            context: member.context.clone(),
         })
     }
 }

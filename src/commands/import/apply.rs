@@ -7,8 +7,9 @@ use importer::{Event, Ready, Receipt};
 use registry::Client;
 
 use crate::args::Output;
-use crate::commands::pushing::{Goal, Push, Pushing};
+use crate::commands::pushing::{Goal, Pushing};
 use crate::commands::watch::watch;
+use crate::events::push::Push;
 
 /// Applies a plan. `overtaken` becomes true when another writer was waited for, or
 /// came first.
@@ -24,9 +25,8 @@ pub(super) async fn apply(
         solution: &plan.solution,
         registry: &plan.registry,
         bytes: plan.bytes_to_push,
-        goal: Goal::Cluster,
     };
-    let pushing = Pushing::new(output, &push);
+    let pushing = Pushing::new(&push, Goal::Cluster, output);
     let objects = watch(output);
     let tell = |event| {
         match &event {

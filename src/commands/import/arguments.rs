@@ -17,8 +17,8 @@ use super::super::parameters::ParameterArguments;
 use super::show::Shown;
 use super::then::Then;
 use crate::args::{
-    ChangeArguments, ClusterArguments, IncludedHelmArguments, ProgressArguments, RegistryArguments,
-    TrustArguments, choose, first_given, seconds,
+    ArrivalArguments, ChangeArguments, ClusterArguments, IncludedHelmArguments, ProgressArguments,
+    RegistryArguments, TrustArguments, choose, first_given,
 };
 
 /// What is in front of the address of a registry that can only be read.
@@ -84,18 +84,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) cluster: ClusterArguments,
 
-    /// Wait for a cluster that is coming up, for at most SECONDS (`--wait-for-cluster=900`), or 600 if none are given:
-    /// for its API server, and for its nodes to be Ready before whatever needs the network for pods
-    #[arg(
-        long,
-        help_heading = "Cluster",
-        value_name = "SECONDS",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "600",
-        value_parser = seconds()
-    )]
-    pub(super) wait_for_cluster: Option<u64>,
+    #[command(flatten)]
+    pub(super) arrival: ArrivalArguments,
 
     #[command(flatten)]
     pub(super) turn: ChangeArguments,

@@ -4,6 +4,7 @@ mod apply;
 mod arguments;
 mod consent;
 mod login;
+mod nodes;
 mod one_of_several;
 pub(super) mod plan;
 mod request;
@@ -12,21 +13,21 @@ pub(super) mod show;
 pub(super) mod then;
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use deployer::{Cluster, Waited};
-use importer::{Event, Plan, Ready, Request};
+use deployer::Waited;
+use importer::{Plan, Request};
 use shelf::PathLayout;
 
 pub(crate) use self::arguments::{
     Arguments, Choices, ImageRegistry, Place, PlanArguments, ProofArguments, Registries,
     SignerArguments,
 };
+use self::nodes::wait_nodes;
 pub(crate) use self::one_of_several::{as_shown, as_shown_by, look};
 pub(crate) use self::plan::{diff_of, lines, warnings};
 pub(crate) use self::request::{
-    Acceptance, Reached, accept, accept_by, allow, client, destination, judge, of_goal, of_place,
-    of_reader, of_writer, target,
+    Acceptance, Reached, accept, accept_by, allow, client, destination, judge, nodes, of_goal,
+    of_place, of_reader, of_writer, target,
 };
 pub(crate) use self::show::{Planned, Shown, planned};
 pub(crate) use self::then::Then;
@@ -35,16 +36,16 @@ use super::image_map::{Mapped, Mapping};
 use super::watch::watch;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, push_events};
+use crate::{cluster, events};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     arguments.map.set_aside(output);
-    push_events::begin(&arguments.progress)?;
+    events::begin(&arguments.progress)?;
     let Some(archives) = several::accept_all(arguments, output)? else {
         return Ok(Outcome::No);
     };
     cluster::block_on(async {
-        let cluster = match arguments.wait_for_cluster.map(Duration::from_secs) {
+        let cluster = match arguments.arrival.longest() {
             Some(longest) => cluster::connect_when_up(&arguments.cluster, longest, output).await?,
             None => cluster::connect(&arguments.cluster).await?,
         };
@@ -64,21 +65,6 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         }
         several::carry_out(&archives, &request, reached, arguments, output).await
     })
-}
-
-/// Waits until the nodes are ready, where a plan asks for it, and tells what keeps them.
-async fn wait_nodes(
-    ready: &Ready<'_>,
-    cluster: &Cluster,
-    output: Output,
-) -> Result<Waited, Failure> {
-    let Some(longest) = ready.awaits_nodes() else {
-        return Ok(Waited::No);
-    };
-    let tell = watch(output);
-    let tell = |nodes| tell(Event::Nodes(nodes));
-    let waited = cluster.wait_nodes(longest, &tell).await;
-    Ok(waited.map_err(importer::Error::from)?)
 }
 
 /// Plans, asks for consent where somebody can give it, and applies the plan.
@@ -130,7 +116,7 @@ pub(crate) async fn carry_out(
             ready.give_up(client).await;
             return instead;
         }
-        if wait_nodes(&ready, cluster, output).await? == Waited::Yes {
+        if wait_nodes(&ready, cluster, &watch(output)).await? == Waited::Yes {
             // Only now is it known which nodes are to pull an image first.
             ready.give_up(client).await;
             continue;

@@ -3,12 +3,16 @@
 
 use std::sync::atomic::AtomicBool;
 
-use importer::{Error, Plan, PlanSummary, Ready, Receipt, Request};
+use deployer::Waited;
+use importer::{Error, Event, Plan, PlanSummary, Ready, Receipt, Request};
+use watch::Tell;
 
 use super::apply;
+use super::nodes::wait_nodes;
 use super::request::{Acceptance, Reached};
 use crate::args::Output;
 use crate::commands::refusal::InTheWay;
+use crate::commands::watch::watch;
 use crate::failure::Failure;
 
 /// What an import would do, and what is in its way. Nothing is written.
@@ -39,7 +43,10 @@ pub(crate) async fn as_shown(
         request,
         reached,
         shown,
-        async |ready, overtaken| apply::apply(ready, client, cluster, output, overtaken).await,
+        &watch(output),
+        async |ready, overtaken| {
+            Box::pin(apply::apply(ready, client, cluster, output, overtaken)).await
+        },
     )
     .await
 }
@@ -50,13 +57,20 @@ pub(crate) async fn as_shown_by(
     request: Request,
     reached: Reached<'_>,
     shown: &PlanSummary,
+    tell: Tell<'_, Event>,
     apply: impl AsyncFn(Ready<'_>, &AtomicBool) -> Result<Receipt, Error>,
 ) -> Result<Receipt, Failure> {
     let Acceptance { accepted, findings } = archive;
     let Reached { client, cluster } = reached;
     loop {
         let (findings, request) = (findings.clone(), request.clone());
-        let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown).await?;
+        let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown);
+        // What a plan is made with is far larger than the plan itself.
+        let ready = Box::pin(ready).await?;
+        if wait_nodes(&ready, cluster, tell).await? == Waited::Yes {
+            ready.give_up(client).await;
+            continue;
+        }
         let overtaken = AtomicBool::new(false);
         match apply(ready, &overtaken).await {
             // What the other one changed asks for a new plan.

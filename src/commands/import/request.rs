@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use deployer::{Cluster, Conflicts};
 use importer::{
@@ -16,7 +15,9 @@ use validator::{Accepted, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, ImageRegistry, Place, Registries, SignerArguments};
 use super::login;
-use crate::args::{ChangeArguments, Output, RegistryArguments, TrustArguments, choose};
+use crate::args::{
+    ArrivalArguments, ChangeArguments, Output, RegistryArguments, TrustArguments, choose,
+};
 use crate::commands::meant::ImagesAt;
 use crate::commands::parameters::ParameterArguments;
 use crate::commands::validate::{check, words};
@@ -139,7 +140,7 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
     } = arguments;
     let chosen = destination(registries, site)?;
     let mut request = of_place(place, &chosen.registry, chosen.pull_registry, turn)?;
-    request.nodes = nodes(arguments.wait_for_cluster);
+    request.nodes = nodes(&arguments.arrival);
     request.missing = chosen.missing;
     request.from_site = chosen.from_site;
     request.allowed.conflicts = planning.conflicts();
@@ -147,9 +148,9 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
     Ok(allow(request, registries, signers))
 }
 
-/// Whether nodes are waited for, each time for so many seconds.
-fn nodes(longest: Option<u64>) -> Nodes {
-    let longest = longest.map(Duration::from_secs);
+/// Whether nodes are waited for, and each time for how long.
+pub(crate) fn nodes(arrival: &ArrivalArguments) -> Nodes {
+    let longest = arrival.longest();
     longest.map_or(Nodes::AsTheyAre, Nodes::Awaited)
 }
 

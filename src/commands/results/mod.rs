@@ -7,6 +7,7 @@ mod changes;
 mod references;
 mod registries;
 mod sites;
+mod stream;
 mod tidy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ fn all() -> BTreeMap<String, Schema> {
     archives::add(&mut all, report);
     sites::add(&mut all);
     registries::add(&mut all, report);
+    stream::add(&mut all);
     all.finish()
 }
 

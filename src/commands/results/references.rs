@@ -6,7 +6,7 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 /// Where the names of the schemas begin.
-const BASE: &str = "https://solutions.metalk8s.scality.com/v1alpha1/results/";
+pub(super) const BASE: &str = "https://solutions.metalk8s.scality.com/v1alpha1/results/";
 
 /// The type of manifests, which have a schema elsewhere.
 pub(super) const MANIFEST: &str = "Solution";
@@ -33,8 +33,9 @@ pub(super) fn referenced(schema: &Value) -> Vec<&str> {
 fn redirect(schema: &mut Value, here: &BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
-            if let Some(Value::String(to)) = fields.get_mut("$ref") {
-                let name = to.trim_start_matches(DEFINITIONS);
+            if let Some(Value::String(to)) = fields.get_mut("$ref")
+                && let Some(name) = to.strip_prefix(DEFINITIONS)
+            {
                 if name == MANIFEST {
                     "../solution.schema.json".clone_into(to);
                 } else if !here.contains(name) {

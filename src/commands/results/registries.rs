@@ -1,14 +1,12 @@
-//! What the verbs answer that are about registries, and what a push tells.
+//! What the verbs answer that are about registries.
 
-use registry::Event;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shelf::ImagesToPush;
 
 use super::answers::Results;
 use crate::commands::at_registry::{prune, verify};
 use crate::commands::refusal::Refused;
 use crate::commands::{export, login, logout, mirrors, preflight, serve};
-use crate::push_events::{self, Line};
 
 /// Those about registries.
 pub(super) fn add(all: &mut Results, report: &Value) {
@@ -32,14 +30,4 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     all.verb("serve", &[event]);
     let lines = "One object a line, as long as the server runs.";
     all.describe("serve", lines);
-    let lines = [
-        all.own::<Line<push_events::Said>>(),
-        all.own::<Line<Event>>(),
-    ];
-    let progress = json!({
-        "title": "--progress",
-        "description": "One object a line, while a push runs.",
-        "anyOf": lines,
-    });
-    all.file("push-event", progress);
 }

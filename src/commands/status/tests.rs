@@ -27,7 +27,7 @@ fn an_operator_that_does_not_run_as_it_should_comes_with_what_to_do() {
     let mut ready = json!({"solution": "shop", "version": "1.0.0", "environment": "prod", "namespace": "prod", "ready": null, "condition": "ready"});
     assert_eq!(shown(Condition::Ready, None), ready);
     ready["condition"] = json!("notReady");
-    let waits = shown(Condition::NotReady, Some(Awaited::Former(1)));
+    let waits = shown(Condition::NotReady, Some(Awaited::Former { pods: 1 }));
     assert_eq!(waits, ready, "it comes by itself");
     let again = "import the version that should run into this environment again";
     assert_eq!(shown(Condition::Gone, None)["hint"], again);

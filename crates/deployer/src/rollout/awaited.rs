@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::diagnose::{Scene, Sighting, containers, is_being_set_up};
@@ -42,7 +44,8 @@ pub struct RolloutState {
 }
 
 /// The thing that a rollout waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "what", rename_all = "camelCase")]
 pub enum Awaited {
     /// The cluster has not taken note of the current version.
     Notice,
@@ -68,14 +71,19 @@ pub enum Awaited {
     /// A cause keeps a pod from coming, for now or for good.
     Cause {
         /// The cause.
+        #[serde(flatten)]
         stuck: Stuck,
         /// The pod in which it is seen.
+        #[serde(skip_serializing_if = "Option::is_none")]
         pod: Option<String>,
         /// The cluster's own words.
         detail: String,
     },
     /// Pods of former versions are still there.
-    Former(u64),
+    Former {
+        /// The number of these pods.
+        pods: u64,
+    },
     /// The pods cannot be seen, perhaps for want of rights.
     Unseen,
 }
@@ -89,8 +97,8 @@ impl fmt::Display for Awaited {
             Self::Image { pod, image } => write!(f, "pulling image {image}, pod {pod}"),
             Self::Start { pod } => write!(f, "the node is setting up pod {pod}"),
             Self::Cause { stuck, pod, detail } => stuck.write(pod.as_deref(), detail, f),
-            Self::Former(1) => f.write_str("a pod of another version is still there"),
-            Self::Former(count) => write!(f, "{count} pods of other versions are still there"),
+            Self::Former { pods: 1 } => f.write_str("a pod of another version is still there"),
+            Self::Former { pods } => write!(f, "{pods} pods of other versions are still there"),
             Self::Unseen => f.write_str("no reason can be seen"),
         }
     }
@@ -115,7 +123,7 @@ pub(crate) fn awaited(
     let coming = scene.pods.iter().find_map(|pod| of_pod(pod, &scene.events));
     coming.unwrap_or(match progress.existing.saturating_sub(progress.updated) {
         0 => Awaited::Unseen,
-        former => Awaited::Former(former),
+        pods => Awaited::Former { pods },
     })
 }
 

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::limits;
 
 /// A node that runs no pods yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnreadyNode {
     /// The name of the node.
     pub name: String,
@@ -14,19 +17,34 @@ pub struct UnreadyNode {
 }
 
 /// The nodes that run no pods yet; none where no node has joined the cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnreadyNodes(pub Vec<UnreadyNode>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct UnreadyNodes {
+    /// The first of them; none where no node has joined that takes pods.
+    pub nodes: Vec<UnreadyNode>,
+    /// The number of further ones.
+    pub more: usize,
+}
+
+impl UnreadyNodes {
+    /// Names the first [`limits::MAX_NAMED`] of these.
+    pub(crate) fn of(mut nodes: Vec<UnreadyNode>) -> Self {
+        let more = nodes.len().saturating_sub(limits::MAX_NAMED);
+        nodes.truncate(limits::MAX_NAMED);
+        Self { nodes, more }
+    }
+}
 
 impl fmt::Display for UnreadyNodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
+        if self.nodes.is_empty() {
             return f.write_str("no node has joined that takes pods");
         }
-        for (at, UnreadyNode { name, why }) in self.0.iter().take(limits::MAX_NAMED).enumerate() {
+        for (at, UnreadyNode { name, why }) in self.nodes.iter().enumerate() {
             let between = if at == 0 { "" } else { "; " };
             write!(f, "{between}{name}: {why}")?;
         }
-        match self.0.len().saturating_sub(limits::MAX_NAMED) {
+        match self.more {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }

@@ -3,12 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Stuck;
 use crate::limits;
 use crate::object::ObjectRef;
 
 /// Whether an object is settled.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "state", content = "why", rename_all = "camelCase")]
 pub enum Settled {
     /// The cluster has made of it what it asks for.
     Ready,

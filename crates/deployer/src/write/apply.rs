@@ -63,7 +63,8 @@ pub enum Conflicts {
 }
 
 /// The outcome of applying, or of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum Applied {
     /// The object was not there.
     Created,

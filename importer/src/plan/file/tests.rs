@@ -6,6 +6,7 @@ use std::time::Duration;
 use deployer::{Gone, Leases, Object};
 use serde_json::{Value, json};
 use shelf::Missing;
+use tokio::sync::Semaphore;
 use watch::Cancel;
 
 use super::*;
@@ -85,6 +86,7 @@ fn helm() -> HelmProgram {
     HelmProgram {
         program: None,
         renderer: (PathBuf::new(), Vec::new()),
+        turns: Arc::new(Semaphore::new(1)),
     }
 }
 

@@ -10,6 +10,7 @@ use manifests::{Definition, is_definition};
 use schemas::{Digest, ImageReference, Namespace};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 use validator::CarriedChart;
 use watch::Cancel;
 
@@ -78,6 +79,7 @@ impl Releasing<'_> {
             api_versions: there.api_versions.clone(),
             revision: planned.coming(),
             access: gate.access(),
+            turns: Arc::clone(&self.asked.request.helm.turns),
         });
         let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
             Ok(rendered) => rendered,
@@ -297,6 +299,7 @@ struct OwnedRendering {
     api_versions: Vec<String>,
     revision: u32,
     access: ClusterAccess,
+    turns: Arc<Semaphore>,
 }
 
 impl OwnedRendering {
@@ -325,6 +328,7 @@ impl OwnedRendering {
     /// Runs it; that Helm refuses is an answer.
     async fn run(self: &Arc<Self>) -> Result<Result<Vec<u8>, HelmError>, Error> {
         let this = Arc::clone(self);
+        let _turn = self.turns.acquire().await;
         let rendered = tokio::task::spawn_blocking(move || {
             let this = &*this;
             let rendering = helm::ChartRendering {

@@ -14,16 +14,17 @@ use self::request::{check_source, kept};
 pub(crate) use self::shown::Verification;
 use self::shown::{ShownFault, fix, show};
 use crate::args::{Output, choose};
-use crate::commands::pushing::{Goal, Push, Pushing};
+use crate::commands::pushing::{Goal, Pushing};
 use crate::commands::validate::check;
 use crate::commands::validate::words::refuse;
 use crate::commands::vouched;
+use crate::events::push::Push;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, progress, push_events, render};
+use crate::{cluster, events, progress, render};
 
 pub(crate) fn run(arguments: &VerifyArguments, output: Output) -> Result<Outcome, Failure> {
     check_source(arguments.version.as_ref(), arguments.repair)?;
-    push_events::begin(&arguments.progress)?;
+    events::begin(&arguments.progress)?;
     let client = vouched::client(&arguments.registry, &arguments.reach)?;
     if let Some(version) = &arguments.version {
         let name = arguments.archive.to_string_lossy();
@@ -99,9 +100,8 @@ async fn repair(
         solution: &solution,
         registry: &registry,
         bytes: readback.bytes_of(&verified.faults),
-        goal: Goal::Registry,
     };
-    let pushing = Pushing::new(output, &push);
+    let pushing = Pushing::new(&push, Goal::Registry, output);
     let tell = |event| pushing.take(&event);
     let repaired = readback.repair(client, verified, &tell).await;
     let whole = |repaired: &Repaired| repaired.errors.is_empty() && repaired.left.is_empty();

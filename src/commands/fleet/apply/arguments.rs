@@ -31,6 +31,9 @@ With --plan-out the plan is written to a file, which `solution inspect` shows an
 approves. With --plan it is carried out, by the same fleet's file, if all that is left to do comes out as
 the file shows, down to the state of each object; it needs no --accept.
 
+With --wait-for-cluster each cluster that is away is waited for, all side by side: before it is
+planned, and again before it is changed.
+
 Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
 
 Examples:
@@ -39,7 +42,8 @@ Examples:
   solution fleet apply fleet.yaml --key publisher.pub --plan plan.json --approved-by reviewer.pub
   solution fleet apply fleet.yaml --key publisher.pub --accept 5c1f2ab94be2c1d8b8f2e3aa
   solution fleet apply fleet.yaml --key publisher.pub --group prod --skip-unreachable
-  solution fleet apply fleet.yaml --key publisher.pub --prune --yes")]
+  solution fleet apply fleet.yaml --key publisher.pub --prune --yes
+  solution fleet apply fleet.yaml --key publisher.pub --wait-for-cluster=900 --progress events")]
 pub(crate) struct Arguments {
     /// The file
     pub(super) file: PathBuf,

@@ -67,6 +67,7 @@ impl Asking<'_> {
         // What one deployment would accept alone is not accepted: the consent of a fleet is to all that it shows.
         Ok(Request {
             allowed: self.choices.allowed(),
+            nodes: import::nodes(&self.choices.rollout.arrival),
             ..request
         })
     }

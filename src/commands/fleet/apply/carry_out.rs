@@ -2,6 +2,7 @@
 
 use importer::Run;
 
+use super::super::arrivals::Arrivals;
 use super::super::outcome::worst;
 use super::super::reach::Reaching;
 use super::confirmation::unconfirmed;
@@ -29,7 +30,9 @@ impl Rollout<'_> {
     ) -> Result<Outcome, Failure> {
         let (hub, longest) = (&self.choices.hub, self.choices.turn.timeout());
         cluster::block_on(async {
-            let reaching = Reaching::new(self.file, self.path, hub, longest);
+            let arrivals = self.choices.arrival.longest();
+            let arrivals = arrivals.map(|longest| Arrivals::within(longest, self.output));
+            let reaching = Reaching::new(self.file, self.path, hub, longest, arrivals);
             let plans = reaching.each(places, async |at, member| {
                 Box::pin(plan(self, source, at, member)).await
             });

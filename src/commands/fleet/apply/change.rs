@@ -14,6 +14,7 @@ use super::live::MemberLive;
 use super::planned::{DeploymentPlan, DeploymentWork, MemberPlan, PlannedWork};
 use super::removal::RemovalWork;
 use crate::commands::import::{self, Reached};
+use crate::events::push::Push;
 use crate::failure::Failure;
 use crate::render;
 
@@ -92,7 +93,12 @@ async fn deploy(
     };
     let turn = Cell::new(turn);
     let apply = async |ready: Ready<'_>, overtaken: &AtomicBool| {
-        live.push(ready.summary().bytes_to_push);
+        let plan = ready.summary();
+        live.push(&Push {
+            solution: &plan.solution,
+            registry: &plan.registry,
+            bytes: plan.bytes_to_push,
+        });
         let tell = |event: Event| {
             match &event {
                 Event::Pushed => {
@@ -104,9 +110,10 @@ async fn deploy(
             live.take(&event);
         };
         let receipt = ready.apply(client, cluster, &tell).await;
-        live.end_push();
+        live.end_push(receipt.is_ok());
         receipt
     };
     let reached = Reached { client, cluster };
-    import::as_shown_by(archive, request.clone(), reached, planned, apply).await
+    let tell = |event: Event| live.take(&event);
+    import::as_shown_by(archive, request.clone(), reached, planned, &tell, apply).await
 }

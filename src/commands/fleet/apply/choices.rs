@@ -8,7 +8,10 @@ use importer::{Allowed, RemoveSets, Writer};
 
 use super::filing::FilingArguments;
 use super::removal::{Removals, Removing};
-use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, choose};
+use crate::args::{
+    ArrivalArguments, ChangeArguments, ClusterArguments, ProgressArguments, RegistryArguments,
+    choose,
+};
 use crate::commands::import::{ProofArguments, Shown};
 use crate::helm;
 
@@ -28,7 +31,13 @@ pub(in crate::commands::fleet) struct RolloutArguments {
     pub(super) accept: Vec<String>,
 
     #[command(flatten)]
+    pub(in crate::commands::fleet) progress: ProgressArguments,
+
+    #[command(flatten)]
     pub(super) hub: ClusterArguments,
+
+    #[command(flatten)]
+    pub(super) arrival: ArrivalArguments,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) turn: ChangeArguments,

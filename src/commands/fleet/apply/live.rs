@@ -1,54 +1,41 @@
-//! What happens in the clusters of a fleet while it does: one line for each that is being changed, and what to say if a
-//! signal ends the program.
+//! What happens in the clusters of a fleet while it does: one line for each that is being changed.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use importer::Event;
 use indicatif::MultiProgress;
 use schemas::ClusterName;
 
 use super::member_push::MemberPush;
+use super::under_way::UnderWay;
 use crate::args::Output;
+use crate::arrival::Arrival;
 use crate::commands::done::HelmUnderWay;
 use crate::commands::watch;
-use crate::interrupt;
+use crate::events::push::Push;
 use crate::progress::{self, Waiting};
-use crate::render;
 
 /// A fleet that is being changed.
 pub(super) struct Live {
     output: Output,
     lines: MultiProgress,
-    state: Mutex<LiveState>,
-}
-
-struct LiveState {
-    clusters: usize,
-    ended: usize,
-    changing: BTreeSet<ClusterName>,
+    under_way: UnderWay,
 }
 
 impl Live {
     /// Begins with none of so many clusters.
     pub(super) fn new(clusters: usize, output: Output) -> Self {
-        let state = LiveState {
-            clusters,
-            ended: 0,
-            changing: BTreeSet::new(),
-        };
         Self {
             output,
             lines: progress::several(output),
-            state: Mutex::new(state),
+            under_way: UnderWay::of(clusters),
         }
     }
 
     /// Begins one cluster.
     pub(super) fn begin(&self, name: &ClusterName) -> MemberLive<'_> {
-        let mut state = self.state();
-        state.changing.insert(name.clone());
-        interrupt::note(state.sentence());
+        self.under_way.begin(name);
         MemberLive {
             live: self,
             name: name.clone(),
@@ -56,23 +43,6 @@ impl Live {
             push: Mutex::default(),
             helm: HelmUnderWay::default(),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, LiveState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl LiveState {
-    fn sentence(&self) -> String {
-        let (ended, clusters) = (self.ended, render::count(self.clusters, "cluster"));
-        let while_ = match render::list(&self.changing) {
-            none if none.is_empty() => " between two clusters".to_owned(),
-            changing => format!(" while {changing} was being changed"),
-        };
-        format!(
-            "interrupted{while_}: {ended} of {clusters} had ended; run the same command again to complete it"
-        )
     }
 }
 
@@ -86,19 +56,29 @@ pub(super) struct MemberLive<'a> {
 }
 
 impl MemberLive<'_> {
-    /// A push of so many bytes begins.
-    pub(super) fn push(&self, bytes: u64) {
-        *self.pushing() = Some(MemberPush::new(bytes));
+    /// A push begins.
+    pub(super) fn push(&self, push: &Push<'_>) {
+        *self.pushing() = Some(MemberPush::new(push, &self.name));
+    }
+
+    /// A wait for it, where it is away.
+    pub(super) fn arrival(&self, longest: Duration) -> Arrival<'_> {
+        Arrival {
+            longest,
+            cluster: Some(&self.name),
+            waiting: &self.waiting,
+            output: self.live.output,
+        }
     }
 
     /// Takes one event.
     pub(super) fn take(&self, event: &Event) {
         match event {
             Event::Push(event) => self.pushed(event),
-            Event::Pushed => self.end_push(),
+            Event::Pushed => self.end_push(true),
             _ => {
                 self.helm.take(event);
-                watch::show(event, &self.waiting, self.live.output);
+                watch::show(event, &self.waiting, Some(&self.name), self.live.output);
             }
         }
     }
@@ -110,22 +90,21 @@ impl MemberLive<'_> {
         }
     }
 
-    /// The push has ended, or what it was for.
-    pub(super) fn end_push(&self) {
+    /// The push has ended, with everything in place or not, or what it was for. Only the first call counts.
+    pub(super) fn end_push(&self, complete: bool) {
         self.waiting.clear();
-        *self.pushing() = None;
+        if let Some(push) = self.pushing().take() {
+            push.end(complete);
+        }
     }
 
     /// Says what became of it.
     pub(super) fn end(&self, words: &str) {
-        self.end_push();
+        self.end_push(false);
         if self.live.output == Output::Human {
             self.waiting.note(words);
         }
-        let mut state = self.live.state();
-        state.changing.remove(&self.name);
-        state.ended += 1;
-        interrupt::note(state.sentence());
+        self.live.under_way.end(&self.name);
     }
 
     fn pushing(&self) -> MutexGuard<'_, Option<MemberPush>> {

@@ -1,8 +1,10 @@
 //! The push for one cluster among several, told every now and then.
 
 use registry::Event;
+use schemas::ClusterName;
 
 use crate::commands::pushing::Sent;
+use crate::events::push::{Push, PushTelling};
 use crate::interrupt::{self, Finishing, Work};
 use crate::render;
 
@@ -14,15 +16,17 @@ pub(super) struct MemberPush {
     sent: Sent,
     /// The steps that were told.
     told: u64,
+    telling: Option<PushTelling>,
     _finishing: Finishing,
 }
 
 impl MemberPush {
-    /// Begins one of so many bytes.
-    pub(super) fn new(bytes: u64) -> Self {
+    /// Begins one for a cluster.
+    pub(super) fn new(push: &Push<'_>, cluster: &ClusterName) -> Self {
         Self {
-            sent: Sent::of(bytes),
+            sent: Sent::of(push.bytes),
             told: 0,
+            telling: PushTelling::begin(push, Some(cluster)),
             _finishing: interrupt::finishing(Work::Push),
         }
     }
@@ -31,6 +35,9 @@ impl MemberPush {
     pub(super) fn take(&mut self, event: &Event) -> Option<String> {
         self.sent.take(event);
         let progress = self.sent.progress();
+        if let Some(telling) = &mut self.telling {
+            telling.take(event, progress);
+        }
         let percent = progress.done.saturating_mul(100) / progress.total.max(1);
         if percent / STEP <= self.told {
             return None;
@@ -38,5 +45,12 @@ impl MemberPush {
         self.told = percent / STEP;
         let (percent, total) = (self.told * STEP, render::bytes(progress.total));
         Some(format!("pushing: {percent} % of {total}"))
+    }
+
+    /// Ends it, with everything in place or not.
+    pub(super) fn end(self, complete: bool) {
+        if let Some(telling) = self.telling {
+            telling.end(complete, self.sent.progress());
+        }
     }
 }

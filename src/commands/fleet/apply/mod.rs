@@ -1,9 +1,10 @@
 //! `solution fleet apply`: makes every cluster of a fleet as its file says, by parts with which they also go back. All of
 //! them are planned and shown before anything is written.
 
-mod applied;
+pub(in crate::commands) mod applied;
 mod archives;
 mod arguments;
+mod arriving;
 mod asking;
 mod carry_out;
 mod change;
@@ -33,6 +34,8 @@ mod rollout;
 mod secrets;
 pub(in crate::commands) mod show;
 mod soak;
+pub(in crate::commands) mod told;
+mod under_way;
 mod wave;
 mod within;
 
@@ -53,8 +56,8 @@ pub(super) use self::removal::{FoundDeparture, Removals, Removing};
 pub(super) use self::rollout::{Rollout, Towards};
 use super::check::{read, refused};
 use crate::args::Output;
-use crate::cluster;
 use crate::failure::{Failure, Outcome};
+use crate::{cluster, events};
 
 /// A cluster, and what is planned for it.
 struct PlannedMember {
@@ -82,6 +85,7 @@ impl PlannedMember {
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    events::begin(&arguments.deploying.rollout.progress)?;
     let file = read(&arguments.file)?;
     if let Some(outcome) = refused(&file, &arguments.file, output) {
         return Ok(outcome);

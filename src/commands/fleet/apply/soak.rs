@@ -11,6 +11,7 @@ use super::super::status::judge;
 use super::gate::{Gates, id_of};
 use super::planned::{MemberPlan, PlannedWork};
 use super::rollout::Towards;
+use super::told;
 use crate::environment;
 use crate::failure::Failure;
 use crate::progress::Waiting;
@@ -36,13 +37,17 @@ impl Gates<'_> {
             let now = environment::now().map_err(Failure::unknown)?;
             let left = self.journal.read()?.soaks(name, soak, now);
             let unseen = self.check_good(name, members).await?;
-            match unseen {
+            let unseen = unseen.map(|why| why.in_one_line());
+            let is_news = match &unseen {
                 None if left.is_zero() => return Ok(()),
                 None => {
                     let minutes = left.as_secs().div_ceil(60);
-                    waiting.tell(&format!("wave {name} is to be good for {minutes} min more"));
+                    waiting.tell(&format!("wave {name} is to be good for {minutes} min more"))
                 }
-                Some(why) => waiting.tell(&why.in_one_line()),
+                Some(why) => waiting.tell(why),
+            };
+            if is_news {
+                told::soaking(name, left.as_secs(), unseen);
             }
             let next = if left.is_zero() { LOOK } else { left.min(LOOK) };
             tokio::time::sleep(next).await;

@@ -1,16 +1,19 @@
 //! The waves of a fleet, one after the other: the next begins only if the one before has ended well.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fleet::Members;
 
 use super::PlannedMember;
-use super::change::{Pushers, change};
+use super::arriving::change_once_up;
+use super::change::Pushers;
 use super::changed::Changed;
 use super::gate::{Gates, check_interrupted};
 use super::live::Live;
 use super::planned_wave::{PlannedWave, planned_waves, waves_towards};
 use super::rollout::Rollout;
+use super::told;
 use super::within::within_budget;
 use crate::args::Output;
 use crate::failure::Failure;
@@ -28,6 +31,8 @@ pub(super) struct Rolled {
 pub(super) struct Waves<'a> {
     members: &'a Members<'a>,
     gates: Gates<'a>,
+    /// How long a cluster that is away is waited for, if it is.
+    longest: Option<Duration>,
     output: Output,
 }
 
@@ -37,6 +42,7 @@ impl<'a> Waves<'a> {
         Ok(Self {
             members: rollout.members,
             gates: Gates::of(rollout)?,
+            longest: rollout.choices.arrival.longest(),
             output: rollout.output,
         })
     }
@@ -60,6 +66,7 @@ impl<'a> Waves<'a> {
                 Err(closed) => Err(closed),
             };
             if let Err(stopped) = ended {
+                told::stopped(&wave.wave.name, &stopped);
                 rolled.stopped = Some(stopped);
                 return rolled;
             }
@@ -101,7 +108,7 @@ impl<'a> Waves<'a> {
         self.gates.know(members)?;
         let begin = async |at: usize| {
             let live = live.begin(&members[at].name);
-            Box::pin(change(members[at], &pushers, &live)).await
+            Box::pin(change_once_up(members[at], self.longest, &pushers, &live)).await
         };
         let goes_on = || {
             if is_held {
@@ -110,6 +117,7 @@ impl<'a> Waves<'a> {
                 check_interrupted()
             }
         };
+        told::wave_begun(wave);
         let ended = within_budget(wave.wave, members.len(), begin, goes_on, self.output).await;
         let has_changed = ended.changed.values().any(Changed::has_changed);
         let done = ended.changed.iter().filter(|(_, it)| it.is_done());

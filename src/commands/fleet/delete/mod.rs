@@ -13,9 +13,9 @@ use super::apply::{Filing, RemovingArguments, Rollout, RolloutArguments, Towards
 use super::check::{read, refused};
 use super::selection::{SelectionArguments, of_waves};
 use crate::args::Output;
-use crate::cluster;
 use crate::commands::import::Shown;
 use crate::failure::{Failure, Outcome};
+use crate::{cluster, events};
 
 /// Undeploy what a fleet brought to clusters
 #[derive(Args, Debug)]
@@ -71,6 +71,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    events::begin(&arguments.rollout.progress)?;
     let file = read(&arguments.file)?;
     if let Some(outcome) = refused(&file, &arguments.file, output) {
         return Ok(outcome);

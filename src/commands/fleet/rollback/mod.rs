@@ -13,8 +13,8 @@ use super::apply::{Asking, DeployingArguments, Removals, Rollout, Towards};
 use super::check::{read, refused};
 use super::selection::{SelectionArguments, of_waves};
 use crate::args::Output;
-use crate::cluster;
 use crate::failure::{Failure, Outcome};
+use crate::{cluster, events};
 
 /// Let clusters of a fleet run again what ran there before its file was applied
 #[derive(Args, Debug)]
@@ -57,6 +57,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    events::begin(&arguments.deploying.rollout.progress)?;
     let file = read(&arguments.file)?;
     if let Some(outcome) = refused(&file, &arguments.file, output) {
         return Ok(outcome);

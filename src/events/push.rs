@@ -1,25 +1,15 @@
-//! What a push tells other programs while it runs: one JSON object a line, to a file, a pipe or standard error
-//! (schemas/results/push-event.schema.json).
-//!
-//! A reader never holds the push up: lines wait for it in a queue with an end, and what finds no room there is lost.
+//! What a push tells: each step, how far it has come, and how fast (schemas/results/push-event.schema.json).
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
 use registry::Event;
 use schemars::JsonSchema;
+use schemas::ClusterName;
 use serde::Serialize;
 use watch::Progress;
 
-use crate::args::ProgressArguments;
-use crate::failure::{Failure, cannot};
-use crate::{render, verbose};
+use super::{are_wanted, tell};
 
 /// The shortest time between two lines that only say how many bytes were sent.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -28,86 +18,11 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const WINDOW: Duration = Duration::from_secs(10);
 /// The shortest time that says something of the speed: the first bytes only fill buffers on the way.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Lines that wait for a reader: those of a push of some hundred images, and some minutes of the rest.
-const WAITING: usize = 4096;
-/// How long the end of a push waits for a reader to have taken the last line.
-const PARTING: Duration = Duration::from_secs(2);
-/// Standard error, as a file's name.
-const STANDARD_ERROR: &str = "-";
-
-/// Where it is told, if anybody wants to know.
-static STREAM: OnceLock<Stream> = OnceLock::new();
-
-struct Stream {
-    lines: SyncSender<Item>,
-    is_standard_error: bool,
-}
-
-enum Item {
-    Line(String),
-    /// Answered once everything before is written.
-    Flush(SyncSender<()>),
-}
-
-/// Tells of pushes from now on, if somebody wants to know.
-pub(crate) fn begin(arguments: &ProgressArguments) -> Result<(), Failure> {
-    arguments.progress.as_deref().map_or(Ok(()), open)
-}
-
-/// Opens what it is told to. A file that holds something is not written to: it may be named by mistake.
-fn open(path: &Path) -> Result<(), Failure> {
-    let (lines, waiting) = sync_channel(WAITING);
-    let is_standard_error = path == Path::new(STANDARD_ERROR);
-    if is_standard_error {
-        std::thread::spawn(move || {
-            write(&waiting, |line| {
-                render::note(line.trim_end());
-                Ok(())
-            });
-        });
-    } else {
-        let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).open(path);
-        let mut file = file.map_err(cannot("write", path))?;
-        let metadata = file.metadata().map_err(cannot("write", path))?;
-        if metadata.is_file() && metadata.len() > 0 {
-            let full = anyhow!("`{}` holds something already", path.display());
-            return Err(Failure::no(full).hint("name a file that is not there yet, or a pipe"));
-        }
-        std::thread::spawn(move || write(&waiting, |line| file.write_all(line.as_bytes())));
-    }
-    let stream = Stream {
-        lines,
-        is_standard_error,
-    };
-    // There is one command line, and so one stream.
-    let _ = STREAM.set(stream);
-    Ok(())
-}
-
-/// Whether standard error is taken, so that no bar can be drawn there.
-pub(crate) fn on_standard_error() -> bool {
-    STREAM.get().is_some_and(|stream| stream.is_standard_error)
-}
-
-/// Writes what comes, until the reader is gone.
-fn write(waiting: &Receiver<Item>, mut out: impl FnMut(&str) -> std::io::Result<()>) {
-    for item in waiting {
-        match item {
-            Item::Line(line) => {
-                if let Err(error) = out(&line) {
-                    return verbose::note(&format!("progress is told no more: {error}"));
-                }
-            }
-            Item::Flush(done) => drop(done.send(())),
-        }
-    }
-}
 
 /// What is told beside the events of the push itself.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "event")]
-pub(crate) enum Said<'a> {
+pub(crate) enum PushSaid<'a> {
     /// The push begins.
     Planned {
         /// The id of the Solution, `<name>-<version>`.
@@ -125,7 +40,7 @@ pub(crate) enum Said<'a> {
 /// One step of a push, and how far the push has come.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Line<'a, T> {
+pub(crate) struct PushStep<'a, T> {
     #[serde(flatten)]
     said: &'a T,
     /// Bytes that were sent, of those that this push has to send. They never become fewer within a push.
@@ -140,19 +55,37 @@ pub(crate) struct Line<'a, T> {
     seconds_left: Option<u64>,
 }
 
+/// What is pushed where.
+#[derive(Debug)]
+pub(crate) struct Push<'a> {
+    /// The id of the Solution.
+    pub(crate) solution: &'a str,
+    pub(crate) registry: &'a str,
+    /// Bytes that are missing there.
+    pub(crate) bytes: u64,
+}
+
 /// The telling of one push.
-pub(crate) struct Telling {
-    stream: &'static Stream,
+pub(crate) struct PushTelling {
+    cluster: Option<ClusterName>,
     done: u64,
     speed: Speed,
     sent: Option<Instant>,
 }
 
-impl Telling {
-    /// Begins, if anybody wants to know.
-    pub(crate) fn begin(solution: &str, registry: &str, bytes: u64) -> Option<Self> {
+impl PushTelling {
+    /// Begins, perhaps for a cluster of a fleet, if anybody wants to know.
+    pub(crate) fn begin(push: &Push<'_>, cluster: Option<&ClusterName>) -> Option<Self> {
+        if !are_wanted() {
+            return None;
+        }
+        let &Push {
+            solution,
+            registry,
+            bytes,
+        } = push;
         let mut telling = Self {
-            stream: STREAM.get()?,
+            cluster: cluster.cloned(),
             done: 0,
             speed: Speed::default(),
             sent: None,
@@ -161,7 +94,7 @@ impl Telling {
         telling.speed.add(now, 0);
         let (done, total) = (0, bytes);
         telling.say(
-            &Said::Planned { solution, registry },
+            &PushSaid::Planned { solution, registry },
             Progress { done, total },
             now,
         );
@@ -194,13 +127,9 @@ impl Telling {
         self.say(event, progress, now);
     }
 
-    /// Tells how the push has ended, and sees that it is read.
+    /// Tells how the push has ended.
     pub(crate) fn end(mut self, complete: bool, progress: Progress) {
-        self.say(&Said::Done { complete }, progress, Instant::now());
-        let (done, written) = sync_channel(1);
-        if self.stream.lines.try_send(Item::Flush(done)).is_ok() {
-            let _ = written.recv_timeout(PARTING);
-        }
+        self.say(&PushSaid::Done { complete }, progress, Instant::now());
     }
 
     fn say(&mut self, said: &impl Serialize, progress: Progress, now: Instant) {
@@ -208,7 +137,7 @@ impl Telling {
         let total = progress.total.max(self.done);
         let rate = self.speed.at(now, self.done);
         let left = total - self.done;
-        let line = render::json_line(&Line {
+        let step = PushStep {
             said,
             bytes_done: self.done,
             bytes_total: total,
@@ -216,9 +145,8 @@ impl Telling {
             seconds_left: rate
                 .filter(|rate| *rate > 0)
                 .map(|rate| left.div_ceil(rate)),
-        });
-        // A reader that does not keep up loses lines.
-        let _ = self.stream.lines.try_send(Item::Line(line));
+        };
+        tell(self.cluster.as_ref(), &step);
     }
 }
 

@@ -1,0 +1,74 @@
+//! How a cluster of a fleet is reached, and that it is the one that the file pins.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use deployer::{Account, Cluster};
+use schemas::{ClusterUid, FleetCluster};
+
+use super::member::Member;
+use crate::args::ClusterArguments;
+use crate::cluster;
+use crate::failure::{self, Failure};
+
+/// How a cluster is reached.
+pub(super) struct MemberAccount {
+    pub(super) account: Account,
+    /// The UID of its object in the management cluster, where Cluster API manages it.
+    uid: Option<ClusterUid>,
+}
+
+impl MemberAccount {
+    /// Finds out how a cluster is reached. One that Cluster API manages is the one that is pinned.
+    pub(super) async fn of(
+        member: &FleetCluster,
+        directory: &Path,
+        hub: Option<&Result<Cluster, Failure>>,
+    ) -> Result<Self, Failure> {
+        let Some(name) = &member.cluster_api else {
+            let kubeconfig = member.kubeconfig.as_ref();
+            let account = cluster::account(&ClusterArguments {
+                kubeconfig: kubeconfig.map(|it| directory.join(it)),
+                context: member.context.clone(),
+            });
+            return Ok(Self { account, uid: None });
+        };
+        let hub = match hub {
+            Some(Ok(hub)) => hub,
+            Some(Err(failure)) => {
+                let failed = anyhow!("{}", failure.in_one_line());
+                let failed = Failure::unknown(failed).context("its management cluster");
+                return Err(failed.hint(failure.next_step()));
+            }
+            None => return Err(Failure::unknown(anyhow!("no management cluster was asked"))),
+        };
+        let held = importer::held_member(hub, name).await;
+        let held = held.map_err(failure::member)?;
+        // Before anything of it is used.
+        check(&held.uid, member)?;
+        Ok(Self {
+            account: held.account,
+            uid: Some(held.uid),
+        })
+    }
+
+    /// Connects to the cluster, and makes sure that it is the one that is pinned.
+    pub(super) async fn connect(self, member: &FleetCluster) -> Result<Member, Failure> {
+        let cluster = cluster::connect_by(self.account).await?;
+        let system = importer::cluster_uid(&cluster).await;
+        let system = system.map_err(failure::member)?;
+        if self.uid.is_none() {
+            check(&system, member)?;
+        }
+        Ok(Member {
+            cluster,
+            uid: self.uid.unwrap_or_else(|| system.clone()),
+            system,
+        })
+    }
+}
+
+/// Fails unless a cluster of this UID is the one that is meant.
+fn check(uid: &ClusterUid, member: &FleetCluster) -> Result<(), Failure> {
+    importer::check_uid(uid, member.uid.as_ref()).map_err(failure::member)
+}
