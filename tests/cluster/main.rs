@@ -36,6 +36,7 @@ mod faults;
 mod flags;
 mod fleet;
 mod fleet_apply;
+mod fleet_export;
 mod fleet_rollback;
 mod fleet_waves;
 mod freeing;

@@ -3,6 +3,7 @@
 pub(super) mod apply;
 pub(super) mod check;
 mod compute;
+pub(super) mod export;
 mod fold;
 pub(super) mod history;
 mod init;
@@ -35,13 +36,15 @@ Examples:
   solution fleet apply fleet.yaml --key publisher.pub --dry-run
   solution fleet status fleet.yaml
   solution fleet history fleet.yaml --limit 20
-  solution fleet rollback fleet.yaml --wave prod --dry-run")]
+  solution fleet rollback fleet.yaml --wave prod --dry-run
+  solution fleet export fleet.yaml --to flux --key publisher.pub --output-dir clusters")]
 pub(crate) enum Command {
     Init(init::Arguments),
     Check(check::Arguments),
     Values(values::Arguments),
     Apply(Box<apply::Arguments>),
     Rollback(Box<rollback::Arguments>),
+    Export(Box<export::Arguments>),
     Pause(pause::PauseArguments),
     Resume(pause::ResumeArguments),
     Approve(pause::ApproveArguments),
@@ -56,6 +59,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Values(arguments) => values::run(arguments, output),
         Command::Apply(arguments) => apply::run(arguments, output),
         Command::Rollback(arguments) => rollback::run(arguments, output),
+        Command::Export(arguments) => export::run(arguments, output),
         Command::Pause(arguments) => pause::pause(arguments, output),
         Command::Resume(arguments) => pause::resume(arguments, output),
         Command::Approve(arguments) => pause::approve(arguments, output),

@@ -46,6 +46,9 @@ pub(super) fn add(all: &mut Results) {
     let report = &reference("report");
     all.verb("fleet-apply", &[plan, unplanned, applied, wrong, report]);
     all.verb("fleet-rollback", &[plan, unplanned, applied, wrong]);
+    let exported = &all.own::<fleet::export::shown::FleetExport>();
+    let unexported = &all.own::<Refused<fleet::export::shown::FleetExport>>();
+    all.verb("fleet-export", &[exported, unexported, wrong, report]);
     let decision = &all.shared::<fleet::pause::FleetDecision>("fleetDecision");
     all.verb("fleet-pause", &[decision]);
     all.verb("fleet-resume", &[decision]);

@@ -30,7 +30,7 @@ pub(in crate::commands::fleet) struct RolloutArguments {
     exceptions: ExceptionArguments,
 
     #[command(flatten)]
-    pub(super) reach: RegistryArguments,
+    reach: RegistryArguments,
 
     #[command(flatten)]
     pub(super) hub: ClusterArguments,
@@ -51,6 +51,11 @@ struct ExceptionArguments {
 }
 
 impl RolloutArguments {
+    /// How registries are reached.
+    pub(in crate::commands::fleet) fn reach(&self) -> &RegistryArguments {
+        &self.reach
+    }
+
     /// How plans are shown.
     pub(super) fn shown(&self) -> Shown {
         choose(self.diff, Shown::WithDiff, Shown::Plain)

@@ -31,12 +31,14 @@ mod within;
 
 use fleet::Members;
 
+pub(super) use self::archives::accept_all;
 pub(crate) use self::arguments::Arguments;
 pub(super) use self::asking::Asking;
 pub(super) use self::choices::RolloutArguments;
-use self::from_file::FileSource;
+pub(super) use self::from_file::FileSource;
+pub(super) use self::hindrance::{Hindrances, KnownClusters};
 pub(super) use self::place::DeploymentPlace;
-pub(super) use self::plan::{DeployableSource, FoundDeployable};
+pub(super) use self::plan::{DeployableSource, FoundDeployable, in_order};
 pub(super) use self::planned::{Deployable, Unplannable};
 use self::planned::{DeploymentPlan, MemberPlan};
 pub(super) use self::rollout::{Rollout, Towards};
@@ -72,18 +74,14 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     let places = arguments.selection.of(&file)?;
     let members = Members::of(file.spec());
-    let runs = |entry: &usize| {
-        let clusters = members.of_solution(&file.spec().solutions[*entry]);
-        places.iter().any(|at| clusters.contains(at))
-    };
-    let entries = (0..file.spec().solutions.len()).filter(runs);
-    let Some(archives) = archives::accept_all(arguments, &file, entries, output)? else {
+    let (path, signers) = (&arguments.file, &arguments.signers);
+    let Some(archives) = accept_all(&file, path, &places, signers, output)? else {
         return Ok(Outcome::No);
     };
     let choices = &arguments.rollout;
     let rollout = Rollout {
         file: &file,
-        path: &arguments.file,
+        path,
         members: &members,
         choices,
         towards: Towards::File,
@@ -91,12 +89,14 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let asking = Asking {
         file: &file,
-        choices,
+        reach: choices.reach(),
+        turn: &choices.turn,
+        allowed: arguments.allowed(),
         writer: cluster::writer(&choices.turn)?,
         output,
     };
     let source = FileSource {
-        arguments,
+        path,
         members: &members,
         archives,
         asking,

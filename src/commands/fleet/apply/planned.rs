@@ -68,11 +68,11 @@ pub(super) struct WantedConsent {
 /// What a deployment is planned from.
 pub(in crate::commands::fleet) struct Deployable {
     /// The place of its entry among `solutions`.
-    pub(super) solution: usize,
+    pub(in crate::commands::fleet) solution: usize,
     /// What is planned for it in a word, where its entry does not say so.
     pub(in crate::commands::fleet) note: Option<String>,
-    pub(super) archive: Arc<Acceptance>,
-    pub(super) client: Client,
+    pub(in crate::commands::fleet) archive: Arc<Acceptance>,
+    pub(in crate::commands::fleet) client: Client,
     pub(in crate::commands::fleet) request: Request,
 }
 

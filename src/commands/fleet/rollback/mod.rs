@@ -74,7 +74,9 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let asking = Asking {
         file: &file,
-        choices,
+        reach: choices.reach(),
+        turn: &choices.turn,
+        allowed: choices.allowed(),
         writer: cluster::writer(&choices.turn)?,
         output,
     };
