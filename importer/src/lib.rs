@@ -68,9 +68,11 @@ pub use plan::file::{Moved, PlanFile, PlanFileError};
 pub use plan::fleet_file::{
     AnewCluster, FiledCluster, FiledDeployment, FleetMoved, FleetPlanFile, MemberDeployment,
 };
+pub use plan::handover::{Handover, LeftSecret, NotForOthers};
 pub use plan::migration::PlannedMigration;
 pub use plan::offline::{Offer, SiteCompared, SiteProblem, compare_site, like_named};
 pub use plan::order::{NoOrder, import_order};
+pub use plan::overlap::{Overlap, leave_to_first};
 pub use plan::place::default_namespace;
 pub use plan::render::{
     ImaginedSite, ManifestSource, ManifestsOrObstacles, RenderedManifest, RenderedManifests,

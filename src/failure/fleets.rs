@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use fleet::{ExpressionError, FleetFault as F};
-use importer::MemberError;
+use importer::{MemberError, NotForOthers};
 
 use super::Failure;
 
@@ -20,6 +20,18 @@ pub(crate) fn member(error: MemberError) -> Failure {
         }
         MemberError::Other { .. } => Failure::no(error)
             .hint("if the cluster was made anew, take its `uid` out of the file and pin it again"),
+    }
+}
+
+/// How an object becomes one that a tool of `solution fleet export` can apply.
+pub(crate) fn not_for_others(why: &NotForOthers) -> &'static str {
+    match why {
+        NotForOthers::Sensitive { .. } => {
+            "deploy it by `solution fleet apply`; the publisher can have it read the value from a Secret"
+        }
+        NotForOthers::Random { .. } => {
+            "choose the value that is generated, in `secrets` or `site` of the fleet's file, or deploy it by `solution fleet apply`"
+        }
     }
 }
 

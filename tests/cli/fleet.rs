@@ -92,6 +92,20 @@ fn expressions_and_values_are_judged_without_a_cluster() {
 }
 
 #[test]
+fn what_a_tool_does_not_have_is_not_exported_for_it() {
+    let desk = Desk::new();
+    desk.write("fleet.yaml", FLEET);
+    let export = ["fleet", "export", "fleet.yaml", "--login-secret", "login"];
+    let to = |tool: &str| desk.solution(&[&export[..], &["--to", tool]].concat());
+    let refused = to("argocd").failure(2);
+    assert!(
+        refused.contains("`--login-secret` is for Flux"),
+        "{refused}"
+    );
+    to("helm").failure(2);
+}
+
+#[test]
 fn what_is_no_fleet_is_refused_and_what_cannot_be_read_is_not() {
     let desk = Desk::new();
     desk.write(

@@ -38,6 +38,7 @@ mod flags;
 mod fleet;
 mod fleet_apply;
 mod fleet_charts;
+mod fleet_export;
 mod fleet_faults;
 mod fleet_rollback;
 mod fleet_waves;

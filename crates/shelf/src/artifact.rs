@@ -147,6 +147,6 @@ pub(crate) fn only_layer(manifest: &RegistryManifest) -> Option<Descriptor> {
     }
 }
 
-fn digest_of(bytes: &[u8]) -> Digest {
+pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::new(Sha256::digest(bytes).into())
 }

@@ -7,13 +7,14 @@
 //!
 //! `place`, `named` and `mirrors` say where everything lies; `survey` asks what is there, `push` and `readback` make it
 //! so; `artifact` is the head of an archive beside its images, and `open`, `export` and `kept` read the archive by it;
-//! `free` and `prune` delete what nobody needs. Open `survey.rs` first: an import begins there.
+//! `files` are what is made of an archive for others who apply it; `free` and `prune` delete what nobody needs. Open `survey.rs` first: an import begins there.
 
 mod archive_blob;
 mod artifact;
 mod brought;
 mod error;
 mod export;
+mod files;
 mod free;
 mod image_map;
 mod job;
@@ -41,6 +42,7 @@ mod survey;
 pub use artifact::{HeadArtifact, kept_archives};
 pub use error::{Error, Lacking, PushFailure, Unfetched, Unpushed};
 pub use export::Export;
+pub use files::FilesArtifact;
 pub use free::Holdings;
 pub use image_map::{ImageMap, MappedImage};
 pub use kept::{Head, KeptArchive, only_archive};

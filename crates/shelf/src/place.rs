@@ -27,7 +27,7 @@ pub fn image_place(
     Ok((repository, Reference::Tag(holding_tag(version, digest))))
 }
 
-fn holding_tag(version: &Version, digest: Digest) -> Tag {
+pub(crate) fn holding_tag(version: &Version, digest: Digest) -> Tag {
     let mut hex = digest.hex();
     hex.truncate(HELD);
     let tag = format!("{version}-{hex}").parse();

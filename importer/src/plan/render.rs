@@ -7,7 +7,7 @@ use std::fmt;
 use change::ObjectChange;
 use deployer::{Cluster, Gvk, Imagined, ImaginedKind, Object, ServerVersion};
 use manifests::{DiscoveredKind, served_by_kubernetes};
-use registry::Client;
+use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::{ApiName, KubernetesVersion, Namespace, SolutionId};
 use serde::Serialize;
@@ -90,6 +90,8 @@ pub struct RenderedManifest {
     pub source: ManifestSource,
     /// Whether something in it is made by chance each time: by a template, or as a value of a parameter that is generated.
     pub random: bool,
+    /// Whether words stand in it for values that nobody is to see.
+    pub masked: bool,
     /// The object.
     pub object: Value,
 }
@@ -101,6 +103,8 @@ pub struct RenderedManifests {
     pub id: SolutionId,
     /// The namespace of the environment.
     pub namespace: Namespace,
+    /// The registry that nodes pull images from.
+    pub pull_registry: RegistryAddress,
     /// The objects by where they come from: the namespace, the definitions, the operator and the sets in the order in which
     /// those are brought, and each release.
     pub manifests: Vec<RenderedManifest>,
@@ -244,6 +248,7 @@ fn rendered(
     Ok(Ok(RenderedManifests {
         id: asked.id.clone(),
         namespace: deployment.namespace().clone(),
+        pull_registry: asked.record.pull_registry()?,
         manifests,
     }))
 }
@@ -284,6 +289,7 @@ impl RenderedDeployment<'_> {
         RenderedManifest {
             source,
             random,
+            masked: value != *object.as_value(),
             object: value,
         }
     }

@@ -6,6 +6,7 @@ mod arrivals;
 pub(super) mod check;
 mod compute;
 mod delete;
+pub(super) mod export;
 mod fold;
 mod folded;
 mod gone;
@@ -43,7 +44,8 @@ Examples:
   solution fleet status fleet.yaml
   solution fleet history fleet.yaml --limit 20
   solution fleet rollback fleet.yaml --wave prod --dry-run
-  solution fleet delete fleet.yaml --all --dry-run")]
+  solution fleet delete fleet.yaml --all --dry-run
+  solution fleet export fleet.yaml --to flux --key publisher.pub --output-dir clusters")]
 pub(crate) enum Command {
     Init(init::Arguments),
     Check(check::Arguments),
@@ -51,6 +53,7 @@ pub(crate) enum Command {
     Apply(Box<apply::Arguments>),
     Rollback(Box<rollback::Arguments>),
     Delete(Box<delete::Arguments>),
+    Export(Box<export::Arguments>),
     Pause(pause::PauseArguments),
     Resume(pause::ResumeArguments),
     Approve(pause::ApproveArguments),
@@ -66,6 +69,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Apply(arguments) => apply::run(arguments, output),
         Command::Rollback(arguments) => rollback::run(arguments, output),
         Command::Delete(arguments) => delete::run(arguments, output),
+        Command::Export(arguments) => export::run(arguments, output),
         Command::Pause(arguments) => pause::pause(arguments, output),
         Command::Resume(arguments) => pause::resume(arguments, output),
         Command::Approve(arguments) => pause::approve(arguments, output),

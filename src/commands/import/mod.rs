@@ -26,8 +26,8 @@ use self::nodes::wait_nodes;
 pub(crate) use self::one_of_several::{as_shown, as_shown_by, look};
 pub(crate) use self::plan::{diff_of, lines, warnings};
 pub(crate) use self::request::{
-    Acceptance, Reached, accept, accept_by, allow, client, destination, judge, nodes, of_goal,
-    of_place, of_reader, of_writer, target,
+    Acceptance, Reached, accept, accept_by, all_but_signers, allow, client, destination, judge,
+    nodes, of_goal, of_place, of_reader, of_writer, target,
 };
 pub(crate) use self::show::{Planned, Shown, planned};
 pub(crate) use self::then::Then;

@@ -272,8 +272,22 @@ pub(crate) fn target(
     })
 }
 
-/// The request of one who wants to know and not to do. Whatever an administrator may allow is no reason not to show what it
-/// would come to; but whose archive it is.
+/// What an administrator may allow, which is no reason not to show what something would come to; but whose archive it is.
+pub(crate) fn all_but_signers(signers: &SignerArguments) -> Allowed {
+    Allowed {
+        adopt: Adoption {
+            namespace: Adopt::Allow,
+            crds: Adopt::Allow,
+            objects: Adopt::Allow,
+        },
+        replace: Replace::Allow,
+        downgrade: Downgrade::Allow,
+        conflicts: Conflicts::Force,
+        ..signers.allowed()
+    }
+}
+
+/// The request of one who wants to know and not to do.
 pub(crate) fn of_reader(
     target: Target,
     images: ImagesAt,
@@ -282,17 +296,7 @@ pub(crate) fn of_reader(
     let nobody = ChangeArguments::default();
     let goal = Goal::Deployed(target);
     Ok(Request {
-        allowed: Allowed {
-            adopt: Adoption {
-                namespace: Adopt::Allow,
-                crds: Adopt::Allow,
-                objects: Adopt::Allow,
-            },
-            replace: Replace::Allow,
-            downgrade: Downgrade::Allow,
-            conflicts: Conflicts::Force,
-            ..signers.allowed()
-        },
+        allowed: all_but_signers(signers),
         ..of_goal(goal, &images.registry, images.pull_registry, &nobody)?
     })
 }

@@ -83,7 +83,7 @@ pub(super) fn all(
 }
 
 /// A document of YAML, with its source in front.
-fn document(manifest: &RenderedManifest) -> String {
+pub(in crate::commands) fn document(manifest: &RenderedManifest) -> String {
     let random = if manifest.random {
         "# random: differs in each rendering\n"
     } else {
@@ -112,7 +112,7 @@ fn files(
 }
 
 /// The name of a file, of nothing but letters, digits, `.` and `-`: an object may be called anything.
-fn file_name(number: usize, manifest: &RenderedManifest) -> String {
+pub(in crate::commands) fn file_name(number: usize, manifest: &RenderedManifest) -> String {
     let text = |pointer| {
         let found = manifest.object.pointer(pointer);
         found.and_then(|it| it.as_str()).unwrap_or_default()
@@ -135,6 +135,7 @@ mod tests {
         RenderedManifest {
             source: ManifestSource::Set("web".to_owned()),
             random,
+            masked: false,
             object: json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } }),
         }
     }

@@ -54,6 +54,9 @@ pub(super) fn add(all: &mut Results) {
         &[plan, written, unplanned, applied, wrong],
     );
     all.verb("fleet-delete", &[plan, unplanned, applied, wrong]);
+    let exported = &all.own::<fleet::export::shown::FleetExport>();
+    let unexported = &all.own::<Refused<fleet::export::shown::FleetExport>>();
+    all.verb("fleet-export", &[exported, unexported, wrong, report]);
     let decision = &all.shared::<fleet::pause::FleetDecision>("fleetDecision");
     all.verb("fleet-pause", &[decision]);
     all.verb("fleet-resume", &[decision]);

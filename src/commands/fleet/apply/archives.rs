@@ -5,29 +5,33 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use fleet::FleetFile;
+use fleet::{FleetFile, Members};
 use schemas::FleetSolution;
 
-use super::Arguments;
 use crate::args::Output;
-use crate::commands::import::{self, Acceptance};
+use crate::commands::import::{self, Acceptance, SignerArguments};
 use crate::failure::Failure;
 
 /// The accepted archives, by the entries of `solutions` that name them.
-pub(super) type Archives = BTreeMap<usize, Arc<Acceptance>>;
+pub(in crate::commands::fleet) type Archives = BTreeMap<usize, Arc<Acceptance>>;
 
-/// Verifies the archives of these entries; none if one is not accepted, which is said.
-pub(super) fn accept_all(
-    arguments: &Arguments,
+/// Verifies the archives that these clusters run; none if one is not accepted, which is said.
+pub(in crate::commands::fleet) fn accept_all(
     file: &FleetFile,
-    entries: impl IntoIterator<Item = usize>,
+    path: &Path,
+    places: &[usize],
+    signers: &SignerArguments,
     output: Output,
 ) -> Result<Option<Archives>, Failure> {
-    let folder = arguments.file.parent().unwrap_or(Path::new(""));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let members = Members::of(file.spec());
     let mut by_path: BTreeMap<&str, Arc<Acceptance>> = BTreeMap::new();
     let mut archives = Archives::new();
-    for entry in entries {
-        let solution = &file.spec().solutions[entry];
+    for (entry, solution) in file.spec().solutions.iter().enumerate() {
+        let clusters = members.of_solution(solution);
+        if !places.iter().any(|at| clusters.contains(at)) {
+            continue;
+        }
         let Some(path) = solution.archive.as_deref() else {
             continue;
         };
@@ -36,7 +40,7 @@ pub(super) fn accept_all(
         } else {
             let path = &folder.join(path);
             let follows = "no cluster was changed";
-            let accepted = import::accept(path, &arguments.signers, follows, output)?;
+            let accepted = import::accept(path, signers, follows, output)?;
             let Some(accepted) = accepted else {
                 return Ok(None);
             };

@@ -1,25 +1,30 @@
-//! The requests of who changes a fleet, and what a version that a cluster has imported is planned from.
+//! The requests of who plans for a fleet, and what a version that a cluster has imported is planned from.
 
 use std::sync::Arc;
 
 use deployer::Cluster;
 use fleet::FleetFile;
-use importer::{Goal, Request, Verb, Writer};
+use importer::{Allowed, Goal, Nodes, Request, Verb, Writer};
 use registry::RegistryAddress;
 use schemas::{FleetSolution, PlacedVersion, Version};
 
-use super::choices::DeployingArguments;
 use super::planned::{Deployable, Unplannable};
-use crate::args::Output;
+use crate::args::{ChangeArguments, Output, RegistryArguments};
 use crate::commands::import;
 use crate::commands::kept::{self, Kept};
 use crate::commands::refusal::InTheWay;
 use crate::failure::Failure;
 
-/// Who asks for changes of a fleet.
+/// Who plans for the clusters of a fleet.
 pub(in crate::commands::fleet) struct Asking<'a> {
     pub(in crate::commands::fleet) file: &'a FleetFile,
-    pub(in crate::commands::fleet) choices: &'a DeployingArguments,
+    /// How registries are reached.
+    pub(in crate::commands::fleet) reach: &'a RegistryArguments,
+    pub(in crate::commands::fleet) turn: &'a ChangeArguments,
+    /// Whether nodes are waited for.
+    pub(in crate::commands::fleet) nodes: Nodes,
+    /// The exceptions that are allowed in every cluster.
+    pub(in crate::commands::fleet) allowed: Allowed,
     pub(in crate::commands::fleet) writer: Writer,
     pub(in crate::commands::fleet) output: Output,
 }
@@ -34,8 +39,7 @@ impl Asking<'_> {
         goal: Goal,
     ) -> Result<Deployable, Unplannable> {
         let name = &entry.name;
-        let reach = &self.choices.reach;
-        let judged = kept::judge(cluster, name, Some(version), reach, self.output).await?;
+        let judged = kept::judge(cluster, name, Some(version), self.reach, self.output).await?;
         let Kept {
             archive,
             client,
@@ -62,12 +66,12 @@ impl Asking<'_> {
         registry: &RegistryAddress,
         pull_registry: Option<RegistryAddress>,
     ) -> Result<Request, Failure> {
-        let (turn, writer) = (&self.choices.rollout.turn, self.writer.clone());
-        let request = import::of_writer(goal, registry, pull_registry, turn, writer)?;
+        let writer = self.writer.clone();
+        let request = import::of_writer(goal, registry, pull_registry, self.turn, writer)?;
         // What one deployment would accept alone is not accepted: the consent of a fleet is to all that it shows.
         Ok(Request {
-            allowed: self.choices.allowed(),
-            nodes: import::nodes(&self.choices.rollout.arrival),
+            allowed: self.allowed,
+            nodes: self.nodes,
             ..request
         })
     }

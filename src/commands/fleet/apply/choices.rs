@@ -37,7 +37,7 @@ pub(in crate::commands::fleet) struct RolloutArguments {
     pub(super) hub: ClusterArguments,
 
     #[command(flatten)]
-    pub(super) arrival: ArrivalArguments,
+    pub(in crate::commands::fleet) arrival: ArrivalArguments,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) turn: ChangeArguments,
@@ -57,7 +57,7 @@ pub(in crate::commands::fleet) struct DeployingArguments {
     pub(in crate::commands::fleet) rollout: RolloutArguments,
 
     #[command(flatten)]
-    pub(super) reach: RegistryArguments,
+    reach: RegistryArguments,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) files: FilingArguments,
@@ -109,6 +109,11 @@ impl RemovingArguments {
 }
 
 impl DeployingArguments {
+    /// How registries are reached.
+    pub(in crate::commands::fleet) fn reach(&self) -> &RegistryArguments {
+        &self.reach
+    }
+
     /// How plans are shown.
     pub(in crate::commands::fleet) fn shown(&self) -> Shown {
         choose(self.diff, Shown::WithDiff, Shown::Plain)

@@ -10,7 +10,6 @@ use schemas::{FleetSolution, PlacedVersion};
 
 use super::super::compute::compute;
 use super::super::standing::unlisted;
-use super::Arguments;
 use super::archives::Archives;
 use super::asking::Asking;
 use super::place::DeploymentPlace;
@@ -23,13 +22,14 @@ use crate::commands::refusal::InTheWay;
 use crate::failure::Failure;
 
 /// The deployments of a fleet's file.
-pub(super) struct FileSource<'a> {
-    pub(super) arguments: &'a Arguments,
-    pub(super) members: &'a Members<'a>,
-    pub(super) archives: Archives,
-    pub(super) asking: Asking<'a>,
+pub(in crate::commands::fleet) struct FileSource<'a> {
+    /// The path of the file.
+    pub(in crate::commands::fleet) path: &'a Path,
+    pub(in crate::commands::fleet) members: &'a Members<'a>,
+    pub(in crate::commands::fleet) archives: Archives,
+    pub(in crate::commands::fleet) asking: Asking<'a>,
     /// How what left the file is removed; none if it stays.
-    pub(super) removing: Option<Arc<Removing>>,
+    pub(in crate::commands::fleet) removing: Option<Arc<Removing>>,
 }
 
 impl DeployableSource for FileSource<'_> {
@@ -91,13 +91,11 @@ impl FileSource<'_> {
             let (version, cluster) = (&entry.version, place.cluster);
             self.asking.kept(entry, version, cluster, goal).await?
         };
-        let request = &mut found.request;
-        if let Goal::Deployed(target) = &mut request.goal {
-            let folder = self.arguments.file.parent().unwrap_or(Path::new(""));
+        if let Goal::Deployed(target) = &mut found.request.goal {
+            let folder = self.path.parent().unwrap_or(Path::new(""));
             let manifest = found.archive.accepted.manifest();
             *target.parameters = secrets::read(folder, place.member, entry, manifest)?;
         }
-        request.allowed = self.arguments.allowed();
         Ok(found)
     }
 
@@ -115,7 +113,7 @@ impl FileSource<'_> {
             placed: PlacedVersion::from(entry),
             note: None,
             archive: Arc::clone(archive),
-            client: place.client(&to.registry, &self.asking.choices.reach)?,
+            client: place.client(&to.registry, self.asking.reach)?,
             request: Request {
                 missing: to.missing,
                 from_site: to.from_site,

@@ -41,13 +41,15 @@ mod within;
 
 use fleet::Members;
 
+pub(super) use self::archives::accept_all;
 pub(crate) use self::arguments::Arguments;
 pub(super) use self::asking::Asking;
 pub(super) use self::choices::{DeployingArguments, RemovingArguments, RolloutArguments};
 pub(super) use self::filing::Filing;
-use self::from_file::FileSource;
+pub(super) use self::from_file::FileSource;
+pub(super) use self::hindrance::{Hindrances, KnownClusters};
 pub(super) use self::place::DeploymentPlace;
-pub(super) use self::plan::{DeployableSource, FoundDeployable};
+pub(super) use self::plan::{DeployableSource, FoundDeployable, in_order};
 pub(super) use self::planned::{Deployable, Unplannable};
 use self::planned::{DeploymentPlan, MemberPlan};
 #[cfg(test)]
@@ -56,6 +58,7 @@ pub(super) use self::removal::{FoundDeparture, Removals, Removing};
 pub(super) use self::rollout::{Rollout, Towards};
 use super::check::{read, refused};
 use crate::args::Output;
+use crate::commands::import;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
 
@@ -92,12 +95,8 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     let places = arguments.selection.of(&file)?;
     let members = Members::of(file.spec());
-    let runs = |entry: &usize| {
-        let clusters = members.of_solution(&file.spec().solutions[*entry]);
-        places.iter().any(|at| clusters.contains(at))
-    };
-    let entries = (0..file.spec().solutions.len()).filter(runs);
-    let Some(archives) = archives::accept_all(arguments, &file, entries, output)? else {
+    let (path, signers) = (&arguments.file, &arguments.signers);
+    let Some(archives) = accept_all(&file, path, &places, signers, output)? else {
         return Ok(Outcome::No);
     };
     let choices = &arguments.deploying;
@@ -105,7 +104,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let removing = arguments.removing(&writer);
     let rollout = Rollout {
         file: &file,
-        path: &arguments.file,
+        path,
         members: &members,
         choices: &choices.rollout,
         shown: choices.shown(),
@@ -116,12 +115,15 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let asking = Asking {
         file: &file,
-        choices,
+        reach: choices.reach(),
+        turn: &choices.rollout.turn,
+        nodes: import::nodes(&choices.rollout.arrival),
+        allowed: arguments.allowed(),
         writer,
         output,
     };
     let source = FileSource {
-        arguments,
+        path,
         members: &members,
         archives,
         asking,

@@ -16,10 +16,10 @@ use crate::registries;
 pub(in crate::commands::fleet) struct DeploymentPlace<'a> {
     /// Its place in the file.
     pub(in crate::commands::fleet) at: usize,
-    pub(super) member: &'a FleetCluster,
+    pub(in crate::commands::fleet) member: &'a FleetCluster,
     pub(in crate::commands::fleet) cluster: &'a Cluster,
     /// What the site keeps for all environments.
-    pub(super) site: &'a HeldSite,
+    pub(in crate::commands::fleet) site: &'a HeldSite,
 }
 
 impl DeploymentPlace<'_> {

@@ -103,7 +103,9 @@ pub(super) async fn plan(
 }
 
 /// Each behind those that it needs.
-fn in_order(deployables: Vec<Deployable>) -> Result<Vec<Deployable>, Failure> {
+pub(in crate::commands::fleet) fn in_order(
+    deployables: Vec<Deployable>,
+) -> Result<Vec<Deployable>, Failure> {
     let manifests = deployables.iter().map(|it| it.archive.accepted.manifest());
     let manifests: Vec<&Solution> = manifests.collect();
     let order = importer::import_order(&manifests).map_err(Failure::no)?;

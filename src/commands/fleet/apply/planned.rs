@@ -108,11 +108,11 @@ pub(super) struct WantedConsent {
 /// What a deployment is planned from.
 pub(in crate::commands::fleet) struct Deployable {
     /// Which one it is, as the file has it.
-    pub(super) placed: PlacedVersion,
+    pub(in crate::commands::fleet) placed: PlacedVersion,
     /// What is planned for it in a word, where its entry does not say so.
     pub(in crate::commands::fleet) note: Option<String>,
-    pub(super) archive: Arc<Acceptance>,
-    pub(super) client: Client,
+    pub(in crate::commands::fleet) archive: Arc<Acceptance>,
+    pub(in crate::commands::fleet) client: Client,
     pub(in crate::commands::fleet) request: Request,
 }
 

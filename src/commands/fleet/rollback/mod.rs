@@ -13,6 +13,7 @@ use super::apply::{Asking, DeployingArguments, Removals, Rollout, Towards};
 use super::check::{read, refused};
 use super::selection::{SelectionArguments, of_waves};
 use crate::args::Output;
+use crate::commands::import;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
 
@@ -78,7 +79,10 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let asking = Asking {
         file: &file,
-        choices,
+        reach: choices.reach(),
+        turn: &choices.rollout.turn,
+        nodes: import::nodes(&choices.rollout.arrival),
+        allowed: choices.allowed(),
         writer: cluster::writer(&choices.rollout.turn)?,
         output,
     };

@@ -64,7 +64,7 @@ impl WaysBack<'_> {
         found.request.verb = Verb::Rollback;
         found.request.allowed = Allowed {
             downgrade: Downgrade::Allow,
-            ..self.asking.choices.allowed()
+            ..self.asking.allowed
         };
         Ok(found)
     }

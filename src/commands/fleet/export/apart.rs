@@ -1,0 +1,51 @@
+//! Deployments of one cluster are kept apart: an object is brought by one of them alone, and what needs another one comes
+//! behind it.
+
+use importer::{Handover, Overlap};
+use schemas::{PlacedVersion, SolutionId};
+
+use super::planned::{DeploymentExport, ExportPlan};
+use crate::commands::refusal::InTheWay;
+use crate::failure::Failure;
+
+/// Leaves what several deployments bring to the first of them, and says behind which others each comes.
+pub(super) fn apart(mut plans: Vec<ExportPlan>) -> Result<Vec<DeploymentExport>, Failure> {
+    let handovers = plans.iter_mut().map(|it| std::mem::take(&mut it.handover));
+    let mut handovers: Vec<Handover> = handovers.collect();
+    let overlaps = importer::leave_to_first(&mut handovers)?;
+    let mut exports: Vec<DeploymentExport> = Vec::new();
+    let mut earlier: Vec<(PlacedVersion, SolutionId)> = Vec::new();
+    for ((mut plan, handover), overlap) in plans.into_iter().zip(handovers).zip(overlaps) {
+        let Overlap { behind, differing } = overlap;
+        let manifest = plan.archive.accepted.manifest();
+        let needed = &manifest.spec.prerequisites.solutions;
+        let is_needed = |id: &SolutionId| needed.iter().any(|it| it.name == *id.name());
+        let comes_behind = earlier
+            .iter()
+            .enumerate()
+            .filter(|(place, (_, id))| behind.contains(place) || is_needed(id))
+            .map(|(_, (placed, _))| placed.clone());
+        plan.behind = comes_behind.collect();
+        plan.handover = handover;
+        let id = plan.archive.accepted.statement().predicate.id.clone();
+        let placed = plan.placed.clone();
+        earlier.push((placed.clone(), id));
+        let differing: Vec<InTheWay> = differing.iter().map(|it| differs(it)).collect();
+        let found = if differing.is_empty() {
+            Ok(plan)
+        } else {
+            Err(differing)
+        };
+        exports.push(DeploymentExport { placed, found });
+    }
+    Ok(exports)
+}
+
+fn differs(object: &str) -> InTheWay {
+    InTheWay::new(
+        format!(
+            "{object} would be another one than that of a deployment before it, and the tool would change it for ever"
+        ),
+        "let both bring the same version, or deploy them by `solution fleet apply`",
+    )
+}
