@@ -188,13 +188,17 @@ mod tests {
             is_standard_error: false,
         };
         let (told, read) = sync_channel(1);
+        let (slow, never) = sync_channel::<()>(1);
         let reader = std::thread::spawn(move || {
-            write(&waiting, |_| told.send(()).map_err(std::io::Error::other));
+            write(&waiting, |_| {
+                let _ = never.recv_timeout(Duration::from_millis(50));
+                told.send(()).map_err(std::io::Error::other)
+            });
         });
         stream.tell("a".to_owned());
         stream.flush(Duration::MAX);
         assert_eq!(read.try_recv(), Ok(()));
-        drop(read);
+        drop((read, slow));
         stream.tell("b".to_owned());
         stream.flush(Duration::MAX);
         reader.join().unwrap();

@@ -194,6 +194,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_same_state_is_told_once_until_something_else_is() {
+        let waiting = Waiting::new(Output::Json);
+        let news = ["a", "a", "b", "a"].map(|it| waiting.tell(it));
+        assert_eq!(news, [true, false, true, true]);
+        waiting.clear();
+        assert!(waiting.tell("a"));
+    }
+
+    #[test]
     fn what_others_named_is_printable() {
         let bar = bytes(Output::Json, "pack", 1);
         bar.set_message("image a\n\u{1b}[2J\u{202e}");

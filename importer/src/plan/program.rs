@@ -138,3 +138,40 @@ async fn started(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_more_run_at_once_than_there_are_turns() {
+        for (turns, is_alone) in [(1, true), (2, false)] {
+            let turns = Semaphore::new(turns);
+            let (began, begun) = channel();
+            let (mut first, mut second) = (Vec::new(), Vec::new());
+            let (met, meets) = channel();
+            let wait = move || {
+                let other = begun.recv_timeout(Duration::from_millis(300));
+                met.send(other.is_ok()).unwrap();
+                Err(HelmError::Missing(PathBuf::new()))
+            };
+            let begin = move || {
+                // Whoever was alone waits no more.
+                let _ = began.send(());
+                Err(HelmError::Missing(PathBuf::new()))
+            };
+            let both = tokio::join!(
+                started(wait, &turns, &mut first),
+                started(begin, &turns, &mut second)
+            );
+            assert!(both.0.unwrap().is_none() && both.1.unwrap().is_none());
+            assert_eq!((first.len(), second.len()), (1, 1));
+            assert_eq!(meets.recv(), Ok(!is_alone));
+        }
+    }
+}
