@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use fleet::{ExpressionError, FleetFault as F};
-use importer::MemberError;
+use importer::{HubError, MemberError};
 
 use super::Failure;
 
@@ -20,6 +20,25 @@ pub(crate) fn member(error: MemberError) -> Failure {
         }
         MemberError::Other { .. } => Failure::no(error)
             .hint("if the cluster was made anew, take its `uid` out of the file and pin it again"),
+    }
+}
+
+/// What it means that a hub does not show a fleet.
+pub(crate) fn hub(error: HubError) -> Failure {
+    match error {
+        HubError::Cluster(error @ deployer::Error::Forbidden { .. }) => Failure::no(error)
+            .hint("`solution rbac --verb fleet-hub` prints the roles of who uses it"),
+        HubError::Cluster(error) => importer::Error::from(error).into(),
+        HubError::Unprepared => {
+            Failure::no(error).hint("`solution fleet init --hub CONTEXT` puts its CRD there")
+        }
+        HubError::Changed(_) => Failure::unknown(error).hint("run the same command again"),
+        HubError::Unreadable { .. } | HubError::TooLarge(_) => Failure::no(error).hint(
+            "correct it, or delete it: pauses, approvals and soak times are then asked for anew",
+        ),
+        HubError::Other { .. } => {
+            Failure::no(error).hint("give one of the two fleets another name, or another hub")
+        }
     }
 }
 

@@ -5,6 +5,7 @@ pub(super) mod check;
 mod compute;
 mod fold;
 pub(super) mod history;
+pub(super) mod hub;
 mod init;
 mod journal;
 mod member;

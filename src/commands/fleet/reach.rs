@@ -25,7 +25,7 @@ pub(super) struct Reaching<'a> {
     /// Where relative paths begin.
     directory: PathBuf,
     /// How the cluster is reached that has the objects of Cluster API.
-    hub: &'a ClusterArguments,
+    management: &'a ClusterArguments,
     /// How long one cluster may take.
     longest: Duration,
 }
@@ -34,13 +34,13 @@ impl<'a> Reaching<'a> {
     pub(super) fn new(
         file: &'a FleetFile,
         path: &Path,
-        hub: &'a ClusterArguments,
+        management: &'a ClusterArguments,
         longest: Duration,
     ) -> Self {
         Self {
             file,
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
-            hub,
+            management,
             longest,
         }
     }
@@ -58,14 +58,14 @@ impl<'a> Reaching<'a> {
         work: impl AsyncFn(usize, &Member) -> Result<T, Failure>,
     ) -> Vec<Result<T, Failure>> {
         let clusters = &self.file.spec().clusters;
-        let has_hub = places.iter().any(|at| clusters[*at].cluster_api.is_some());
-        let hub = if has_hub {
-            Some(self.within(cluster::connect(self.hub)).await)
+        let is_managed = places.iter().any(|at| clusters[*at].cluster_api.is_some());
+        let management = if is_managed {
+            Some(self.within(cluster::connect(self.management)).await)
         } else {
             None
         };
         let one = async |(order, at): (usize, usize)| {
-            let done = async { work(at, &self.member(at, hub.as_ref()).await?).await };
+            let done = async { work(at, &self.member(at, management.as_ref()).await?).await };
             (order, self.within(done).await)
         };
         let all = places.iter().copied().enumerate().map(one);
@@ -91,7 +91,7 @@ impl<'a> Reaching<'a> {
     async fn member(
         &self,
         at: usize,
-        hub: Option<&Result<Cluster, Failure>>,
+        management: Option<&Result<Cluster, Failure>>,
     ) -> Result<Member, Failure> {
         let member = &self.file.spec().clusters[at];
         let check = |uid: &ClusterUid| {
@@ -109,8 +109,8 @@ impl<'a> Reaching<'a> {
                 uid,
             });
         };
-        let hub = match hub {
-            Some(Ok(hub)) => hub,
+        let management = match management {
+            Some(Ok(management)) => management,
             Some(Err(failure)) => {
                 let failed = anyhow!("{}", failure.in_one_line());
                 let failed = Failure::unknown(failed).context("its management cluster");
@@ -118,7 +118,7 @@ impl<'a> Reaching<'a> {
             }
             None => return Err(Failure::unknown(anyhow!("no management cluster was asked"))),
         };
-        let held = importer::held_member(hub, name).await;
+        let held = importer::held_member(management, name).await;
         let held = held.map_err(failure::member)?;
         // Before anything of it is used.
         check(&held.uid)?;

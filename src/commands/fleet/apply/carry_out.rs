@@ -2,6 +2,8 @@
 
 use importer::Run;
 
+use super::super::hub::FleetHub;
+use super::super::hub::follow::{self, LookedHub};
 use super::super::outcome::worst;
 use super::super::reach::Reaching;
 use super::consent::{self, FleetConsent};
@@ -25,13 +27,20 @@ impl Rollout<'_> {
         places: &[usize],
         source: &impl DeployableSource,
     ) -> Result<Outcome, Failure> {
-        let (hub, longest) = (&self.choices.hub, self.choices.turn.timeout());
+        let (management, longest) = (&self.choices.management, self.choices.turn.timeout());
+        let kubeconfig = management.kubeconfig.as_ref();
+        let hub = self.choices.hub.as_ref();
+        let hub = FleetHub::of(hub, kubeconfig, self.file, self.path)?;
+        let waves = fleet::waves(self.file.spec(), self.members);
         cluster::block_on(async {
-            let reaching = Reaching::new(self.file, self.path, hub, longest);
+            let reaching = Reaching::new(self.file, self.path, management, longest);
             let plans = reaching.each(places, async |at, member| {
-                Box::pin(plan(self.file, source, at, member)).await
+                let wave = waves.iter().find(|it| it.clusters.contains(&at));
+                let wave = wave.map(|it| &it.wave.name);
+                Box::pin(plan(self.file, source, at, wave, member)).await
             });
-            let plans = places.iter().zip(plans.await);
+            let (plans, hub) = futures::join!(plans, follow::look(hub));
+            let (plans, hub) = (places.iter().zip(plans), hub?);
             let planned = plans.map(|(at, plan)| PlannedMember {
                 at: *at,
                 name: self.file.spec().clusters[*at].name.to_string(),
@@ -39,7 +48,7 @@ impl Rollout<'_> {
             });
             let mut planned: Vec<PlannedMember> = planned.collect();
             refuse_twice(&mut planned);
-            Box::pin(carry_out(self, planned)).await
+            Box::pin(carry_out(self, hub, planned)).await
         })
     }
 }
@@ -47,6 +56,7 @@ impl Rollout<'_> {
 /// Shows what is planned, asks for consent where somebody can give it, and changes the clusters.
 async fn carry_out(
     rollout: &Rollout<'_>,
+    hub: Option<LookedHub<'_>>,
     mut planned: Vec<PlannedMember>,
 ) -> Result<Outcome, Failure> {
     let &Rollout {
@@ -60,6 +70,7 @@ async fn carry_out(
     let shown = choices.shown();
     if output == Output::Human {
         people::show(file, &planned, shown);
+        hub.iter().for_each(LookedHub::show);
     }
     let mut why = in_the_way(file, &planned, choices.skip_unreachable);
     let mut is_refused = planned.iter().any(PlannedMember::is_refused);
@@ -76,7 +87,8 @@ async fn carry_out(
             is_refused = true;
         }
     }
-    let plan = show::of(file, &planned, consent.as_ref(), shown);
+    let shown_hub = choices.hub.as_deref();
+    let plan = show::of(file, &planned, consent.as_ref(), shown, shown_hub);
     let away = planned.iter().filter_map(|it| it.plan.as_ref().err());
     let reached = worst(away.map(Failure::outcome));
     if !why.is_empty() {
@@ -87,7 +99,10 @@ async fn carry_out(
         render::result(output, &plan, |_| render::dry(Run::Dry));
         return Ok(reached);
     }
-    let rolled = Waves::of(rollout)?.roll(&planned).await;
+    let waves = Waves::of(rollout, &planned)?;
+    let work = waves.roll(&planned);
+    let (mut rolled, behind) = follow::beside(hub, waves.listen(), work).await;
+    rolled.behind = behind;
     let applied = FleetApplied::of(file, members, planned, rolled);
     render::result(output, &applied, |it| it.show(towards));
     Ok(applied.outcome())

@@ -2,13 +2,13 @@
 //! somebody has approved its plan.
 
 use anyhow::anyhow;
-use fleet::{FleetFile, IdPart, fleet_id};
+use fleet::{FleetFile, FleetJournal, IdPart, fleet_id};
 use schemas::FleetWave;
 
 use super::super::journal::{JournalFile, decided};
 use super::planned::{MemberPlan, PlannedWork};
 use super::planned_wave::PlannedWave;
-use super::rollout::Towards;
+use super::rollout::{Rollout, Towards};
 use crate::args::Output;
 use crate::commands::question::agreed;
 use crate::failure::Failure;
@@ -31,6 +31,25 @@ pub(super) fn check_interrupted() -> Result<(), Failure> {
     Ok(())
 }
 
+impl<'a> Gates<'a> {
+    /// The gates of a change.
+    pub(super) fn of(rollout: &Rollout<'a>) -> Result<Self, Failure> {
+        let &Rollout {
+            file,
+            path,
+            towards,
+            output,
+            ..
+        } = rollout;
+        Ok(Self {
+            file,
+            journal: JournalFile::of(file, path)?,
+            towards,
+            output,
+        })
+    }
+}
+
 impl Gates<'_> {
     /// Fails if no further cluster may be begun: somebody has asked this program to end, or the fleet is paused.
     pub(super) fn check_goes_on(&self) -> Result<(), Failure> {
@@ -38,10 +57,11 @@ impl Gates<'_> {
         if self.towards == Towards::Before {
             return Ok(());
         }
-        let by = match self.journal.read()?.paused {
+        let journal = self.journal.read()?;
+        let by = match journal.paused() {
             None if !self.file.spec().paused => return Ok(()),
-            None => "its file".to_owned(),
-            Some(paused) => paused.by,
+            None => "its file",
+            Some(by) => by,
         };
         let paused = anyhow!("the fleet is paused (by {by}), so no further cluster was begun");
         Err(Failure::unknown(paused)
@@ -72,15 +92,14 @@ impl Gates<'_> {
             return Ok(());
         }
         let (name, plan) = (&wave.name, self.id(members, |work| work.planned.essence()));
-        if self.journal.read()?.approved(name, &plan).is_some() {
+        if self.journal.read()?.is_approved(name, &plan) {
             return Ok(());
         }
         let question = format!("approve wave {name} (plan {plan})?");
         if agreed(&question, self.output).await? {
             let decided = decided()?;
-            return self
-                .journal
-                .change(|it| it.approve(name.clone(), plan, decided));
+            let approve = |it: &mut FleetJournal| it.approve(name.clone(), plan, decided);
+            return self.journal.change(approve).map(drop);
         }
         let unapproved =
             anyhow!("wave {name} is not begun before somebody approves its plan {plan}");

@@ -26,6 +26,7 @@ mod rollout;
 mod secrets;
 pub(in crate::commands) mod show;
 mod soak;
+mod told;
 mod wave;
 mod within;
 

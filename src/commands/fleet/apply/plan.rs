@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fleet::FleetFile;
-use schemas::Solution;
+use schemas::{Solution, WaveName};
 
 use super::super::member::Member;
 use super::look::look;
@@ -31,6 +31,7 @@ pub(super) async fn plan(
     file: &FleetFile,
     source: &impl DeployableSource,
     at: usize,
+    wave: Option<&WaveName>,
     Member {
         cluster,
         uid,
@@ -47,7 +48,8 @@ pub(super) async fn plan(
     let (mut deployments, mut ready) = (Vec::new(), Vec::new());
     for FoundDeployable { solution, found } in source.deployables(&place).await? {
         let (note, why) = match found {
-            Ok(deployable) => {
+            Ok(mut deployable) => {
+                deployable.request.wave = wave.cloned();
                 ready.push(deployable);
                 continue;
             }

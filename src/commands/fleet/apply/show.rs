@@ -19,6 +19,8 @@ pub(crate) struct FleetPlan<'a> {
     clusters: Vec<ShownMember<'a>>,
     /// The id that accepts all that reaches beyond environments; null if there is nothing to accept.
     accept: Option<&'a str>,
+    /// The context of the hub in which it would be shown; null without one.
+    hub: Option<&'a str>,
 }
 
 /// What would be done to a cluster.
@@ -56,6 +58,7 @@ pub(super) fn of<'a>(
     members: &'a [PlannedMember],
     consent: Option<&'a FleetConsent>,
     shown: Shown,
+    hub: Option<&'a str>,
 ) -> FleetPlan<'a> {
     let deployment = |it: &'a DeploymentPlan| ShownDeployment {
         deployment: file.spec().solutions[it.solution].to_string(),
@@ -76,5 +79,6 @@ pub(super) fn of<'a>(
         fleet: file.document().metadata.name.as_str(),
         clusters: members.iter().map(member).collect(),
         accept: consent.map(|it| it.id.as_str()),
+        hub,
     }
 }

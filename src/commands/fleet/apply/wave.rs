@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use fleet::Members;
+use fleet::{FleetProgress, Members};
+use tokio::sync::watch::Receiver;
 
-use super::super::journal::JournalFile;
 use super::PlannedMember;
 use super::change::{Changed, Pushers, change};
 use super::gate::{Gates, check_interrupted};
 use super::live::Live;
+use super::planned::MemberPlan;
 use super::planned_wave::{PlannedWave, planned_waves};
 use super::rollout::Rollout;
+use super::told::Told;
 use super::within::within_budget;
 use crate::args::Output;
 use crate::failure::Failure;
@@ -22,6 +24,8 @@ pub(super) struct Rolled {
     pub(super) changed: BTreeMap<usize, Changed>,
     /// Why no further cluster was begun, if some were not.
     pub(super) stopped: Option<Failure>,
+    /// Why the hub does not know all of that, if there is one.
+    pub(super) behind: Option<Failure>,
 }
 
 /// The waves that are rolled over clusters.
@@ -29,33 +33,37 @@ pub(super) struct Waves<'a> {
     members: &'a Members<'a>,
     gates: Gates<'a>,
     output: Output,
+    told: Told,
 }
 
 impl<'a> Waves<'a> {
     /// The waves of a change.
-    pub(super) fn of(rollout: &Rollout<'a>) -> Result<Self, Failure> {
-        let &Rollout {
-            file,
-            path,
-            members,
-            towards,
-            output,
-            ..
-        } = rollout;
+    pub(super) fn of(rollout: &Rollout<'a>, planned: &[PlannedMember]) -> Result<Self, Failure> {
+        let gates = Gates::of(rollout)?;
+        let plans: Vec<&MemberPlan> = planned.iter().flat_map(|it| &it.plan).collect();
+        let plan = gates.id(&plans, |work| work.planned.essence());
         Ok(Self {
-            members,
-            gates: Gates {
-                file,
-                journal: JournalFile::of(file, path)?,
-                towards,
-                output,
-            },
-            output,
+            members: rollout.members,
+            gates,
+            output: rollout.output,
+            told: Told::new(rollout, plan, planned)?,
         })
     }
 
-    /// Changes the clusters that were planned, wave by wave.
+    /// How far they are, for whoever tells it to others.
+    pub(super) fn listen(&self) -> Receiver<FleetProgress> {
+        self.told.listen()
+    }
+
+    /// Changes the clusters that were planned, and tells how far that is.
     pub(super) async fn roll(&self, planned: &[PlannedMember]) -> Rolled {
+        let rolled = self.roll_on(planned).await;
+        self.told.end_all(rolled.stopped.as_ref());
+        rolled
+    }
+
+    /// Changes the clusters that were planned, wave by wave.
+    async fn roll_on(&self, planned: &[PlannedMember]) -> Rolled {
         let count = planned.iter().filter(|it| it.plan.is_ok()).count();
         let live = Live::new(count, self.output);
         let mut rolled = Rolled::default();
@@ -97,7 +105,7 @@ impl<'a> Waves<'a> {
             self.gates.soak(earlier.wave, &earlier.members).await?;
         }
         self.gates.check_approved(wave.wave, &wave.members).await?;
-        self.gates.be_bad(&wave.wave.name)
+        self.gates.be_bad(wave.wave)
     }
 
     /// Changes the clusters of a wave.
@@ -109,9 +117,13 @@ impl<'a> Waves<'a> {
     ) -> Result<(), Failure> {
         let (members, is_held) = (&wave.members, wave.changes());
         let pushers = Pushers::default();
+        self.told.begin_wave(&wave.wave.name);
         let begin = async |at: usize| {
-            let live = live.begin(&members[at].name);
-            Box::pin(change(members[at], &pushers, &live)).await
+            let (name, live) = (&members[at].name, live.begin(&members[at].name));
+            self.told.begin(name);
+            let changed = Box::pin(change(members[at], &pushers, &live)).await;
+            self.told.end(name, &changed);
+            changed
         };
         let goes_on = || {
             if is_held {
