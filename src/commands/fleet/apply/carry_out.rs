@@ -101,7 +101,8 @@ async fn carry_out(
     }
     let waves = Waves::of(rollout, &planned)?;
     let work = waves.roll(&planned);
-    let (mut rolled, behind) = follow::beside(hub, waves.listen(), work).await;
+    let told = follow::beside(hub, waves.listen(), work);
+    let (mut rolled, behind) = Box::pin(told).await;
     rolled.behind = behind;
     let applied = FleetApplied::of(file, members, planned, rolled);
     render::result(output, &applied, |it| it.show(towards));

@@ -67,9 +67,8 @@ impl<'a> FleetHub<'a> {
 
     /// Fails if it cannot be the hub of the fleet. Returns why it does not answer, if it does not.
     pub(super) async fn look(&self) -> Result<Option<Failure>, Failure> {
-        let looked = match timeout(EXCHANGE, self.read()).await {
-            Ok(looked) => looked,
-            Err(_) => return Ok(Some(self.late())),
+        let Ok(looked) = timeout(EXCHANGE, self.read()).await else {
+            return Ok(Some(self.late()));
         };
         match looked {
             Ok(_) => Ok(None),

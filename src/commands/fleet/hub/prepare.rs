@@ -1,6 +1,7 @@
 //! `solution fleet init --hub`: a cluster becomes a hub.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use schemas::yaml;
@@ -12,6 +13,9 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
+/// How long the cluster may take until it serves the kind.
+const SERVED: Duration = Duration::from_mins(1);
+
 /// A cluster that can be a hub.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PreparedHub<'a> {
@@ -22,9 +26,6 @@ pub(crate) struct PreparedHub<'a> {
     /// The CRD.
     definition: &'a Value,
 }
-
-/// How long the cluster may take until it serves the kind.
-const SERVED: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Puts the CRD in the cluster of a context.
 pub(in crate::commands::fleet) fn prepare(
