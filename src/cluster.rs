@@ -72,8 +72,12 @@ pub(crate) fn read<T>(
 
 /// Connects to the cluster that kubectl would.
 pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Failure> {
-    let connected = Cluster::connect(&way_to(arguments)).await;
-    connected.map_err(unusable)
+    connected(arguments).await.map_err(unusable)
+}
+
+/// The same for who has something to say about each error.
+pub(crate) async fn connected(arguments: &ClusterArguments) -> Result<Cluster, deployer::Error> {
+    Cluster::connect(&way_to(arguments)).await
 }
 
 /// Connects to a cluster of a fleet.

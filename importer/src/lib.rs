@@ -7,12 +7,14 @@
 //!
 //! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`
 //! tell, and `configuration` makes steps of what a site wants and `status` tells. `gate` is what Helm reaches a cluster
-//! through, `renderer` what it calls back, and `member` tells of the clusters of a fleet. Open `plan/mod.rs` first, then `apply/mod.rs`.
+//! through, `renderer` what it calls back, `member` tells of the clusters of a fleet, and `hub` of a fleet to others. Open
+//! `plan/mod.rs` first, then `apply/mod.rs`.
 
 mod apply;
 pub mod configuration;
 mod gate;
 mod history;
+mod hub;
 mod imported;
 pub mod limits;
 mod member;
@@ -33,6 +35,8 @@ pub use apply::unimport::{ImageTreatment, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
 pub use history::{BackTo, History, Known, KnownChange, Wanted, WayBack, history, way_back};
+pub use hub::definition::{hub_definition, prepare_hub};
+pub use hub::{HeldRollout, Hub, HubError};
 pub use imported::{imported, imported_or_newest, mirrors, records};
 pub use member::facts::{FoundFacts, find_facts};
 pub use member::identity::{HeldMember, MemberError, check_uid, cluster_uid, held_member};

@@ -96,3 +96,6 @@ pub const DECISIONS: u32 = 5;
 /// The time that a change waits for the cluster's Lease at least, whether it is asked to or not: others hold it for as long as it takes to
 /// decide about one environment, a second or two where the API server is near.
 pub const CLUSTER_LEASE_WAIT: Duration = Duration::from_secs(20);
+
+/// Bytes of what a hub says was decided of a fleet: two entries with a person for each wave of the largest.
+pub const HUB_JOURNAL: usize = 128 * 1024;

@@ -71,7 +71,7 @@ impl Arguments {
         let accounts = self.accounts.iter().cloned();
         let accounts = accounts.map(|(namespace, name)| Subject::ServiceAccount(namespace, name));
         Ok(WantedRights {
-            verbs: self.steps(within.verbs())?,
+            verbs: self.steps(&within)?,
             archive,
             within,
             subjects: users.chain(groups).chain(accounts).collect(),
@@ -79,13 +79,13 @@ impl Arguments {
     }
 
     /// What the person is to do, of all that can be done there.
-    fn steps(&self, all: &[RightsVerb]) -> Result<BTreeSet<RightsVerb>, Failure> {
+    fn steps(&self, within: &WantedWithin) -> Result<BTreeSet<RightsVerb>, Failure> {
         let steps = self.verbs.iter().flat_map(|verb| verb.steps());
         let mut wanted: BTreeSet<RightsVerb> = steps.copied().collect();
         if wanted.is_empty() {
-            wanted = all.iter().copied().collect();
+            wanted = within.verbs().iter().copied().collect();
         }
-        if wanted.iter().all(|verb| all.contains(verb)) {
+        if wanted.iter().all(|verb| within.allows(*verb)) {
             return Ok(wanted);
         }
         Err(Failure::usage(

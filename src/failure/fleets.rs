@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use fleet::{ExpressionError, FleetFault as F};
-use importer::{MemberError, NotForOthers};
+use importer::{HubError, MemberError, NotForOthers};
 
 use super::Failure;
 
@@ -31,6 +31,25 @@ pub(crate) fn not_for_others(why: &NotForOthers) -> &'static str {
         }
         NotForOthers::Random { .. } => {
             "choose the value that is generated, in `secrets` or `site` of the fleet's file, or deploy it by `solution fleet apply`"
+        }
+    }
+}
+
+/// What it means that a hub does not show a fleet.
+pub(crate) fn hub(error: HubError) -> Failure {
+    match error {
+        HubError::Cluster(error @ deployer::Error::Forbidden { .. }) => Failure::no(error)
+            .hint("`solution rbac --verb fleet-hub` prints the roles of who uses it"),
+        HubError::Cluster(error) => importer::Error::from(error).into(),
+        HubError::Unprepared => {
+            Failure::no(error).hint("`solution fleet init --hub CONTEXT` puts its CRD there")
+        }
+        HubError::Changed(_) => Failure::unknown(error).hint("run the same command again"),
+        HubError::Unreadable { .. } | HubError::TooLarge(_) => Failure::no(error).hint(
+            "correct it, or delete it: pauses, approvals and soak times are then asked for anew",
+        ),
+        HubError::Other { .. } => {
+            Failure::no(error).hint("give one of the two fleets another name, or another hub")
         }
     }
 }

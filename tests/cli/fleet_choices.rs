@@ -94,6 +94,7 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
         before: [].into(),
         authority: Authority::Cluster,
         verb: Verb::Deploy,
+        wave: None,
         from_site: [].into(),
         by: "me@here".to_owned(),
         now: StatementTime::DEFAULT,

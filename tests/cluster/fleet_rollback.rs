@@ -215,6 +215,11 @@ fn all_stands_in_one_table(of: &Fleet) {
     let changes = history["changes"].as_array().unwrap();
     assert_eq!(changes[0]["verb"], "rollback", "{history:#}");
     assert_eq!(changes[0]["cluster"], "lab", "{history:#}");
+    assert_eq!(changes[0]["wave"], "first", "{history:#}");
+    let brought = changes.iter().find(|it| it["verb"] != "rollback").unwrap();
+    let brought = &brought["places"][0]["to"];
+    assert_eq!(brought["fleet"], "shops", "{history:#}");
+    assert!(brought["fleetValues"].is_string(), "{history:#}");
     let of_paris = |it: &&Value| it["cluster"] == "paris";
     assert_eq!(changes.iter().filter(of_paris).count(), 1, "{history:#}");
     let times: Vec<&str> = changes

@@ -179,11 +179,57 @@ fn fleet_status(all: &Fleet) -> String {
     fleet(all, &["status", "fleet.yaml"]).success()
 }
 
+/// The hub: a member, reached with no more rights than `solution rbac` prints.
+const HUB: [&str; 2] = ["--hub=test", "--kubeconfig=hub.kubeconfig"];
+/// The same while it does not answer.
+const AWAY: [&str; 2] = ["--hub=test", "--kubeconfig=away.kubeconfig"];
+
+/// Makes a member a hub.
+fn prepare_hub(all: &Fleet) {
+    let member = &all.members[0];
+    let by = ["--hub=test", "--kubeconfig", member];
+    let unprepared = fleet(all, &[&["pause", "fleet.yaml"], &by[..]].concat()).failure(1);
+    assert!(
+        unprepared.contains("the cluster has no kind SolutionRollout"),
+        "{unprepared}"
+    );
+    fleet(all, &[&["init"], &by[..]].concat()).success();
+    let rbac = ["rbac", "--verb=fleet-hub", "--user=keeper"];
+    let roles = solution(&all.site, &rbac).success();
+    all.site.desk.write("roles.yaml", roles);
+    let roles = all.site.desk.path("roles.yaml");
+    let apply = ["apply", "--filename", roles.to_str().unwrap()];
+    kubectl(member, &apply).success();
+    let admin = std::fs::read_to_string(member).unwrap();
+    let keeper = admin.replace("  user:\n", "  user:\n    as: keeper\n");
+    let away = keeper.replace(":7001", ":7099");
+    all.site.desk.write("hub.kubeconfig", keeper);
+    all.site.desk.write("away.kubeconfig", away);
+}
+
+/// A field of the fleet's object in the hub, once a condition holds.
+fn in_hub(all: &Fleet, condition: &str, field: &str) -> String {
+    let (object, member) = ("solutionrollout/shops", &all.members[0]);
+    let condition = format!("--for=condition={condition}");
+    kubectl(member, &["wait", &condition, object, "--timeout=5s"]).success();
+    let field = format!("--output=jsonpath={field}");
+    kubectl(member, &["get", object, &field]).success()
+}
+
+/// Somebody else with a copy of the file decides by the hub.
+fn elsewhere(all: &Fleet, verb: &str, more: &[&str]) {
+    let file = all.site.desk.read("fleet.yaml");
+    all.site.desk.write("elsewhere/fleet.yaml", file);
+    let verb = ["fleet", verb, "elsewhere/fleet.yaml"];
+    solution(&all.site, &[&verb[..], more, &HUB].concat()).success();
+}
+
 #[test]
 fn a_wave_waits_for_its_approval_for_time_and_while_the_fleet_is_paused() {
     let all = Fleet::start("fleet-gates");
     all.write("1.0.0", ", soak: 1s", ", approve: true");
-    let ended = all.apply_accepting(&[]);
+    prepare_hub(&all);
+    let ended = all.apply_accepting(&HUB);
     assert_eq!(ended.code, 3, "{ended:?}");
     let words = "wave rest is not begun before somebody approves its plan ";
     let plan = ended.stderr.split(words).nth(1);
@@ -195,23 +241,48 @@ fn a_wave_waits_for_its_approval_for_time_and_while_the_fleet_is_paused() {
     assert_eq!(part.code, 2, "{part:?}");
     let lab = "hello lab, 3, 1.0.0";
     assert_eq!(all.configs(), [lab, "", ""]);
+    let counts = "{.status.wave} {.status.done} {.status.clustersAsked}";
+    assert_eq!(in_hub(&all, "Stalled", counts), "first 1 3");
 
     // An approval is of one plan, and a pause holds whatever is approved.
     fleet(&all, &["approve", "fleet.yaml", "rest", &"0".repeat(24)]).success();
     assert_eq!(all.apply_accepting(&[]).code, 3);
-    fleet(&all, &["pause", "fleet.yaml"]).success();
-    fleet(&all, &["approve", "fleet.yaml", "rest", &plan]).success();
-    let paused = all.apply_accepting(&[]);
+    elsewhere(&all, "pause", &[]);
+    elsewhere(&all, "approve", &["rest", &plan]);
+    let paused = all.apply_accepting(&HUB);
     assert_eq!(paused.code, 3, "{paused:?}");
     assert!(paused.stderr.contains("the fleet is paused"), "{paused:?}");
     assert_eq!(all.configs(), [lab, "", ""]);
 
-    fleet(&all, &["resume", "fleet.yaml"]).success();
-    all.apply_accepting(&[]).success();
+    elsewhere(&all, "resume", &[]);
+    all.apply_accepting(&HUB).success();
     assert_eq!(
         all.configs(),
         NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
     );
+    let clusters = "{.status.clusters[*].state}";
+    assert_eq!(in_hub(&all, "Complete", clusters), "done done done");
+    a_hub_that_is_away_delays_nothing_and_is_caught_up(&all);
+}
+
+fn a_hub_that_is_away_delays_nothing_and_is_caught_up(all: &Fleet) {
+    all.pack("1.1.0");
+    all.write("1.1.0", "", "");
+    let applied = all.apply(&[&AWAY[..], &["--output=json"]].concat()).json();
+    assert_eq!(states(&applied), of(["done"; 3]), "{applied:#}");
+    let behind = applied["behind"]["message"].as_str().unwrap();
+    assert!(behind.starts_with("the hub `test`: "), "{behind}");
+    let paused = fleet(all, &[&["pause", "fleet.yaml"], &AWAY[..]].concat());
+    assert_eq!(paused.code, 3, "{paused:?}");
+    let pause = "{.spec.pause.paused} {.status.plan}";
+    let before = in_hub(all, "Complete", pause);
+    assert!(before.starts_with("false "), "{before}");
+
+    let again = all.apply(&[&HUB[..], &["--output=json"]].concat()).json();
+    assert_eq!(again["behind"], Value::Null, "{again:#}");
+    let after = in_hub(all, "Complete", pause);
+    assert!(after.starts_with("true "), "{after}");
+    assert_ne!(before[5..], after[4..]);
 }
 
 #[test]

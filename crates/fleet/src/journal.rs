@@ -1,10 +1,15 @@
 //! What is remembered of a fleet between two runs: that it is paused, which plans of waves were approved, and since when
 //! waves are good. It decides only whether something is begun, never what that is.
+//!
+//! Two of them that were written apart become one again: of each thing the latest word counts, and where two were said at
+//! the same time the one that begins less. So nothing is forgotten by leaving it out: it is taken back, with a time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schemas::{ClusterName, ClusterUid, FleetSpec, KubernetesName, StatementTime, WaveName};
+use schemas::{
+    ClusterName, ClusterUid, FleetSpec, FleetWave, KubernetesName, StatementTime, WaveName,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
@@ -15,13 +20,13 @@ use crate::limits;
 pub struct FleetJournal {
     /// The name of the fleet.
     pub fleet: KubernetesName,
-    /// By whom it was paused; none if it is not.
+    /// The last word on whether it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paused: Option<Decided>,
-    /// The last approval of each wave.
+    pause: Option<Pause>,
+    /// The last word on the plan of each wave.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     approvals: BTreeMap<WaveName, Approval>,
-    /// Since when all clusters of a wave are as they were asked to be.
+    /// Since when all clusters of a wave are as they were asked to be, or are so no more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     good: BTreeMap<WaveName, Good>,
     /// The clusters that were made as the file says, by the UIDs that pin them.
@@ -39,8 +44,7 @@ pub struct KnownCluster<'a> {
 }
 
 /// By whom something was decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
     /// The user and host.
     pub by: String,
@@ -48,22 +52,40 @@ pub struct Decided {
     pub at: StatementTime,
 }
 
-/// The approval of a wave's plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a fleet is paused. The greater of two counts, here and below.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Pause {
+    at: StatementTime,
+    paused: bool,
+    by: String,
+}
+
+/// The approval of a wave's plan.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Approval {
+    at: StatementTime,
+    /// Whether it counts no more.
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    taken_back: bool,
     /// The id of the plan.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     plan: String,
-    decided: Decided,
+    by: String,
 }
 
 /// A wave that is as it was asked to be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Good {
-    /// The id of what was asked.
-    goal: String,
     since: StatementTime,
+    /// Whether it is so no more.
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    lost: bool,
+    /// The id of what was asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    goal: String,
 }
 
 impl FleetJournal {
@@ -72,7 +94,7 @@ impl FleetJournal {
     pub fn new(fleet: KubernetesName) -> Self {
         Self {
             fleet,
-            paused: None,
+            pause: None,
             approvals: BTreeMap::new(),
             good: BTreeMap::new(),
             clusters: BTreeMap::new(),
@@ -105,41 +127,89 @@ impl FleetJournal {
             .retain(|uid, name| KnownCluster { name, uid }.is_in(spec));
     }
 
-    /// Remembers that a plan of a wave was approved. Only the last one counts.
-    pub fn approve(&mut self, wave: WaveName, plan: String, decided: Decided) {
-        self.approvals.insert(wave, Approval { plan, decided });
+    /// Returns by whom the fleet was paused; none if it is not.
+    #[must_use]
+    pub fn paused(&self) -> Option<&str> {
+        let pause = self.pause.as_ref().filter(|it| it.paused);
+        pause.map(|it| it.by.as_str())
     }
 
-    /// Returns who approved this plan of a wave, if somebody did.
+    /// Remembers that the fleet is paused.
+    pub fn pause(&mut self, decided: Decided) {
+        self.decide(true, decided);
+    }
+
+    /// Remembers that the fleet is paused no more.
+    pub fn resume(&mut self, decided: Decided) {
+        self.decide(false, decided);
+    }
+
+    fn decide(&mut self, paused: bool, Decided { by, at }: Decided) {
+        let at = after(at, self.pause.as_ref().map(|it| it.at));
+        self.pause = Some(Pause { at, paused, by });
+    }
+
+    /// Remembers that a plan of a wave was approved. Only the last one counts.
+    pub fn approve(&mut self, wave: WaveName, plan: String, Decided { by, at }: Decided) {
+        let approval = Approval {
+            at: after(at, self.approvals.get(&wave).map(|it| it.at)),
+            taken_back: false,
+            plan,
+            by,
+        };
+        self.approvals.insert(wave, approval);
+    }
+
+    /// Whether somebody has approved this plan of a wave.
     #[must_use]
-    pub fn approved(&self, wave: &WaveName, plan: &str) -> Option<&Decided> {
-        let approval = self.approvals.get(wave)?;
-        (approval.plan == plan).then_some(&approval.decided)
+    pub fn is_approved(&self, wave: &WaveName, plan: &str) -> bool {
+        let approval = self.approvals.get(wave);
+        approval.is_some_and(|it| !it.taken_back && it.plan == plan)
     }
 
     /// Remembers that a wave is good now; `changed` if it was another one until now. A wave that was good for the same
     /// goal stays so since then.
     pub fn be_good(&mut self, wave: &WaveName, goal: &str, changed: bool, now: StatementTime) {
+        let known = self.good.get(wave);
         // A time that has not come yet is of a clock that was put back since.
-        let is_same = |it: &Good| it.goal == goal && it.since <= now;
-        if changed || !self.good.get(wave).is_some_and(is_same) {
+        let is_same = |it: &Good| !it.lost && it.goal == goal && it.since <= now;
+        if changed || !known.is_some_and(is_same) {
+            let lost = known.filter(|it| it.lost).map(|it| it.since);
             let good = Good {
+                since: after(now, lost),
+                lost: false,
                 goal: goal.to_owned(),
-                since: now,
             };
             self.good.insert(wave.clone(), good);
         }
     }
 
-    /// Forgets since when a wave is good: it is about to be changed, or is so no more.
-    pub fn be_bad(&mut self, wave: &WaveName) {
-        self.good.remove(wave);
+    /// Remembers that a wave is not good any more: it is about to be changed, or has not stayed so.
+    pub fn be_bad(&mut self, wave: &FleetWave, now: StatementTime) {
+        let known = self.good.get(&wave.name);
+        if wave.soak.is_some() || known.is_some() {
+            let lost = Good {
+                since: after(now, known.map(|it| it.since)),
+                lost: true,
+                goal: String::new(),
+            };
+            self.good.insert(wave.name.clone(), lost);
+        }
     }
 
-    /// Forgets all that is remembered of a wave: it goes back.
-    pub fn go_back(&mut self, wave: &WaveName) {
-        self.good.remove(wave);
-        self.approvals.remove(wave);
+    /// Takes back all that is remembered of a wave: it goes back.
+    pub fn go_back(&mut self, wave: &FleetWave, Decided { by, at }: Decided) {
+        self.be_bad(wave, at);
+        let known = self.approvals.get(&wave.name);
+        if wave.approve || known.is_some() {
+            let taken_back = Approval {
+                at: after(at, known.map(|it| it.at)),
+                taken_back: true,
+                plan: known.map(|it| it.plan.clone()).unwrap_or_default(),
+                by,
+            };
+            self.approvals.insert(wave.name.clone(), taken_back);
+        }
     }
 
     /// Keeps what is remembered of these waves alone.
@@ -148,11 +218,31 @@ impl FleetJournal {
         self.approvals.retain(|wave, _| is_known(wave));
     }
 
+    /// Takes over what another journal of the fleet remembers, where that is later. A time that has not come yet, which is
+    /// of another clock, counts as now: whatever is decided next is later.
+    pub fn merge(&mut self, mut other: Self, now: StatementTime) {
+        self.be_past(now);
+        other.be_past(now);
+        self.pause = self.pause.take().max(other.pause);
+        keep_later(&mut self.approvals, other.approvals);
+        keep_later(&mut self.good, other.good);
+    }
+
+    fn be_past(&mut self, now: StatementTime) {
+        let pauses = self.pause.iter_mut().map(|it| &mut it.at);
+        let approvals = self.approvals.values_mut().map(|it| &mut it.at);
+        let good = self.good.values_mut().map(|it| &mut it.since);
+        for time in pauses.chain(approvals).chain(good) {
+            *time = (*time).min(now);
+        }
+    }
+
     /// Returns how long a wave still has to be good until it was for so long; all of it if it is not known to be. A time
     /// that has not come yet counts as now.
     #[must_use]
     pub fn soaks(&self, wave: &WaveName, soak: Duration, now: StatementTime) -> Duration {
-        let since = self.good.get(wave).map_or(now, |it| it.since);
+        let good = self.good.get(wave).filter(|it| !it.lost);
+        let since = good.map_or(now, |it| it.since);
         let passed = now.unix().saturating_sub(since.unix());
         soak.saturating_sub(Duration::from_secs(u64::try_from(passed).unwrap_or(0)))
     }
@@ -169,6 +259,22 @@ impl KnownCluster<'_> {
     }
 }
 
+fn keep_later<T: Ord>(ours: &mut BTreeMap<WaveName, T>, theirs: BTreeMap<WaveName, T>) {
+    for (wave, theirs) in theirs {
+        match ours.get_mut(&wave) {
+            Some(ours) if *ours >= theirs => {}
+            Some(ours) => *ours = theirs,
+            None => drop(ours.insert(wave, theirs)),
+        }
+    }
+}
+
+/// The time of what is said now, which is later than what was said before: times have whole seconds.
+fn after(now: StatementTime, before: Option<StatementTime>) -> StatementTime {
+    let next = before.and_then(|it| StatementTime::from_unix(it.unix().checked_add(1)?).ok());
+    next.map_or(now, |next| next.max(now))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,35 +283,42 @@ mod tests {
         StatementTime::from_unix(1_700_000_000 + seconds).unwrap()
     }
 
+    fn by(person: &str, seconds: i64) -> Decided {
+        Decided {
+            by: person.to_owned(),
+            at: at(seconds),
+        }
+    }
+
     fn journal() -> FleetJournal {
         FleetJournal::new("shops".parse().unwrap())
     }
 
+    fn wave() -> FleetWave {
+        serde_json::from_str(r#"{"name": "prod", "soak": "1m", "approve": true}"#).unwrap()
+    }
+
     #[test]
     fn an_approval_is_of_one_plan() {
-        let (mut journal, wave): (_, WaveName) = (journal(), "prod".parse().unwrap());
-        let decided = Decided {
-            by: "me@here".to_owned(),
-            at: at(0),
-        };
-        journal.approve(wave.clone(), "a".to_owned(), decided.clone());
-        assert_eq!(journal.approved(&wave, "a"), Some(&decided));
-        assert_eq!(journal.approved(&wave, "b"), None);
-        assert_eq!(journal.approved(&"other".parse().unwrap(), "a"), None);
-        journal.approve(wave.clone(), "b".to_owned(), decided);
-        assert_eq!(journal.approved(&wave, "a"), None);
+        let (mut journal, wave) = (journal(), wave());
+        let name = &wave.name;
+        journal.approve(name.clone(), "a".to_owned(), by("me", 0));
+        assert!(journal.is_approved(name, "a") && !journal.is_approved(name, "b"));
+        assert!(!journal.is_approved(&"other".parse().unwrap(), "a"));
+        journal.approve(name.clone(), "b".to_owned(), by("me", 0));
+        assert!(!journal.is_approved(name, "a") && journal.is_approved(name, "b"));
         let other: WaveName = "other".parse().unwrap();
         let mut renamed = journal.clone();
         renamed.retain(|it| *it == other);
-        assert_eq!(renamed.approved(&wave, "b"), None);
+        assert!(!renamed.is_approved(name, "b"));
         let mut back = journal.clone();
-        back.go_back(&wave);
-        assert_eq!(back.approved(&wave, "b"), None);
-        let text = serde_json::to_string(&journal).unwrap();
-        assert_eq!(
-            serde_json::from_str::<FleetJournal>(&text).unwrap(),
-            journal
-        );
+        back.go_back(&wave, by("me", 0));
+        assert!(!back.is_approved(name, "b"));
+        for journal in [journal, back] {
+            let text = serde_json::to_string(&journal).unwrap();
+            let read: FleetJournal = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, journal);
+        }
     }
 
     #[test]
@@ -256,23 +369,94 @@ mod tests {
 
     #[test]
     fn a_wave_soaks_since_it_was_changed_last() {
-        let (mut journal, wave): (_, WaveName) = (journal(), "first".parse().unwrap());
+        let (mut journal, wave) = (journal(), wave());
+        let name = &wave.name;
         let minute = Duration::from_mins(1);
-        let left = |journal: &FleetJournal, now| journal.soaks(&wave, minute, at(now)).as_secs();
+        let left = |journal: &FleetJournal, now| journal.soaks(name, minute, at(now)).as_secs();
         assert_eq!(left(&journal, 5), 60);
-        journal.be_good(&wave, "a", true, at(0));
+        journal.be_good(name, "a", true, at(0));
         assert_eq!((left(&journal, 20), left(&journal, 61)), (40, 0));
         // A clock that was put back makes nothing longer.
         assert_eq!(left(&journal, -100), 60);
-        journal.be_good(&wave, "a", false, at(30));
+        journal.be_good(name, "a", false, at(30));
         assert_eq!(left(&journal, 40), 20);
-        journal.be_good(&wave, "a", true, at(40));
+        journal.be_good(name, "a", true, at(40));
         assert_eq!(left(&journal, 50), 50);
-        journal.be_good(&wave, "b", false, at(60));
+        journal.be_good(name, "b", false, at(60));
         assert_eq!(left(&journal, 60), 60);
-        journal.be_good(&wave, "b", false, at(10));
+        journal.be_good(name, "b", false, at(10));
         assert_eq!(left(&journal, 30), 40, "the clock was put back");
-        journal.be_bad(&wave);
+        journal.be_bad(&wave, at(100));
         assert_eq!(left(&journal, 500), 60);
+        journal.be_good(name, "b", false, at(100));
+        assert_eq!(left(&journal, 121), 40, "a second after it was lost");
+    }
+
+    /// What two have written apart, whichever comes to the other.
+    fn merged(one: &FleetJournal, other: &FleetJournal, now: i64) -> FleetJournal {
+        let (mut first, mut second) = (one.clone(), other.clone());
+        first.merge(other.clone(), at(now));
+        second.merge(one.clone(), at(now));
+        assert_eq!(first, second);
+        second.merge(first.clone(), at(now));
+        assert_eq!(first, second, "once is enough");
+        first
+    }
+
+    #[test]
+    fn of_what_was_said_apart_the_latest_counts() {
+        let (wave, mut known) = (wave(), journal());
+        let name = &wave.name;
+        known.approve(name.clone(), "a".to_owned(), by("me", 0));
+        known.be_good(name, "a", true, at(0));
+        known.pause(by("me", 0));
+        let (mut here, mut there) = (known.clone(), known.clone());
+        here.resume(by("me", 5));
+        here.go_back(&wave, by("me", 5));
+        let merged_now = merged(&here, &there, 100);
+        assert_eq!(merged_now.paused(), None);
+        assert!(!merged_now.is_approved(name, "a"));
+        let minute = Duration::from_mins(1);
+        assert_eq!(merged_now.soaks(name, minute, at(100)), minute);
+
+        there.pause(by("somebody", 6));
+        there.approve(name.clone(), "b".to_owned(), by("somebody", 6));
+        there.be_good(name, "b", true, at(10));
+        let merged_now = merged(&here, &there, 100);
+        assert_eq!(merged_now.paused(), Some("somebody"));
+        assert!(merged_now.is_approved(name, "b"));
+        assert!(merged_now.soaks(name, minute, at(100)).is_zero());
+        assert_eq!(merged(&journal(), &there, 100), there);
+    }
+
+    #[test]
+    fn of_what_was_said_at_the_same_time_that_counts_which_begins_less() {
+        let (wave, mut here) = (wave(), journal());
+        let mut there = here.clone();
+        here.approve(wave.name.clone(), "a".to_owned(), by("a", 7));
+        here.be_good(&wave.name, "a", true, at(7));
+        here.decide(false, by("z", 7));
+        there.go_back(&wave, by("a", 7));
+        there.pause(by("a", 7));
+        let merged = merged(&here, &there, 100);
+        assert!(!merged.is_approved(&wave.name, "a"));
+        let minute = Duration::from_mins(1);
+        assert_eq!(merged.soaks(&wave.name, minute, at(100)), minute);
+        assert_eq!(merged.paused(), Some("a"));
+    }
+
+    #[test]
+    fn who_is_ahead_of_time_does_not_have_the_last_word() {
+        let (wave, mut there) = (wave(), journal());
+        there.pause(by("somebody", 1_000_000));
+        there.be_bad(&wave, at(1_000_000));
+        let there = merged(&journal(), &there, 100);
+        let mut here = there.clone();
+        here.resume(by("me", 100));
+        here.be_good(&wave.name, "a", true, at(100));
+        let merged = merged(&here, &there, 200);
+        assert_eq!(merged.paused(), None);
+        let minute = Duration::from_mins(1);
+        assert!(merged.soaks(&wave.name, minute, at(200)).is_zero());
     }
 }

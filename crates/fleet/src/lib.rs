@@ -19,6 +19,7 @@ mod layer;
 mod limits;
 mod members;
 mod pin;
+mod progress;
 mod strict;
 mod template;
 mod waves;
@@ -34,4 +35,8 @@ pub use journal::{Decided, FleetJournal, KnownCluster};
 pub use layer::FleetLayer;
 pub use members::Members;
 pub use pin::{Unpinnable, pinned};
+pub use progress::{
+    FleetChange, FleetProgress, MemberProgress, MemberState, RolloutCondition, RolloutStatus,
+    WaveProgress,
+};
 pub use waves::{ClustersOfWave, waves};

@@ -23,3 +23,7 @@ pub(crate) const VALUE_SIZE: usize = 64 * 1024;
 pub(crate) const EXPRESSION_MEMORY: usize = 1024 * 1024;
 /// Characters of the parser's or the interpreter's words that are passed on: these may quote whole values.
 pub(crate) const QUOTED: usize = 200;
+/// Clusters that the object in a hub lists: with a message each they stay far below what an API server stores of one.
+pub(crate) const LISTED_CLUSTERS: usize = 200;
+/// Bytes of a message there.
+pub(crate) const MESSAGE_SIZE: usize = 256;

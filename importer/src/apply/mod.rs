@@ -201,6 +201,7 @@ impl Ready<'_> {
         };
         ChangeSubject {
             archive_id: Some(record.archive_id),
+            wave: request.wave.clone(),
             places: decided.deployment.iter().map(passage).collect(),
             ..of_version
         }

@@ -42,13 +42,16 @@ pub struct HeldMember {
     pub uid: ClusterUid,
 }
 
-/// Reads how a cluster is reached that Cluster API manages from `hub`: from the Secret `NAME-kubeconfig`.
-pub async fn held_member(hub: &Cluster, name: &ClusterApiName) -> Result<HeldMember, MemberError> {
+/// Reads how a cluster is reached that Cluster API manages from `management`: from the Secret `NAME-kubeconfig`.
+pub async fn held_member(
+    management: &Cluster,
+    name: &ClusterApiName,
+) -> Result<HeldMember, MemberError> {
     let namespace = name.namespace.as_str();
-    let uid = cluster_api_uid(hub, name).await?;
+    let uid = cluster_api_uid(management, name).await?;
     let secret = format!("{}-kubeconfig", name.name);
     let secret = ObjectRef::namespaced("v1", "Secret", namespace, &secret);
-    let found = hub.get(&secret).await?;
+    let found = management.get(&secret).await?;
     let found = found.ok_or_else(|| MemberError::Missing(secret.to_string()))?;
     let text = found.as_value()["data"]["value"].as_str();
     let text = text.and_then(|text| STANDARD.decode(text).ok());
@@ -62,13 +65,16 @@ pub async fn held_member(hub: &Cluster, name: &ClusterApiName) -> Result<HeldMem
     })
 }
 
-async fn cluster_api_uid(hub: &Cluster, name: &ClusterApiName) -> Result<ClusterUid, MemberError> {
+async fn cluster_api_uid(
+    management: &Cluster,
+    name: &ClusterApiName,
+) -> Result<ClusterUid, MemberError> {
     let namespace = name.namespace.as_str();
     for api_version in CLUSTER_API {
-        if hub.serves(&Gvk::new(api_version, "Cluster")).await? {
+        if management.serves(&Gvk::new(api_version, "Cluster")).await? {
             let object =
                 ObjectRef::namespaced(api_version, "Cluster", namespace, name.name.as_str());
-            return uid_of(hub, &object).await;
+            return uid_of(management, &object).await;
         }
     }
     let missing = format!(

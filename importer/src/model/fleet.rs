@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{KubernetesName, SiteSpec, SolutionName};
+use schemas::{Digest, KubernetesName, SiteSpec, SolutionName};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use crate::model::layer::{SiteFileError, SiteLayer};
 use crate::model::parameters::ParameterValues;
@@ -29,6 +31,11 @@ impl FleetChoices {
     #[must_use]
     pub fn fleet(&self) -> &KubernetesName {
         &self.fleet
+    }
+
+    /// Returns the digest of the values, as JSON with sorted keys. Nothing of them is secret.
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::new(Sha256::digest(json!(self.site).to_string()).into())
     }
 
     /// Returns the name of the fleet in messages.

@@ -11,7 +11,7 @@ use deployer::Object;
 use schemars::JsonSchema;
 use schemas::{
     Digest, Envelope, EnvironmentName, KubernetesName, Namespace, PayloadType, SolutionName,
-    StatementTime, Version,
+    StatementTime, Version, WaveName,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -94,6 +94,9 @@ pub struct ChangeSubject {
     /// The archive of the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive_id: Option<Digest>,
+    /// The wave of a fleet that the cluster was changed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wave: Option<WaveName>,
     /// The namespaces that it is about.
     pub places: Vec<Passage>,
 }
@@ -136,6 +139,9 @@ pub struct Ran {
     /// The fleet that chose for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<KubernetesName>,
+    /// SHA-256 of what the fleet chose, as JSON with sorted keys and without spaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet_values: Option<Digest>,
     /// The id of what reaches beyond the environment and was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
@@ -173,12 +179,13 @@ impl Ran {
             parameters: deployed.parameters.clone(),
             secret: deployed.secret,
             fleet: deployed.fleet.as_ref().map(|it| it.fleet().clone()),
+            fleet_values: deployed.fleet.as_ref().map(|it| it.digest()),
             accepted: deployed.accepted.as_ref().map(|it| it.id.clone()),
         }
     }
 
     /// Whether the same archive runs with the same choices. What was accepted is no choice: it follows from the
-    /// archive. What a fleet chose is in no receipt, so nothing goes back to it.
+    /// archive. Of what a fleet chose a receipt has a digest alone, so nothing goes back to it.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let choices = |ran: &Self| {
             let Self {
@@ -188,6 +195,7 @@ impl Ran {
                 parameters,
                 secret,
                 fleet: _,
+                fleet_values: _,
                 accepted: _,
             } = ran.clone();
             (version, archive_id, pull_secret, parameters, secret)
@@ -228,6 +236,7 @@ impl ChangeSubject {
             solution: Some(solution.clone()),
             version: version.cloned(),
             archive_id: record.map(|record| record.archive_id),
+            wave: None,
             places: Vec::new(),
         }
     }
@@ -285,6 +294,7 @@ impl ChangeSubject {
             solution: None,
             version: None,
             archive_id: None,
+            wave: None,
             places: spaces.into_iter().map(Passage::through).collect(),
         }
     }
@@ -456,6 +466,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
 
     use schemas::{EnvelopeSignature, KeyId};
+    use sha2::{Digest as _, Sha256};
 
     use super::*;
     use crate::model::fleet::tests::choices;
@@ -470,6 +481,7 @@ pub(crate) mod tests {
             parameters: BTreeMap::new(),
             secret: None,
             fleet: None,
+            fleet_values: None,
             accepted: None,
         }
     }
@@ -485,6 +497,7 @@ pub(crate) mod tests {
             solution: Some("shop".parse().unwrap()),
             version: to.as_ref().map(|to| to.version.clone()),
             archive_id: None,
+            wave: None,
             places: vec![Passage {
                 environment: "prod".parse().unwrap(),
                 namespace: "prod".parse().unwrap(),
@@ -538,7 +551,8 @@ pub(crate) mod tests {
         assert_eq!(json!(ran), json!({ "version": "1.0.0" }));
         deployed.fleet = Some(Box::new(choices("{pullSecret: a}")));
         let by_fleet = Ran::from_archive(&deployed, None);
-        let expected = json!({ "version": "1.0.0", "fleet": "shops" });
+        let values = Digest::new(Sha256::digest(r#"{"pullSecret":"a"}"#).into());
+        let expected = json!({ "version": "1.0.0", "fleet": "shops", "fleetValues": values });
         assert_eq!(json!(by_fleet), expected);
         assert_eq!(serde_json::from_value::<Ran>(expected).unwrap(), by_fleet);
         assert!(by_fleet.is_like(&ran));

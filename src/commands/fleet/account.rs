@@ -23,7 +23,7 @@ impl MemberAccount {
     pub(super) async fn of(
         member: &FleetCluster,
         directory: &Path,
-        hub: Option<&Result<Cluster, Failure>>,
+        management: Option<&Result<Cluster, Failure>>,
     ) -> Result<Self, Failure> {
         let Some(name) = &member.cluster_api else {
             let kubeconfig = member.kubeconfig.as_ref();
@@ -33,8 +33,8 @@ impl MemberAccount {
             });
             return Ok(Self { account, uid: None });
         };
-        let hub = match hub {
-            Some(Ok(hub)) => hub,
+        let management = match management {
+            Some(Ok(management)) => management,
             Some(Err(failure)) => {
                 let failed = anyhow!("{}", failure.in_one_line());
                 let failed = Failure::unknown(failed).context("its management cluster");
@@ -42,7 +42,7 @@ impl MemberAccount {
             }
             None => return Err(Failure::unknown(anyhow!("no management cluster was asked"))),
         };
-        let held = importer::held_member(hub, name).await;
+        let held = importer::held_member(management, name).await;
         let held = held.map_err(failure::member)?;
         // Before anything of it is used.
         check(&held.uid, member)?;

@@ -30,8 +30,11 @@ impl Arrivals {
     }
 
     /// Connects to the cluster that has the objects of Cluster API, once it is up.
-    pub(super) async fn of_hub(&self, hub: &ClusterArguments) -> Result<Cluster, Failure> {
-        cluster::connect_when_up(hub, self.longest, self.output).await
+    pub(super) async fn of_management(
+        &self,
+        management: &ClusterArguments,
+    ) -> Result<Cluster, Failure> {
+        cluster::connect_when_up(management, self.longest, self.output).await
     }
 
     /// Waits for one, until it is up.

@@ -55,8 +55,11 @@ impl<'a> JournalFile<'a> {
         Err(Failure::no(other).hint("keep each fleet's file in a folder of its own"))
     }
 
-    /// Changes it, while nobody else does.
-    pub(super) fn change(&self, change: impl FnOnce(&mut FleetJournal)) -> Result<(), Failure> {
+    /// Changes it, while nobody else does. Returns it as it is then.
+    pub(super) fn change(
+        &self,
+        change: impl FnOnce(&mut FleetJournal),
+    ) -> Result<FleetJournal, Failure> {
         // The folder stays when somebody writes a file in it anew.
         let folder = &self.folder;
         let locked = File::open(folder).map_err(cannot("lock", folder))?;
@@ -67,7 +70,7 @@ impl<'a> JournalFile<'a> {
         let waves = &self.file.spec().waves;
         journal.retain(|name| waves.iter().any(|it| it.name == *name));
         if journal == before {
-            return Ok(());
+            return Ok(journal);
         }
         let text = serde_json::to_vec_pretty(&journal).map_err(Failure::unknown)?;
         let modes = Modes {
@@ -75,7 +78,8 @@ impl<'a> JournalFile<'a> {
             folder: 0o755,
         };
         own::write(&self.journal, &text, modes, Write::Replace)
-            .map_err(cannot("write", &self.journal))
+            .map_err(cannot("write", &self.journal))?;
+        Ok(journal)
     }
 }
 

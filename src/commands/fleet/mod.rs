@@ -11,6 +11,7 @@ mod fold;
 mod folded;
 mod gone;
 pub(super) mod history;
+pub(super) mod hub;
 mod init;
 mod journal;
 mod member;

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fleet::FleetFile;
+use fleet::{FleetFile, FleetJournal};
 use schemars::JsonSchema;
 use schemas::WaveName;
 use serde::Serialize;
 
 use super::check::{read, refused};
-use super::journal::{JournalFile, decided};
+use super::hub::decide::HubArguments;
 use super::selection::of_waves;
 use crate::args::Output;
 use crate::commands::give;
@@ -20,15 +20,19 @@ use crate::render;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A `solution fleet apply` that runs notices it before it begins the next cluster. It is remembered in
-the file `NAME.journal.json` beside the fleet's file `NAME.yaml`; `paused: true` in the fleet's file
-does the same for the next `apply`.
+the file `NAME.journal.json` beside the fleet's file `NAME.yaml`, and with --hub in the hub as well;
+`paused: true` in the fleet's file does the same for the next `apply`.
 
 Examples:
   solution fleet pause fleet.yaml
+  solution fleet pause fleet.yaml --hub management
   solution fleet resume fleet.yaml")]
 pub(crate) struct PauseArguments {
     /// The file
     file: PathBuf,
+
+    #[command(flatten)]
+    hub: HubArguments,
 }
 
 /// Let clusters of a fleet be begun again after `pause`
@@ -41,6 +45,9 @@ Examples:
 pub(crate) struct ResumeArguments {
     /// The file
     file: PathBuf,
+
+    #[command(flatten)]
+    hub: HubArguments,
 }
 
 /// Approve the plan of a wave that has `approve: true`
@@ -50,7 +57,8 @@ pub(crate) struct ResumeArguments {
 alone: once something else would be done, it is asked for anew.
 
 Examples:
-  solution fleet approve fleet.yaml prod 5c1f2ab94be2c1d8b8f2e3aa")]
+  solution fleet approve fleet.yaml prod 5c1f2ab94be2c1d8b8f2e3aa
+  solution fleet approve fleet.yaml prod 5c1f2ab94be2c1d8b8f2e3aa --hub management")]
 pub(crate) struct ApproveArguments {
     /// The file
     file: PathBuf,
@@ -61,6 +69,9 @@ pub(crate) struct ApproveArguments {
     /// The id of its plan
     #[arg(value_parser = plan_id)]
     plan: String,
+
+    #[command(flatten)]
+    hub: HubArguments,
 }
 
 /// An id is whole, so that no part of one is taken for it.
@@ -90,9 +101,8 @@ pub(crate) struct FleetDecision<'a> {
 
 pub(super) fn pause(arguments: &PauseArguments, output: Output) -> Result<Outcome, Failure> {
     let file = read(&arguments.file)?;
-    let decided = decided()?;
-    let journal = JournalFile::of(&file, &arguments.file)?;
-    journal.change(|it| it.paused = Some(decided))?;
+    let hub = &arguments.hub;
+    hub.decide(&file, &arguments.file, FleetJournal::pause)?;
     Ok(give(output, &of(&file, true, None), |_| {
         render::line("paused: no further cluster is begun");
     }))
@@ -100,7 +110,8 @@ pub(super) fn pause(arguments: &PauseArguments, output: Output) -> Result<Outcom
 
 pub(super) fn resume(arguments: &ResumeArguments, output: Output) -> Result<Outcome, Failure> {
     let file = read(&arguments.file)?;
-    JournalFile::of(&file, &arguments.file)?.change(|it| it.paused = None)?;
+    let hub = &arguments.hub;
+    hub.decide(&file, &arguments.file, FleetJournal::resume)?;
     let is_paused = file.spec().paused;
     Ok(give(output, &of(&file, is_paused, None), |it| {
         render::line("clusters are begun again by the next `solution fleet apply`");
@@ -115,6 +126,7 @@ pub(super) fn approve(arguments: &ApproveArguments, output: Output) -> Result<Ou
         file: path,
         wave,
         plan,
+        hub,
     } = arguments;
     let file = read(path)?;
     if let Some(outcome) = refused(&file, path, output) {
@@ -123,10 +135,8 @@ pub(super) fn approve(arguments: &ApproveArguments, output: Output) -> Result<Ou
     of_waves(std::slice::from_ref(wave), &file)?;
     let mut waves = file.spec().waves.iter();
     let asks = waves.any(|it| it.name == *wave && it.approve);
-    let decided = decided()?;
-    let journal = JournalFile::of(&file, path)?;
-    journal.change(|it| it.approve(wave.clone(), plan.clone(), decided))?;
-    let paused = journal.read()?.paused.is_some();
+    let approve = |it: &mut FleetJournal, by| it.approve(wave.clone(), plan.clone(), by);
+    let paused = hub.decide(&file, path, approve)?.paused().is_some();
     Ok(give(output, &of(&file, paused, Some(wave)), |_| {
         render::line!("wave {wave}: plan {plan} is approved");
         if !asks {

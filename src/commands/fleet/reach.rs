@@ -26,7 +26,7 @@ pub(super) struct Reaching<'a> {
     /// Where relative paths begin.
     directory: PathBuf,
     /// How the cluster is reached that has the objects of Cluster API.
-    hub: &'a ClusterArguments,
+    management: &'a ClusterArguments,
     /// How long one cluster may take.
     longest: Duration,
     /// How those are waited for that are away, if they are.
@@ -38,14 +38,14 @@ impl<'a> Reaching<'a> {
     pub(super) fn new(
         file: &'a FleetFile,
         path: &Path,
-        hub: &'a ClusterArguments,
+        management: &'a ClusterArguments,
         longest: Duration,
         arrivals: Option<Arrivals>,
     ) -> Self {
         Self {
             file,
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
-            hub,
+            management,
             longest,
             arrivals,
         }
@@ -64,17 +64,17 @@ impl<'a> Reaching<'a> {
         work: impl AsyncFn(usize, &Member) -> Result<T, Failure>,
     ) -> Vec<Result<T, Failure>> {
         let clusters = &self.file.spec().clusters;
-        let has_hub = places.iter().any(|at| clusters[*at].cluster_api.is_some());
-        let hub = match &self.arrivals {
-            _ if !has_hub => None,
-            Some(arrivals) => Some(arrivals.of_hub(self.hub).await),
-            None => Some(self.within(cluster::connect(self.hub)).await),
+        let is_managed = places.iter().any(|at| clusters[*at].cluster_api.is_some());
+        let management = match &self.arrivals {
+            _ if !is_managed => None,
+            Some(arrivals) => Some(arrivals.of_management(self.management).await),
+            None => Some(self.within(cluster::connect(self.management)).await),
         };
         let turns = Semaphore::new(PARALLEL);
         let one = async |at: usize| {
             let member = &clusters[at];
             let turn = turns.acquire().await;
-            let found = MemberAccount::of(member, &self.directory, hub.as_ref());
+            let found = MemberAccount::of(member, &self.directory, management.as_ref());
             let account = self.within(found).await?;
             // Whoever only waits keeps no other waiting.
             drop(turn);

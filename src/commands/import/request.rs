@@ -245,6 +245,7 @@ pub(crate) fn of_writer(
         before: BTreeSet::new(),
         authority: Authority::Cluster,
         verb: Verb::Import,
+        wave: None,
         from_site: BTreeSet::new(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,

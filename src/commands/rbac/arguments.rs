@@ -27,7 +27,8 @@ Examples:
   solution rbac app.iso --key publisher.pub --group importers | kubectl apply -f -
   solution rbac app.iso --key publisher.pub -e prod --verb deploy --verb status --user alice
   solution rbac example 1.0.0 --namespace shop --user bob
-  solution rbac --verb status --serviceaccount monitoring:probe --output json")]
+  solution rbac --verb status --serviceaccount monitoring:probe --output json
+  solution rbac --verb fleet-hub --user alice | kubectl --context hub apply -f -")]
 pub(crate) struct Arguments {
     /// The archive that the verbs are for, or the name of an imported Solution [default: only what every Solution takes]
     #[arg(value_name = "ARCHIVE|NAME")]
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "NAME")]
     pub(super) namespace: Option<Namespace>,
 
-    /// What the person is to do; may be repeated [default: all of it]
+    /// What the person is to do; may be repeated [default: all of it but what is done in a hub]
     #[arg(long = "verb", value_name = "VERB", value_enum)]
     pub(super) verbs: Vec<RbacVerb>,
 
@@ -96,6 +97,10 @@ pub(super) enum RbacVerb {
     Site,
     /// Show what is imported and what runs where
     Status,
+    /// In a hub: show fleets there, and pause and approve them (`fleet apply --hub`)
+    FleetHub,
+    /// In a hub: prepare it (`fleet init --hub`)
+    FleetInit,
 }
 
 impl RbacVerb {
@@ -114,6 +119,8 @@ impl RbacVerb {
             Self::Environment => &[R::Environment],
             Self::Site => &[R::Site],
             Self::Status => &[R::Status],
+            Self::FleetHub => &[R::FleetHub],
+            Self::FleetInit => &[R::FleetInit],
         }
     }
 }

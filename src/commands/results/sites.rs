@@ -34,7 +34,8 @@ pub(super) fn add(all: &mut Results) {
     let rendered = &all.own::<render::show::Rendered>();
     let nothing = &all.own::<Refused<render::show::NothingRendered>>();
     all.verb("render", &[rendered, nothing, &reference("report")]);
-    all.verb("fleet-init", &[begun]);
+    let prepared = &all.own::<fleet::hub::prepare::PreparedHub>();
+    all.verb("fleet-init", &[begun, prepared]);
     let read = &all.own::<fleet::check::ReadFleet>();
     let wrong = &all.own::<Refused<fleet::check::ReadFleet>>();
     all.verb("fleet-check", &[read, wrong]);

@@ -108,6 +108,7 @@ impl FiledRequest {
             before: BTreeSet::new(),
             authority: Authority::Cluster,
             verb: self.verb,
+            wave: None,
             from_site: self.from_site,
             by,
             now,

@@ -108,6 +108,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
         before: [].into(),
         authority: Authority::Cluster,
         verb: Verb::Deploy,
+        wave: None,
         from_site: [LeftOpen::Registry].into(),
         by: "alice@desk".to_owned(),
         now: StatementTime::DEFAULT,

@@ -63,10 +63,14 @@ pub enum RightsVerb {
     Site,
     /// See what is imported and what runs where.
     Status,
+    /// Show fleets in a hub, and decide there whether they go on.
+    FleetHub,
+    /// Make a cluster a hub.
+    FleetInit,
 }
 
 impl RightsVerb {
-    /// All verbs.
+    /// All verbs in the clusters that Solutions run in.
     pub const ALL: [Self; 10] = [
         Self::Import,
         Self::Activate,
@@ -79,6 +83,9 @@ impl RightsVerb {
         Self::Site,
         Self::Status,
     ];
+
+    /// The verbs in a hub.
+    const HUB: [Self; 2] = [Self::FleetHub, Self::FleetInit];
 
     /// The verbs that can be done in one namespace alone.
     pub const ALONE: [Self; 3] = [Self::Deploy, Self::Undeploy, Self::Status];
@@ -96,6 +103,8 @@ impl RightsVerb {
             Self::Environment => "environment",
             Self::Site => "site",
             Self::Status => "status",
+            Self::FleetHub => "fleet-hub",
+            Self::FleetInit => "fleet-init",
         }
     }
 }
@@ -136,7 +145,16 @@ impl Within {
         }
     }
 
-    /// Returns the verbs that can be done there. Whoever administers only a namespace deploys into it, and sees it.
+    /// Whether a verb can be done there.
+    #[must_use]
+    pub fn allows(&self, verb: RightsVerb) -> bool {
+        match self {
+            Self::Namespace(_) => RightsVerb::ALONE.contains(&verb),
+            Self::Anywhere | Self::Environment(..) => true,
+        }
+    }
+
+    /// Returns the verbs that are usually done there. Whoever administers only a namespace deploys into it, and sees it.
     #[must_use]
     pub fn verbs(&self) -> &'static [RightsVerb] {
         match self {
@@ -217,7 +235,13 @@ impl<'a> WantedRights<'a> {
             needs.events();
         }
         rules.add(needs.wanted());
-        let mut manifests = vec![Manifest::records()];
+        let in_hub = |verb: &RightsVerb| RightsVerb::HUB.contains(verb);
+        // A hub has no records.
+        let mut manifests = if self.verbs.iter().all(in_hub) {
+            Vec::new()
+        } else {
+            vec![Manifest::records()]
+        };
         for (namespace, rules) in rules.all() {
             manifests.push(Manifest::role(self.name(), namespace.clone(), rules));
             if !self.subjects.is_empty() {
@@ -231,7 +255,7 @@ impl<'a> WantedRights<'a> {
     /// Returns the name of the role, with everything that is wanted in it, so that no two grants have the same one.
     fn name(&self) -> String {
         let mut parts = vec![PREFIX.to_owned()];
-        if self.verbs.len() < RightsVerb::ALL.len() {
+        if self.verbs != BTreeSet::from(RightsVerb::ALL) {
             parts.extend(self.verbs.iter().map(|verb| verb.name().to_owned()));
         }
         let id = self.archive.map(|it| &it.statement().predicate.id);
@@ -427,8 +451,11 @@ impl<'a> WantedRights<'a> {
 
     /// Adds the rights that a verb needs.
     fn add(&self, verb: RightsVerb, objects: &[Object], needs: &mut Needs) {
-        if verb == RightsVerb::Status {
-            return self.add_status(needs);
+        match verb {
+            RightsVerb::Status => return self.add_status(needs),
+            RightsVerb::FleetHub => return needs.hub(),
+            RightsVerb::FleetInit => return needs.hub_definition(),
+            _ => {}
         }
         if let Within::Namespace(namespace) = &self.within {
             return self.add_alone(verb, namespace, objects, needs);
@@ -472,7 +499,9 @@ impl<'a> WantedRights<'a> {
                 needs.taken_back(objects);
                 needs.resources_here(self.definitions());
             }
-            RightsVerb::Status => unreachable!("it writes nothing"),
+            RightsVerb::Status | RightsVerb::FleetHub | RightsVerb::FleetInit => {
+                unreachable!("it writes no record")
+            }
         }
     }
 
@@ -796,8 +825,32 @@ mod tests {
     }
 
     #[test]
+    fn who_shows_fleets_in_a_hub_gets_rights_to_their_objects_alone() {
+        let group = "solutions.metalk8s.scality.com";
+        let hub = wanted(&[RightsVerb::FleetHub], None);
+        let expected = [
+            format!("create,get,list,patch,watch {group}/solutionrollouts"),
+            format!("get,patch {group}/solutionrollouts/status"),
+        ];
+        assert_eq!(rules(&hub, None), expected);
+        assert_eq!(manifests(&hub).len(), 1);
+        let init = wanted(&[RightsVerb::FleetInit], None);
+        let definitions = "apiextensions.k8s.io/customresourcedefinitions";
+        let expected = [
+            format!("create {definitions}"),
+            format!("get,patch {definitions}"),
+        ];
+        assert_eq!(rules(&init, None), expected);
+        let usual = rules(&wanted(&RightsVerb::ALL, None), None).join("\n");
+        assert!(!usual.contains("solutionrollouts"), "{usual}");
+    }
+
+    #[test]
     fn different_rights_have_different_names() {
+        let with_hub = [&RightsVerb::ALL[..], &RightsVerb::HUB].concat();
         let some = [
+            wanted(&with_hub, None),
+            wanted(&[RightsVerb::FleetHub], None),
             wanted(&RightsVerb::ALL, None),
             wanted(&RightsVerb::ALL, Some("prod")),
             wanted(&[RightsVerb::Import], None),

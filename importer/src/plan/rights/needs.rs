@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use change::{Entry, Stage, vocabulary as v};
 use deployer::{Access, Object, ObjectRef, ServedKind};
 use manifests::Definition;
-use schemas::{KubernetesName, Prerequisites};
+use schemas::{API_VERSION, KubernetesName, Prerequisites};
 use serde_json::Value;
 
+use crate::hub::definition;
 use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
 use crate::model::workloads;
 
@@ -63,6 +64,20 @@ impl Needs {
     pub(crate) fn state(&mut self) {
         self.of_records(&["list"], CORE, "configmaps");
         self.everywhere(&["list"], EXTENSIONS, "customresourcedefinitions", None);
+    }
+
+    /// Adds the rights to tell a hub of fleets, and to learn there what was decided of them.
+    pub(crate) fn hub(&mut self) {
+        let (group, _) = API_VERSION.split_once('/').unwrap_or_default();
+        let status = format!("{}/status", definition::RESOURCE);
+        let verbs = ["get", "list", "watch", "create", "patch"];
+        self.everywhere(&verbs, group, definition::RESOURCE, None);
+        self.everywhere(&["get", "patch"], group, &status, None);
+    }
+
+    /// Adds the right to make a cluster a hub.
+    pub(crate) fn hub_definition(&mut self) {
+        self.definitions([definition::NAME].into_iter());
     }
 
     /// Adds the right to list nodes, which a plan compares the images with.

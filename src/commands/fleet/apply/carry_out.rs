@@ -3,6 +3,8 @@
 use importer::Run;
 
 use super::super::arrivals::Arrivals;
+use super::super::hub::FleetHub;
+use super::super::hub::follow::{self, LookedHub};
 use super::super::outcome::worst;
 use super::super::reach::Reaching;
 use super::confirmation::unconfirmed;
@@ -28,15 +30,22 @@ impl Rollout<'_> {
         places: &[usize],
         source: &impl DeployableSource,
     ) -> Result<Outcome, Failure> {
-        let (hub, longest) = (&self.choices.hub, self.choices.turn.timeout());
+        let (management, longest) = (&self.choices.management, self.choices.turn.timeout());
+        let kubeconfig = management.kubeconfig.as_ref();
+        let hub = self.choices.hub.as_ref();
+        let hub = FleetHub::of(hub, kubeconfig, self.file, self.path)?;
+        let waves = fleet::waves(self.file.spec(), self.members);
         cluster::block_on(async {
             let arrivals = self.choices.arrival.longest();
             let arrivals = arrivals.map(|longest| Arrivals::within(longest, self.output));
-            let reaching = Reaching::new(self.file, self.path, hub, longest, arrivals);
+            let reaching = Reaching::new(self.file, self.path, management, longest, arrivals);
             let plans = reaching.each(places, async |at, member| {
-                Box::pin(plan(self, source, at, member)).await
+                let wave = waves.iter().find(|it| it.clusters.contains(&at));
+                let wave = wave.map(|it| &it.wave.name);
+                Box::pin(plan(self, source, at, wave, member)).await
             });
-            let plans = places.iter().zip(plans.await);
+            let (plans, hub) = futures::join!(plans, follow::look(hub));
+            let (plans, hub) = (places.iter().zip(plans), hub?);
             let planned = plans.map(|(at, plan)| PlannedMember {
                 at: *at,
                 name: self.file.spec().clusters[*at].name.to_string(),
@@ -44,7 +53,7 @@ impl Rollout<'_> {
             });
             let mut planned: Vec<PlannedMember> = planned.collect();
             refuse_twice(&mut planned);
-            Box::pin(carry_out(self, planned)).await
+            Box::pin(carry_out(self, hub, planned)).await
         })
     }
 }
@@ -52,6 +61,7 @@ impl Rollout<'_> {
 /// Shows what is planned, asks for consent where somebody can give it, and changes the clusters.
 async fn carry_out(
     rollout: &Rollout<'_>,
+    hub: Option<LookedHub<'_>>,
     mut planned: Vec<PlannedMember>,
 ) -> Result<Outcome, Failure> {
     let &Rollout {
@@ -67,6 +77,7 @@ async fn carry_out(
     if output == Output::Human {
         people::show(rollout, &planned);
         render::lines("note      ", &gone);
+        hub.iter().for_each(LookedHub::show);
     }
     let mut why = in_the_way(&planned, choices.skip_unreachable);
     let mut is_refused = planned.iter().any(PlannedMember::is_refused);
@@ -88,7 +99,7 @@ async fn carry_out(
             is_refused = true;
         }
     }
-    let plan = show::of(file, &planned, consent.as_ref(), &gone, rollout.shown);
+    let plan = show::of(rollout, &planned, consent.as_ref(), &gone);
     let away = planned.iter().filter_map(|it| it.plan.as_ref().err());
     let reached = worst(away.map(Failure::outcome));
     if !why.is_empty() {
@@ -107,7 +118,11 @@ async fn carry_out(
         return Ok(refuse(output, plan, [unconfirmed()]));
     }
     rollout.forget_gone()?;
-    let rolled = Waves::of(rollout)?.roll(&planned).await;
+    let waves = Waves::of(rollout, &planned)?;
+    let work = waves.roll(&planned);
+    let told = follow::beside(hub, waves.listen(), work);
+    let (mut rolled, behind) = Box::pin(told).await;
+    rolled.behind = behind;
     let applied = FleetApplied::of(file, members, planned, rolled, towards);
     render::result(output, &applied, FleetApplied::show);
     Ok(applied.outcome())

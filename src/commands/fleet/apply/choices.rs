@@ -33,8 +33,12 @@ pub(in crate::commands::fleet) struct RolloutArguments {
     #[command(flatten)]
     pub(in crate::commands::fleet) progress: ProgressArguments,
 
+    /// Show it in the hub of this context of the kubeconfig, and share pauses and approvals there
+    #[arg(long, value_name = "CONTEXT")]
+    pub(super) hub: Option<String>,
+
     #[command(flatten)]
-    pub(super) hub: ClusterArguments,
+    pub(super) management: ClusterArguments,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) arrival: ArrivalArguments,

@@ -1,5 +1,7 @@
 //! Whether what leaves the clusters of a fleet may go, and what is forgotten with it.
 
+use fleet::FleetJournal;
+
 use super::super::gone::{GoneCluster, gone};
 use super::super::journal::JournalFile;
 use super::removal::Removals;
@@ -33,7 +35,8 @@ impl Rollout<'_> {
             return Ok(());
         }
         let journal = JournalFile::of(self.file, self.path)?;
-        journal.change(|it| it.forget_gone(self.file.spec()))
+        let forget = |it: &mut FleetJournal| it.forget_gone(self.file.spec());
+        journal.change(forget).map(drop)
     }
 }
 

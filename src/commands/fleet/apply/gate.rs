@@ -2,7 +2,7 @@
 //! somebody has approved its plan.
 
 use anyhow::anyhow;
-use fleet::{FleetFile, IdPart, fleet_id};
+use fleet::{FleetFile, FleetJournal, IdPart, fleet_id};
 use schemas::FleetWave;
 
 use super::super::journal::{JournalFile, decided};
@@ -57,10 +57,11 @@ impl Gates<'_> {
         if self.towards == Towards::Before {
             return Ok(());
         }
-        let by = match self.journal.read()?.paused {
+        let journal = self.journal.read()?;
+        let by = match journal.paused() {
             None if !self.file.spec().paused => return Ok(()),
-            None => "its file".to_owned(),
-            Some(paused) => paused.by,
+            None => "its file",
+            Some(by) => by,
         };
         let paused = anyhow!("the fleet is paused (by {by}), so no further cluster was begun");
         Err(Failure::unknown(paused)
@@ -91,15 +92,14 @@ impl Gates<'_> {
             return Ok(());
         }
         let (name, plan) = (&wave.name, id_of(members, |work| Some(work.essence())));
-        if self.journal.read()?.approved(name, &plan).is_some() {
+        if self.journal.read()?.is_approved(name, &plan) {
             return Ok(());
         }
         let question = format!("approve wave {name} (plan {plan})?");
         if agreed(&question, self.output).await? {
             let decided = decided()?;
-            return self
-                .journal
-                .change(|it| it.approve(name.clone(), plan, decided));
+            let approve = |it: &mut FleetJournal| it.approve(name.clone(), plan, decided);
+            return self.journal.change(approve).map(drop);
         }
         let unapproved =
             anyhow!("wave {name} is not begun before somebody approves its plan {plan}");

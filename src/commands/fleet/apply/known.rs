@@ -1,6 +1,6 @@
 //! Which clusters a fleet knows: it tells of one that leaves the file.
 
-use fleet::KnownCluster;
+use fleet::{FleetJournal, KnownCluster};
 
 use super::gate::Gates;
 use super::planned::MemberPlan;
@@ -14,11 +14,12 @@ impl Gates<'_> {
             return Ok(());
         }
         let has_any = |it: &&&MemberPlan| it.deployments.iter().any(|it| it.deploys().is_some());
-        self.journal.change(|journal| {
+        let know = |journal: &mut FleetJournal| {
             for MemberPlan { name, uid, .. } in members.iter().filter(has_any) {
                 journal.know(KnownCluster { name, uid });
             }
-        })
+        };
+        self.journal.change(know).map(drop)
     }
 
     /// Forgets these clusters if nothing that the fleet brought is left there.
@@ -29,7 +30,7 @@ impl Gates<'_> {
         if self.towards != Towards::Gone {
             return Ok(());
         }
-        self.journal
-            .change(|journal| members.for_each(|it| journal.forget(&it.uid)))
+        let forget = |journal: &mut FleetJournal| members.for_each(|it| journal.forget(&it.uid));
+        self.journal.change(forget).map(drop)
     }
 }

@@ -27,6 +27,7 @@ mod place;
 mod plan;
 mod planned;
 mod planned_wave;
+mod progress;
 mod removal;
 pub(in crate::commands) mod result;
 mod roll;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use schemas::{PlacedVersion, Solution};
+use schemas::{PlacedVersion, Solution, WaveName};
 
 use super::super::member::Member;
 use super::foresee::foresee;
@@ -39,6 +39,7 @@ pub(super) async fn plan(
     rollout: &Rollout<'_>,
     source: &impl DeployableSource,
     at: usize,
+    wave: Option<&WaveName>,
     Member {
         cluster,
         uid,
@@ -55,7 +56,8 @@ pub(super) async fn plan(
     let (mut deployments, mut ready) = (Vec::new(), Vec::new());
     for FoundDeployable { placed, found } in source.deployables(&place).await? {
         let (note, why) = match found {
-            Ok(deployable) => {
+            Ok(mut deployable) => {
+                deployable.request.wave = wave.cloned();
                 ready.push(deployable);
                 continue;
             }

@@ -29,6 +29,8 @@ pub(crate) struct FleetApplied {
     clusters: Vec<AppliedCluster>,
     /// Why no further cluster was begun; null if all were.
     stopped: Option<InTheWay>,
+    /// Why the hub does not show all of this; null if it does, or there is none.
+    behind: Option<InTheWay>,
     #[serde(skip)]
     towards: Towards,
     #[serde(skip)]
@@ -46,6 +48,7 @@ impl FleetApplied {
         let Rolled {
             mut changed,
             stopped,
+            behind,
         } = rolled;
         let planned = planned.into_iter().map(|it| (it.at, it));
         let mut planned: BTreeMap<usize, PlannedMember> = planned.collect();
@@ -66,6 +69,7 @@ impl FleetApplied {
             fleet: file.document().metadata.name.to_string(),
             clusters,
             stopped: stopped.as_ref().map(InTheWay::from),
+            behind: behind.as_ref().map(InTheWay::from),
             towards,
             outcome: stopped.map_or(Outcome::Yes, |it| it.outcome()),
         }
@@ -90,6 +94,11 @@ impl FleetApplied {
         if let Some(InTheWay { message, fix, .. }) = &self.stopped {
             render::note!("error: {message}");
             render::note!("hint: {fix}");
+        }
+        if let Some(InTheWay { message, .. }) = &self.behind {
+            render::note!(
+                "note: {message}: it shows an earlier state until the next run with `--hub`"
+            );
         }
         let done = match self.towards {
             Towards::File => "as the file says",

@@ -1,6 +1,5 @@
 //! The plan of a fleet, for programs.
 
-use fleet::FleetFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,7 +8,8 @@ use super::PlannedMember;
 use super::consent::FleetConsent;
 use super::planned::DeploymentPlan;
 use super::removal::PlannedRemoval;
-use crate::commands::import::{self, Planned, Shown};
+use super::rollout::Rollout;
+use crate::commands::import::{self, Planned};
 use crate::commands::refusal::InTheWay;
 
 /// What changing the clusters of a fleet would do.
@@ -23,6 +23,8 @@ pub(crate) struct FleetPlan<'a> {
     accept: Option<&'a str>,
     /// Clusters that are no more in the file. What the fleet brought there stays.
     gone: &'a [GoneCluster],
+    /// The context of the hub in which it would be shown; null without one.
+    hub: Option<&'a str>,
 }
 
 /// What would be done to a cluster.
@@ -59,12 +61,17 @@ pub(crate) struct ShownDeployment<'a> {
 
 /// The plan, for programs.
 pub(super) fn of<'a>(
-    file: &'a FleetFile,
+    rollout: &Rollout<'a>,
     members: &'a [PlannedMember],
     consent: Option<&'a FleetConsent>,
     gone: &'a [GoneCluster],
-    shown: Shown,
 ) -> FleetPlan<'a> {
+    let &Rollout {
+        file,
+        choices,
+        shown,
+        ..
+    } = rollout;
     let deployment = |it: &'a DeploymentPlan| ShownDeployment {
         deployment: it.placed.to_string(),
         note: it.note.as_deref(),
@@ -83,5 +90,6 @@ pub(super) fn of<'a>(
         clusters: members.iter().map(member).collect(),
         accept: consent.map(|it| it.id.as_str()),
         gone,
+        hub: choices.hub.as_deref(),
     }
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
+use fleet::FleetJournal;
 use importer::Goal;
-use schemas::{FleetWave, Timeout, WaveName};
+use schemas::{FleetWave, Timeout};
 use serde_json::json;
 
+use super::super::journal::decided;
 use super::super::status::judge;
 use super::gate::{Gates, id_of};
 use super::planned::{MemberPlan, PlannedWork};
@@ -36,7 +38,7 @@ impl Gates<'_> {
             self.check_goes_on()?;
             let now = environment::now().map_err(Failure::unknown)?;
             let left = self.journal.read()?.soaks(name, soak, now);
-            let unseen = self.check_good(name, members).await?;
+            let unseen = self.check_good(wave, members).await?;
             let unseen = unseen.map(|why| why.in_one_line());
             let is_news = match &unseen {
                 None if left.is_zero() => return Ok(()),
@@ -66,22 +68,24 @@ impl Gates<'_> {
         }
         let now = environment::now().map_err(Failure::unknown)?;
         let goal = id_of(members, chosen);
-        self.journal
-            .change(|it| it.be_good(&wave.name, &goal, changed, now))
+        let be_good = |it: &mut FleetJournal| it.be_good(&wave.name, &goal, changed, now);
+        self.journal.change(be_good).map(drop)
     }
 
     /// Remembers that a wave is about to be changed.
-    pub(super) fn be_bad(&self, wave: &WaveName) -> Result<(), Failure> {
-        self.journal.change(|it| match self.towards {
-            Towards::File => it.be_bad(wave),
-            Towards::Before | Towards::Gone => it.go_back(wave),
-        })
+    pub(super) fn be_bad(&self, wave: &FleetWave) -> Result<(), Failure> {
+        let decided = decided()?;
+        let be_bad = |it: &mut FleetJournal| match self.towards {
+            Towards::File => it.be_bad(wave, decided.at),
+            Towards::Before | Towards::Gone => it.go_back(wave, decided),
+        };
+        self.journal.change(be_bad).map(drop)
     }
 
     /// Fails if a cluster of a wave is not good any more. Returns why one cannot be seen, if that is so.
     async fn check_good(
         &self,
-        wave: &WaveName,
+        wave: &FleetWave,
         members: &[&MemberPlan],
     ) -> Result<Option<Failure>, Failure> {
         let mut unseen = None;
@@ -102,6 +106,7 @@ impl Gates<'_> {
                 let status = judge(&deployment.placed, &status);
                 if !status.is_ready() {
                     self.be_bad(wave)?;
+                    let wave = &wave.name;
                     let not_good = anyhow!("wave {wave} did not stay good: {name}: {status}");
                     return Err(Failure::no(not_good).hint("see `solution fleet status`"));
                 }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fleet::Members;
+use fleet::{FleetProgress, Members};
+use tokio::sync::watch::Receiver;
 
 use super::PlannedMember;
 use super::arriving::change_once_up;
 use super::change::Pushers;
 use super::changed::Changed;
-use super::gate::{Gates, check_interrupted};
+use super::gate::{Gates, check_interrupted, id_of};
 use super::live::Live;
+use super::planned::MemberPlan;
 use super::planned_wave::{PlannedWave, planned_waves, waves_towards};
+use super::progress::Told;
 use super::rollout::Rollout;
 use super::told;
 use super::within::within_budget;
@@ -25,6 +28,8 @@ pub(super) struct Rolled {
     pub(super) changed: BTreeMap<usize, Changed>,
     /// Why no further cluster was begun, if some were not.
     pub(super) stopped: Option<Failure>,
+    /// Why the hub does not know all of that, if there is one.
+    pub(super) behind: Option<Failure>,
 }
 
 /// The waves that are rolled over clusters.
@@ -34,21 +39,37 @@ pub(super) struct Waves<'a> {
     /// How long a cluster that is away is waited for, if it is.
     longest: Option<Duration>,
     output: Output,
+    told: Told,
 }
 
 impl<'a> Waves<'a> {
     /// The waves of a change.
-    pub(super) fn of(rollout: &Rollout<'a>) -> Result<Self, Failure> {
+    pub(super) fn of(rollout: &Rollout<'a>, planned: &[PlannedMember]) -> Result<Self, Failure> {
+        let plans: Vec<&MemberPlan> = planned.iter().flat_map(|it| &it.plan).collect();
+        let plan = id_of(&plans, |work| Some(work.essence()));
         Ok(Self {
             members: rollout.members,
             gates: Gates::of(rollout)?,
             longest: rollout.choices.arrival.longest(),
             output: rollout.output,
+            told: Told::new(rollout, plan, planned)?,
         })
     }
 
-    /// Changes the clusters that were planned, wave by wave.
+    /// How far they are, for whoever tells it to others.
+    pub(super) fn listen(&self) -> Receiver<FleetProgress> {
+        self.told.listen()
+    }
+
+    /// Changes the clusters that were planned, and tells how far that is.
     pub(super) async fn roll(&self, planned: &[PlannedMember]) -> Rolled {
+        let rolled = self.roll_on(planned).await;
+        self.told.end_all(rolled.stopped.as_ref());
+        rolled
+    }
+
+    /// Changes the clusters that were planned, wave by wave.
+    async fn roll_on(&self, planned: &[PlannedMember]) -> Rolled {
         let count = planned.iter().filter(|it| it.plan.is_ok()).count();
         let live = Live::new(count, self.output);
         let mut rolled = Rolled::default();
@@ -93,7 +114,7 @@ impl<'a> Waves<'a> {
             self.gates.soak(earlier.wave, &earlier.members).await?;
         }
         self.gates.check_approved(wave.wave, &wave.members).await?;
-        self.gates.be_bad(&wave.wave.name)
+        self.gates.be_bad(wave.wave)
     }
 
     /// Changes the clusters of a wave.
@@ -106,9 +127,14 @@ impl<'a> Waves<'a> {
         let (members, is_held) = (&wave.members, wave.changes());
         let pushers = Pushers::default();
         self.gates.know(members)?;
+        self.told.begin_wave(&wave.wave.name);
         let begin = async |at: usize| {
-            let live = live.begin(&members[at].name);
-            Box::pin(change_once_up(members[at], self.longest, &pushers, &live)).await
+            let (name, live) = (&members[at].name, live.begin(&members[at].name));
+            self.told.begin(name);
+            let changed = change_once_up(members[at], self.longest, &pushers, &live);
+            let changed = Box::pin(changed).await;
+            self.told.end(name, &changed);
+            changed
         };
         let goes_on = || {
             if is_held {

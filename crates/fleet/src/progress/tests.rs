@@ -1,0 +1,152 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn at(seconds: i64) -> StatementTime {
+    StatementTime::from_unix(1_700_000_000 + seconds).unwrap()
+}
+
+fn member(name: &str) -> MemberProgress {
+    MemberProgress {
+        name: name.parse().unwrap(),
+        state: MemberState::Untouched,
+        message: String::new(),
+    }
+}
+
+fn wave(name: &str, clusters: &[&str]) -> WaveProgress {
+    WaveProgress {
+        name: name.parse().unwrap(),
+        clusters: clusters.iter().map(|it| member(it)).collect(),
+    }
+}
+
+fn progress(waves: Vec<WaveProgress>) -> FleetProgress {
+    let (plan, by) = ("5c1f".to_owned(), "me@here".to_owned());
+    FleetProgress::new(FleetChange::Apply, plan, by, at(0), waves, 0)
+}
+
+fn two_waves() -> FleetProgress {
+    progress(vec![
+        wave("first", &["lab"]),
+        wave("rest", &["paris", "rome"]),
+    ])
+}
+
+/// The type and reason of the condition that is true, and the state in a word.
+fn truth(progress: &FleetProgress) -> (String, String, Value) {
+    let status = json!(progress.status(&[], 1, at(1)));
+    let conditions = status["conditions"].as_array().unwrap();
+    let is_true = |it: &&Value| it["status"] == "True";
+    let all: Vec<&Value> = conditions.iter().filter(is_true).collect();
+    let [kind, reason] = ["type", "reason"].map(|field| {
+        let found = all.iter().map(|it| it[field].as_str().unwrap());
+        found.collect::<Vec<_>>().join(",")
+    });
+    (kind, reason, status["state"].clone())
+}
+
+fn is(kind: &str, reason: &str, state: &str) -> (String, String, Value) {
+    (kind.to_owned(), reason.to_owned(), json!(state))
+}
+
+fn end_all(progress: &mut FleetProgress, state: MemberState) {
+    for name in ["lab", "paris", "rome"] {
+        progress.note(&name.parse().unwrap(), state, "why");
+    }
+}
+
+#[test]
+fn a_fleet_is_complete_once_all_of_its_clusters_are_as_the_file_says() {
+    let mut all = two_waves();
+    assert_eq!(truth(&all), is("Progressing", "Changing", "Progressing"));
+    end_all(&mut all, MemberState::Done);
+    assert_eq!(truth(&all), is("Progressing", "Changing", "Progressing"));
+    all.end(None);
+    assert_eq!(truth(&all), is("Complete", "AsTheFileSays", "Complete"));
+    all.others = 1;
+    assert_eq!(
+        truth(&all),
+        is("", "", "Ended"),
+        "others were not asked for"
+    );
+    all.others = 0;
+    all.change = FleetChange::Rollback;
+    assert_eq!(truth(&all), is("", "", "Ended"), "the file says otherwise");
+}
+
+#[test]
+fn what_keeps_a_fleet_from_it_is_said() {
+    let mut paused = two_waves();
+    paused.end(Some("the fleet is paused"));
+    assert_eq!(truth(&paused), is("Stalled", "Stopped", "Stalled"));
+    let mut failed = two_waves();
+    end_all(&mut failed, MemberState::Done);
+    failed.note(&"rome".parse().unwrap(), MemberState::Failed, "it broke");
+    failed.end(None);
+    assert_eq!(truth(&failed), is("Stalled", "ClustersFailed", "Stalled"));
+    let status = json!(failed.status(&[], 1, at(1)));
+    assert_eq!(status["conditions"][2]["message"], "rome: it broke");
+    let mut away = two_waves();
+    end_all(&mut away, MemberState::Done);
+    away.note(&"rome".parse().unwrap(), MemberState::LeftOut, "");
+    away.end(None);
+    assert_eq!(truth(&away), is("Stalled", "ClustersLeftOut", "Stalled"));
+}
+
+#[test]
+fn a_wave_is_as_its_worst_cluster() {
+    let mut all = two_waves();
+    let (first, rest) = ("first".parse().unwrap(), "rest".parse().unwrap());
+    let waves = |all: &FleetProgress| {
+        let status = json!(all.status(&[], 1, at(1)));
+        let waves = status["waves"].as_array().unwrap().iter();
+        let shown = waves.map(|it| format!("{} {} {}", it["state"], it["done"], it["untouched"]));
+        (shown.collect::<Vec<_>>().join(", "), status["wave"].clone())
+    };
+    all.begin_wave(&first);
+    assert_eq!(
+        waves(&all).0,
+        r#""changing" 0 1, "untouched" 0 2"#.to_owned()
+    );
+    all.note(&"lab".parse().unwrap(), MemberState::Done, "");
+    all.begin_wave(&rest);
+    all.note(&"paris".parse().unwrap(), MemberState::Failed, "");
+    assert_eq!(
+        waves(&all),
+        (r#""done" 1 0, "changing" 0 1"#.to_owned(), json!("rest"))
+    );
+    all.end(None);
+    assert_eq!(waves(&all).0, r#""done" 1 0, "failed" 0 1"#.to_owned());
+}
+
+#[test]
+fn a_condition_keeps_its_time_until_it_changes() {
+    let mut all = two_waves();
+    let before = all.status(&[], 1, at(1)).conditions;
+    let later = all.status(&before, 2, at(2)).conditions;
+    assert!(later.iter().all(|it| it.last_transition_time == at(1)));
+    assert!(later.iter().all(|it| it.observed_generation == 2));
+    all.end(Some("paused"));
+    let ended = all.status(&later, 2, at(3)).conditions;
+    let times = ended.iter().map(|it| it.last_transition_time);
+    assert_eq!(times.collect::<Vec<_>>(), [at(3), at(1), at(3)]);
+}
+
+#[test]
+fn what_is_listed_is_bounded_and_what_is_wrong_comes_first() {
+    let names: Vec<String> = (0..1000).map(|n| format!("c{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut all = progress(vec![wave("all", &names)]);
+    for name in &names {
+        let name = name.parse().unwrap();
+        all.note(&name, MemberState::Done, &"\u{e9}".repeat(1000));
+    }
+    all.note(&"c999".parse().unwrap(), MemberState::Failed, "x");
+    let status = all.status(&[], 1, at(1));
+    assert_eq!((status.clusters.len(), status.unlisted), (200, 800));
+    assert_eq!(status.clusters[198].name.as_str(), "c198");
+    assert_eq!(status.clusters[199].name.as_str(), "c999");
+    assert_eq!(status.clusters[0].message.len(), 256);
+    assert!(json!(status).to_string().len() < 200_000);
+}

@@ -1,0 +1,144 @@
+//! A hub: a cluster of the administrator's choice that shows a fleet, and shares what was decided of it.
+//!
+//! The journal beside the fleet's file stays what everything is decided by. It and the object in the hub become one again
+//! whenever the hub answers, so that one that is away delays nothing.
+
+pub(super) mod decide;
+pub(super) mod follow;
+pub(in crate::commands) mod prepare;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use fleet::{FleetFile, FleetProgress};
+use importer::{HeldRollout, Hub, HubError};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use super::journal::JournalFile;
+use crate::args::ClusterArguments;
+use crate::failure::{self, Failure};
+use crate::{cluster, environment};
+
+/// How long the hub may take for one exchange.
+const EXCHANGE: Duration = Duration::from_secs(5);
+/// How often an exchange is tried while somebody else is quicker.
+const ATTEMPTS: usize = 5;
+
+/// The hub of a fleet.
+pub(super) struct FleetHub<'a> {
+    context: &'a str,
+    way: ClusterArguments,
+    file: &'a FleetFile,
+    journal: JournalFile<'a>,
+    reached: OnceCell<Hub>,
+}
+
+/// Whether what was read was still so when it was to be written.
+#[derive(PartialEq, Eq)]
+enum Exchanged {
+    Yes,
+    No,
+}
+
+impl<'a> FleetHub<'a> {
+    /// Names it, if there is one.
+    pub(super) fn of(
+        context: Option<&'a String>,
+        kubeconfig: Option<&PathBuf>,
+        file: &'a FleetFile,
+        path: &Path,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(context) = context else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            context,
+            way: ClusterArguments {
+                kubeconfig: kubeconfig.cloned(),
+                context: Some(context.clone()),
+            },
+            file,
+            journal: JournalFile::of(file, path)?,
+            reached: OnceCell::new(),
+        }))
+    }
+
+    /// Fails if it cannot be the hub of the fleet. Returns why it does not answer, if it does not.
+    pub(super) async fn look(&self) -> Result<Option<Failure>, Failure> {
+        let Ok(looked) = timeout(EXCHANGE, self.read()).await else {
+            return Ok(Some(self.late()));
+        };
+        match looked {
+            Ok(_) => Ok(None),
+            Err(error) if error.is_away() => Ok(Some(self.failed(error))),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Makes the journal and the object one, and says in the object how far the fleet is.
+    async fn exchange(&self, progress: Option<&FleetProgress>) -> Result<(), Failure> {
+        let exchange = async {
+            for _ in 0..ATTEMPTS {
+                if self.exchange_once(progress).await? == Exchanged::Yes {
+                    return Ok(());
+                }
+            }
+            let busy = anyhow!("somebody else changes the object all the time");
+            Err(self.named(Failure::unknown(busy)))
+        };
+        let exchanged = timeout(EXCHANGE, exchange).await;
+        exchanged.unwrap_or_else(|_| Err(self.late()))
+    }
+
+    async fn exchange_once(&self, progress: Option<&FleetProgress>) -> Result<Exchanged, Failure> {
+        let held = self.read().await.map_err(|it| self.failed(it))?;
+        let now = environment::now().map_err(Failure::unknown)?;
+        let theirs = held.journal.clone();
+        let journal = self.journal.change(|ours| {
+            if let Some(theirs) = theirs {
+                ours.merge(theirs, now);
+            }
+        })?;
+        let exchanged = async {
+            let hub = self.reached().await?;
+            let held = hub.decide(held, &journal).await?;
+            if let Some(progress) = progress {
+                let status = progress.status(&held.conditions(), held.generation(), now);
+                hub.tell(&held, &status).await?;
+            }
+            Ok(())
+        };
+        match exchanged.await {
+            Ok(()) => Ok(Exchanged::Yes),
+            Err(HubError::Changed(_)) => Ok(Exchanged::No),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    async fn read(&self) -> Result<HeldRollout, HubError> {
+        let fleet = &self.file.document().metadata.name;
+        self.reached().await?.read(fleet).await
+    }
+
+    async fn reached(&self) -> Result<&Hub, HubError> {
+        let connect = async || Ok(Hub::new(cluster::connected(&self.way).await?));
+        self.reached.get_or_try_init(connect).await
+    }
+
+    fn failed(&self, error: HubError) -> Failure {
+        self.named(failure::hub(error))
+    }
+
+    fn late(&self) -> Failure {
+        let seconds = EXCHANGE.as_secs();
+        self.named(Failure::unknown(anyhow!(
+            "did not answer within {seconds} s"
+        )))
+    }
+
+    fn named(&self, failure: Failure) -> Failure {
+        failure.context(format!("the hub `{}`", self.context))
+    }
+}
