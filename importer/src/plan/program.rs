@@ -152,17 +152,17 @@ mod tests {
     async fn no_more_run_at_once_than_there_are_turns() {
         for (turns, is_alone) in [(1, true), (2, false)] {
             let turns = Semaphore::new(turns);
-            let (began, begun) = channel();
+            let (tell, other) = channel();
             let (mut first, mut second) = (Vec::new(), Vec::new());
             let (met, meets) = channel();
             let wait = move || {
-                let other = begun.recv_timeout(Duration::from_millis(300));
-                met.send(other.is_ok()).unwrap();
+                let comes = other.recv_timeout(Duration::from_millis(300));
+                met.send(comes.is_ok()).unwrap();
                 Err(HelmError::Missing(PathBuf::new()))
             };
             let begin = move || {
                 // Whoever was alone waits no more.
-                let _ = began.send(());
+                let _ = tell.send(());
                 Err(HelmError::Missing(PathBuf::new()))
             };
             let both = tokio::join!(
