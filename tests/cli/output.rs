@@ -289,15 +289,14 @@ fn only_one_file_of_the_program_prints() {
     assert!(read > 20, "{read} files");
 }
 
-/// The alternatives of a schema, those of others that it names included.
+/// The alternatives of a schema, the common ones included. What is in another file as a whole is looked at there.
 fn alternatives(schema: &Value, common: &Value) -> Vec<Value> {
-    let defined = |reference: &str| {
-        let (_, path) = reference.split_once('#').unwrap();
-        common.pointer(path).unwrap().clone()
-    };
     match (schema["anyOf"].as_array(), schema["$ref"].as_str()) {
         (Some(all), _) => all.iter().flat_map(|it| alternatives(it, common)).collect(),
-        (None, Some(reference)) => alternatives(&defined(reference), common),
+        (None, Some(reference)) => match reference.split_once('#') {
+            Some((_, path)) => alternatives(common.pointer(path).unwrap(), common),
+            None => Vec::new(),
+        },
         (None, None) => vec![schema.clone()],
     }
 }

@@ -8,7 +8,7 @@ use schemas::{
 };
 use serde::Serialize;
 
-use super::plan::signed;
+use super::signatures::signed;
 use crate::args::Output;
 use crate::commands::fleet::{self, ClusterPlan};
 use crate::commands::give;

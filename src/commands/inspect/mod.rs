@@ -8,6 +8,7 @@ pub(super) mod plan;
 mod prerequisites;
 mod programs;
 mod sets;
+mod signatures;
 pub(super) mod words;
 
 use std::path::PathBuf;

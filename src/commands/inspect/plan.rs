@@ -6,6 +6,7 @@ use schemas::{Digest, Envelope, KeyId, SolutionId, StatementTime};
 use serde::Serialize;
 
 use super::fleet_plan;
+use super::signatures::signed;
 use crate::args::Output;
 use crate::commands::give;
 use crate::commands::import::show::{self, Planned};
@@ -88,14 +89,4 @@ fn in_words(file: &PlanFile, signatures: &[KeyId]) {
     import::plan::show(&file.summary);
     import::plan::diff(&file.summary);
     render::note(NOT_VERIFIED);
-}
-
-/// Who signed a plan, as its file says.
-pub(super) fn signed(signatures: &[KeyId]) {
-    for key in signatures {
-        render::line!("signature by key {key} (not verified)");
-    }
-    if signatures.is_empty() {
-        render::line("signature none");
-    }
 }

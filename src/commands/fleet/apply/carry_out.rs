@@ -2,64 +2,25 @@
 
 use importer::Run;
 
-use super::super::arrivals::Arrivals;
-use super::super::hub::FleetHub;
 use super::super::hub::follow::{self, LookedHub};
 use super::super::outcome::worst;
-use super::super::reach::Reaching;
 use super::confirmation::unconfirmed;
 use super::consent::{self, FleetConsent};
-use super::filing::{self, Filing};
-use super::hindrance::{in_the_way, refuse_twice};
-use super::plan::{DeployableSource, plan};
+use super::filing;
+use super::hindrance::in_the_way;
+use super::plan_file::Filing;
 use super::result::FleetApplied;
 use super::rollout::Rollout;
 use super::wave::Waves;
 use super::{PlannedMember, people, show};
 use crate::args::{Output, choose};
-use crate::cluster;
 use crate::commands::question::agreed;
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-impl Rollout<'_> {
-    /// Plans these clusters from a source, shows what that comes to, and changes them.
-    pub(in crate::commands::fleet) fn run(
-        &self,
-        places: &[usize],
-        source: &impl DeployableSource,
-    ) -> Result<Outcome, Failure> {
-        let (management, longest) = (&self.choices.management, self.choices.turn.timeout());
-        let kubeconfig = management.kubeconfig.as_ref();
-        let hub = self.choices.hub.as_ref();
-        let hub = FleetHub::of(hub, kubeconfig, self.file, self.path)?;
-        let waves = fleet::waves(self.file.spec(), self.members);
-        cluster::block_on(async {
-            let arrivals = self.choices.arrival.longest();
-            let arrivals = arrivals.map(|longest| Arrivals::within(longest, self.output));
-            let reaching = Reaching::new(self.file, self.path, management, longest, arrivals);
-            let plans = reaching.each(places, async |at, member| {
-                let wave = waves.iter().find(|it| it.clusters.contains(&at));
-                let wave = wave.map(|it| &it.wave.name);
-                Box::pin(plan(self, source, at, wave, member)).await
-            });
-            let (plans, hub) = futures::join!(plans, follow::look(hub));
-            let (plans, hub) = (places.iter().zip(plans), hub?);
-            let planned = plans.map(|(at, plan)| PlannedMember {
-                at: *at,
-                name: self.file.spec().clusters[*at].name.to_string(),
-                plan,
-            });
-            let mut planned: Vec<PlannedMember> = planned.collect();
-            refuse_twice(&mut planned);
-            Box::pin(carry_out(self, hub, planned)).await
-        })
-    }
-}
-
 /// Shows what is planned, asks for consent where somebody can give it, and changes the clusters.
-async fn carry_out(
+pub(super) async fn carry_out(
     rollout: &Rollout<'_>,
     hub: Option<LookedHub<'_>>,
     mut planned: Vec<PlannedMember>,
@@ -82,7 +43,7 @@ async fn carry_out(
     let mut why = in_the_way(&planned, choices.skip_unreachable);
     let mut is_refused = planned.iter().any(PlannedMember::is_refused);
     let consent = FleetConsent::wanted(file, &planned);
-    if let Some(moved) = filing.moved(rollout, &planned) {
+    if let Some(moved) = filing::moved(rollout, &planned) {
         is_refused |= !moved.is_empty();
         why.extend(moved);
         // Whoever has signed the file, or follows it, accepts what it shows.

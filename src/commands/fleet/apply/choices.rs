@@ -6,7 +6,7 @@ use clap::Args;
 use deployer::Conflicts;
 use importer::{Allowed, RemoveSets, Writer};
 
-use super::filing::FilingArguments;
+use super::plan_file::FilingArguments;
 use super::removal::{Removals, Removing};
 use crate::args::{
     ArrivalArguments, ChangeArguments, ClusterArguments, ProgressArguments, RegistryArguments,

@@ -1,48 +1,19 @@
 //! The file of a fleet's plan: written for others to read and sign, or followed once they have.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
 use importer::{AnewCluster, FiledCluster, FiledDeployment, FleetMoved, FleetPlanFile};
 use schemars::JsonSchema;
 use schemas::{Digest, PayloadType};
 use serde::Serialize;
 
+use super::plan_file::Filing;
 use super::planned::{DeploymentPlan, MemberPlan};
 use super::show::FleetPlan;
 use super::{PlannedMember, Rollout};
-use crate::approval::{ApprovalArguments, check_approval};
-use crate::args::Output;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{self, Failure, Outcome};
 use crate::{environment, plans, render};
-
-/// The file of a fleet's plan.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Plan files")]
-pub(in crate::commands::fleet) struct FilingArguments {
-    /// Write the plan to this file and stop, for `solution sign` and `--plan`
-    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
-    plan_out: Option<PathBuf>,
-
-    /// Carry out the plan in this file: only if everything comes out as it shows, and without further consent
-    #[arg(long, value_name = "FILE")]
-    plan: Option<PathBuf>,
-
-    #[command(flatten)]
-    approval: ApprovalArguments,
-}
-
-/// What becomes of a plan, but for being carried out.
-#[derive(Debug)]
-pub(in crate::commands::fleet) enum Filing<'a> {
-    /// There is no file of it.
-    None,
-    /// It is written to this file, which must not exist.
-    Write(&'a Path),
-    /// It has to be the one that this file holds.
-    Follow(Box<FleetPlanFile>),
-}
 
 /// With `--plan-out`: what changing the clusters would do, and where that was written.
 #[derive(Serialize, JsonSchema)]
@@ -56,39 +27,16 @@ pub(crate) struct FleetPlanWritten<'a> {
     plan_id: Digest,
 }
 
-impl FilingArguments {
-    /// Reads the plan that is followed, if one is, once those have signed it who must.
-    pub(in crate::commands::fleet) fn filing(&self, output: Output) -> Result<Filing<'_>, Failure> {
-        if let Some(path) = &self.plan {
-            let plan = plans::read_of_fleet(path)?;
-            check_approval(path, &plan.envelope, &self.approval, output)?;
-            return Ok(Filing::Follow(Box::new(plan.file)));
-        }
-        Ok(self.plan_out.as_deref().map_or(Filing::None, Filing::Write))
-    }
-}
-
-impl Filing<'_> {
-    /// Whether the plans of deployments are made for a file.
-    pub(super) fn is_any(&self) -> bool {
-        !matches!(self, Self::None)
-    }
-
-    /// What is no longer as the followed file shows it; none if no file is followed.
-    pub(super) fn moved(
-        &self,
-        rollout: &Rollout<'_>,
-        planned: &[PlannedMember],
-    ) -> Option<Vec<InTheWay>> {
-        let Self::Follow(file) = self else {
-            return None;
-        };
-        let fleet = &rollout.file.document().metadata.name;
-        let mut moved = file.moved_as_a_whole(fleet, &rollout.file.spec().waves);
-        let plans = planned.iter().filter_map(|it| it.plan.as_ref().ok());
-        moved.extend(plans.flat_map(|it| file.moved(&anew(it))));
-        Some(moved.iter().map(InTheWay::from).collect())
-    }
+/// What is no longer as the followed file shows it; none if no file is followed.
+pub(super) fn moved(rollout: &Rollout<'_>, planned: &[PlannedMember]) -> Option<Vec<InTheWay>> {
+    let Filing::Follow(file) = &rollout.filing else {
+        return None;
+    };
+    let fleet = &rollout.file.document().metadata.name;
+    let mut moved = file.moved_as_a_whole(fleet, &rollout.file.spec().waves);
+    let plans = planned.iter().filter_map(|it| it.plan.as_ref().ok());
+    moved.extend(plans.flat_map(|it| file.moved(&anew(it))));
+    Some(moved.iter().map(InTheWay::from).collect())
 }
 
 /// Writes a plan of which nothing is in the way.

@@ -6,7 +6,7 @@ use deployer::Cluster;
 use importer::{Obstacle, Plan, Ready, Request};
 use schemas::SolutionId;
 
-use super::filing::Filing;
+use super::plan_file::Filing;
 use super::planned::{Deployable, DeploymentPlan, DeploymentWork, PlannedWork, WantedConsent};
 use crate::commands::import::Acceptance;
 use crate::commands::refusal::InTheWay;

@@ -22,16 +22,21 @@ mod last_first;
 mod live;
 mod look;
 mod member_push;
+mod opening;
 mod people;
 mod place;
 mod plan;
+mod plan_file;
 mod planned;
+mod planned_member;
 mod planned_wave;
 mod progress;
 mod removal;
 pub(in crate::commands) mod result;
 mod roll;
+mod rolled;
 mod rollout;
+mod run;
 mod secrets;
 pub(in crate::commands) mod show;
 mod soak;
@@ -46,13 +51,13 @@ pub(super) use self::archives::accept_all;
 pub(crate) use self::arguments::Arguments;
 pub(super) use self::asking::Asking;
 pub(super) use self::choices::{DeployingArguments, RemovingArguments, RolloutArguments};
-pub(super) use self::filing::Filing;
 pub(super) use self::from_file::FileSource;
 pub(super) use self::hindrance::{Hindrances, KnownClusters};
 pub(super) use self::place::DeploymentPlace;
 pub(super) use self::plan::{DeployableSource, FoundDeployable, in_order};
+pub(super) use self::plan_file::Filing;
 pub(super) use self::planned::{Deployable, Unplannable};
-use self::planned::{DeploymentPlan, MemberPlan};
+use self::planned_member::PlannedMember;
 #[cfg(test)]
 pub(super) use self::removal::tests;
 pub(super) use self::removal::{FoundDeparture, Removals, Removing};
@@ -62,31 +67,6 @@ use crate::args::Output;
 use crate::commands::import;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
-
-/// A cluster, and what is planned for it.
-struct PlannedMember {
-    /// Its place in the file.
-    at: usize,
-    name: String,
-    plan: Result<MemberPlan, Failure>,
-}
-
-impl PlannedMember {
-    fn deployments(&self) -> impl Iterator<Item = &DeploymentPlan> {
-        let plan = self.plan.as_ref().ok();
-        plan.into_iter().flat_map(|it| &it.deployments)
-    }
-
-    /// Whether anything is to be removed.
-    fn removes(&self) -> bool {
-        self.deployments().any(|it| it.removes().is_some())
-    }
-
-    /// Whether something other than consent is in the way of a deployment.
-    fn is_refused(&self) -> bool {
-        self.deployments().any(|it| !it.why.is_empty())
-    }
-}
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     events::begin(&arguments.deploying.rollout.progress)?;

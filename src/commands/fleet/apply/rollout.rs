@@ -5,7 +5,7 @@ use std::path::Path;
 use fleet::{FleetFile, Members};
 
 use super::choices::RolloutArguments;
-use super::filing::Filing;
+use super::plan_file::Filing;
 use super::removal::Removals;
 use crate::args::Output;
 use crate::commands::import::Shown;

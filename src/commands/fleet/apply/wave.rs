@@ -15,22 +15,12 @@ use super::live::Live;
 use super::planned::MemberPlan;
 use super::planned_wave::{PlannedWave, planned_waves, waves_towards};
 use super::progress::Told;
+use super::rolled::Rolled;
 use super::rollout::Rollout;
 use super::told;
 use super::within::within_budget;
 use crate::args::Output;
 use crate::failure::Failure;
-
-/// What came of the waves.
-#[derive(Default)]
-pub(super) struct Rolled {
-    /// What came of the clusters that were begun, by their places in the file.
-    pub(super) changed: BTreeMap<usize, Changed>,
-    /// Why no further cluster was begun, if some were not.
-    pub(super) stopped: Option<Failure>,
-    /// Why the hub does not know all of that, if there is one.
-    pub(super) behind: Option<Failure>,
-}
 
 /// The waves that are rolled over clusters.
 pub(super) struct Waves<'a> {
@@ -81,7 +71,7 @@ impl<'a> Waves<'a> {
                 before.push(wave);
                 continue;
             }
-            let begun = self.begin(&wave, &before).await;
+            let begun = self.gates.open(&wave, &before).await;
             let ended = match begun {
                 Ok(()) => self.change(&wave, &live, &mut rolled.changed).await,
                 Err(closed) => Err(closed),
@@ -97,24 +87,6 @@ impl<'a> Waves<'a> {
             before.push(wave);
         }
         rolled
-    }
-
-    /// Waits for what a wave waits for. One of which nothing is to be done waits for nothing.
-    async fn begin(
-        &self,
-        wave: &PlannedWave<'_>,
-        before: &[PlannedWave<'_>],
-    ) -> Result<(), Failure> {
-        if !wave.changes() {
-            return Ok(());
-        }
-        self.gates.check_goes_on()?;
-        for earlier in before {
-            self.gates.check_left_out(earlier)?;
-            self.gates.soak(earlier.wave, &earlier.members).await?;
-        }
-        self.gates.check_approved(wave.wave, &wave.members).await?;
-        self.gates.be_bad(wave.wave)
     }
 
     /// Changes the clusters of a wave.
