@@ -22,6 +22,7 @@ impl Members {
 
     /// Kills one, which loses nothing that it had.
     pub(crate) fn kill(&self, at: usize) {
+        assert!(at < self.len());
         let directory = variable("SOLUTION_TEST_CLUSTER_DIR");
         let file = format!("{directory}/run/member-{}.pid", at + 1);
         let pid = std::fs::read_to_string(file).unwrap();

@@ -50,11 +50,12 @@ fn write(site: &Site, members: &Members, version: &str) {
     let (registry, pulls) = (site.registry(), site.pull_registry());
     let clusters = [("lab", "staging"), ("paris", "prod"), ("rome", "prod")];
     let clusters = clusters.iter().zip(members.iter());
-    let clusters: String = clusters
+    let clusters: Vec<String> = clusters
         .map(|((name, tier), kubeconfig)| {
             format!("    - {{name: {name}, labels: {{tier: {tier}}}, kubeconfig: '{kubeconfig}', registry: '{registry}', pullRegistry: '{pulls}'}}\n")
         })
         .collect();
+    let clusters = clusters.concat();
     let text = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionFleet

@@ -64,7 +64,7 @@ async fn a_second_writer_is_told_who_is_first() {
     first.check().unwrap();
     let error = take(&cluster, &ns, "second", &hands).await.unwrap_err();
     assert!(
-        matches!(&error, Error::LeaseHeld { holder, .. } if holder == "first"),
+        matches!(&error, Error::LeaseHeld(held) if held.holder == "first"),
         "{error:?}"
     );
     assert!(error.is_temporary());
