@@ -218,7 +218,16 @@ impl FleetJournal {
         self.approvals.retain(|wave, _| is_known(wave));
     }
 
-    /// Takes over what another journal of the fleet remembers, where that is later. A time that has not come yet, which is
+    /// Returns what others are told of it: which clusters were changed from here is no decision.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        Self {
+            clusters: BTreeMap::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Takes over what another journal of the fleet has decided, where that is later. A time that has not come yet, which is
     /// of another clock, counts as now: whatever is decided next is later.
     pub fn merge(&mut self, mut other: Self, now: StatementTime) {
         self.be_past(now);

@@ -41,7 +41,8 @@ pub async fn prepare_hub(cluster: &Cluster, longest: Duration) -> Result<bool, E
 #[cfg(test)]
 mod tests {
     use fleet::{
-        FleetChange, FleetJournal, FleetProgress, MemberProgress, MemberState, WaveProgress,
+        FleetChange, FleetJournal, FleetProgress, KnownCluster, MemberProgress, MemberState,
+        WaveProgress,
     };
     use schemas::StatementTime;
     use serde_json::json;
@@ -83,6 +84,12 @@ mod tests {
         journal.pause(decided());
         journal.approve(wave.name.clone(), "5c".to_owned(), decided());
         journal.be_good(&wave.name, "5c", true, now);
+        let (name, uid) = (
+            &"paris".parse().unwrap(),
+            &"00000000-0000-4000-8000-000000000001".parse().unwrap(),
+        );
+        journal.know(KnownCluster { name, uid });
+        let journal = journal.shared();
         let mut back = journal.clone();
         back.go_back(&wave, decided());
         let properties = &schema["properties"];

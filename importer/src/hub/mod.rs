@@ -107,6 +107,7 @@ impl Hub {
         held: HeldRollout,
         journal: &FleetJournal,
     ) -> Result<HeldRollout, HubError> {
+        let journal = &journal.shared();
         if held.journal.as_ref() == Some(journal) {
             return Ok(held);
         }
