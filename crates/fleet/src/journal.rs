@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
+/// Seconds that a time of this clock may be ahead of it: what is said in the same second as something else is later than that.
+const AHEAD: i64 = 5;
+
 /// What is remembered of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -171,8 +174,8 @@ impl FleetJournal {
     /// goal stays so since then.
     pub fn be_good(&mut self, wave: &WaveName, goal: &str, changed: bool, now: StatementTime) {
         let known = self.good.get(wave);
-        // A time that has not come yet is of a clock that was put back since.
-        let is_same = |it: &Good| !it.lost && it.goal == goal && it.since <= now;
+        // A time that has not come for long is of a clock that was put back since.
+        let is_same = |it: &Good| !it.lost && it.goal == goal && !is_ahead(it.since, now);
         if changed || !known.is_some_and(is_same) {
             let lost = known.filter(|it| it.lost).map(|it| it.since);
             let good = Good {
@@ -227,8 +230,8 @@ impl FleetJournal {
         }
     }
 
-    /// Takes over what another journal of the fleet has decided, where that is later. A time that has not come yet, which is
-    /// of another clock, counts as now: whatever is decided next is later.
+    /// Takes over what another journal of the fleet has decided, where that is later. A time that has not come for long,
+    /// which is of another clock, counts as now: whatever is decided next is later.
     pub fn merge(&mut self, mut other: Self, now: StatementTime) {
         self.be_past(now);
         other.be_past(now);
@@ -242,7 +245,9 @@ impl FleetJournal {
         let approvals = self.approvals.values_mut().map(|it| &mut it.at);
         let good = self.good.values_mut().map(|it| &mut it.since);
         for time in pauses.chain(approvals).chain(good) {
-            *time = (*time).min(now);
+            if is_ahead(*time, now) {
+                *time = now;
+            }
         }
     }
 
@@ -276,6 +281,11 @@ fn keep_later<T: Ord>(ours: &mut BTreeMap<WaveName, T>, theirs: BTreeMap<WaveNam
             None => drop(ours.insert(wave, theirs)),
         }
     }
+}
+
+/// Whether a time is of another clock.
+fn is_ahead(time: StatementTime, now: StatementTime) -> bool {
+    time.unix() > now.unix().saturating_add(AHEAD)
 }
 
 /// The time of what is said now, which is later than what was said before: times have whole seconds.
@@ -436,6 +446,20 @@ mod tests {
         assert!(merged_now.is_approved(name, "b"));
         assert!(merged_now.soaks(name, minute, at(100)).is_zero());
         assert_eq!(merged(&journal(), &there, 100), there);
+    }
+
+    #[test]
+    fn a_wave_that_is_good_in_the_second_in_which_it_was_changed_stays_so() {
+        let (wave, mut here) = (wave(), journal());
+        here.be_bad(&wave, at(0));
+        let there = here.clone();
+        here.be_good(&wave.name, "a", true, at(0));
+        here.be_good(&wave.name, "a", false, at(0));
+        let soak = Duration::from_secs(1);
+        for now in [0, 1, 2] {
+            let merged_now = merged(&here, &there, now);
+            assert_eq!(merged_now.soaks(&wave.name, soak, at(2)).as_secs(), 0);
+        }
     }
 
     #[test]
