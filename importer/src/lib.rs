@@ -30,7 +30,7 @@ pub use apply::environment::create as create_environment;
 pub use apply::leased_environment;
 pub use apply::lifecycle::{Undone, deactivate};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
-pub use apply::undeploy::{NoLongerNeeding, Undeployment, undeploy_alone};
+pub use apply::undeploy::{Brought, NoLongerNeeding, Undeployment, undeploy_alone};
 pub use apply::unimport::{ImageTreatment, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};

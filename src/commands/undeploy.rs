@@ -55,6 +55,7 @@ impl Arguments {
                         environment,
                         namespace: namespace.as_ref(),
                         sets: self.sets.choice(),
+                        brought: None,
                     };
                     undeployment.carry_out(&self.sets.accepting(change)).await
                 }

@@ -67,8 +67,11 @@ pub(crate) fn replan_fleet(moved: &FleetMoved) -> &'static str {
         FleetMoved::Cluster(_) => {
             "choose clusters of the plan with `--cluster`, or make a new plan"
         }
+        FleetMoved::Change(_) => "carry it out with the verb of `solution fleet` that made it",
         FleetMoved::Uid(_) => "let the fleet's file lead to the cluster that it was made for",
         FleetMoved::Deployment(_, moved) => replan(moved),
-        FleetMoved::Waves | FleetMoved::Added(_) | FleetMoved::Left(_) => AGAIN,
+        FleetMoved::Waves | FleetMoved::Wave(..) | FleetMoved::Added(_) | FleetMoved::Left(_) => {
+            AGAIN
+        }
     }
 }

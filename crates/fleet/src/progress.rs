@@ -2,6 +2,7 @@
 //! Kubernetes has them.
 
 use std::cmp::Reverse;
+use std::fmt;
 
 use schemas::{ClusterName, StatementTime, WaveName};
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ pub struct FleetProgress {
 }
 
 /// What is done to the clusters of a fleet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FleetChange {
     /// They become as the file says.
@@ -40,6 +41,16 @@ pub enum FleetChange {
     Rollback,
     /// What the fleet brought to them leaves.
     Delete,
+}
+
+impl fmt::Display for FleetChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Apply => "apply",
+            Self::Rollback => "rollback",
+            Self::Delete => "delete",
+        })
+    }
 }
 
 /// How far a wave is.

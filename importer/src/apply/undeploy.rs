@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use deployer::Cluster;
-use schemas::{EnvironmentName, Namespace, SolutionName};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version};
 
 use crate::apply::change::{Change, Run};
 use crate::apply::done::Done;
@@ -18,7 +18,7 @@ use crate::apply::releases::HelmHand;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
-use crate::model::namespace_record::NamespaceRecord;
+use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::receipt::ChangeSubject;
 use crate::model::sight::Sight;
@@ -39,6 +39,24 @@ pub struct Undeployment<'a> {
     pub namespace: Option<&'a Namespace>,
     /// The choice about the sets that are applied before.
     pub sets: RemoveSets,
+    /// What it has to be, where something else under its name is not meant.
+    pub brought: Option<Brought<'a>>,
+}
+
+/// A version that a fleet has brought.
+#[derive(Clone, Copy, Debug)]
+pub struct Brought<'a> {
+    /// The name of the fleet.
+    pub fleet: &'a KubernetesName,
+    /// The version.
+    pub version: &'a Version,
+}
+
+impl Brought<'_> {
+    fn is(&self, deployed: &Deployed) -> bool {
+        let fleet = deployed.fleet.as_ref().map(|it| it.fleet());
+        deployed.version == *self.version && fleet == Some(self.fleet)
+    }
 }
 
 /// Something that does not need what leaves any more by then: it has left before, or has become another version.
@@ -151,6 +169,7 @@ impl Undeployment<'_> {
             environment,
             namespace,
             sets,
+            brought,
         } = *self;
         let wanted = |space: &&NamespaceRecord| {
             space.solutions.contains_key(solution)
@@ -161,6 +180,13 @@ impl Undeployment<'_> {
             ChangeSubject::leaving(Verb::Undeploy, solution, state, spaces)
         };
         let decide = async |state: &ClusterState| {
+            let mut others = state.environment(environment).filter(wanted);
+            if let Some(brought) = brought
+                && let Some(other) = others.find(|it| !brought.is(&it.solutions[solution]))
+            {
+                let object = format!("{solution} in namespace {}", other.namespace);
+                return Err(Obstacle::NotAsShown { object }.into());
+            }
             let spaces = state.environment(environment).filter(wanted);
             let (cluster, authority) = (change.cluster, &Authority::Cluster);
             let spaces = leaving(cluster, authority, solution, state, spaces, sets).await?;

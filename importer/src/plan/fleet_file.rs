@@ -4,8 +4,10 @@
 
 use std::fmt;
 
+use fleet::FleetChange;
 use schemas::{
-    ClusterName, ClusterUid, Digest, FleetWave, KubernetesName, PlacedVersion, StatementTime, json,
+    ClusterName, ClusterUid, Digest, FleetWave, KubernetesName, PlacedVersion, StatementTime,
+    WaveName, json,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -26,6 +28,8 @@ pub struct FleetPlanFile {
     pub planned_at: StatementTime,
     /// The name of the fleet.
     pub fleet: KubernetesName,
+    /// What its clusters are to become.
+    pub change: FleetChange,
     /// The waves that its clusters are changed in, in their order.
     pub waves: Vec<FleetWave>,
     /// The clusters that were planned.
@@ -40,6 +44,8 @@ pub struct FiledCluster {
     pub name: ClusterName,
     /// The UID by which that file pins it.
     pub uid: ClusterUid,
+    /// The wave in which it is changed.
+    pub wave: WaveName,
     /// The deployments of which something was left to do, in their order.
     pub deployments: Vec<FiledDeployment>,
 }
@@ -60,6 +66,9 @@ pub enum FleetMoved {
     /// The plan is of this fleet, and another one was planned.
     #[error("the plan is of the fleet {0}")]
     Fleet(KubernetesName),
+    /// The plan is of another change.
+    #[error("the plan is of another change: {0}")]
+    Change(FleetChange),
     /// The waves are others.
     #[error("the waves of the fleet's file are not those of the plan")]
     Waves,
@@ -69,6 +78,9 @@ pub enum FleetMoved {
     /// The plan was made for a cluster with another UID.
     #[error("{0}: the plan was made for another cluster of this name")]
     Uid(ClusterName),
+    /// It is in another wave than in the plan.
+    #[error("{0}: the plan has it in the wave {1}")]
+    Wave(ClusterName, WaveName),
     /// Something would be done to a deployment of which the plan says nothing.
     #[error("{0}: the plan says nothing of it")]
     Added(MemberDeployment),
@@ -109,6 +121,7 @@ impl FleetPlanFile {
         planned_by: String,
         planned_at: StatementTime,
         fleet: KubernetesName,
+        change: FleetChange,
         waves: Vec<FleetWave>,
         clusters: Vec<FiledCluster>,
     ) -> Self {
@@ -117,6 +130,7 @@ impl FleetPlanFile {
             planned_by,
             planned_at,
             fleet,
+            change,
             waves,
             clusters,
         }
@@ -153,12 +167,20 @@ impl FleetPlanFile {
         Digest::new(Sha256::digest(self.to_bytes()).into())
     }
 
-    /// Returns what is not as the file says in a fleet of this name with these waves.
+    /// Returns what is not as the file says in this change of a fleet of this name with these waves.
     #[must_use]
-    pub fn moved_as_a_whole(&self, fleet: &KubernetesName, waves: &[FleetWave]) -> Vec<FleetMoved> {
+    pub fn moved_as_a_whole(
+        &self,
+        fleet: &KubernetesName,
+        change: FleetChange,
+        waves: &[FleetWave],
+    ) -> Vec<FleetMoved> {
         let mut moved = Vec::new();
         if *fleet != self.fleet {
             moved.push(FleetMoved::Fleet(self.fleet.clone()));
+        }
+        if change != self.change {
+            moved.push(FleetMoved::Change(self.change));
         }
         if *waves != self.waves {
             moved.push(FleetMoved::Waves);
@@ -176,6 +198,9 @@ impl FleetPlanFile {
         };
         if filed.uid != anew.open.uid {
             return vec![FleetMoved::Uid(name.clone())];
+        }
+        if filed.wave != anew.open.wave {
+            return vec![FleetMoved::Wave(name.clone(), filed.wave.clone())];
         }
         let in_cluster = |deployment: &PlacedVersion| MemberDeployment {
             cluster: name.clone(),
@@ -218,6 +243,7 @@ mod tests {
         FiledCluster {
             name: name.parse().unwrap(),
             uid: "00000000-0000-4000-8000-000000000001".parse().unwrap(),
+            wave: "all".parse().unwrap(),
             deployments,
         }
     }
@@ -247,6 +273,7 @@ mod tests {
             "alice@desk".to_owned(),
             StatementTime::DEFAULT,
             "shops".parse().unwrap(),
+            FleetChange::Apply,
             waves(1),
             vec![
                 cluster("paris", vec![deployment("shop"), deployment("cart")]),
@@ -306,6 +333,10 @@ mod tests {
         other.uid = "00000000-0000-4000-8000-000000000002".parse().unwrap();
         let another = ["rome: the plan was made for another cluster of this name"];
         assert_eq!(moved(other, &[]), another);
+        let mut later = cluster("rome", vec![deployment("shop")]);
+        later.wave = "rest".parse().unwrap();
+        let wave = ["rome: the plan has it in the wave all"];
+        assert_eq!(moved(later, &[]), wave);
         let mut changed = deployment("shop");
         changed.plan.summary.notes.push("more".to_owned());
         let told =
@@ -314,13 +345,15 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_of_one_fleet_with_its_waves() {
-        let shops = "shops".parse().unwrap();
-        assert_eq!(plan().moved_as_a_whole(&shops, &waves(1)), []);
-        let waves_moved = plan().moved_as_a_whole(&shops, &waves(2));
+    fn a_plan_is_of_one_change_of_one_fleet_with_its_waves() {
+        let (shops, apply) = ("shops".parse().unwrap(), FleetChange::Apply);
+        assert_eq!(plan().moved_as_a_whole(&shops, apply, &waves(1)), []);
+        let waves_moved = plan().moved_as_a_whole(&shops, apply, &waves(2));
         assert_eq!(waves_moved, [FleetMoved::Waves]);
+        let back = plan().moved_as_a_whole(&shops, FleetChange::Rollback, &waves(1));
+        assert_eq!(back, [FleetMoved::Change(apply)]);
         let carts = "carts".parse().unwrap();
-        let fleet = plan().moved_as_a_whole(&carts, &waves(1));
+        let fleet = plan().moved_as_a_whole(&carts, apply, &waves(1));
         assert_eq!(fleet, [FleetMoved::Fleet(shops)]);
     }
 }

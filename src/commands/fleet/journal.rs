@@ -11,8 +11,8 @@ use crate::environment;
 use crate::failure::{Failure, cannot};
 use crate::own::{self, Modes, Write};
 
-/// Bytes of a journal: two entries for each wave of the largest fleet, and one for each cluster that is known.
-const SIZE: u64 = 512 * 1024;
+/// Bytes of a journal: two entries for each wave of the largest fleet, and 350 for each of the 2,000 clusters that are known.
+const SIZE: u64 = 1024 * 1024;
 /// What takes the place of the ending of the fleet's file.
 const ENDING: &str = "journal.json";
 

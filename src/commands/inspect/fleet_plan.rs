@@ -4,21 +4,21 @@ use importer::{Allowed, FiledCluster, FiledDeployment, FleetPlanFile};
 use schemars::JsonSchema;
 use schemas::{
     ClusterName, ClusterUid, Digest, FleetWave, KeyId, KubernetesName, PlacedVersion, SolutionId,
-    StatementTime,
+    StatementTime, WaveName,
 };
 use serde::Serialize;
 
+use super::fleet_words::summarize;
 use super::signatures::signed;
 use crate::args::Output;
-use crate::commands::fleet::{self, ClusterPlan};
 use crate::commands::give;
 use crate::commands::import::Shown;
 use crate::commands::import::show::{self, Planned};
 use crate::failure::Outcome;
-use crate::{plans, render};
+use crate::render;
 
 /// What whoever reads a plan without asking who signed it must know.
-const NOT_VERIFIED: &str = "not verified: `solution fleet apply FLEET_FILE --plan FILE --approved-by KEY --dry-run` says who signed it, and whether it still holds";
+const NOT_VERIFIED: &str = "not verified: the verb of `solution fleet` that made it says, with `--plan FILE --approved-by KEY --dry-run`, who signed it, and whether it still holds";
 
 /// What the plan file of a fleet says.
 #[derive(Serialize, JsonSchema)]
@@ -32,6 +32,8 @@ pub(crate) struct InspectedFleetPlan<'a> {
     planned_at: StatementTime,
     /// The name of the fleet.
     fleet: &'a KubernetesName,
+    /// What its clusters are to become: `apply` or `rollback`.
+    change: String,
     /// The waves that its clusters are changed in.
     waves: &'a [FleetWave],
     /// The keys that signed, as the file says: not verified.
@@ -48,6 +50,8 @@ pub(crate) struct InspectedCluster<'a> {
     name: &'a ClusterName,
     /// The UID by which that file pins it.
     uid: &'a ClusterUid,
+    /// The wave in which it is changed.
+    wave: &'a WaveName,
     /// The deployments of which something was left to do.
     deployments: Vec<InspectedDeployment<'a>>,
 }
@@ -75,6 +79,7 @@ pub(super) fn show(file: &FleetPlanFile, signatures: Vec<KeyId>, output: Output)
         planned_by: &file.planned_by,
         planned_at: file.planned_at,
         fleet: &file.fleet,
+        change: file.change.to_string(),
         waves: &file.waves,
         signatures,
         clusters: file.clusters.iter().map(cluster).collect(),
@@ -90,6 +95,7 @@ fn cluster(cluster: &FiledCluster) -> InspectedCluster<'_> {
     InspectedCluster {
         name: &cluster.name,
         uid: &cluster.uid,
+        wave: &cluster.wave,
         deployments: cluster.deployments.iter().map(deployment).collect(),
     }
 }
@@ -101,39 +107,5 @@ fn deployment(FiledDeployment { deployment, plan }: &FiledDeployment) -> Inspect
         archive_id: plan.archive_id,
         allowed: plan.allowed(),
         plan: show::planned(&plan.summary, Shown::WithDiff),
-    }
-}
-
-/// What it does, for people: what several clusters have in common stands once.
-pub(super) fn summarize(file: &FleetPlanFile, shown: Shown) {
-    render::line!("plan      {}", file.id());
-    render::line!("planned   {} by {}", file.planned_at, file.planned_by);
-    render::line!("fleet     {}", file.fleet);
-    for FiledCluster { name, uid, .. } in &file.clusters {
-        render::line!("cluster   {name}: UID {uid}");
-    }
-    for wave in &file.waves {
-        let (name, parallel, may) = (&wave.name, wave.parallel, wave.max_failures);
-        render::line!("wave      {name}: {parallel} at a time, {may} may fail");
-    }
-    let all = file.clusters.iter();
-    let all = all.flat_map(|cluster| cluster.deployments.iter().map(move |it| (cluster, it)));
-    let mut told: Vec<&PlacedVersion> = Vec::new();
-    for (_, FiledDeployment { deployment, plan }) in all.clone() {
-        if told.contains(&deployment) {
-            continue;
-        }
-        told.push(deployment);
-        let of_it = all.clone().filter(|(_, it)| it.deployment == *deployment);
-        let of_it =
-            of_it.map(|(cluster, it)| ClusterPlan::of(cluster.name.as_str(), &it.plan.summary));
-        let plans: Vec<ClusterPlan<'_>> = of_it.collect();
-        let count = render::count(plans.len(), "cluster");
-        render::line!("{deployment}, {count}");
-        let allowed = plans::allowed(plan.allowed());
-        if !allowed.is_empty() {
-            render::line!("  allows    {}", render::list(allowed));
-        }
-        fleet::show_folded(plans, shown);
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod archive;
 mod charts;
 pub(super) mod fleet_plan;
+mod fleet_words;
 mod images;
 pub(super) mod plan;
 mod prerequisites;

@@ -6,6 +6,7 @@ use schemas::{Digest, Envelope, KeyId, SolutionId, StatementTime};
 use serde::Serialize;
 
 use super::fleet_plan;
+use super::fleet_words;
 use super::signatures::signed;
 use crate::args::Output;
 use crate::commands::give;
@@ -74,7 +75,7 @@ pub(crate) fn summarize(plan: &FoundPlan) {
             plans::show(&plan.file);
             import::plan::show(&plan.file.summary);
         }
-        FoundPlan::OfFleet(plan) => fleet_plan::summarize(&plan.file, Shown::Plain),
+        FoundPlan::OfFleet(plan) => fleet_words::summarize(&plan.file, Shown::Plain),
     }
 }
 

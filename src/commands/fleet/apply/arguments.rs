@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use fleet::FleetFile;
 use importer::{Allowed, CreateEnvironment, Downgrade, Writer};
 
 use super::super::selection::SelectionArguments;
@@ -14,7 +15,12 @@ use crate::commands::import::SignerArguments;
 
 /// Make every cluster of a fleet as its file says, wave by wave
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    mut_args(|argument| match argument.get_id().as_str() {
+        "yes" | "skip_remove_sets" => argument.requires("prune"),
+        _ => argument,
+    }),
+    after_help = "\
 All clusters are planned and shown before anything is written: archives are verified once, each
 cluster is asked for what its values need, and whatever is in the way of any cluster is said. What
 reaches beyond environments is accepted at once, by one id, as --accept or as `accept` in the file.
@@ -76,10 +82,10 @@ impl Arguments {
     }
 
     /// How what left the file is removed; none if it stays.
-    pub(super) fn removing(&self, writer: &Writer) -> Option<Arc<Removing>> {
+    pub(super) fn removing(&self, file: &FleetFile, writer: &Writer) -> Option<Arc<Removing>> {
         let rollout = &self.deploying.rollout;
         self.prune
-            .then(|| self.leaving.removing(rollout, writer.clone()))
+            .then(|| self.leaving.removing(rollout, file, writer.clone()))
     }
 
     /// The exceptions that are allowed in every cluster. Its environments stand in the file, so that none is mistyped.

@@ -68,7 +68,8 @@ pub(super) async fn carry_out(
         return Ok(choose(is_refused, refused, reached));
     }
     if let Filing::Write(path) = filing {
-        return filing::write(rollout, &planned, path, plan);
+        filing::write(rollout, &planned, path, plan)?;
+        return Ok(reached);
     }
     if choices.dry_run {
         render::result(output, &plan, |_| render::dry(Run::Dry));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use deployer::Conflicts;
+use fleet::FleetFile;
 use importer::{Allowed, RemoveSets, Writer};
 
 use super::plan_file::FilingArguments;
@@ -100,9 +101,11 @@ impl RemovingArguments {
     pub(in crate::commands::fleet) fn removing(
         &self,
         rollout: &RolloutArguments,
+        file: &FleetFile,
         writer: Writer,
     ) -> Arc<Removing> {
         Arc::new(Removing {
+            fleet: file.document().metadata.name.clone(),
             writer,
             deadline: rollout.turn.timeout(),
             helm: helm::installer(rollout.turn.helm.as_deref()),

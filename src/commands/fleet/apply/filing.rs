@@ -4,7 +4,7 @@ use std::path::Path;
 
 use importer::{AnewCluster, FiledCluster, FiledDeployment, FleetMoved, FleetPlanFile};
 use schemars::JsonSchema;
-use schemas::{Digest, PayloadType};
+use schemas::{Digest, PayloadType, WaveName};
 use serde::Serialize;
 
 use super::plan_file::Filing;
@@ -12,7 +12,7 @@ use super::planned::{DeploymentPlan, MemberPlan};
 use super::show::FleetPlan;
 use super::{PlannedMember, Rollout};
 use crate::commands::refusal::InTheWay;
-use crate::failure::{self, Failure, Outcome};
+use crate::failure::{self, Failure};
 use crate::{environment, plans, render};
 
 /// With `--plan-out`: what changing the clusters would do, and where that was written.
@@ -33,9 +33,9 @@ pub(super) fn moved(rollout: &Rollout<'_>, planned: &[PlannedMember]) -> Option<
         return None;
     };
     let fleet = &rollout.file.document().metadata.name;
-    let mut moved = file.moved_as_a_whole(fleet, &rollout.file.spec().waves);
-    let plans = planned.iter().filter_map(|it| it.plan.as_ref().ok());
-    moved.extend(plans.flat_map(|it| file.moved(&anew(it))));
+    let (change, waves) = (rollout.towards.change(), &rollout.file.spec().waves);
+    let mut moved = file.moved_as_a_whole(fleet, change, waves);
+    moved.extend(anew(rollout, planned).flat_map(|it| file.moved(&it)));
     Some(moved.iter().map(InTheWay::from).collect())
 }
 
@@ -45,14 +45,14 @@ pub(super) fn write<'a>(
     planned: &[PlannedMember],
     path: &'a Path,
     plan: FleetPlan<'a>,
-) -> Result<Outcome, Failure> {
-    let plans = planned.iter().filter_map(|it| it.plan.as_ref().ok());
+) -> Result<(), Failure> {
     let file = FleetPlanFile::new(
         environment::person(),
         environment::now().map_err(Failure::unknown)?,
         rollout.file.document().metadata.name.clone(),
+        rollout.towards.change(),
         rollout.file.spec().waves.clone(),
-        plans.map(|it| anew(it).open).collect(),
+        anew(rollout, planned).map(|it| it.open).collect(),
     );
     plans::write_new(path, PayloadType::FleetPlan, file.to_bytes())?;
     let written = FleetPlanWritten {
@@ -65,11 +65,20 @@ pub(super) fn write<'a>(
         let path = written.plan_file.display();
         render::line!("nothing was changed; the plan is written to `{path}`");
     });
-    Ok(Outcome::Yes)
+    Ok(())
 }
 
-/// What a file says of a cluster.
-fn anew(plan: &MemberPlan) -> AnewCluster {
+/// What a file says of each cluster.
+fn anew(rollout: &Rollout<'_>, planned: &[PlannedMember]) -> impl Iterator<Item = AnewCluster> {
+    let waves = fleet::waves(rollout.file.spec(), rollout.members);
+    let plans = planned.iter().filter_map(|it| it.plan.as_ref().ok());
+    plans.filter_map(move |plan| {
+        let wave = waves.iter().find(|it| it.clusters.contains(&plan.at))?;
+        Some(of_cluster(plan, &wave.wave.name))
+    })
+}
+
+fn of_cluster(plan: &MemberPlan, wave: &WaveName) -> AnewCluster {
     let (open, done): (Vec<_>, Vec<_>) = { plan.deployments.iter() }.partition(|it| it.changes());
     let filed = |it: &DeploymentPlan| {
         let plan = it.deploys()?.filed.as_deref()?;
@@ -82,6 +91,7 @@ fn anew(plan: &MemberPlan) -> AnewCluster {
         open: FiledCluster {
             name: plan.name.clone(),
             uid: plan.uid.clone(),
+            wave: wave.clone(),
             deployments: open.into_iter().filter_map(filed).collect(),
         },
         done: done.into_iter().map(|it| it.placed.clone()).collect(),

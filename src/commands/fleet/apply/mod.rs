@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let choices = &arguments.deploying;
     let writer = cluster::writer(&choices.rollout.turn)?;
-    let removing = arguments.removing(&writer);
+    let removing = arguments.removing(&file, &writer);
     let rollout = Rollout {
         file: &file,
         path,

@@ -18,7 +18,7 @@ pub(in crate::commands::fleet) struct FilingArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     plan_out: Option<PathBuf>,
 
-    /// Carry out the plan in this file: only if everything comes out as it shows, and without further consent
+    /// Carry out the plan in this file, only if everything comes out as it shows; it needs no `--accept`
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
 

@@ -1,15 +1,13 @@
 //! How far the change of a fleet's clusters is, as it is told while it goes on.
 
-use fleet::{
-    ClustersOfWave, FleetChange, FleetProgress, MemberProgress, MemberState, WaveProgress,
-};
+use fleet::{ClustersOfWave, FleetProgress, MemberProgress, MemberState, WaveProgress};
 use schemas::{ClusterName, WaveName};
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::PlannedMember;
 use super::changed::Changed;
 use super::planned_wave::waves_towards;
-use super::rollout::{Rollout, Towards};
+use super::rollout::Rollout;
 use crate::environment;
 use crate::failure::Failure;
 
@@ -24,11 +22,7 @@ impl Told {
         planned: &[PlannedMember],
     ) -> Result<Self, Failure> {
         let spec = rollout.file.spec();
-        let change = match rollout.towards {
-            Towards::File => FleetChange::Apply,
-            Towards::Before => FleetChange::Rollback,
-            Towards::Gone => FleetChange::Delete,
-        };
+        let change = rollout.towards.change();
         let waves = waves_towards(spec, rollout.members, rollout.towards).into_iter();
         let waves = waves.map(|ClustersOfWave { wave, clusters }| {
             let asked = planned.iter().filter(|it| clusters.contains(&it.at));

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deployer::Cluster;
-use importer::{Change, Event, HelmProgram, RemoveSets, Run, Undeployment, Undone, Writer};
+use importer::{
+    Brought, Change, Event, HelmProgram, RemoveSets, Run, Undeployment, Undone, Writer,
+};
 use schemars::JsonSchema;
-use schemas::{Namespace, PlacedVersion};
+use schemas::{KubernetesName, Namespace, PlacedVersion};
 use serde::Serialize;
 use serde_json::json;
 
@@ -27,6 +29,8 @@ pub(in crate::commands::fleet) enum Removals {
 
 /// How whatever leaves a fleet is removed.
 pub(in crate::commands::fleet) struct Removing {
+    /// The fleet that has brought it.
+    pub(super) fleet: KubernetesName,
     pub(super) writer: Writer,
     pub(super) deadline: Duration,
     pub(super) helm: HelmProgram,
@@ -96,7 +100,7 @@ impl Removing {
     }
 
     pub(super) fn undeployment<'a>(
-        &self,
+        &'a self,
         placed: &'a PlacedVersion,
         namespace: &'a Namespace,
     ) -> Undeployment<'a> {
@@ -105,6 +109,10 @@ impl Removing {
             environment: &placed.environment,
             namespace: Some(namespace),
             sets: self.sets,
+            brought: Some(Brought {
+                fleet: &self.fleet,
+                version: &placed.version,
+            }),
         }
     }
 }
@@ -146,6 +154,7 @@ pub(in crate::commands::fleet) mod tests {
     /// How a user of this machine removes.
     pub(in crate::commands::fleet) fn removing() -> Arc<Removing> {
         Arc::new(Removing {
+            fleet: "shops".parse().unwrap(),
             writer: cluster::writer(&ChangeArguments::default()).unwrap(),
             deadline: Duration::from_secs(1),
             helm: helm::installer(None),

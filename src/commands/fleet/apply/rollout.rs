@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fleet::{FleetFile, Members};
+use fleet::{FleetChange, FleetFile, Members};
 
 use super::choices::RolloutArguments;
 use super::plan_file::Filing;
@@ -32,4 +32,15 @@ pub(in crate::commands::fleet) enum Towards {
     Before,
     /// Without what the fleet brought, the last wave first. Only a pause holds that back.
     Gone,
+}
+
+impl Towards {
+    /// The same for those who are told of it.
+    pub(super) fn change(self) -> FleetChange {
+        match self {
+            Self::File => FleetChange::Apply,
+            Self::Before => FleetChange::Rollback,
+            Self::Gone => FleetChange::Delete,
+        }
+    }
 }

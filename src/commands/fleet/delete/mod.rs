@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         members: &members,
         removing: arguments
             .leaving
-            .removing(choices, cluster::writer(&choices.turn)?),
+            .removing(choices, &file, cluster::writer(&choices.turn)?),
     };
     rollout.run(&places, &source)
 }

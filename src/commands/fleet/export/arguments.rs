@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     pub(super) selection: SelectionArguments,
 
     /// Write the objects to files of this directory, CLUSTER.yaml for each cluster, in the place of those that are there
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
     pub(super) output_dir: Option<PathBuf>,
 
     /// The namespace of the objects [default: flux-system, argocd or fleet-default]

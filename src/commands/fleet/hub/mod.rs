@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fleet::{FleetFile, FleetProgress};
+use fleet::{FleetFile, FleetJournal, FleetProgress};
 use importer::{HeldRollout, Hub, HubError};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -96,11 +96,14 @@ impl<'a> FleetHub<'a> {
         let held = self.read().await.map_err(|it| self.failed(it))?;
         let now = environment::now().map_err(Failure::unknown)?;
         let theirs = held.journal.clone();
-        let journal = self.journal.change(|ours| {
-            if let Some(theirs) = theirs {
+        let merge = |ours: &mut FleetJournal| {
+            if let Some(theirs) = theirs.clone() {
                 ours.merge(theirs, now);
             }
-        })?;
+        };
+        // The hub keeps what it has of waves that this file does not have.
+        let mut journal = self.journal.change(merge)?;
+        merge(&mut journal);
         let exchanged = async {
             let hub = self.reached().await?;
             let held = hub.decide(held, &journal).await?;
