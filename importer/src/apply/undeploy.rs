@@ -343,6 +343,7 @@ async fn in_the_way(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::fleet::tests::choices;
 
     #[test]
     fn custom_resources_stay_where_there_is_a_definition_of_them() {
@@ -358,6 +359,29 @@ mod tests {
         assert_eq!(notes(false), [""; 0]);
         let words = "custom resources of shop that it did not bring itself stay";
         assert!(notes(true)[0].starts_with(words), "{:?}", notes(true));
+    }
+
+    #[test]
+    fn what_a_fleet_brought_is_told_by_its_name_and_version() {
+        let deployed = |version: &str, site: Option<&str>| {
+            let deployed = serde_json::json!({ "version": version });
+            let mut deployed: Deployed = serde_json::from_value(deployed).unwrap();
+            deployed.fleet = site.map(|it| Box::new(choices(it)));
+            deployed
+        };
+        let (shops, version) = ("shops".parse().unwrap(), "1.0.0".parse().unwrap());
+        let brought = Brought {
+            fleet: &shops,
+            version: &version,
+        };
+        assert!(brought.is(&deployed("1.0.0", Some("{}"))));
+        assert!(!brought.is(&deployed("1.1.0", Some("{}"))));
+        assert!(!brought.is(&deployed("1.0.0", None)));
+        let other = Brought {
+            fleet: &"carts".parse().unwrap(),
+            ..brought
+        };
+        assert!(!other.is(&deployed("1.0.0", Some("{}"))));
     }
 
     /// That `needed_by 1.0.0` in an environment needs what leaves.
