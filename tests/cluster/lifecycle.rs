@@ -20,7 +20,8 @@ fn serve(site: &Site, environment: &str, version: &str) -> String {
         .write("server.yaml", SERVER.replace("VERSION", version));
     site.kubectl(environment, &["apply", "--filename", "server.yaml"])
         .success();
-    eventually("the server answers", || {
+    // The pod of the version before may answer for a while.
+    eventually("the server of the version answers", || {
         let ready = site.kubectl(
             environment,
             &[
@@ -38,7 +39,7 @@ fn serve(site: &Site, environment: &str, version: &str) -> String {
             "2",
             &format!("http://{address}:8080/"),
         ]));
-        (answer.code == 0).then_some(answer.stdout)
+        (answer.code == 0 && answer.stdout.contains(version)).then_some(answer.stdout)
     })
 }
 
