@@ -25,6 +25,18 @@ pub(super) struct SelectionArguments {
 }
 
 impl SelectionArguments {
+    /// The places of the clusters of these waves, or of those that are chosen otherwise if there are none.
+    pub(super) fn or_waves(
+        &self,
+        waves: &[WaveName],
+        file: &FleetFile,
+    ) -> Result<Vec<usize>, Failure> {
+        match waves {
+            [] => self.of(file),
+            waves => of_waves(waves, file),
+        }
+    }
+
     /// The clusters that are meant, by their places in the file; all if none is named.
     pub(super) fn of(&self, file: &FleetFile) -> Result<Vec<usize>, Failure> {
         let spec = file.spec();

@@ -5,13 +5,13 @@ mod departures;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use fleet::{FleetFile, Members};
+use fleet::Members;
 use schemas::WaveName;
 
 use self::departures::Departures;
 use super::apply::{Filing, RemovingArguments, Rollout, RolloutArguments, Towards};
 use super::check::{read, refused};
-use super::selection::{SelectionArguments, of_waves};
+use super::selection::SelectionArguments;
 use crate::args::Output;
 use crate::commands::import::Shown;
 use crate::failure::{Failure, Outcome};
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     if let Some(outcome) = refused(&file, &arguments.file, output) {
         return Ok(outcome);
     }
-    let places = arguments.places(&file)?;
+    let places = arguments.selection.or_waves(&arguments.wave, &file)?;
     let members = Members::of(file.spec());
     let choices = &arguments.rollout;
     let rollout = Rollout {
@@ -98,14 +98,4 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             .removing(choices, &file, cluster::writer(&choices.turn)?),
     };
     rollout.run(&places, &source)
-}
-
-impl Arguments {
-    /// The clusters that are meant, by their places in the file.
-    fn places(&self, file: &FleetFile) -> Result<Vec<usize>, Failure> {
-        match self.wave.as_slice() {
-            [] => self.selection.of(file),
-            waves => of_waves(waves, file),
-        }
-    }
 }

@@ -5,13 +5,13 @@ mod way_back;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use fleet::{FleetFile, Members};
+use fleet::Members;
 use schemas::WaveName;
 
 use self::way_back::WaysBack;
 use super::apply::{Asking, DeployingArguments, Removals, Rollout, Towards};
 use super::check::{read, refused};
-use super::selection::{SelectionArguments, of_waves};
+use super::selection::SelectionArguments;
 use crate::args::Output;
 use crate::commands::import;
 use crate::failure::{Failure, Outcome};
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     if let Some(outcome) = refused(&file, &arguments.file, output) {
         return Ok(outcome);
     }
-    let places = arguments.places(&file)?;
+    let places = arguments.selection.or_waves(&arguments.wave, &file)?;
     let members = Members::of(file.spec());
     let choices = &arguments.deploying;
     let rollout = Rollout {
@@ -91,14 +91,4 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         asking,
     };
     rollout.run(&places, &source)
-}
-
-impl Arguments {
-    /// The clusters that are meant, by their places in the file.
-    fn places(&self, file: &FleetFile) -> Result<Vec<usize>, Failure> {
-        match self.wave.as_slice() {
-            [] => self.selection.of(file),
-            waves => of_waves(waves, file),
-        }
-    }
 }
