@@ -34,7 +34,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rules", &["manifests", "schemas"]),
     (
         "release",
-        &["archive", "files", "manifests", "rules", "schemas"],
+        &[
+            "archive",
+            "files",
+            "iso9660",
+            "manifests",
+            "rules",
+            "schemas",
+            "watch",
+        ],
     ),
     (
         "sources",

@@ -6,6 +6,7 @@ use helm::HelmError;
 use manifests::ManifestsError;
 use packager::PackError;
 use release::ReleaseError;
+use release::upstream::UpstreamError;
 use sources::tar::TarError;
 use sources::{CacheError, SourceError};
 
@@ -147,6 +148,32 @@ impl Judge for ReleaseError {
             | Self::Name { .. }
             | Self::Unfit(_)
             | Self::Spelling => NO,
+        }
+    }
+}
+
+impl Judge for UpstreamError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Release(error) => error.answer(),
+            Self::Packed => no(
+                "`solution import` takes it as it is; its publisher has the source tree that it was made from",
+            ),
+            Self::Product => no(
+                "ask its publisher for a version for MetalK8s 2.5.1 or newer; or write a tree by hand, from the one that `solution init DIR` makes",
+            ),
+            Self::Names => no("ask its publisher for an image with full names"),
+            Self::CutShort(_) | Self::Damaged { .. } | Self::Overlap(_) => no(
+                "copy the archive again from where it came from, and compare it with its SHA256SUM",
+            ),
+            Self::Image(_)
+            | Self::NoManifest
+            | Self::Yaml(_)
+            | Self::Manifest(_)
+            | Self::Size { .. } => NO,
+            Self::Medium(_) | Self::Read { .. } | Self::Write { .. } | Self::Interrupted(_) => {
+                UNKNOWN
+            }
         }
     }
 }

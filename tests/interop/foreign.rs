@@ -4,7 +4,7 @@
 use crate::judged::{ARCHIVE, Judged, must};
 
 /// The flags of upstream's Makefiles.
-const UPSTREAM: [&str; 13] = [
+pub(crate) const UPSTREAM: [&str; 13] = [
     "-quiet",
     "-rock",
     "-joliet",

@@ -279,7 +279,8 @@ fn statement(desk: &Desk) -> Value {
     serde_json::from_slice(&must(&desk.path(""), "sh", &["-c", &script])).unwrap()
 }
 
-fn expected(desk: &Desk) -> Tree {
+/// Every file of the archive of a desk, by its own list.
+pub(crate) fn expected(desk: &Desk) -> Tree {
     let statement = statement(desk);
     let image = desk.read(ARCHIVE);
     let listed = &statement["predicate"]["contents"];

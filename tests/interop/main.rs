@@ -27,3 +27,4 @@ mod stages;
 #[path = "../common/terminal.rs"]
 mod terminal;
 mod trees;
+mod upstream;

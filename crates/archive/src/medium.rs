@@ -119,6 +119,12 @@ impl Medium {
         &self.path
     }
 
+    /// Returns its size in bytes: of a head, that of the whole archive.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Whether the medium is a regular file that ends where the archive does.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.kind, MediumKind::File)

@@ -3,7 +3,7 @@
 //!
 //! [`carry`] takes the release as it is. [`draft`] makes an operator of one Deployment, its definitions and its roles;
 //! what else there is is said. [`chart()`] refers to a Helm chart, and [`carry_helmfile`] to those of a helmfile.
-//! [`update`] renews a tree that was made so, by a three-way merge.
+//! [`upstream`] converts an archive of upstream's. [`update`] renews a tree that was made so, by a three-way merge.
 //!
 //! This crate knows what releases look like and what `solution.yaml` says. It must not know how archives are packed,
 //! nor the network, the terminal, the environment or the clock.
@@ -32,6 +32,7 @@ mod tests;
 mod tree;
 mod undecided;
 mod update;
+pub mod upstream;
 mod write;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,5 @@
 //! A draft on the disk: all of it, or nothing.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -32,7 +31,7 @@ impl SourceTree {
         for (name, bytes) in &self.files {
             let path = directory.join(name);
             if let Err(source) = files::create(&path, bytes) {
-                undo(directory, &self.files);
+                undo(directory, self.files.keys().map(String::as_str));
                 return Err(failed(&path)(source));
             }
             if !name.starts_with(DRAFT) {
@@ -44,8 +43,8 @@ impl SourceTree {
 }
 
 /// Removes what a draft wrote into a directory that was empty before.
-fn undo(directory: &Path, files: &BTreeMap<String, Vec<u8>>) {
-    for name in files.keys() {
+pub(crate) fn undo<'a>(directory: &Path, files: impl Iterator<Item = &'a str>) {
+    for name in files {
         // What is not there was not written; what cannot be removed is named by the next attempt.
         let _ = fs::remove_file(directory.join(name));
         let directories = Path::new(name).ancestors().skip(1);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use manifests::{ManifestObject, shown};
-use schemas::{SolutionId, SolutionSource, yaml};
+use schemas::{SolutionId, SolutionSource, SourceImage, yaml};
 
 use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
@@ -36,10 +36,7 @@ pub(crate) fn operator(
     );
     head(source, &mut text);
     push_images(images, &mut text);
-    push!(text, "\n  operator:");
-    for line in yaml::to_string(&source.spec.operator).lines() {
-        push!(text, "    {line}");
-    }
+    push_operator(source, &mut text);
     checked(source, text)
 }
 
@@ -56,6 +53,24 @@ pub(crate) fn carried(
     head(source, &mut text);
     push_images(images, &mut text);
     sets(source, &mut text);
+    checked(source, text)
+}
+
+/// Writes `solution.yaml` of an archive that is converted.
+pub(crate) fn converted(source: &SolutionSource, called: &str) -> Result<Vec<u8>, ReleaseError> {
+    let mut text = format!(
+        "# Made by `solution init --from` of the archive `{}`. Its images lie in images/, as they were there.\n",
+        shown(called)
+    );
+    head(source, &mut text);
+    push!(
+        text,
+        "  # Name and tag are how the site's registry serves it.\n  images:"
+    );
+    for image in &source.spec.images {
+        push_source(image, &mut text);
+    }
+    push_operator(source, &mut text);
     checked(source, text)
 }
 
@@ -90,6 +105,12 @@ pub(crate) fn head(source: &SolutionSource, text: &mut String) {
     for (key, value) in &source.metadata.annotations {
         push!(text, "    {key}: {}", quoted(value));
     }
+    if !source.metadata.labels.is_empty() {
+        push!(text, "  labels:");
+    }
+    for (key, value) in &source.metadata.labels {
+        push!(text, "    {}: {}", quoted(key), quoted(value));
+    }
     push!(
         text,
         "spec:\n  version: {}",
@@ -122,11 +143,27 @@ fn push_image(named: &NamedImage, text: &mut String) {
     for asker in askers {
         push!(text, "    # {asker}");
     }
+    push_source(image, text);
+}
+
+/// An image, and where it comes from.
+fn push_source(image: &SourceImage, text: &mut String) {
     let (name, tag) = (quoted(image.name.as_str()), quoted(image.tag.as_str()));
     push!(text, "    - name: {name}\n      tag: {tag}");
     push!(text, "      source: {}", quoted(&image.source.to_string()));
     if let Some(reference) = &image.reference {
         push!(text, "      ref: {}", quoted(reference.as_str()));
+    }
+}
+
+/// The operator, if there is one.
+fn push_operator(source: &SolutionSource, text: &mut String) {
+    let Some(operator) = &source.spec.operator else {
+        return;
+    };
+    push!(text, "\n  operator:");
+    for line in yaml::to_string(operator).lines() {
+        push!(text, "    {line}");
     }
 }
 

@@ -68,7 +68,7 @@ catalogue! {
             "check the path; if it is an archive that was copied, copy it again from the source";
         FOREIGN: Error, "container.foreign",
             "the image was made by another tool, not by `solution pack`",
-            "ask the publisher for an archive made by `solution pack`, or pack its content yourself and sign it";
+            "ask the publisher for an archive made by `solution pack`, or convert it with `solution init --from`, pack the tree and sign it";
         TRUNCATED: Error, "container.truncated",
             "the end of the image is missing",
             "copy the archive again from the source and compare the sizes";

@@ -19,7 +19,7 @@ const WITH_HELMFILE: &str = "Only with --from and a helmfile";
 /// The heading of what says something about either.
 const WITH_EITHER: &str = "Only with --from or --chart";
 
-/// Write a ready-to-pack source tree: from a template, from the manifests of a release, from a helmfile, or for a Helm chart
+/// Write a ready-to-pack source tree: from a template, from the manifests of a release, from a helmfile, from an archive of upstream's, or for a Helm chart
 #[derive(Args, Debug)]
 #[command(after_help = "\
 With --from, the release's rendered manifests lie in the tree as they are, and solution.yaml lists every image that \
@@ -32,6 +32,9 @@ helm template NAME CHART --include-crds > release.yaml, and --from release.yaml
 With --from and a helmfile (helmfile*.yaml, without `kind`), the tree carries the chart and values of each release that it lists, as the program `helmfile` says: it expands templates, \
 with your environment and your files. Hooks, secrets and whatever else is not taken over are refused.
 
+With --from and an archive of upstream's (an ISO image by mkisofs or xorriso), the tree has its images byte for byte, its operator's CRDs \
+and roles, and what its manifest says with upstream's defaults. Whoever packs the tree signs it.
+
 With --as operator, the release has a Deployment that takes its configuration as imports give it, and an import runs it as solution.yaml says; \
 NOTES.md says what was chosen, what to decide, and what of the release was left out.
 
@@ -41,16 +44,17 @@ Examples:
   solution init --from cert-manager-v1.17.0.yaml cert-manager --update
   solution init --from bundle.yaml prometheus --version 0.77.1
   solution init --from helmfile.yaml shop --version 1.0.0
+  solution init --from example-solution-1.0.3.iso
   solution init --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.7.0
   solution init --chart https://stefanprodan.github.io/podinfo#podinfo@6.7.0 --values values.yaml web
   solution init --chart ./podinfo-6.7.0.tgz web --version 1.0.0
   solution init --from shop-operator.yaml --as operator")]
 pub(crate) struct Arguments {
-    /// The directory; its name becomes the Solution's [default with --from and --chart: the name of the release or chart]
+    /// The directory; its name becomes the Solution's [default with --from and --chart: the name of the release, archive or chart]
     #[arg(value_name = "DIR", required_unless_present_any = ["from", "chart"])]
     pub(super) directory: Option<PathBuf>,
 
-    /// The release: a file of YAML documents, or a directory of them; or a helmfile
+    /// The release: a file of YAML documents, or a directory of them; a helmfile; or an archive of upstream's (ISO)
     #[arg(long, value_name = "FILE|DIR")]
     pub(super) from: Option<PathBuf>,
 
@@ -71,7 +75,7 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = WITH_FROM, requires = "from", conflicts_with_all = ["name", "deployment"])]
     pub(super) update: bool,
 
-    /// The Solution's name [default: that of DIR, else what the release or chart says]
+    /// The Solution's name [default: what an archive says; else that of DIR, else what the release or chart says]
     #[arg(long, value_name = "NAME", help_heading = WITH_EITHER)]
     pub(super) name: Option<SolutionName>,
 

@@ -1,10 +1,12 @@
-//! `solution init`: a source tree to begin with, from a template, from a release or a helmfile, or for a chart.
+//! `solution init`: a source tree to begin with, from a template, from a release, a helmfile or an archive of upstream's, or for a
+//! chart.
 
 mod arguments;
 pub(super) mod chart;
 pub(super) mod helmfile;
 pub(super) mod release;
 pub(super) mod update;
+mod upstream;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,11 @@ use crate::render;
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(chart) = &arguments.chart {
         return chart::run(arguments, chart, output);
+    }
+    if let Some(from) = &arguments.from
+        && let Some(medium) = upstream::image(from)
+    {
+        return upstream::run(arguments, from, &medium, output);
     }
     if let Some(from) = &arguments.from
         && helmfile::is_one(from)?

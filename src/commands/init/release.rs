@@ -36,17 +36,27 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
     }
     let draft = draft(arguments, taken, from)?;
     let (directory, written) = write(arguments, &draft)?;
+    Ok(made(&draft, &directory, &written, output))
+}
+
+/// Gives what was made.
+pub(super) fn made(
+    tree: &SourceTree,
+    directory: &Path,
+    written: &[PathBuf],
+    output: Output,
+) -> Outcome {
     let made = ReleaseTree {
-        solution: draft.id.name(),
-        version: draft.id.version(),
-        files: &written,
-        images: draft.source.spec.images.len(),
-        notes: &draft.notes,
+        solution: tree.id.name(),
+        version: tree.id.version(),
+        files: written,
+        images: tree.source.spec.images.len(),
+        notes: &tree.notes,
     };
-    Ok(give(output, &made, |made| {
+    give(output, &made, |made| {
         show_files(made.files);
-        show(made, &directory);
-    }))
+        show(made, directory);
+    })
 }
 
 fn draft(arguments: &Arguments, taken: Taken, from: &Path) -> Result<SourceTree, Failure> {

@@ -5,6 +5,7 @@ mod carried;
 mod helmfile;
 mod hostile;
 mod operator;
+mod upstream;
 
 use std::error::Error as _;
 

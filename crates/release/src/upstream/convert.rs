@@ -1,0 +1,187 @@
+//! What `solution.yaml` says of an archive, and which of its files lie beside it.
+
+use std::collections::BTreeMap;
+
+use iso9660::ReadAt;
+use manifests::shown;
+use schemas::limits::YAML_SIZE;
+use schemas::{
+    ArchivePath, ImagePlace, ImageSource, Operator, OperatorImage, OperatorScope, SecurityContext,
+    SolutionId, SolutionSource, SourceImage,
+};
+
+use super::contents::UpstreamContents;
+use super::manifest::UpstreamManifest;
+use super::{UpstreamError, bytes};
+use crate::notes::{Note, NoteWeight};
+use crate::paths::{NOTES, SOURCE};
+use crate::{ReleaseError, SourceTree, Wishes, empty_source, write};
+
+/// Makes the tree, without the images' own files.
+pub(super) fn tree(
+    medium: &dyn ReadAt,
+    contents: &UpstreamContents,
+    manifest: &UpstreamManifest,
+    called: &str,
+    wishes: &Wishes,
+) -> Result<SourceTree, UpstreamError> {
+    let id = id(manifest, wishes)?;
+    let mut notes = Vec::new();
+    let source = source(&id, contents, manifest, &mut notes);
+    let mut files = operator_files(medium, contents, &source, &mut notes)?;
+    leave(contents, manifest, &mut notes);
+    notes.sort_by_key(|note| note.weight);
+    files.insert(SOURCE.to_owned(), write::converted(&source, called)?);
+    if !notes.is_empty() {
+        files.insert(
+            NOTES.to_owned(),
+            write::made(&id, called, &notes).into_bytes(),
+        );
+    }
+    Ok(SourceTree {
+        id,
+        source,
+        files,
+        notes,
+    })
+}
+
+/// The name and version of the Solution.
+fn id(manifest: &UpstreamManifest, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
+    let found = |text: &str| shown(text);
+    let name = wishes.name.clone().or_else(|| manifest.name.parse().ok());
+    let version = wishes.version.clone();
+    let version = version.or_else(|| manifest.version.parse().ok());
+    let name = name.ok_or_else(|| ReleaseError::NoName(found(&manifest.name)))?;
+    let version = version.ok_or_else(|| ReleaseError::NoVersion(found(&manifest.version)))?;
+    SolutionId::new(name, version).map_err(ReleaseError::Id)
+}
+
+fn source(
+    id: &SolutionId,
+    contents: &UpstreamContents,
+    manifest: &UpstreamManifest,
+    notes: &mut Vec<Note>,
+) -> SolutionSource {
+    let mut source = empty_source(id);
+    let annotations = manifest.annotations.clone();
+    source.metadata.annotations.extend(annotations);
+    source.metadata.labels = manifest.labels.clone();
+    source.spec.images = contents.images.keys().map(image).collect();
+    source.spec.operator = operator(id, contents, manifest, notes);
+    source
+}
+
+/// An image, whose files lie where they lay in the archive.
+fn image(place: &ImagePlace) -> SourceImage {
+    SourceImage {
+        name: place.name.clone(),
+        tag: place.tag.clone(),
+        source: ImageSource::Dir {
+            directory: archive::image_directory(place).as_str().into(),
+        },
+        reference: None,
+        platforms: Vec::new(),
+    }
+}
+
+/// The operator, if its image is there. It is started as upstream starts it.
+fn operator(
+    id: &SolutionId,
+    contents: &UpstreamContents,
+    manifest: &UpstreamManifest,
+    notes: &mut Vec<Note>,
+) -> Option<Operator> {
+    let mut places = contents.images.keys();
+    let Some(place) = places.find(|place| place.to_string() == manifest.operator) else {
+        let (operator, field) = (shown(&manifest.operator), "spec.operator");
+        let note = if manifest.is_operator_named {
+            let text = format!(
+                "the operator's image `{operator}` is not in the archive: add it and the operator, or go without"
+            );
+            Note::new(NoteWeight::Decide, field, text)
+        } else {
+            let text = format!("the archive has no image `{operator}`, so there is no operator");
+            Note::new(NoteWeight::Chosen, field, text)
+        };
+        notes.push(note);
+        return None;
+    };
+    // Upstream names the program after the Solution.
+    let command = (id.name().as_str() != manifest.name).then(|| {
+        let program = format!("{}-operator", manifest.name);
+        vec![program, "--config=/etc/config/operator.yaml".to_owned()]
+    });
+    Some(Operator {
+        image: OperatorImage {
+            name: place.name.clone(),
+            tag: place.tag.clone(),
+        },
+        command,
+        args: Vec::new(),
+        env: Vec::new(),
+        security_context: SecurityContext::default(),
+        scope: OperatorScope::default(),
+        metrics: manifest.metrics.clone(),
+        template: None,
+    })
+}
+
+/// The operator's definitions and roles, as they stand. `pack` wants a place for either if there is an operator.
+fn operator_files(
+    medium: &dyn ReadAt,
+    contents: &UpstreamContents,
+    source: &SolutionSource,
+    notes: &mut Vec<Note>,
+) -> Result<BTreeMap<String, Vec<u8>>, UpstreamError> {
+    let mut files = BTreeMap::new();
+    if source.spec.operator.is_none() {
+        let count = contents.definitions.len() + contents.roles.iter().len();
+        if count > 0 {
+            let text =
+                format!("{count} files of CRDs and roles, since there is no operator to use them");
+            notes.push(Note::new(NoteWeight::Lost, "operator/deploy", text));
+        }
+        return Ok(files);
+    }
+    for entry in &contents.definitions {
+        if entry.path.parse::<ArchivePath>().is_ok() {
+            files.insert(entry.path.clone(), bytes(medium, entry, YAML_SIZE)?);
+        } else {
+            let text = "its name cannot be used in an archive: copy it by hand under another";
+            notes.push(Note::new(NoteWeight::Decide, shown(&entry.path), text));
+        }
+    }
+    if files.is_empty() {
+        files.insert(format!("{}/.gitkeep", archive::CRDS), Vec::new());
+    }
+    let roles = match &contents.roles {
+        Some(entry) => bytes(medium, entry, YAML_SIZE)?,
+        None => b"# The archive has no roles: its operator has no rights of its own.\n".to_vec(),
+    };
+    files.insert(archive::ROLE.to_owned(), roles);
+    Ok(files)
+}
+
+/// Notes what the tree does not have.
+fn leave(contents: &UpstreamContents, manifest: &UpstreamManifest, notes: &mut Vec<Note>) {
+    let is_there = |listed: &&String| {
+        let mut places = contents.images.keys();
+        places.any(|place| place.to_string() == **listed)
+    };
+    for listed in manifest.images.iter().filter(|listed| !is_there(listed)) {
+        let text = "spec.images of the archive lists it, and the archive does not have it";
+        notes.push(Note::new(NoteWeight::Lost, shown(listed), text));
+    }
+    for field in &manifest.obsolete {
+        let text = "it has meant nothing since MetalK8s 2.6";
+        notes.push(Note::new(NoteWeight::Lost, *field, text));
+    }
+    for (path, count) in &contents.others {
+        let text = match count {
+            1 => "a file that belongs to no image and no operator".to_owned(),
+            count => format!("{count} files that belong to no image and no operator"),
+        };
+        notes.push(Note::new(NoteWeight::Lost, shown(path), text));
+    }
+}
