@@ -118,12 +118,20 @@ fn unusable(error: deployer::Error) -> Failure {
         .hint("try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another")
 }
 
-/// The account that kubectl would have.
+/// The account that kubectl would have: in a pod its own, unless a kubeconfig or a context is named, or one lies in the
+/// home directory.
 pub(crate) fn account(arguments: &ClusterArguments) -> Account {
     let named = arguments.kubeconfig.clone().map(|path| vec![path]);
+    let named = named.or_else(kubeconfigs);
+    let own = environment::home().map(|home| home.join(".kube/config"));
+    let has_own = own.as_ref().is_some_and(|path| path.exists());
+    let context = arguments.context.clone();
+    if named.is_none() && context.is_none() && !has_own && environment::is_pod() {
+        return Account::InCluster;
+    }
     Account::Kubeconfig {
-        paths: named.unwrap_or_else(kubeconfigs),
-        context: arguments.context.clone(),
+        paths: named.unwrap_or_else(|| own.into_iter().collect()),
+        context,
     }
 }
 
@@ -139,13 +147,11 @@ fn way_by(account: Account) -> Connect {
     }
 }
 
-fn kubeconfigs() -> Vec<PathBuf> {
-    let Some(list) = environment::variable("KUBECONFIG") else {
-        let home = environment::home().into_iter();
-        return home.map(|home| home.join(".kube/config")).collect();
-    };
+/// The kubeconfigs that the environment names, if it names any.
+fn kubeconfigs() -> Option<Vec<PathBuf>> {
+    let list = environment::variable("KUBECONFIG")?;
     let paths = list.split(':').filter(|path| !path.is_empty());
-    paths.map(PathBuf::from).collect()
+    Some(paths.map(PathBuf::from).collect())
 }
 
 /// Who writes to the cluster, how long it waits while somebody else does, and who signs what is left of it.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context as _;
@@ -33,6 +33,12 @@ pub(crate) fn variables() -> Vec<(OsString, OsString)> {
 /// A variable that is set, not empty, and text.
 pub(crate) fn variable(name: &str) -> Option<String> {
     raw(name)?.into_string().ok()
+}
+
+/// Whether this runs in a pod that has an account, by what a kubelet gives to each.
+pub(crate) fn is_pod() -> bool {
+    let token = Path::new("/var/run/secrets/kubernetes.io/serviceaccount/token");
+    variable("KUBERNETES_SERVICE_HOST").is_some() && token.exists()
 }
 
 /// A variable whose value nobody else should see, as its bytes.

@@ -48,6 +48,7 @@ mod gate;
 mod handover;
 mod history;
 mod image_map;
+mod inside;
 mod inventory;
 mod judgement;
 mod kept;

@@ -306,7 +306,8 @@ fn proxy_of(config: &Kubeconfig, context: Option<&str>) -> Option<String> {
 }
 
 fn in_cluster() -> Result<kube::Config, Error> {
-    kube::Config::incluster_dns()
+    // By address, as Go's client does: a pod in the node's own network has no DNS of the cluster.
+    kube::Config::incluster_env()
         .map_err(|error| kubeconfig(&format!("of a pod is missing: {error}")))
 }
 
