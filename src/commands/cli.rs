@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use super::{
     activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
     export, fleet, history, import, init, inspect, keygen, login, logout, man, mirrors, pack,
-    postrender, preflight, push, rbac, render, rollback, serve, sign, site, status, trust,
+    postrender, preflight, push, rbac, receipt, render, rollback, serve, sign, site, status, trust,
     undeploy, unimport, validate, values,
 };
 use crate::args::{Output, choose};
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Registry(at_registry::Command),
     Status(status::Arguments),
     History(history::Arguments),
+    #[command(subcommand)]
+    Receipt(receipt::Command),
     Undeploy(undeploy::Arguments),
     Deactivate(deactivate::Arguments),
     Delete(delete::Arguments),

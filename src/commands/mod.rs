@@ -40,6 +40,7 @@ mod push;
 mod pushing;
 mod question;
 mod rbac;
+mod receipt;
 mod refusal;
 mod render;
 #[cfg(test)]
@@ -114,6 +115,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Registry(command) => at_registry::run(command, output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),
+        Command::Receipt(command) => receipt::run(&command, output),
         Command::Undeploy(arguments) => arguments.run(output),
         Command::Deactivate(arguments) => arguments.run(output),
         Command::Delete(arguments) => delete::run(&arguments, output),

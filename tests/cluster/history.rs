@@ -310,6 +310,31 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     let unchecked = site.solution(&["history", "--output", "json"]).json();
     assert_eq!(unchecked["revisions"][0]["signature"], "unchecked");
 
+    // Away from the cluster, the receipt says the same.
+    let write = ["history", "--receipt", "2", "--out", "receipt.json"];
+    site.solution(&write).success();
+    site.solution(&write).failure(3);
+    let verify = |key: &str| {
+        let verify = ["receipt", "verify", "receipt.json", "--key", key];
+        site.solution(&[&verify[..], &["--output", "json"]].concat())
+    };
+    let said = verify("site.pub");
+    assert_eq!((said.code, &said.json()["valid"]), (0, &json!(true)));
+    let change = said.json()["change"].clone();
+    assert_eq!(change, history["revisions"][1]);
+    let said = verify("publisher.pub");
+    assert_eq!((said.code, &said.json()["change"]), (1, &json!(null)));
+    let bytes = site.desk.read("receipt.json");
+    site.desk.write("receipt.json", &bytes[1..]);
+    let said = verify("site.pub");
+    assert!(
+        said.failure(1)
+            .contains("is not the signed receipt of a change")
+    );
+    let absent = ["history", "--receipt", "9", "--out", "absent.json"];
+    let said = site.solution(&absent).failure(1);
+    assert!(said.contains("no receipt of revision 9"), "{said}");
+
     // Somebody else did it, says somebody who may write there.
     let records = "metalk8s-solutions";
     let map = "configmap/receipt-000002";

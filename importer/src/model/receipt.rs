@@ -426,6 +426,13 @@ impl ChangeReceipt {
         Ok(Object::new(receipt)?)
     }
 
+    /// Reads a receipt; none if it is not one that this program understands.
+    #[must_use]
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        let receipt: Self = serde_json::from_slice(bytes).ok()?;
+        (receipt.schema_version == SCHEMA_VERSION).then_some(receipt)
+    }
+
     /// Reads a receipt out of its ConfigMap; none if it is not one that this program understands.
     pub(crate) fn from_object(object: &Object) -> Option<Self> {
         let receipt: Self = config_map::parse(object, KEY).ok()?;

@@ -1,13 +1,14 @@
 //! `solution history`: what was changed in the cluster, by whom, and what became of it.
 
 pub(super) mod shown;
-mod signature;
+pub(super) mod signature;
 pub(super) mod table;
+pub(super) mod written;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use importer::Wanted;
+use importer::{Revision, Wanted};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use self::shown::shown;
@@ -32,6 +33,7 @@ Examples:
   solution history
   solution history example -e prod --limit 5
   solution history --key site.pub
+  solution history --receipt 12 --out receipt-12.json
   solution history example --output json")]
 pub(crate) struct Arguments {
     /// Only changes of this Solution
@@ -53,6 +55,19 @@ pub(crate) struct Arguments {
     #[arg(long = "key", value_name = "PUB")]
     keys: Vec<PathBuf>,
 
+    /// Write the signed receipt of this revision into the file that --out names, for `solution receipt verify`
+    #[arg(
+        long,
+        value_name = "REVISION",
+        requires = "out",
+        conflicts_with_all = ["solution", "environment", "namespace", "limit", "keys"]
+    )]
+    receipt: Option<Revision>,
+
+    /// Where the receipt goes: a file that does not exist yet
+    #[arg(short = 'o', long, value_name = "FILE", requires = "receipt")]
+    out: Option<PathBuf>,
+
     #[command(flatten)]
     cluster: ReadArguments,
 }
@@ -68,6 +83,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let history = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::history(cluster, &wanted).await?)
     })?;
+    if let (Some(revision), Some(out)) = (arguments.receipt, &arguments.out) {
+        return written::write(&history, revision, out, output);
+    }
     let shown = shown(&history, trust.as_ref());
     render::result(output, &shown, show);
     let is_answered = trust.is_none() || shown.is_proven();

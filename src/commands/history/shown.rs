@@ -31,13 +31,13 @@ pub(crate) struct ShownChange<'a> {
     #[serde(flatten)]
     pub(in crate::commands) receipt: &'a ChangeReceipt,
     /// What is known of its receipt's signature.
-    pub(super) signature: Signature,
+    pub(in crate::commands) signature: Signature,
     /// The keys that made the signature, if it is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) signed_by: Vec<KeyId>,
+    pub(in crate::commands) signed_by: Vec<KeyId>,
     /// Whether keys are given.
     #[serde(skip)]
-    pub(super) is_asked: bool,
+    pub(in crate::commands) is_asked: bool,
 }
 
 impl ShownHistory<'_> {

@@ -27,7 +27,7 @@ pub(crate) enum Signature {
 }
 
 /// The keys that count; none if none is given.
-pub(super) fn trust(paths: &[PathBuf]) -> Result<Option<Trust>, Failure> {
+pub(in crate::commands) fn trust(paths: &[PathBuf]) -> Result<Option<Trust>, Failure> {
     if paths.is_empty() {
         return Ok(None);
     }
@@ -37,7 +37,10 @@ pub(super) fn trust(paths: &[PathBuf]) -> Result<Option<Trust>, Failure> {
 }
 
 /// Checks what stands beside a receipt, and says whose it is.
-pub(super) fn judge(sealed: &Sealed, trust: Option<&Trust>) -> (Signature, Vec<KeyId>) {
+pub(in crate::commands) fn judge(
+    sealed: &Sealed,
+    trust: Option<&Trust>,
+) -> (Signature, Vec<KeyId>) {
     let envelope = match sealed {
         Sealed::No => return (Signature::None, Vec::new()),
         Sealed::Otherwise => return (Signature::Invalid, Vec::new()),

@@ -5,7 +5,7 @@ use importer::{Description, SiteShown};
 use super::answers::Results;
 use super::references::reference;
 use crate::commands::refusal::Refused;
-use crate::commands::{begin, environment, fleet, history, rbac, render, site, status};
+use crate::commands::{begin, environment, fleet, history, rbac, receipt, render, site, status};
 
 /// Those about a site: its environments, its file, and what runs there.
 pub(super) fn add(all: &mut Results) {
@@ -71,5 +71,8 @@ pub(super) fn add(all: &mut Results) {
     let status = &all.own::<status::ShownStatus>();
     all.verb("status", &[status]);
     let history = &all.own::<history::shown::ShownHistory>();
-    all.verb("history", &[history]);
+    let written = &all.own::<history::written::WrittenReceipt<'_>>();
+    all.verb("history", &[history, written]);
+    let verified = &all.own::<receipt::verify::VerifiedReceipt<'_>>();
+    all.verb("receipt-verify", &[verified]);
 }
