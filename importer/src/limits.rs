@@ -6,6 +6,15 @@ use std::time::Duration;
 /// once. More are kept only where each is the last change of what runs somewhere.
 pub const RECEIPTS: usize = 200;
 
+/// Bytes of a support bundle: what a mail or a ticket takes.
+pub const SUPPORT_BYTES: usize = 64 << 20;
+
+/// Lines of a container's log in a support bundle.
+pub const SUPPORT_LOG_LINES: u32 = 10_000;
+
+/// Bytes of it.
+pub const SUPPORT_LOG_BYTES: usize = 1 << 20;
+
 /// Objects that are written or removed at the same time, as many as are looked at: an API server with etcd on a disk takes
 /// half the time for each as for one alone.
 pub const SIDE_BY_SIDE: usize = deployer::limits::PARALLEL;

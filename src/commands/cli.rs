@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use super::{
     activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
     export, fleet, history, import, init, inspect, keygen, login, logout, man, mirrors, pack,
-    postrender, preflight, push, rbac, receipt, render, rollback, serve, sign, site, status, trust,
-    undeploy, unimport, validate, values,
+    postrender, preflight, push, rbac, receipt, render, rollback, serve, sign, site, status,
+    support_bundle, trust, undeploy, unimport, validate, values,
 };
 use crate::args::{Output, choose};
 use crate::interrupt::Hangup;
@@ -73,6 +73,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Registry(at_registry::Command),
     Status(status::Arguments),
+    SupportBundle(support_bundle::Arguments),
     History(history::Arguments),
     #[command(subcommand)]
     Receipt(receipt::Command),

@@ -50,6 +50,7 @@ mod serve;
 mod sign;
 mod site;
 mod status;
+mod support_bundle;
 mod trust;
 mod undeploy;
 mod undo;
@@ -114,6 +115,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Export(arguments) => export::run(&arguments, output),
         Command::Registry(command) => at_registry::run(command, output),
         Command::Status(arguments) => status::run(&arguments, output),
+        Command::SupportBundle(arguments) => support_bundle::run(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),
         Command::Receipt(command) => receipt::run(&command, output),
         Command::Undeploy(arguments) => arguments.run(output),

@@ -337,7 +337,7 @@ fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
     let crd = "delete customresourcedefinitions.apiextensions.k8s.io versionservers.example.metalk8s.test";
     let looks = of(&[
         "list versionservers.example.metalk8s.test",
-        "list statefulsets.apps",
+        "list replicationcontrollers",
     ]);
     let deactivate = ["deactivate", "example"];
     refused(&seer, &deactivate, &[&looks[..], &[crd]].concat());

@@ -80,6 +80,7 @@ mod sites;
 mod spaces;
 #[path = "../common/stages.rs"]
 mod stages;
+mod support;
 mod takeover;
 mod templates;
 mod tenants;

@@ -27,6 +27,7 @@ mod held;
 mod imagined;
 mod lease;
 pub mod limits;
+mod log;
 #[cfg(test)]
 mod mock;
 mod object;
@@ -49,6 +50,7 @@ pub use error::{Error, FieldConflict, Source};
 pub use held::HeldLease;
 pub use imagined::{Imagined, ImaginedKind};
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};
+pub use log::LogEnd;
 pub use object::{Gvk, Object, ObjectError, ObjectIdentity, ObjectRef};
 pub use read::{Node, Selector};
 pub use rights::access::Access;

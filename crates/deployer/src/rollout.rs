@@ -16,9 +16,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cluster::Cluster;
-use crate::cluster::wire::{Call, escape};
 use crate::error::{Error, cut};
 use crate::limits;
+use crate::log::LogEnd;
 use crate::object::{Gvk, Object, ObjectRef, condition};
 use crate::read::Selector;
 use crate::stuck::unsettled::Settled;
@@ -37,9 +37,6 @@ pub enum Restart {
     /// The user may not delete the pod.
     NotAllowed,
 }
-
-/// The beginning of what a kubelet sends, as if it were the log, when the container is cleaned away already.
-const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
 
 /// The number of times that a pod that changes meanwhile is looked at again before it is left alone.
 const RESTARTS: usize = 5;
@@ -260,25 +257,18 @@ impl Cluster {
     /// The log of the last run; while that has not said anything or is cleaned away, of the one before.
     async fn last_log(&self, namespace: &str, pod: &str, container: &str) -> Option<String> {
         for previous in [false, true] {
-            let path = format!(
-                "/api/v1/namespaces/{}/pods/{}/log?container={}&previous={previous}&tailLines={}&limitBytes={}",
-                escape(namespace),
-                escape(pod),
-                escape(container),
-                limits::LOG_LINES,
-                limits::LOG_BYTES,
-            );
+            let end = LogEnd {
+                namespace,
+                pod,
+                container,
+                previous,
+                lines: limits::LOG_LINES,
+                bytes: limits::LOG_BYTES,
+            };
             // A log is a help, not a need: whatever keeps it away, the failure itself is to be reported.
-            if let Ok(reply) = self
-                .call(&Call::get(path, "read a crashed container's log"))
-                .await
-                && !reply.bytes.is_empty()
-                && !reply.bytes.starts_with(NO_LOG)
-            {
-                return Some(cut(
-                    String::from_utf8_lossy(&reply.bytes).trim_end(),
-                    limits::LOG_BYTES,
-                ));
+            if let Ok(Some(log)) = self.log(&end).await {
+                let log = String::from_utf8_lossy(&log);
+                return Some(cut(log.trim_end(), limits::LOG_BYTES));
             }
         }
         None

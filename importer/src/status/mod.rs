@@ -3,6 +3,7 @@
 mod claims;
 pub(crate) mod describe;
 pub(crate) mod site;
+pub(crate) mod support;
 
 use std::collections::BTreeMap;
 

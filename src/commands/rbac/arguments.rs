@@ -95,7 +95,7 @@ pub(super) enum RbacVerb {
     Environment,
     /// Keep a site's file in the cluster
     Site,
-    /// Show what is imported and what runs where
+    /// Show what is imported and what runs where, and write support bundles
     Status,
     /// In a hub: show fleets there, and pause and approve them (`fleet apply --hub`)
     FleetHub,

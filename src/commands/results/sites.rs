@@ -5,7 +5,9 @@ use importer::{Description, SiteShown};
 use super::answers::Results;
 use super::references::reference;
 use crate::commands::refusal::Refused;
-use crate::commands::{begin, environment, fleet, history, rbac, receipt, render, site, status};
+use crate::commands::{
+    begin, environment, fleet, history, rbac, receipt, render, site, status, support_bundle,
+};
 
 /// Those about a site: its environments, its file, and what runs there.
 pub(super) fn add(all: &mut Results) {
@@ -70,6 +72,8 @@ pub(super) fn add(all: &mut Results) {
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();
     all.verb("status", &[status]);
+    let bundle = &all.own::<support_bundle::WrittenBundle<'_>>();
+    all.verb("support-bundle", &[bundle]);
     let history = &all.own::<history::shown::ShownHistory>();
     let written = &all.own::<history::written::WrittenReceipt<'_>>();
     all.verb("history", &[history, written]);

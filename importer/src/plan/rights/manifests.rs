@@ -61,7 +61,7 @@ pub enum RightsVerb {
     Environment,
     /// Keep a site's file.
     Site,
-    /// See what is imported and what runs where.
+    /// See what is imported and what runs where, and write that down for others.
     Status,
     /// Show fleets in a hub, and decide there whether they go on.
     FleetHub,
@@ -597,6 +597,7 @@ impl<'a> WantedRights<'a> {
         self.add_version(needs);
         needs.claims();
         needs.diagnosis();
+        needs.support();
     }
 }
 

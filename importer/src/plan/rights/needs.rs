@@ -462,6 +462,14 @@ impl Needs {
         self.here(&["get"], CORE, "pods/log", None);
     }
 
+    /// Adds the rights to read what a support bundle has. What may not be read is missing in it.
+    pub(crate) fn support(&mut self) {
+        for resource in ["deployments", "statefulsets", "daemonsets", "replicasets"] {
+            self.here(&["list"], APPS, resource, None);
+        }
+        self.here(&["list"], "batch", "jobs", None);
+    }
+
     /// Adds the rights to wait until the pods of a stopped workload are gone.
     pub(crate) fn stopped(&mut self) {
         self.here(&["list"], APPS, "replicasets", None);

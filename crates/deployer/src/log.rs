@@ -1,0 +1,46 @@
+//! The logs of containers.
+
+use crate::cluster::Cluster;
+use crate::cluster::wire::{Call, escape};
+use crate::error::Error;
+
+/// The beginning of what a kubelet sends, as if it were the log, when the container is cleaned away already.
+const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
+
+/// The end of a container's log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogEnd<'a> {
+    /// The namespace of the pod.
+    pub namespace: &'a str,
+    /// The pod.
+    pub pod: &'a str,
+    /// The container.
+    pub container: &'a str,
+    /// Whether it is that of the run before the last one.
+    pub previous: bool,
+    /// The most lines of it.
+    pub lines: u32,
+    /// The most bytes of it.
+    pub bytes: usize,
+}
+
+impl Cluster {
+    /// Reads the end of a log; none where nothing was said, or where it is cleaned away.
+    pub async fn log(&self, end: &LogEnd<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let path = format!(
+            "/api/v1/namespaces/{}/pods/{}/log?container={}&previous={}&tailLines={}&limitBytes={}",
+            escape(end.namespace),
+            escape(end.pod),
+            escape(end.container),
+            end.previous,
+            end.lines,
+            end.bytes,
+        );
+        let reply = self
+            .call(&Call::get(path, "read a container's log"))
+            .await?;
+        let mut bytes = reply.bytes;
+        bytes.truncate(end.bytes);
+        Ok(Some(bytes).filter(|it| !it.is_empty() && !it.starts_with(NO_LOG)))
+    }
+}

@@ -1,0 +1,80 @@
+//! What a support bundle has of an environment, and what it has not.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::site::{Site, eventually};
+
+/// The files of a bundle, by their paths.
+fn unpacked(site: &Site, bundle: &str) -> BTreeMap<String, String> {
+    let list = site.desk.run("tar", &["-tf", bundle]).success();
+    let paths = list.lines().map(|path| {
+        let text = site.desk.run("tar", &["-xOf", bundle, path]).success();
+        (path.to_owned(), text)
+    });
+    paths.collect()
+}
+
+#[test]
+fn a_support_bundle_has_what_helps_and_nothing_that_is_called_secret() {
+    let site = Site::new("support");
+    site.environment("prod");
+    site.import("1.0.0.iso", &["-e", "prod", "--pull-secret", "login"])
+        .success();
+    // A pod whose container has ended twice, with variables that nobody else should read.
+    let image = site.field(
+        "prod",
+        "deployment/example-operator",
+        "{.spec.template.spec.containers[0].image}",
+    );
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": "ends" },
+        "spec": {
+            "imagePullSecrets": [{ "name": "login" }],
+            "containers": [{
+                "name": "main",
+                "image": image,
+                "command": ["example-operator", "--no-such-flag"],
+                "env": [{ "name": "PASSWORD", "value": "hunter2" }],
+            }],
+        },
+    });
+    site.desk.write("pod.json", pod.to_string());
+    site.kubectl("prod", &["create", "--filename", "pod.json"])
+        .success();
+    eventually("the container has ended twice", || {
+        let restarts = "{.status.containerStatuses[0].restartCount}";
+        (site.field("prod", "pod/ends", restarts) == "1").then_some(())
+    });
+    let command = ["support-bundle", "-e", "prod", "--out", "prod.tar"];
+    site.solution(&command).success();
+    site.solution(&command).failure(3);
+    let files = unpacked(&site, "prod.tar");
+    let json = |path: &str| serde_json::from_str::<Value>(&files[path]).unwrap();
+    let contents = json("CONTENTS.json");
+    let listed = contents["files"].as_array().unwrap().len();
+    assert_eq!(listed + 1, files.len(), "{contents:#}");
+    assert!(
+        files.keys().any(|path| path.ends_with("main.previous.log")),
+        "{contents:#}"
+    );
+    let is_log = |path: &&String| path.starts_with("prod/logs/example-operator-");
+    let log = files.keys().find(is_log).unwrap();
+    assert!(!files[log].is_empty());
+    assert_eq!(json("environment.json")["environment"], "prod");
+    assert_eq!(json("history.json")["revisions"][0]["version"], "1.0.0");
+    assert_eq!(json("versions.json")["kubernetes"], "v1.36.2");
+    let pods = json("prod/pods.json");
+    assert_eq!(pods.as_array().unwrap().len(), 2, "{pods:#}");
+    assert!(!json("prod/events.json").as_array().unwrap().is_empty());
+    assert_eq!(contents["missing"], json!([]));
+    for (path, text) in &files {
+        assert!(!text.contains("hunter2"), "{path}");
+    }
+    let absent = ["support-bundle", "-e", "nowhere", "--out", "nowhere.tar"];
+    site.solution(&absent).failure(1);
+    assert!(!site.desk.path("nowhere.tar").exists());
+}
