@@ -42,6 +42,7 @@ pub use member::facts::{FoundFacts, find_facts};
 pub use member::identity::{HeldMember, MemberError, check_uid, cluster_uid, held_member};
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
+pub use model::config_map::{ALL_WRITTEN as RECORD_FORMATS_WRITTEN, READ as RECORD_FORMATS_READ};
 pub use model::destination::{NamedRegistry, PushDestination};
 pub use model::error::{Error, ExpandError, FailurePolicy};
 pub use model::event::{Event, HelmEnd, ReleaseChange};

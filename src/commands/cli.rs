@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
-    export, fleet, history, import, init, inspect, keygen, login, logout, man, mirrors, pack,
-    postrender, preflight, push, rbac, receipt, render, rollback, serve, sign, site, status,
+    activate, apply, at_registry, cat, deactivate, delete, deploy, diff, environment, export,
+    fleet, history, import, init, inspect, keygen, login, logout, mirrors, pack, postrender,
+    preflight, program, push, rbac, receipt, render, rollback, serve, sign, site, status,
     support_bundle, trust, undeploy, unimport, validate, values,
 };
 use crate::args::{Output, choose};
@@ -89,8 +89,8 @@ pub(crate) enum Command {
     Fleet(fleet::Command),
     Mirrors(mirrors::Arguments),
     Serve(Box<serve::Arguments>),
-    Completion(completion::Arguments),
-    Man(man::Arguments),
+    #[command(flatten)]
+    Program(program::Command),
     #[command(hide = true)]
     Postrender(postrender::Arguments),
 }

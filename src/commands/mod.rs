@@ -8,7 +8,6 @@ mod carried;
 mod cat;
 mod change;
 mod cli;
-mod completion;
 mod deactivate;
 mod delete;
 mod deploy;
@@ -29,13 +28,13 @@ mod kept;
 mod keygen;
 mod login;
 mod logout;
-mod man;
 mod meant;
 mod mirrors;
 mod pack;
 mod parameters;
 mod postrender;
 mod preflight;
+mod program;
 mod push;
 mod pushing;
 mod question;
@@ -62,7 +61,6 @@ mod watch;
 
 use std::path::PathBuf;
 
-use clap::CommandFactory as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -127,8 +125,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Fleet(command) => fleet::run(&command, output),
         Command::Mirrors(arguments) => mirrors::run(&arguments, output),
         Command::Serve(arguments) => serve::run(*arguments, output),
-        Command::Completion(arguments) => completion::run(&arguments, Cli::command(), output),
-        Command::Man(arguments) => man::run(&arguments, Cli::command(), output),
+        Command::Program(command) => program::run(&command, output),
         Command::Postrender(arguments) => postrender::run(&arguments),
     }
 }

@@ -176,3 +176,21 @@ fn failures_are_json_when_that_was_asked_for() {
         assert!(failure["error"].is_string() && failure["hints"].is_array());
     }
 }
+
+#[test]
+fn the_version_names_what_is_read_and_written() {
+    let desk = Desk::new();
+    let said = desk.solution(&["version", "--output", "json"]).json();
+    assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(said["archives"]["format"], 1);
+    let capabilities = said["archives"]["capabilities"].to_string();
+    assert!(
+        capabilities.contains("charts-1.0.0") && !capabilities.contains("-0.1.0"),
+        "{capabilities}"
+    );
+    let shown = desk.solution(&["version"]).success();
+    assert!(
+        shown.contains("records     formats 2, 3, 4, 5 are read"),
+        "{shown}"
+    );
+}

@@ -27,6 +27,10 @@ const OF_FLEET: &str = "5";
 const ONE_LEASE: &str = "3";
 /// The format in which the record of a namespace named the releases of charts.
 const RELEASES_APART: &str = "2";
+/// The formats of records that are read.
+pub const READ: [&str; 4] = [RELEASES_APART, ONE_LEASE, WRITTEN, OF_FLEET];
+/// The formats that are written, the first unless a record has what only a later one can say.
+pub const ALL_WRITTEN: [&str; 2] = [WRITTEN, OF_FLEET];
 /// The key of what a record says.
 const CONTENT: &str = "content.json";
 
@@ -73,7 +77,7 @@ pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T
 pub(crate) fn read<T: DeserializeOwned>(object: &Object, former: &str) -> Result<T, Error> {
     match object.as_value()["data"][FORMAT].as_str() {
         None => parse(object, former),
-        Some(OF_FLEET | WRITTEN | ONE_LEASE | RELEASES_APART) => parse(object, CONTENT),
+        Some(format) if READ.contains(&format) => parse(object, CONTENT),
         Some(format) => Err(Error::Format {
             object: object.reference().to_string(),
             format: format.to_owned(),

@@ -6,7 +6,8 @@ use super::answers::Results;
 use super::references::reference;
 use crate::commands::refusal::Refused;
 use crate::commands::{
-    begin, environment, fleet, history, rbac, receipt, render, site, status, support_bundle,
+    begin, environment, fleet, history, program, rbac, receipt, render, site, status,
+    support_bundle,
 };
 
 /// Those about a site: its environments, its file, and what runs there.
@@ -72,6 +73,8 @@ pub(super) fn add(all: &mut Results) {
     all.verb("rbac", &[list, &reference("report")]);
     let status = &all.own::<status::ShownStatus>();
     all.verb("status", &[status]);
+    let version = &all.own::<program::version::ProgramVersion>();
+    all.verb("version", &[version]);
     let bundle = &all.own::<support_bundle::WrittenBundle<'_>>();
     all.verb("support-bundle", &[bundle]);
     let history = &all.own::<history::shown::ShownHistory>();

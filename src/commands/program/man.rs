@@ -8,8 +8,8 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::{Files, give};
 use crate::args::{Output, choose};
+use crate::commands::{Files, give};
 use crate::failure::{Failure, Outcome, cannot};
 use crate::render;
 

@@ -1,0 +1,26 @@
+//! The verbs that tell of the program itself: what it reads and writes, and what its verbs are.
+
+mod completion;
+mod man;
+pub(super) mod version;
+
+use clap::{CommandFactory as _, Subcommand};
+
+use super::Cli;
+use crate::args::Output;
+use crate::failure::{Failure, Outcome};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Version(version::Arguments),
+    Completion(completion::Arguments),
+    Man(man::Arguments),
+}
+
+pub(super) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Version(_) => Ok(version::run(output)),
+        Command::Completion(arguments) => completion::run(arguments, Cli::command(), output),
+        Command::Man(arguments) => man::run(arguments, Cli::command(), output),
+    }
+}

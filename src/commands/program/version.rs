@@ -1,0 +1,88 @@
+//! `solution version`: what this program reads and writes.
+
+use archive::Feature;
+use clap::Args as ClapArgs;
+use schemars::JsonSchema;
+use schemas::Capability;
+use serde::Serialize;
+
+use crate::args::Output;
+use crate::commands::give;
+use crate::failure::Outcome;
+use crate::render;
+
+/// The format of archives (docs/format.md).
+const ARCHIVE_FORMAT: u32 = 1;
+
+/// Show the version of this program, and the formats and capabilities that it reads and writes
+#[derive(ClapArgs, Debug)]
+#[command(after_help = "\
+An archive requires capabilities of its readers, which `solution inspect` shows; a program that does not know one of them
+refuses the archive. Records are what an import keeps in a cluster: a program that does not know the format of one stops.
+
+Examples:
+  solution version
+  solution version --output json | jq .archives.capabilities")]
+pub(crate) struct Arguments {}
+
+/// What this program is, and what it reads and writes.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProgramVersion {
+    /// The version of the program.
+    version: &'static str,
+    /// The architecture that it runs on.
+    architecture: &'static str,
+    /// Archives.
+    archives: ArchiveFormats,
+    /// The records of a cluster.
+    records: RecordFormats,
+}
+
+/// What is read and written of archives.
+#[derive(Serialize, JsonSchema)]
+struct ArchiveFormats {
+    /// The format that is read and written.
+    format: u32,
+    /// What an archive may require beyond it.
+    capabilities: Vec<Capability>,
+}
+
+/// The formats of records.
+#[derive(Serialize, JsonSchema)]
+struct RecordFormats {
+    /// Those that are read.
+    read: &'static [&'static str],
+    /// Those that are written: the first, unless a record has what only a later one can say.
+    written: &'static [&'static str],
+}
+
+pub(super) fn run(output: Output) -> Outcome {
+    let capabilities = Feature::ALL.into_iter().map(Feature::capability);
+    let version = ProgramVersion {
+        version: env!("CARGO_PKG_VERSION"),
+        architecture: std::env::consts::ARCH,
+        archives: ArchiveFormats {
+            format: ARCHIVE_FORMAT,
+            capabilities: capabilities.filter(|it| !Feature::is_draft(it)).collect(),
+        },
+        records: RecordFormats {
+            read: &importer::RECORD_FORMATS_READ,
+            written: &importer::RECORD_FORMATS_WRITTEN,
+        },
+    };
+    give(output, &version, show)
+}
+
+fn show(version: &ProgramVersion) {
+    render::line!("solution    {} ({})", version.version, version.architecture);
+    render::line!("archives    format {}", version.archives.format);
+    render::lines("capability  ", &version.archives.capabilities);
+    let list = |formats: &[&str]| render::list(formats.iter());
+    let RecordFormats { read, written } = &version.records;
+    render::line!(
+        "records     formats {} are read, {} written",
+        list(read),
+        list(written)
+    );
+}
