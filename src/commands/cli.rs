@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
-    export, fleet, history, import, init, inspect, keygen, login, logout, man, mirrors, pack,
+    activate, apply, at_registry, completion, deactivate, delete, deploy, diff, environment,
+    export, fleet, history, import, init, inspect, keygen, login, logout, look, man, mirrors, pack,
     postrender, preflight, push, rbac, render, rollback, serve, sign, site, status, trust,
     undeploy, unimport, validate, values,
 };
@@ -55,7 +55,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Trust(trust::Command),
     Inspect(inspect::Arguments),
-    Cat(cat::Arguments),
+    #[command(flatten)]
+    Look(look::Command),
     Values(values::Arguments),
     Login(login::Arguments),
     Logout(logout::Arguments),

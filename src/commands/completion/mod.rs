@@ -3,7 +3,7 @@
 use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
-use super::cat;
+use super::look::cat;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
