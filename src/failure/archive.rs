@@ -5,6 +5,8 @@ use std::path::Path;
 
 use archive::{ExtractError, InTheWay, OpenError, WriteError, detached_path};
 
+use mount::MountError;
+
 use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, no, unknown};
 use crate::args::choose;
 
@@ -48,6 +50,20 @@ pub(crate) fn extracting(archive: &Path, error: ExtractError) -> Failure {
         }
         ExtractError::Interrupted(_) => Failure::unknown(error).hint(WHOLE_FILES),
     }
+}
+
+/// An archive could not be mounted, or could no longer be.
+pub(crate) fn mounting(error: MountError) -> Failure {
+    let hint = match &error {
+        MountError::Directory { .. } => "name a directory that is there",
+        MountError::Mount { .. } => {
+            "FUSE takes /dev/fuse (`modprobe fuse`), and `fusermount3` (package fuse3) for whoever is not root; `solution extract` takes neither"
+        }
+        MountError::Serve { .. } | MountError::Unmount { .. } => {
+            "see what uses it with `fuser -vm`; `umount` takes it away, or `fusermount3 -u` for whoever is not root"
+        }
+    };
+    Failure::unknown(error).hint(hint)
 }
 
 /// An archive holds more than can be shown.

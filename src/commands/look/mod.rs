@@ -5,6 +5,7 @@ pub(super) mod compare;
 pub(super) mod extract;
 pub(super) mod listed;
 pub(super) mod ls;
+pub(super) mod mount;
 
 use clap::Subcommand;
 
@@ -16,6 +17,7 @@ pub(crate) enum Command {
     Ls(ls::Arguments),
     Cat(cat::Arguments),
     Extract(extract::Arguments),
+    Mount(mount::Arguments),
     Compare(Box<compare::Arguments>),
 }
 
@@ -24,6 +26,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Ls(arguments) => ls::run(arguments, output),
         Command::Cat(arguments) => cat::run(arguments, output),
         Command::Extract(arguments) => extract::run(arguments, output),
+        Command::Mount(arguments) => mount::run(arguments, output),
         Command::Compare(arguments) => compare::run(arguments, output),
     }
 }

@@ -4,7 +4,7 @@ use packager::{Added, Packed, Preview};
 use serde_json::Value;
 
 use super::answers::{Results, said};
-use crate::commands::look::{compare, extract, ls};
+use crate::commands::look::{compare, extract, ls, mount};
 use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, validate, values};
 
 /// Those about archives, keys and trust, and the program itself.
@@ -42,6 +42,8 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     all.verb("ls", &[listing]);
     let extracted = &all.own::<extract::ExtractedFiles>();
     all.verb("extract", &[extracted]);
+    let mounted = &all.own::<mount::MountedFiles>();
+    all.verb("mount", &[mounted]);
     let compared = &all.own::<compare::show::ComparedArchives>();
     all.verb("compare", &[compared, report]);
     let choices = &all.own::<values::read::SiteChoices>();
