@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fleet", &["schemas"]),
     ("helm", &["schemas", "watch"]),
     ("manifests", &["files", "schemas"]),
+    ("mount", &["archive", "schemas"]),
     ("rules", &["manifests", "schemas"]),
     (
         "release",
@@ -120,6 +121,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "helm",
             "importer",
             "manifests",
+            "mount",
             "packager",
             "registry",
             "release",
@@ -145,11 +147,13 @@ const ONLY: &[(&str, &[&str])] = &[
     ("clap_complete", &["solution"]),
     ("clap_mangen", &["solution"]),
     ("ed25519-dalek", &["signing"]),
+    ("fuser", &["mount"]),
     // Another reader of images, for tests only.
     ("hadris-iso", &[]),
     ("indicatif", &["solution"]),
     ("k8s-openapi", &["deployer", "example-operator"]),
     ("kube", &["deployer", "example-operator"]),
+    ("nix", &["mount"]),
     ("pkcs8", &["signing"]),
     ("reqwest", &["registry"]),
 ];

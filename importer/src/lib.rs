@@ -77,6 +77,7 @@ pub use plan::handover::{Handover, LeftSecret, NotForOthers};
 pub use plan::migration::PlannedMigration;
 pub use plan::offline::{Offer, SiteCompared, SiteProblem, compare_site, like_named};
 pub use plan::order::{NoOrder, import_order};
+pub use plan::outline::{DefinedResource, DefinedVersion, VersionOutline};
 pub use plan::overlap::{Overlap, leave_to_first};
 pub use plan::place::default_namespace;
 pub use plan::render::{
@@ -89,6 +90,10 @@ pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedHelm,
     PlannedLaterPods, PlannedLine, PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch,
     PlannedProof, PlannedRight, PlannedTarget,
+};
+pub use plan::versions::{
+    BroughtBytes, ComparedContents, ComparedDefinition, ComparedDocument, ComparedImage,
+    DocumentAction, DocumentKind, VersionComparison,
 };
 pub use plan::{Plan, Ready};
 pub use renderer::{RendererError, postrender};

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    activate, apply, at_registry, cat, deactivate, delete, deploy, diff, environment, export,
-    fleet, history, import, init, inspect, keygen, login, logout, mirrors, pack, postrender,
+    activate, apply, at_registry, deactivate, delete, deploy, diff, environment, export, fleet,
+    history, import, init, inspect, keygen, login, logout, look, mirrors, pack, postrender,
     preflight, program, push, rbac, receipt, render, rollback, serve, sign, site, status,
     support_bundle, trust, undeploy, unimport, validate, values,
 };
@@ -55,7 +55,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Trust(trust::Command),
     Inspect(inspect::Arguments),
-    Cat(cat::Arguments),
+    #[command(flatten)]
+    Look(look::Command),
     Values(values::Arguments),
     Login(login::Arguments),
     Logout(logout::Arguments),

@@ -5,7 +5,6 @@ mod apply;
 mod at_registry;
 mod begin;
 mod carried;
-mod cat;
 mod change;
 mod cli;
 mod deactivate;
@@ -28,6 +27,7 @@ mod kept;
 mod keygen;
 mod login;
 mod logout;
+mod look;
 mod meant;
 mod mirrors;
 mod pack;
@@ -96,7 +96,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Sign(arguments) => sign::run(&arguments, output),
         Command::Trust(command) => trust::run(command, output),
         Command::Inspect(arguments) => inspect::run(&arguments, output),
-        Command::Cat(arguments) => cat::run(&arguments, output),
+        Command::Look(command) => look::run(&command, output),
         Command::Values(arguments) => values::run(&arguments, output),
         Command::Login(arguments) => login::run(&arguments, output),
         Command::Logout(arguments) => logout::run(&arguments, output),

@@ -3,12 +3,22 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use archive::{OpenError, WriteError, detached_path};
+use archive::{ExtractError, InTheWay, OpenError, WriteError, detached_path};
+
+use mount::MountError;
 
 use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, no, unknown};
+use crate::args::choose;
 
 const VALIDATE: &str = "`solution validate` says what is wrong with it, and what to do";
 const ALTERED: &str = "find out who changed what the registry keeps, then import the archive once more from its medium";
+const WHOLE_FILES: &str =
+    "every file that has its name is whole; the same command again writes what is missing";
+const REPLACE: &str = "`--overwrite` replaces files; or name another directory with `--to`";
+const MOVE: &str = "move it away, or name another directory with `--to`; links are never followed";
+const ROOM: &str = "make room, or name another directory with `--to`; every file that has its name is whole, and the same command again writes what is missing";
+/// How many things in the way are named.
+const NAMED: usize = 10;
 const OTHERS: &str = "remove the file, or get the one that belongs to this archive; `solution sign --detached` writes it";
 
 /// An archive could not be read.
@@ -17,6 +27,43 @@ pub(crate) fn reading(path: &Path, error: OpenError) -> Failure {
     Failure::new(outcome, error)
         .context(format!("cannot read `{}`", path.display()))
         .hint(VALIDATE)
+}
+
+/// Files of an archive could not be written.
+pub(crate) fn extracting(archive: &Path, error: ExtractError) -> Failure {
+    match error {
+        ExtractError::Archive(error) => reading(archive, error).hint(WHOLE_FILES),
+        ExtractError::InTheWay(ref found) => {
+            let others: Vec<String> = found.iter().skip(1).map(ToString::to_string).collect();
+            let replaceable = found.iter().all(|it| it.why == InTheWay::OtherContent);
+            let hint = choose(replaceable, REPLACE, MOVE);
+            let others = others.into_iter().take(NAMED);
+            others.fold(Failure::no(error).hint(hint), Failure::because)
+        }
+        ExtractError::NoRoom { .. } => Failure::unknown(error).hint(ROOM),
+        ExtractError::Target { ref source, .. } => {
+            let hint = match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ROOM,
+                _ => WHOLE_FILES,
+            };
+            Failure::unknown(error).hint(hint)
+        }
+        ExtractError::Interrupted(_) => Failure::unknown(error).hint(WHOLE_FILES),
+    }
+}
+
+/// An archive could not be mounted, or could no longer be.
+pub(crate) fn mounting(error: MountError) -> Failure {
+    let hint = match &error {
+        MountError::Directory { .. } => "name a directory that is there",
+        MountError::Mount { .. } => {
+            "FUSE takes /dev/fuse (`modprobe fuse`), and `fusermount3` (package fuse3) for whoever is not root; `solution extract` takes neither"
+        }
+        MountError::Serve { .. } | MountError::Unmount { .. } => {
+            "see what uses it with `fuser -vm`; `umount` takes it away, or `fusermount3 -u` for whoever is not root"
+        }
+    };
+    Failure::unknown(error).hint(hint)
 }
 
 /// An archive holds more than can be shown.

@@ -28,7 +28,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use shelf::{NodeFile, Pushed};
 
-pub(crate) use self::archive::{beside, reading, signing, too_much};
+pub(crate) use self::archive::{beside, extracting, mounting, reading, signing, too_much};
 pub(crate) use self::at_registry::{pruning, unprunable};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::{fix, site_problem};

@@ -59,7 +59,7 @@ fn every_file_comes_as_it_is() {
     let paths = listed.contents().entries().iter();
     let paths: Vec<&str> = paths.map(|entry| entry.path.as_str()).collect();
     assert!(paths.contains(&"operator/deploy/role.yaml"), "{paths:?}");
-    for path in paths.into_iter().chain(["SHA256SUMS"]) {
+    for path in paths.into_iter().chain(["CONTENTS", "SHA256SUMS"]) {
         let (stdout, stderr, code) = bytes(&desk, &["cat", "example.iso", path]);
         assert_eq!(code, Some(0), "{path}: {stderr}");
         assert!(stdout == listed.read(path, 1 << 30).unwrap(), "{path}");
@@ -76,7 +76,7 @@ fn what_is_not_there_is_said_with_what_is() {
     for (path, words) in [
         (
             "nowhere",
-            &["has no file `nowhere`", "hint: `solution inspect --files`"][..],
+            &["has no file `nowhere`", "hint: `solution ls -R` lists"][..],
         ),
         (
             "role.yaml",
@@ -98,7 +98,7 @@ fn what_is_not_there_is_said_with_what_is() {
             "../manifest.yaml",
             &["has no file", "hint: there is `manifest.yaml`"],
         ),
-        ("", &["has no file ``", "solution inspect --files"]),
+        ("", &["has no file ``", "solution ls -R"]),
     ] {
         let answer = desk.solution(&["cat", "example.iso", path]);
         assert_eq!(answer.stdout, "", "{answer:?}");

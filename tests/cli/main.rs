@@ -9,9 +9,11 @@ mod charts;
 mod charts_init;
 #[path = "../common/mod.rs"]
 mod common;
+mod compare;
 mod damage;
 mod developers;
 mod earlier;
+mod extract;
 mod fleet;
 mod fleet_choices;
 mod future;

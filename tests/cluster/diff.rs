@@ -85,6 +85,19 @@ fn a_diff_is_what_a_deployment_would_change() {
     ];
     let changed = told.map(|object| (object.to_owned(), "change".to_owned()));
     assert_eq!((code, actions(&same["objects"])), (1, changed.into()));
+
+    // What the site keeps is what the medium had.
+    let compare =
+        |after: &str| with_ca(&site, &["compare", "example@1.0.0", after, "--output=json"]);
+    let same = compare("1.0.0.iso");
+    assert_eq!(
+        (same.code, &same.json()["differs"]),
+        (0, &json!(false)),
+        "{same:?}"
+    );
+    let newer = compare("example").json();
+    assert_eq!(newer["after"]["solution"], "example-1.1.0", "{newer:#}");
+    assert_eq!(newer["before"]["signedBy"], newer["after"]["signedBy"]);
 }
 
 #[test]

@@ -11,9 +11,13 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod fuse;
 #[allow(dead_code, reason = "this test needs a part of it")]
 #[path = "../interop/judged.rs"]
 mod judged;
 mod large;
 mod machine;
 mod mounts;
+#[allow(dead_code, reason = "this test needs a part of it")]
+#[path = "../common/stages.rs"]
+mod stages;

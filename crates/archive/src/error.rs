@@ -81,6 +81,72 @@ pub enum WriteError {
     Interrupted(#[from] Cancelled),
 }
 
+/// The reason why files of an archive could not be written into a directory. What was written is whole, and stays.
+#[derive(Debug, thiserror::Error)]
+pub enum ExtractError {
+    /// The archive could not be read, or is not what was signed.
+    #[error(transparent)]
+    Archive(#[from] OpenError),
+    /// Something is in the way. It was found before anything was written, unless it came meanwhile.
+    #[error("{}", first_of(.0))]
+    InTheWay(Vec<Obstruction>),
+    /// The file system has too little room.
+    #[error("`{}` has room for {free} bytes, and {needed} are missing", .target.display())]
+    NoRoom {
+        /// The directory.
+        target: PathBuf,
+        /// Bytes that are to be written.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// A file or a directory could not be read or written.
+    #[error("cannot write `{}`", .path.display())]
+    Target {
+        /// Its path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The caller asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Cancelled),
+}
+
+/// A file that has no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}`: {why}", .path.display())]
+pub struct Obstruction {
+    /// The place that it should have.
+    pub path: PathBuf,
+    /// What is there.
+    pub why: InTheWay,
+}
+
+/// What is at the place of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InTheWay {
+    /// A file that may not be replaced.
+    #[error("a file with other content is there")]
+    OtherContent,
+    /// Something that is not replaced.
+    #[error("what is there is not a file")]
+    NotAFile,
+    /// On the way to it, a name that is not followed.
+    #[error("a name on the way to it is not a directory, or is a symbolic link")]
+    NotADirectory,
+}
+
+fn first_of(obstructions: &[Obstruction]) -> String {
+    let more = match obstructions.len() {
+        0 | 1 => String::new(),
+        count => format!(", and {} more are in the way", count - 1),
+    };
+    obstructions
+        .first()
+        .map_or(String::new(), |first| format!("{first}{more}"))
+}
+
 /// The places where an image is not what its signed list says, ascending, at most [`limits::DIFFERENCES`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Differences(pub Vec<MetadataDifference>);

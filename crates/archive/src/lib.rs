@@ -14,6 +14,7 @@
 mod copy;
 mod documents;
 mod error;
+mod extract;
 mod feature;
 mod foreign;
 mod layout;
@@ -27,6 +28,7 @@ mod pipeline;
 mod program;
 mod readme;
 mod sign;
+mod signed_files;
 mod temporary;
 pub mod tree;
 mod unsigned;
@@ -35,7 +37,8 @@ mod write;
 
 pub use copy::{Copying, Slot};
 pub use documents::Roots;
-pub use error::{Differences, OpenError, WriteError};
+pub use error::{Differences, ExtractError, InTheWay, Obstruction, OpenError, WriteError};
+pub use extract::Extracted;
 pub use feature::{CHARTS, Feature, MANIFESTS};
 pub use foreign::ForeignSignatures;
 pub use iso9660::MetadataDifference;
@@ -56,6 +59,7 @@ pub use program::{
 };
 pub use readme::{IncludedProgram, readme};
 pub use sign::{Destination, Signable, SigningSubject, detached_path, read_detached};
+pub use signed_files::{SignedDirectory, SignedFiles, SignedNode};
 pub use unsigned::{ArchiveFile, FileSource, StatementInfo, Unsigned};
 pub use verify::Damaged;
 pub use write::{Draft, Overwrite, Signed, Written, check_target};

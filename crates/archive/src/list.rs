@@ -13,7 +13,7 @@ use watch::Cancel;
 
 use crate::error::Differences;
 use crate::feature::Feature;
-use crate::layout::{self, CONTENTS_OFFSET, ImageRole, SHA256SUMS, blob_path, is_blob};
+use crate::layout::{self, CONTENTS, CONTENTS_OFFSET, ImageRole, SHA256SUMS, blob_path, is_blob};
 use crate::medium::{Medium, MediumKind};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
@@ -247,7 +247,7 @@ impl Listed {
         self.medium.size - self.plan.image_size()
     }
 
-    /// Reads a listed file or `SHA256SUMS` once into memory, and verifies it. `limit` is in bytes.
+    /// Reads a file that the statement vouches for once into memory, and verifies it. `limit` is in bytes.
     pub fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, OpenError> {
         let (size, expected) = self.size_and_digest(path)?;
         let mut bytes = match usize::try_from(size) {
@@ -271,6 +271,10 @@ impl Listed {
         if path == SHA256SUMS {
             let size = self.plan.file(path).map_or(0, |file| file.size);
             return Ok((size, self.statement().sha256sums));
+        }
+        if path == CONTENTS {
+            let predicate = &self.statement().predicate;
+            return Ok((predicate.contents_size, predicate.contents));
         }
         let entry = self.contents.get(path);
         let entry = entry.ok_or_else(|| OpenError::NoSuchFile(path.to_owned()))?;
@@ -326,16 +330,16 @@ impl Listed {
         self.file(blob_path(digest).as_str())
     }
 
-    /// The place of a listed file.
+    /// The place of a file that the statement vouches for.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<Blob> {
-        let entry = self.contents.get(path)?;
-        let extent = self.plan.extent_of(entry.path.as_str());
+        let (size, digest) = self.size_and_digest(path).ok()?;
+        let extent = self.plan.extent_of(path);
         Some(Blob {
             medium: Arc::clone(&self.medium),
             offset: extent.map_or(0, |extent| extent.offset),
-            digest: entry.digest,
-            size: entry.size,
+            digest,
+            size,
         })
     }
 

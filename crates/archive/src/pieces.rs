@@ -19,7 +19,7 @@ pub struct Pieces<'a> {
 }
 
 impl Listed {
-    /// Begins to read a listed file or `SHA256SUMS`, at most [`limits::BUFFER`] bytes at a time.
+    /// Begins to read a file that the statement vouches for, at most [`limits::BUFFER`] bytes at a time.
     pub fn pieces(&self, path: &str) -> Result<Pieces<'_>, OpenError> {
         let (size, expected) = self.size_and_digest(path)?;
         let offset = self.plan.extent_of(path).map_or(0, |extent| extent.offset);

@@ -45,7 +45,12 @@ pub(crate) fn unified(
     if before.is_none() {
         without_chance(new.as_mut());
     }
-    let [old, new] = [old, new].map(|it| it.map_or(String::new(), |it| yaml::to_string(&it)));
+    of_documents(old.as_ref(), new.as_ref())
+}
+
+/// The difference between two documents of which all may be seen; empty when there is none.
+pub(crate) fn of_documents(before: Option<&Value>, after: Option<&Value>) -> String {
+    let [old, new] = [before, after].map(|it| it.map_or(String::new(), yaml::to_string));
     let diff = TextDiff::configure()
         .timeout(PATIENCE)
         .diff_lines(&old, &new);

@@ -28,6 +28,7 @@ mod notes;
 pub(crate) mod offline;
 pub(crate) mod operator;
 pub(crate) mod order;
+pub(crate) mod outline;
 pub(crate) mod overlap;
 pub(crate) mod parameters;
 mod patches;
@@ -55,6 +56,7 @@ pub(crate) mod trial;
 pub(crate) mod uses;
 mod values;
 pub(crate) mod veil;
+pub(crate) mod versions;
 pub(crate) mod withdrawal;
 
 use std::borrow::Cow;

@@ -1,6 +1,7 @@
 //! What an archive says of itself.
 
 use archive::{Listed, Opened};
+use importer::VersionOutline;
 use schemars::JsonSchema;
 use schemas::{
     ContentsEntry, Digest, KeyId, Solution, SolutionName, StatementTime, Version, limits,
@@ -13,6 +14,7 @@ use super::images::{self, ImageLine};
 use super::programs::{self, ProgramLine};
 use super::sets::{self, SetLine};
 use crate::commands::image_map::{Mapping, ShownMap};
+use crate::commands::look::listed::unvouched;
 use crate::failure::{self, Failure};
 use crate::registries;
 
@@ -50,6 +52,9 @@ pub(crate) struct InspectedArchive {
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) programs: Vec<ProgramLine>,
+    /// What it defines and may do. It is missing if the archive is not in order.
+    #[serde(flatten)]
+    pub(super) outline: Option<VersionOutline>,
     /// Its files, with `--files`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) files: Vec<ContentsEntry>,
@@ -95,9 +100,16 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
         sets,
         charts,
         programs: programs::programs(&listed, &manifest.spec.images),
+        outline: outline(arguments, &listed)?,
         manifest,
         files,
     })
+}
+
+/// What the archive defines and may do, as far as its documents can be relied on.
+fn outline(arguments: &Arguments, listed: &Listed) -> Result<Option<VersionOutline>, Failure> {
+    let accepted = unvouched(&arguments.archive, listed.archive_id())?.ok();
+    Ok(accepted.as_ref().map(VersionOutline::of).transpose()?)
 }
 
 /// Where nodes will find the images that the archive has.

@@ -5,6 +5,7 @@ mod charts;
 pub(super) mod fleet_plan;
 mod fleet_words;
 mod images;
+pub(super) mod outline;
 pub(super) mod plan;
 mod prerequisites;
 mod programs;

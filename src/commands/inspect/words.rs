@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
 use super::archive::InspectedArchive;
-use super::{charts, images, prerequisites, programs, sets};
+use super::{charts, images, outline, prerequisites, programs, sets};
 use crate::args::choose;
 use crate::render;
 
@@ -78,6 +78,7 @@ pub(super) fn show(inspected: &InspectedArchive) {
     for (name, parameter) in &spec.parameters {
         sets::show_parameter(name, parameter);
     }
+    outline::show(inspected.outline.as_ref());
     show_files(&inspected.files);
     if let Some(map) = &inspected.map {
         map.show();

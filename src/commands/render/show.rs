@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::Arguments;
 use crate::args::Output;
-use crate::commands::{cat, give};
+use crate::commands::give;
+use crate::commands::look::cat;
 use crate::disk;
 use crate::failure::{Failure, Outcome, cannot};
 use crate::render;

@@ -4,6 +4,7 @@ use packager::{Added, Packed, Preview};
 use serde_json::Value;
 
 use super::answers::{Results, said};
+use crate::commands::look::{compare, extract, ls, mount};
 use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, validate, values};
 
 /// Those about archives, keys and trust, and the program itself.
@@ -37,6 +38,14 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let plan = &all.own::<inspect::plan::InspectedPlan>();
     let fleet_plan = &all.own::<inspect::fleet_plan::InspectedFleetPlan>();
     all.verb("inspect", &[archive, plan, fleet_plan]);
+    let listing = &all.own::<ls::Listing>();
+    all.verb("ls", &[listing]);
+    let extracted = &all.own::<extract::ExtractedFiles>();
+    all.verb("extract", &[extracted]);
+    let mounted = &all.own::<mount::MountedFiles>();
+    all.verb("mount", &[mounted]);
+    let compared = &all.own::<compare::show::ComparedArchives>();
+    all.verb("compare", &[compared, report]);
     let choices = &all.own::<values::read::SiteChoices>();
     all.verb("values", &[choices]);
     let differences = &all.own::<diff::show::All>();

@@ -271,6 +271,19 @@ impl<'a> WantedRights<'a> {
         parts.join(":")
     }
 
+    /// The objects of a version's operator and sets, in an environment and a namespace that stand for any.
+    pub(crate) fn objects_of(archive: &Accepted) -> Result<Vec<Object>, Error> {
+        let wanted = WantedRights {
+            verbs: BTreeSet::new(),
+            archive: Some(archive),
+            within: Within::Anywhere,
+            subjects: Vec::new(),
+        };
+        let mut objects = wanted.objects()?;
+        objects.extend(wanted.all_carried()?.into_iter().map(|it| it.object));
+        Ok(objects)
+    }
+
     /// The objects of the version's operator; none without one.
     pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
         let Some(accepted) = self.archive else {

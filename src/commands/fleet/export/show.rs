@@ -8,7 +8,7 @@ use schemas::yaml;
 use super::Arguments;
 use super::shown::{ExportedCluster, ExportedDeployment, FleetExport};
 use crate::args::Output;
-use crate::commands::cat;
+use crate::commands::look::cat;
 use crate::failure::{Failure, cannot};
 use crate::own::{self, Modes, Write};
 use crate::render;

@@ -4,7 +4,7 @@ use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
 use crate::args::Output;
-use crate::commands::cat;
+use crate::commands::look::cat;
 use crate::failure::{Failure, Outcome};
 
 /// kubectl reads no script, but runs a program. This one asks the script for bash.

@@ -4,19 +4,18 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
-use archive::{Listed, OpenError, Opened, Pieces, Trusted};
+use archive::{Listed, OpenError, Pieces};
 use clap::Args;
 use schemas::limits;
 
-use super::inspect;
+use super::listed::{listed, unknown};
 use crate::args::Output;
+use crate::commands::inspect;
 use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
 /// Bytes of a file that is verified before any of it is written: every document of an archive is smaller.
 const WHOLE: u64 = limits::YAML_SIZE;
-/// Files that are named when another was asked for.
-const SUGGESTED: usize = 3;
 
 /// Write one file of an archive to standard output, verifying only that it is intact
 #[derive(Args, Debug)]
@@ -36,23 +35,20 @@ pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     archive: PathBuf,
 
-    /// The file, as `solution inspect --files` names it: from the root of the archive, with `/` between names
+    /// The file, as `solution ls` names it: from the root of the archive, with `/` between names
     path: String,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if output == Output::Json {
-        let hint = "leave `--output json` out; `solution inspect --files` lists the files in JSON";
+        let hint = "leave `--output json` out; `solution ls -R` lists the files in JSON";
         return Err(Failure::usage("the bytes of a file have no JSON form").hint(hint));
     }
     let read = |error| failure::reading(&arguments.archive, error);
-    let listed = Opened::open(&arguments.archive)
-        .and_then(|opened| opened.skip_signature())
-        .and_then(Trusted::list)
-        .map_err(read)?;
+    let listed = listed(&arguments.archive)?;
     let pieces = listed.pieces(&arguments.path);
     let pieces = pieces.map_err(|error| match error {
-        OpenError::NoSuchFile(_) => unknown(&listed, arguments),
+        OpenError::NoSuchFile(_) => no_file(&listed, arguments),
         other => read(other),
     })?;
     let whole = || listed.read(&arguments.path, WHOLE).map_err(read);
@@ -95,27 +91,22 @@ fn stream(mut pieces: Pieces<'_>, arguments: &Arguments) -> Result<(), Failure> 
 }
 
 /// Writes bytes as they are to standard output, until nobody reads them any more.
-pub(super) fn write(bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
+pub(crate) fn write(bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
     let written = render::raw(bytes);
     written.map_err(|error| Failure::unknown(error).context("cannot write to standard output"))
 }
 
-/// Says that there is no such file, and which one may have been meant.
-fn unknown(listed: &Listed, arguments: &Arguments) -> Failure {
-    let (archive, path) = (arguments.archive.display(), &arguments.path);
-    let contents = listed.contents();
-    if let Some(file) = contents.below(path) {
-        return Failure::no(anyhow!("`{path}` is a directory of `{archive}`")).hint(format!(
-            "name one of its files, such as `{file}`; `solution inspect --files` lists them"
-        ));
-    }
-    let alike = contents.alike(path).take(SUGGESTED);
-    let alike = render::list(alike.map(|file| format!("`{file}`")));
-    let failure = Failure::no(anyhow!("`{archive}` has no file `{path}`"));
-    match alike.as_str() {
-        "" => failure.hint("`solution inspect --files` lists the files"),
-        _ => failure.hint(format!(
-            "there is {alike}; `solution inspect --files` lists all"
-        )),
+/// Says that there is no such file.
+fn no_file(listed: &Listed, arguments: &Arguments) -> Failure {
+    let (archive, path) = (&arguments.archive, &arguments.path);
+    match listed.contents().below(path) {
+        Some(file) => {
+            let archive = archive.display();
+            let message = format!("`{path}` is a directory of `{archive}`");
+            Failure::no(anyhow!(message)).hint(format!(
+                "name one of its files, such as `{file}`; `solution ls` lists them"
+            ))
+        }
+        None => unknown(listed, archive, path),
     }
 }

@@ -1,0 +1,501 @@
+//! Files of an archive written into a directory, as they lie in the archive.
+//!
+//! Nothing is written outside of the directory: every name on the way to a file is opened in the directory that was opened
+//! before it, and none that is a symbolic link. The paths themselves cannot leave it ([`schemas::ArchivePath`]). What is in
+//! the way is found before anything is written. A file gets its name once all of it was found to be what is listed, so
+//! that whatever ends the work, a name stands for a whole file, and the same work done again does the rest.
+//!
+//! A content that several files have is stored once, as in the archive: the others become hard links where the file system
+//! has them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use schemas::{ArchivePath, ContentsEntry, Digest};
+use sha2::{Digest as _, Sha256};
+use watch::{Progress, Watch};
+
+use crate::error::{ExtractError, InTheWay, Obstruction};
+use crate::write::{Overwrite, begin_writeback};
+use crate::{Listed, limits};
+
+/// The mode of files before the process's mask.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
+/// The mode of directories before the process's mask.
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
+/// Names that are tried for a file without one: each stands for another program that writes there, or was killed.
+const PARTS: u32 = 1000;
+
+/// What became of the files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extracted {
+    /// Files that were written.
+    pub written: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that became another name of one with the same content.
+    pub linked: usize,
+    /// Files that were there already, as the archive has them.
+    pub kept: usize,
+}
+
+impl Listed {
+    /// Writes these files below a directory, which is made if it is not there.
+    pub fn extract(
+        &self,
+        files: &[ContentsEntry],
+        target: &Path,
+        overwrite: Overwrite,
+        watch: &Watch<'_, Progress>,
+    ) -> Result<Extracted, ExtractError> {
+        let failed = |source| ExtractError::Target {
+            path: target.to_owned(),
+            source,
+        };
+        std::fs::create_dir_all(target).map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(target, flags, Mode::empty());
+        let mut extraction = Extraction {
+            listed: self,
+            root: root.map_err(|error| failed(error.into()))?,
+            target,
+            overwrite,
+            watch,
+            progress: Progress { done: 0, total: 0 },
+            done: Extracted::default(),
+        };
+        let contents = extraction.look(files)?;
+        extraction.check_room(&contents)?;
+        for content in &contents {
+            extraction.write_content(content)?;
+        }
+        // One wait for all of it: until then only names of whole files were given, and running again finds what is not.
+        rustix::fs::syncfs(&extraction.root).map_err(|error| failed(error.into()))?;
+        Ok(extraction.done)
+    }
+}
+
+/// A file on the disk, whatever its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileNumber {
+    device: u64,
+    inode: u64,
+}
+
+impl From<Stat> for FileNumber {
+    fn from(stat: Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        }
+    }
+}
+
+/// What is at the place of a file.
+#[derive(Clone, Copy, Debug)]
+enum AtPlace {
+    Nothing,
+    /// A file of the same size.
+    Candidate,
+    /// A file with the content that is wanted.
+    Same(FileNumber),
+    /// A file with another one.
+    Other,
+}
+
+/// A content, and the files that are to have it.
+#[derive(Debug)]
+struct WantedContent<'a> {
+    size: u64,
+    files: Vec<WantedFile<'a>>,
+}
+
+#[derive(Debug)]
+struct WantedFile<'a> {
+    entry: &'a ContentsEntry,
+    there: AtPlace,
+}
+
+impl WantedContent<'_> {
+    /// A file that has it already.
+    fn present(&self) -> Option<NamedFile<'_>> {
+        let mut files = self.files.iter();
+        files.find_map(|file| match file.there {
+            AtPlace::Same(number) => Some(NamedFile {
+                path: &file.entry.path,
+                number,
+            }),
+            _ => None,
+        })
+    }
+}
+
+/// A file that was verified, and a name of it.
+#[derive(Clone, Copy, Debug)]
+struct NamedFile<'a> {
+    path: &'a ArchivePath,
+    number: FileNumber,
+}
+
+struct Extraction<'a> {
+    listed: &'a Listed,
+    root: OwnedFd,
+    target: &'a Path,
+    overwrite: Overwrite,
+    watch: &'a Watch<'a, Progress>,
+    progress: Progress,
+    done: Extracted,
+}
+
+impl Extraction<'_> {
+    /// Looks at the place of every file, and refuses what is in the way of any. The contents come in the order in which
+    /// they lie on the medium.
+    fn look<'f>(
+        &mut self,
+        files: &'f [ContentsEntry],
+    ) -> Result<Vec<WantedContent<'f>>, ExtractError> {
+        let mut contents: BTreeMap<(u64, Digest), WantedContent<'f>> = BTreeMap::new();
+        let mut obstructions = Vec::new();
+        for entry in files {
+            let path = entry.path.as_str();
+            let there = self.at(entry)?.unwrap_or_else(|why| {
+                let path = self.target.join(path);
+                obstructions.push(Obstruction { path, why });
+                AtPlace::Other
+            });
+            let offset = self.listed.plan.extent_of(path).map_or(0, |it| it.offset);
+            let content = contents.entry((offset, entry.digest));
+            let content = content.or_insert_with(|| WantedContent {
+                size: entry.size,
+                files: Vec::new(),
+            });
+            content.files.push(WantedFile { entry, there });
+        }
+        let mut contents: Vec<_> = contents.into_values().collect();
+        let read = |content: &WantedContent| {
+            let files = content.files.iter();
+            let candidates = files.filter(|it| matches!(it.there, AtPlace::Candidate));
+            content.size * (1 + candidates.count() as u64)
+        };
+        self.progress.total = contents.iter().map(read).sum();
+        for file in contents.iter_mut().flat_map(|content| &mut content.files) {
+            if let AtPlace::Candidate = file.there {
+                file.there = self.compare(file.entry)?;
+            }
+            if let (AtPlace::Other, Overwrite::Refuse) = (file.there, self.overwrite) {
+                let path = self.target.join(file.entry.path.as_str());
+                let why = InTheWay::OtherContent;
+                obstructions.push(Obstruction { path, why });
+            }
+        }
+        obstructions.sort_by(|a, b| a.path.cmp(&b.path));
+        obstructions.dedup_by(|a, b| a.path == b.path);
+        if obstructions.is_empty() {
+            return Ok(contents);
+        }
+        Err(ExtractError::InTheWay(obstructions))
+    }
+
+    /// What is at the place of a file, as far as that can be seen without reading it.
+    fn at(&self, entry: &ContentsEntry) -> Result<Result<AtPlace, InTheWay>, ExtractError> {
+        let directory = match self.directory_of(&entry.path, Missing::Leave)? {
+            Ok(Some(directory)) => directory,
+            Ok(None) => return Ok(Ok(AtPlace::Nothing)),
+            Err(why) => return Ok(Err(why)),
+        };
+        let name = name_of(&entry.path);
+        match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(Ok(AtPlace::Nothing)),
+            Err(error) => Err(self.failed(entry, error.into())),
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
+                Ok(Err(InTheWay::NotAFile))
+            }
+            Ok(stat) if u64::try_from(stat.st_size) == Ok(entry.size) => Ok(Ok(AtPlace::Candidate)),
+            Ok(_) => Ok(Ok(AtPlace::Other)),
+        }
+    }
+
+    /// Compares a file that is there with what is listed.
+    fn compare(&mut self, entry: &ContentsEntry) -> Result<AtPlace, ExtractError> {
+        let Ok(Some(directory)) = self.directory_of(&entry.path, Missing::Leave)? else {
+            return Ok(AtPlace::Nothing);
+        };
+        // Whatever took its place since must not keep us waiting.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let name = name_of(&entry.path);
+        let file = rustix::fs::openat(&directory, name, flags, Mode::empty());
+        let mut file = File::from(file.map_err(|error| self.failed(entry, error.into()))?);
+        let number = self.number(entry, &file)?;
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; limits::BUFFER];
+        let mut left = entry.size;
+        while left > 0 {
+            let length = usize::try_from(left).map_or(limits::BUFFER, |it| it.min(limits::BUFFER));
+            let read = file.read_exact(&mut buffer[..length]);
+            read.map_err(|source| self.failed(entry, source))?;
+            hasher.update(&buffer[..length]);
+            left -= length as u64;
+            self.advance(length as u64)?;
+        }
+        if Digest::new(hasher.finalize().into()) == entry.digest {
+            return Ok(AtPlace::Same(number));
+        }
+        Ok(AtPlace::Other)
+    }
+
+    /// Refuses to begin where there is no room for what is missing. A file system that does not say passes.
+    fn check_room(&self, contents: &[WantedContent<'_>]) -> Result<(), ExtractError> {
+        let missing = contents.iter().filter(|it| it.present().is_none());
+        let needed: u64 = missing.map(|content| content.size).sum();
+        match rustix::fs::fstatvfs(&self.root) {
+            Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < needed => {
+                Err(ExtractError::NoRoom {
+                    target: self.target.to_owned(),
+                    needed,
+                    free: disk.f_bavail.saturating_mul(disk.f_frsize),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a content to each file that is to have it.
+    fn write_content(&mut self, content: &WantedContent<'_>) -> Result<(), ExtractError> {
+        let mut source = content.present();
+        for WantedFile { entry, there } in &content.files {
+            if let AtPlace::Same(_) = there {
+                self.done.kept += 1;
+                continue;
+            }
+            let directory = match self.directory_of(&entry.path, Missing::Make)? {
+                Ok(Some(directory)) => directory,
+                Ok(None) => unreachable!("a directory that is made is there"),
+                Err(why) => return Err(self.obstructed(entry, why)),
+            };
+            let linked = source.map_or(Ok(None), |source| self.link(source, entry, &directory))?;
+            if let Some(part) = linked {
+                self.name(part, entry)?;
+                self.done.linked += 1;
+                continue;
+            }
+            let (part, number) = self.write(entry, &directory)?;
+            self.name(part, entry)?;
+            self.done.written += 1;
+            self.done.bytes += entry.size;
+            source = Some(NamedFile {
+                path: &entry.path,
+                number,
+            });
+        }
+        Ok(())
+    }
+
+    /// Another name of a file that was verified, beside the place of this one; none where that cannot be had, or the name
+    /// stands for another file by now.
+    fn link<'d>(
+        &self,
+        source: NamedFile<'_>,
+        entry: &ContentsEntry,
+        directory: &'d OwnedFd,
+    ) -> Result<Option<PartFile<'d>>, ExtractError> {
+        let Ok(Some(from)) = self.directory_of(source.path, Missing::Leave)? else {
+            return Ok(None);
+        };
+        let link = |name: &str| {
+            rustix::fs::linkat(
+                &from,
+                name_of(source.path),
+                directory,
+                name,
+                AtFlags::empty(),
+            )
+        };
+        // Too many names, another file system below, none that has links, or the name is gone.
+        let Ok((part, ())) = PartFile::make(directory, link) else {
+            return Ok(None);
+        };
+        let found = rustix::fs::statat(directory, &*part.name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = found.map_err(|error| self.failed(entry, error.into()))?;
+        Ok((FileNumber::from(found) == source.number).then_some(part))
+    }
+
+    /// Writes a file without its name, and verifies it on the way.
+    fn write<'d>(
+        &mut self,
+        entry: &ContentsEntry,
+        directory: &'d OwnedFd,
+    ) -> Result<(PartFile<'d>, FileNumber), ExtractError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let open = |name: &str| rustix::fs::openat(directory, name, flags, FILE_MODE);
+        let made = PartFile::make(directory, open);
+        let (part, file) = made.map_err(|error| self.failed(entry, error.into()))?;
+        let mut file = File::from(file);
+        if entry.size > 0 {
+            match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, entry.size) {
+                // Where room cannot be promised, a full disk is found while it is written.
+                Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+                Err(error) => return Err(self.failed(entry, error.into())),
+            }
+        }
+        let mut pieces = self.listed.pieces(entry.path.as_str())?;
+        let mut position = 0;
+        while let Some(piece) = pieces.piece()? {
+            let length = piece.len() as u64;
+            let written = file.write_all(piece);
+            written.map_err(|source| self.failed(entry, source))?;
+            begin_writeback(&file, 0, position..position + length, entry.size);
+            position += length;
+            self.advance(length)?;
+        }
+        let number = self.number(entry, &file)?;
+        Ok((part, number))
+    }
+
+    /// Gives a file its name, at once.
+    fn name(&self, part: PartFile<'_>, entry: &ContentsEntry) -> Result<(), ExtractError> {
+        match part.rename(name_of(&entry.path), self.overwrite) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(self.obstructed(entry, InTheWay::OtherContent)),
+            Err(Errno::ISDIR) => Err(self.obstructed(entry, InTheWay::NotAFile)),
+            Err(error) => Err(self.failed(entry, error.into())),
+        }
+    }
+
+    /// Opens the directory of a file, one name after the other. None if one of them is not there and is not to be made.
+    fn directory_of(
+        &self,
+        path: &ArchivePath,
+        missing: Missing,
+    ) -> Result<Result<Option<OwnedFd>, InTheWay>, ExtractError> {
+        let failed = |error: Errno| ExtractError::Target {
+            path: self.target.join(path.as_str()),
+            source: error.into(),
+        };
+        let mut directory = self.root.try_clone();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut names: Vec<&str> = path.components().collect();
+        names.pop();
+        for name in names {
+            let parent = directory.map_err(|source| ExtractError::Target {
+                path: self.target.to_owned(),
+                source,
+            })?;
+            if missing == Missing::Make {
+                match rustix::fs::mkdirat(&parent, name, DIRECTORY_MODE) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+            match rustix::fs::openat(&parent, name, flags, Mode::empty()) {
+                Ok(opened) => directory = Ok(opened),
+                Err(Errno::NOENT) if missing == Missing::Leave => return Ok(Ok(None)),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Err(InTheWay::NotADirectory)),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let directory = directory.map_err(|source| ExtractError::Target {
+            path: self.target.to_owned(),
+            source,
+        });
+        Ok(Ok(Some(directory?)))
+    }
+
+    fn number(&self, entry: &ContentsEntry, file: impl AsFd) -> Result<FileNumber, ExtractError> {
+        let stat = rustix::fs::fstat(file);
+        stat.map(FileNumber::from)
+            .map_err(|error| self.failed(entry, error.into()))
+    }
+
+    fn failed(&self, entry: &ContentsEntry, source: io::Error) -> ExtractError {
+        ExtractError::Target {
+            path: self.target.join(entry.path.as_str()),
+            source,
+        }
+    }
+
+    fn obstructed(&self, entry: &ContentsEntry, why: InTheWay) -> ExtractError {
+        let path = self.target.join(entry.path.as_str());
+        ExtractError::InTheWay(vec![Obstruction { path, why }])
+    }
+
+    fn advance(&mut self, bytes: u64) -> Result<(), ExtractError> {
+        self.progress.done += bytes;
+        (self.watch.tell)(self.progress);
+        Ok(self.watch.cancel.go_on()?)
+    }
+}
+
+/// What becomes of a directory that is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Leave,
+    Make,
+}
+
+fn name_of(path: &ArchivePath) -> &str {
+    path.components().next_back().unwrap_or_default()
+}
+
+/// A file beside the one whose name it is to get. Goes away by itself unless it gets it.
+struct PartFile<'d> {
+    directory: &'d OwnedFd,
+    name: String,
+}
+
+impl<'d> PartFile<'d> {
+    /// Makes one under a name that nothing has.
+    fn make<T>(
+        directory: &'d OwnedFd,
+        create: impl Fn(&str) -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<(Self, T)> {
+        let mut failed = Errno::EXIST;
+        for number in 0..PARTS {
+            let name = format!(".solution-{number}.part");
+            match create(&name) {
+                Ok(made) => return Ok((Self { directory, name }, made)),
+                Err(Errno::EXIST) => {}
+                Err(error) => {
+                    failed = error;
+                    break;
+                }
+            }
+        }
+        Err(failed)
+    }
+
+    fn rename(mut self, name: &str, overwrite: Overwrite) -> rustix::io::Result<()> {
+        let (directory, part) = (self.directory, &*self.name);
+        let renamed = match overwrite {
+            Overwrite::Replace => rustix::fs::renameat(directory, part, directory, name),
+            Overwrite::Refuse => {
+                let flags = RenameFlags::NOREPLACE;
+                match rustix::fs::renameat_with(directory, part, directory, name, flags) {
+                    // A file system that cannot refuse while it renames can while it links.
+                    Err(Errno::INVAL | Errno::NOSYS) => {
+                        let flags = AtFlags::empty();
+                        return rustix::fs::linkat(directory, part, directory, name, flags);
+                    }
+                    renamed => renamed,
+                }
+            }
+        };
+        if renamed.is_ok() {
+            // Somebody else may have the name by now.
+            self.name.clear();
+        }
+        renamed
+    }
+}
+
+impl Drop for PartFile<'_> {
+    fn drop(&mut self) {
+        if !self.name.is_empty() {
+            let _ = rustix::fs::unlinkat(self.directory, &*self.name, AtFlags::empty());
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What the kernel asks, and the answers. Whatever would write is refused by the kernel itself: the mount is read-only.
+
+use std::ffi::OsStr;
+use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use archive::Listed;
+use fuser::{
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry,
+    ReplyOpen, ReplyStatfs, Request,
+};
+
+use crate::error::RefusedFile;
+use crate::limits::{READ_AHEAD, UNCHANGED};
+use crate::tree::{Node, ROOT, Tree};
+
+/// Bytes of the unit in which the kernel counts the space of files.
+const BLOCK: u32 = 512;
+
+/// Whose the files are shown to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileOwner {
+    /// The user's number.
+    pub user: u32,
+    /// The group's number.
+    pub group: u32,
+}
+
+/// Is told of files that could not be opened.
+type Refused = Box<dyn Fn(RefusedFile) + Send + Sync>;
+
+/// An archive that answers the kernel.
+pub(crate) struct MountedArchive {
+    listed: Listed,
+    tree: Tree,
+    owner: FileOwner,
+    time: SystemTime,
+    refused: Refused,
+}
+
+impl std::fmt::Debug for MountedArchive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MountedArchive")
+            .field("archive_id", &self.listed.archive_id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl MountedArchive {
+    pub(crate) fn new(listed: Listed, owner: FileOwner, refused: Refused) -> Self {
+        let seconds = listed.statement().predicate.time.unix();
+        Self {
+            tree: Tree::new(&listed),
+            owner,
+            time: UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default()),
+            refused,
+            listed,
+        }
+    }
+
+    fn attributes(&self, number: u64) -> Option<FileAttr> {
+        let (kind, perm, size, nlink) = match self.tree.node(number)? {
+            Node::Directory(it) => (FileType::Directory, 0o555, 0, 2 + it.subdirectories),
+            Node::File(it) => (FileType::RegularFile, 0o444, it.blob.size(), it.links),
+        };
+        Some(FileAttr {
+            ino: INodeNo(number),
+            size,
+            blocks: size.div_ceil(u64::from(BLOCK)),
+            atime: self.time,
+            mtime: self.time,
+            ctime: self.time,
+            crtime: self.time,
+            kind,
+            perm,
+            nlink,
+            uid: self.owner.user,
+            gid: self.owner.group,
+            rdev: 0,
+            blksize: READ_AHEAD,
+            flags: 0,
+        })
+    }
+
+    /// Bytes of a content that was verified, as many as there are.
+    fn read_at(&self, number: u64, offset: u64, size: u32) -> Option<io::Result<Vec<u8>>> {
+        let blob = &self.tree.content(number)?.blob;
+        let left = blob.size().saturating_sub(offset);
+        let length = usize::try_from(left.min(u64::from(size))).unwrap_or_default();
+        let mut bytes = vec![0; length];
+        Some(blob.read_exact_at(&mut bytes, offset).map(|()| bytes))
+    }
+}
+
+impl Filesystem for MountedArchive {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // A kernel that reads less ahead says how much it does.
+        if let Err(most) = config.set_max_readahead(READ_AHEAD) {
+            let _ = config.set_max_readahead(most);
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let directory = self.tree.directory(parent.0);
+        let number = directory.and_then(|it| it.child(name.to_str()?));
+        match number.and_then(|number| self.attributes(number)) {
+            Some(attributes) => reply.entry(&UNCHANGED, &attributes, Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.attributes(number.0) {
+            Some(attributes) => reply.attr(&UNCHANGED, &attributes),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn open(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let Some(content) = self.tree.content(number.0) else {
+            return reply.error(Errno::ENOENT);
+        };
+        match content.verify(&self.listed) {
+            // What the kernel has of it was read after it had been verified.
+            Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Err(error) => {
+                (self.refused)(RefusedFile {
+                    path: content.path.clone(),
+                    error,
+                });
+                reply.error(Errno::EIO);
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.read_at(number.0, offset, size) {
+            Some(Ok(bytes)) => reply.data(&bytes),
+            Some(Err(_)) => reply.error(Errno::EIO),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let Some(directory) = self.tree.directory(number.0) else {
+            return reply.error(Errno::ENOTDIR);
+        };
+        let own = [(number.0, "."), (directory.parent, "..")];
+        let children = directory.children.iter();
+        let children = children.map(|child| (child.number, child.name.as_str()));
+        let all = own.into_iter().chain(children).enumerate();
+        for (at, (number, name)) in all.skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
+            let kind = match self.tree.node(number) {
+                Some(Node::File(_)) => FileType::RegularFile,
+                _ => FileType::Directory,
+            };
+            // The next one begins behind this one.
+            if reply.add(INodeNo(number), at as u64 + 1, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let blocks = self.listed.image_size().div_ceil(u64::from(BLOCK));
+        let files = self.tree.len() as u64;
+        reply.statfs(blocks, 0, 0, files, 0, BLOCK, 255, BLOCK);
+    }
+}
+
+const _: () = assert!(
+    ROOT == INodeNo::ROOT.0,
+    "the kernel asks for the root by this"
+);

@@ -1,0 +1,173 @@
+//! The files and directories that the kernel is shown, by number. Files with the same content are one, with several names,
+//! as in the archive; so what was verified under one name need not be under another.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use archive::{Blob, Listed, OpenError, SignedDirectory, SignedNode};
+use schemas::{ContentsEntry, Digest};
+
+/// The number of the root.
+pub(crate) const ROOT: u64 = 1;
+
+/// Every file and directory. Its place is its number less one.
+#[derive(Debug)]
+pub(crate) struct Tree(Vec<Node>);
+
+#[derive(Debug)]
+pub(crate) enum Node {
+    Directory(Directory),
+    File(Content),
+}
+
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) parent: u64,
+    /// Names and numbers, in the order of names.
+    pub(crate) children: Vec<Child>,
+    pub(crate) subdirectories: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Child {
+    pub(crate) name: String,
+    pub(crate) number: u64,
+}
+
+/// A content of the archive.
+#[derive(Debug)]
+pub(crate) struct Content {
+    /// The first of its paths.
+    pub(crate) path: String,
+    /// How many it has.
+    pub(crate) links: u32,
+    pub(crate) blob: Blob,
+    /// Whether all of it was found to be what is listed. Held while that is found out.
+    verified: Mutex<bool>,
+}
+
+impl Content {
+    /// Reads and hashes all of it, unless that was done before.
+    pub(crate) fn verify(&self, listed: &Listed) -> Result<(), OpenError> {
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*verified {
+            let mut pieces = listed.pieces(&self.path)?;
+            while pieces.piece()?.is_some() {}
+            *verified = true;
+        }
+        Ok(())
+    }
+}
+
+impl Tree {
+    pub(crate) fn new(listed: &Listed) -> Self {
+        let files = listed.files();
+        let mut tree = Self(vec![Node::Directory(Directory::below(ROOT))]);
+        let mut contents: BTreeMap<Digest, u64> = BTreeMap::new();
+        let mut open = vec![(ROOT, files.root())];
+        while let Some((number, directory)) = open.pop() {
+            let mut children = Vec::new();
+            for node in SignedDirectory::children(&directory) {
+                let child = match node {
+                    SignedNode::Directory(directory) => {
+                        let child = tree.add(Node::Directory(Directory::below(number)));
+                        open.push((child, directory));
+                        Some(child)
+                    }
+                    SignedNode::File(entry) => tree.file(listed, entry, &mut contents),
+                };
+                let name = node.path().rsplit('/').next().unwrap_or_default();
+                children.extend(child.map(|number| Child {
+                    name: name.to_owned(),
+                    number,
+                }));
+            }
+            children.sort_by(|a, b| a.name.cmp(&b.name));
+            tree.fill(number, children);
+        }
+        tree
+    }
+
+    /// The number of a file, which those with its content share. None if it has no place, which no listed file lacks.
+    fn file(
+        &mut self,
+        listed: &Listed,
+        entry: &ContentsEntry,
+        contents: &mut BTreeMap<Digest, u64>,
+    ) -> Option<u64> {
+        if let Some(number) = contents.get(&entry.digest) {
+            if let Some(Node::File(content)) = self.0.get_mut(index(*number)) {
+                content.links += 1;
+            }
+            return Some(*number);
+        }
+        let number = self.add(Node::File(Content {
+            path: entry.path.to_string(),
+            links: 1,
+            blob: listed.file(entry.path.as_str())?,
+            verified: Mutex::new(false),
+        }));
+        contents.insert(entry.digest, number);
+        Some(number)
+    }
+
+    fn add(&mut self, node: Node) -> u64 {
+        self.0.push(node);
+        self.0.len() as u64
+    }
+
+    fn fill(&mut self, number: u64, children: Vec<Child>) {
+        let is_directory =
+            |child: &&Child| matches!(self.node(child.number), Some(Node::Directory(_)));
+        let subdirectories = children.iter().filter(is_directory).count();
+        if let Some(Node::Directory(directory)) = self.0.get_mut(index(number)) {
+            directory.subdirectories = u32::try_from(subdirectories).unwrap_or(u32::MAX);
+            directory.children = children;
+        }
+    }
+
+    pub(crate) fn node(&self, number: u64) -> Option<&Node> {
+        self.0.get(index(number))
+    }
+
+    /// How many numbers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn directory(&self, number: u64) -> Option<&Directory> {
+        match self.node(number)? {
+            Node::Directory(directory) => Some(directory),
+            Node::File(_) => None,
+        }
+    }
+
+    pub(crate) fn content(&self, number: u64) -> Option<&Content> {
+        match self.node(number)? {
+            Node::File(content) => Some(content),
+            Node::Directory(_) => None,
+        }
+    }
+}
+
+impl Directory {
+    fn below(parent: u64) -> Self {
+        Self {
+            parent,
+            children: Vec::new(),
+            subdirectories: 0,
+        }
+    }
+
+    pub(crate) fn child(&self, name: &str) -> Option<u64> {
+        let place = |child: &Child| child.name.as_str().cmp(name);
+        let found = self.children.binary_search_by(place).ok()?;
+        Some(self.children[found].number)
+    }
+}
+
+/// The place of a number. There is no number zero.
+fn index(number: u64) -> usize {
+    let before = number.checked_sub(1);
+    before.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX))
+}

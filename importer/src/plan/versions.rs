@@ -1,0 +1,434 @@
+//! Two versions compared by their archives alone, without a cluster: the images and the bytes of each, what they define and
+//! may do, and every document of theirs. A pure function: the same archives give the same comparison.
+//!
+//! A definition is judged as an import judges it in a cluster in which only the first version was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::Object;
+use schemars::JsonSchema;
+use schemas::{Digest, Image, ImagePlace};
+use serde::Serialize;
+use serde_json::{Value, json};
+use validator::Accepted;
+
+use crate::model::error::Error;
+use crate::plan::crd::{self, Judged, Users};
+use crate::plan::diff;
+use crate::plan::outline::{self, DefinedResource};
+use crate::plan::schema;
+use crate::plan::summary::{PlannedNarrowing, PlannedRight};
+
+/// The differences of two versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionComparison {
+    /// The contents that the second has and the first has not.
+    pub brings: BroughtBytes,
+    /// The images that differ, by place.
+    pub images: Vec<ComparedImage>,
+    /// The custom resources that are defined in another way, by name.
+    pub definitions: Vec<ComparedDefinition>,
+    /// The rights that only the second has, in an environment and a namespace that are both called `any`.
+    pub rights_gained: Vec<PlannedRight>,
+    /// The rights that only the first has.
+    pub rights_lost: Vec<PlannedRight>,
+    /// The documents that differ, by kind and name.
+    pub documents: Vec<ComparedDocument>,
+}
+
+/// Contents of images that have to be brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BroughtBytes {
+    /// How many configurations, layers and documents.
+    pub contents: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// An image that is not the same in both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedImage {
+    /// Its place in the Solution, NAME:TAG.
+    pub image: ImagePlace,
+    /// What it is in the first; null if it is added.
+    pub before: Option<ComparedContents>,
+    /// What it is in the second; null if it is removed.
+    pub after: Option<ComparedContents>,
+    /// The contents of it that no image of the first has.
+    pub brings: BroughtBytes,
+}
+
+/// What an image consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ComparedContents {
+    /// The digest of what the tag names.
+    pub digest: Digest,
+    /// How many configurations, layers and documents.
+    pub contents: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A custom resource that is defined in another way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ComparedDefinition {
+    /// What it is in the first; null if it is added.
+    pub before: Option<DefinedResource>,
+    /// What it is in the second; null if it is removed.
+    pub after: Option<DefinedResource>,
+    /// Why an import would refuse it where the first version is; missing if it would not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What objects of the first may lose: an import looks at each of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub narrowed: Vec<PlannedNarrowing>,
+}
+
+/// A document that is not the same in both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ComparedDocument {
+    /// What it is.
+    pub kind: DocumentKind,
+    /// Its name among those of its kind.
+    pub name: String,
+    /// What became of it.
+    pub action: DocumentAction,
+    /// A unified diff in YAML. Values of Secrets and sensitive defaults are left out.
+    pub diff: String,
+}
+
+/// What a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DocumentKind {
+    /// What the manifest says of the operator, or another part of it as a whole.
+    Manifest,
+    /// A parameter.
+    Parameter,
+    /// What the manifest says of a set of objects.
+    Set,
+    /// An object of a set.
+    Object,
+    /// What the manifest says of a chart.
+    Chart,
+    /// The publisher's values of a chart.
+    ChartValues,
+}
+
+/// What became of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DocumentAction {
+    /// Only the second has it.
+    Added,
+    /// Only the first has it.
+    Removed,
+    /// Both have it, and it is another one.
+    Changed,
+}
+
+impl VersionComparison {
+    /// Compares the second version with the first.
+    pub fn make(before: &Accepted, after: &Accepted) -> Result<Self, Error> {
+        let [old, new] = [before, after].map(|it| contents(it.images()));
+        let rights = rules::compare(&outline::rights(before)?, &outline::rights(after)?);
+        let [old_documents, new_documents] = [before, after].map(documents);
+        Ok(Self {
+            brings: brought(&new, &old),
+            images: compare_images(before.images(), after.images(), &old),
+            definitions: compare_definitions(before, after)?,
+            rights_gained: outline::planned(&rights.gained),
+            rights_lost: outline::planned(&rights.lost),
+            documents: compare_documents(&old_documents, &new_documents),
+        })
+    }
+
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Every content of images by its digest, with its size.
+type Contents = BTreeMap<Digest, u64>;
+
+fn contents<'a>(images: impl IntoIterator<Item = &'a Image>) -> Contents {
+    let images = images.into_iter();
+    let all = images.flat_map(|image| {
+        let documents = image.documents();
+        let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
+        let blobs = image.blobs.iter().map(|(digest, size)| (*digest, *size));
+        documents.chain(blobs)
+    });
+    all.collect()
+}
+
+fn brought(contents: &Contents, known: &Contents) -> BroughtBytes {
+    let new = contents.iter().filter(|(it, _)| !known.contains_key(it));
+    BroughtBytes {
+        contents: new.clone().count(),
+        bytes: new.map(|(_, size)| size).sum(),
+    }
+}
+
+fn compare_images(before: &[Image], after: &[Image], known: &Contents) -> Vec<ComparedImage> {
+    let [before, after] = [before, after].map(|images| {
+        let placed = images.iter().map(|image| (&image.place, image));
+        placed.collect::<BTreeMap<_, _>>()
+    });
+    let places: BTreeSet<&ImagePlace> = before.keys().chain(after.keys()).copied().collect();
+    let compared = places.into_iter().map(|place| {
+        let [old, new] = [&before, &after].map(|images| images.get(place).copied());
+        let told = |image: &Image| {
+            let contents = contents([image]);
+            ComparedContents {
+                digest: image.root.digest,
+                contents: contents.len(),
+                bytes: contents.values().sum(),
+            }
+        };
+        ComparedImage {
+            image: place.clone(),
+            before: old.map(told),
+            after: new.map(told),
+            brings: brought(&contents(new), known),
+        }
+    });
+    compared.filter(|it| it.before != it.after).collect()
+}
+
+fn compare_definitions(
+    before: &Accepted,
+    after: &Accepted,
+) -> Result<Vec<ComparedDefinition>, Error> {
+    let by_name = |accepted| {
+        let all = outline::definitions(accepted);
+        let all = all.map(|it| (manifests::text(it.document, "/metadata/name"), it));
+        all.collect::<BTreeMap<_, _>>()
+    };
+    let (old, new) = (by_name(before), by_name(after));
+    let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let mut compared = Vec::new();
+    for name in names {
+        let (old, new) = (old.get(name), new.get(name));
+        let mut found = ComparedDefinition {
+            before: old.map(|it| it.document.into()),
+            after: new.map(|it| it.document.into()),
+            refused: None,
+            narrowed: Vec::new(),
+        };
+        if let (Some(old), Some(new)) = (old, new) {
+            if old.document["spec"] == new.document["spec"] {
+                continue;
+            }
+            found.refused = refusal(before, after, old.document, new.document, new.users)?;
+            let narrowings = schema::narrowings(old.document, new.document);
+            found.narrowed = narrowings.iter().map(PlannedNarrowing::from).collect();
+        }
+        compared.push(found);
+    }
+    Ok(compared)
+}
+
+/// Why an import would refuse a definition in the place of another one, in whose version objects are stored.
+fn refusal(
+    before: &Accepted,
+    after: &Accepted,
+    old: &Value,
+    new: &Value,
+    users: Users,
+) -> Result<Option<String>, Error> {
+    let [older, newer] = [before, after].map(|it| it.statement().predicate.id.version());
+    let mut active = old.clone();
+    let stored = crd::versions(old).filter(|version| version["storage"] == true);
+    let stored: Vec<&Value> = stored.map(|version| &version["name"]).collect();
+    active["status"] = json!({ "storedVersions": stored });
+    let active = Object::new(active)?;
+    let judged = crd::judge(newer, new, &active, Some(older.clone()), users);
+    Ok(match judged {
+        Ok(Judged::Replaced | Judged::Kept(_)) => None,
+        Err(obstacle) => Some(obstacle.to_string()),
+    })
+}
+
+/// A document, by its kind and name.
+type Documents = BTreeMap<(DocumentKind, String), Value>;
+
+/// Every document of a version that is not an image or a definition, nor only about rights.
+fn documents(accepted: &Accepted) -> Documents {
+    let mut all = Documents::new();
+    let spec = json!(accepted.manifest().spec);
+    let spec = spec.as_object().into_iter().flatten();
+    for (field, value) in spec {
+        let mut each_of = |kind| {
+            let list = value.as_array().into_iter().flatten();
+            all.extend(
+                list.map(|it| ((kind, manifests::text(it, "/name").to_owned()), it.clone())),
+            );
+        };
+        match field.as_str() {
+            "version" | "images" => {}
+            "manifests" => each_of(DocumentKind::Set),
+            "charts" => each_of(DocumentKind::Chart),
+            "parameters" => {
+                let each = value.as_object().into_iter().flatten();
+                all.extend(
+                    each.map(|(name, value)| {
+                        ((DocumentKind::Parameter, name.clone()), value.clone())
+                    }),
+                );
+            }
+            _ => {
+                all.insert((DocumentKind::Manifest, field.clone()), value.clone());
+            }
+        }
+    }
+    for set in accepted.sets() {
+        let objects = set.objects.iter();
+        let objects = objects.filter(|it| !manifests::is_definition(&it.document));
+        all.extend(objects.map(|it| {
+            let text = |pointer| manifests::text(&it.document, pointer);
+            let namespace = text("/metadata/namespace");
+            let slash = if namespace.is_empty() { "" } else { "/" };
+            let (kind, name) = (text("/kind"), text("/metadata/name"));
+            let name = format!("{} {kind} {namespace}{slash}{name}", set.set.name);
+            ((DocumentKind::Object, name), it.document.clone())
+        }));
+    }
+    all.extend(accepted.charts().iter().map(|chart| {
+        let name = chart.release.name.to_string();
+        ((DocumentKind::ChartValues, name), json!(chart.values))
+    }));
+    all
+}
+
+fn compare_documents(before: &Documents, after: &Documents) -> Vec<ComparedDocument> {
+    let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let compared = keys.into_iter().filter_map(|key| {
+        let [mut old, mut new] = [before, after].map(|all| all.get(key).cloned());
+        if old == new {
+            return None;
+        }
+        let action = match (&old, &new) {
+            (None, _) => DocumentAction::Added,
+            (_, None) => DocumentAction::Removed,
+            _ => DocumentAction::Changed,
+        };
+        let (kind, name) = key;
+        hide(*kind, &mut old, &mut new);
+        Some(ComparedDocument {
+            kind: *kind,
+            name: name.clone(),
+            action,
+            diff: diff::of_documents(old.as_ref(), new.as_ref()),
+        })
+    });
+    compared.collect()
+}
+
+/// Hides what a site does not show either: the values of Secrets, and defaults of sensitive parameters.
+fn hide(kind: DocumentKind, old: &mut Option<Value>, new: &mut Option<Value>) {
+    let known = old.clone();
+    let secret = |it: &Option<Value>| it.as_ref().is_some_and(|it| it["kind"] == "Secret");
+    match kind {
+        DocumentKind::Object if secret(old) || secret(new) => {
+            diff::mask(old.as_mut(), None);
+            diff::mask(new.as_mut(), known.as_ref());
+        }
+        DocumentKind::Parameter => {
+            let sensitive = |it: &Value| it["sensitive"] == true;
+            let is_sensitive = old.iter().chain(new.iter()).any(sensitive);
+            for (it, words) in [(old, "(secret)"), (new, "(another secret)")] {
+                let it = it
+                    .as_mut()
+                    .filter(|it| is_sensitive && !it["default"].is_null());
+                let Some(parameter) = it else { continue };
+                let same = known
+                    .as_ref()
+                    .is_none_or(|known| known["default"] == parameter["default"]);
+                parameter["default"] = json!(if same { "(secret)" } else { words });
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(kind: DocumentKind, before: &Value, after: &Value) -> Vec<String> {
+        let one = |value: &Value| {
+            let key = (kind, "a".to_owned());
+            let some = (!value.is_null()).then(|| (key, value.clone()));
+            some.into_iter().collect::<Documents>()
+        };
+        let compared = compare_documents(&one(before), &one(after)).into_iter();
+        compared
+            .map(|it| format!("{:?} {}", it.action, it.diff.replace('\n', "|")))
+            .collect()
+    }
+
+    #[test]
+    fn documents_are_added_removed_and_changed() {
+        let set = DocumentKind::Set;
+        let (one, two) = (json!({ "a": 1 }), json!({ "a": 2 }));
+        assert_eq!(compared(set, &one, &one), Vec::<String>::new());
+        let found = [
+            compared(set, &Value::Null, &one),
+            compared(set, &one, &Value::Null),
+            compared(set, &one, &two),
+        ];
+        assert_eq!(
+            found.concat(),
+            [
+                "Added @@ -0,0 +1 @@|+a: 1|",
+                "Removed @@ -1 +0,0 @@|-a: 1|",
+                "Changed @@ -1 +1 @@|-a: 1|+a: 2|",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_secret_is_only_seen_to_differ() {
+        let secret = |value: &str| json!({ "kind": "Secret", "data": { "a": value, "b": "same" } });
+        let parameter = |value: &str| json!({ "sensitive": true, "default": value });
+        for (kind, before, after) in [
+            (DocumentKind::Object, secret("b2xk"), secret("bmV3")),
+            (
+                DocumentKind::Parameter,
+                parameter("b2xk"),
+                parameter("bmV3"),
+            ),
+        ] {
+            for (before, after) in [
+                (&before, &after),
+                (&Value::Null, &after),
+                (&before, &Value::Null),
+            ] {
+                let found = compared(kind, before, after).concat();
+                assert!(found.contains("secret)"), "{found}");
+                for value in ["b2xk", "bmV3", "same"] {
+                    assert!(!found.contains(value), "{found}");
+                }
+                let both = !before.is_null() && !after.is_null();
+                assert_eq!(found.contains("(another secret)"), both, "{found}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_nothing_has_yet_is_brought() {
+        let digest = |byte| Digest::new([byte; 32]);
+        let old = Contents::from([(digest(1), 10), (digest(2), 20)]);
+        let new = Contents::from([(digest(2), 20), (digest(3), 30), (digest(4), 40)]);
+        let expected = BroughtBytes {
+            contents: 2,
+            bytes: 70,
+        };
+        assert_eq!(brought(&new, &old), expected);
+    }
+}

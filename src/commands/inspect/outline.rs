@@ -1,0 +1,53 @@
+//! What a version defines and may do, for people.
+
+use importer::{DefinedResource, DefinedVersion, PlannedRight, VersionOutline};
+
+use crate::render;
+
+/// An outline; none where the archive is not in order.
+pub(super) fn show(outline: Option<&VersionOutline>) {
+    let Some(VersionOutline {
+        definitions,
+        rights,
+    }) = outline
+    else {
+        return render::note(
+            "what it defines and may do is not shown: `solution validate` says what is wrong with it",
+        );
+    };
+    render::lines("defines     ", definitions.iter().map(definition));
+    for it in rights {
+        render::line!("may         {}", right(it));
+    }
+}
+
+/// A custom resource.
+pub(crate) fn definition(resource: &DefinedResource) -> String {
+    let DefinedResource {
+        name,
+        kind,
+        scope,
+        versions,
+    } = resource;
+    let versions = render::list(versions.iter().map(version));
+    format!("{name}  {kind}, {}: {versions}", scope.to_lowercase())
+}
+
+fn version(version: &DefinedVersion) -> String {
+    let words = [
+        (version.served, "served"),
+        (!version.served, "not served"),
+        (version.storage, "stored"),
+        (version.deprecated, "deprecated"),
+    ];
+    let words = words.into_iter().filter(|(is, _)| *is);
+    let words = render::list(words.map(|(_, word)| word));
+    format!("{} ({words})", version.name)
+}
+
+/// A right, with the danger that it brings.
+pub(crate) fn right(PlannedRight { right, danger }: &PlannedRight) -> String {
+    danger
+        .as_ref()
+        .map_or_else(|| right.clone(), |danger| format!("{right} (! {danger})"))
+}

@@ -1,0 +1,60 @@
+//! What differs between two versions, for programs.
+
+use importer::VersionComparison;
+use schemars::JsonSchema;
+use schemas::{Digest, KeyId, SolutionId};
+use serde::Serialize;
+
+use super::ComparedVersion;
+
+/// What differs between two versions. With exit code 1 something does.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ComparedArchives<'a> {
+    /// Whether anything differs.
+    pub(super) differs: bool,
+    /// The first version.
+    pub(super) before: ComparedArchive<'a>,
+    /// The second version.
+    pub(super) after: ComparedArchive<'a>,
+    #[serde(flatten)]
+    pub(super) comparison: &'a VersionComparison,
+}
+
+/// An archive.
+#[derive(PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ComparedArchive<'a> {
+    /// The id of the Solution, `<name>-<version>`.
+    pub(super) solution: &'a SolutionId,
+    /// SHA-256 of the signed statement.
+    pub(super) archive_id: Digest,
+    /// The keys that signed: of a file as the archive says, of an imported version as it was found then.
+    pub(super) signed_by: &'a [KeyId],
+}
+
+impl<'a> From<&'a ComparedVersion> for ComparedArchive<'a> {
+    fn from(version: &'a ComparedVersion) -> Self {
+        Self {
+            solution: &version.accepted.statement().predicate.id,
+            archive_id: version.accepted.archive_id(),
+            signed_by: &version.signed_by,
+        }
+    }
+}
+
+impl<'a> ComparedArchives<'a> {
+    /// Says whether anything differs.
+    pub(super) fn of(
+        versions: [&'a ComparedVersion; 2],
+        comparison: &'a VersionComparison,
+    ) -> Self {
+        let [before, after] = versions.map(ComparedArchive::from);
+        let same = before.solution == after.solution && before.signed_by == after.signed_by;
+        Self {
+            differs: !same || !comparison.is_empty(),
+            before,
+            after,
+            comparison,
+        }
+    }
+}

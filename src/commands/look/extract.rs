@@ -1,0 +1,134 @@
+//! `solution extract`: files of an archive, written into a directory.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use archive::{Extracted, Listed, Overwrite};
+use clap::Args;
+use schemars::JsonSchema;
+use schemas::{ContentsEntry, Digest};
+use serde::Serialize;
+
+use super::listed::{listed, unknown};
+use crate::args::{Output, choose};
+use crate::commands::{give, inspect};
+use crate::failure::{self, Failure, Outcome};
+use crate::{interrupt, progress, render};
+
+/// What the bar says.
+const EXTRACT: &str = "extract";
+
+/// Write files of an archive into a directory, verifying only that they are intact
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each file keeps its path below the directory, and gets its name once all of it was found to be what is listed. What \
+is there already, byte for byte, stays: the same command again completes what was ended early. Nothing is written \
+outside of the directory, links in it are not followed, and if anything is in the way, nothing is written.
+
+Files with the same content become hard links to one file where the file system has them: write to a copy.
+
+Examples:
+  solution extract app.iso --to app
+  solution extract app.iso operator manifest.yaml --to app
+  solution extract app.iso --to app && (cd app && sha256sum -c --quiet SHA256SUMS)")]
+pub(crate) struct Arguments {
+    /// The archive: a file, or the device of a disc
+    archive: PathBuf,
+
+    /// Files, or directories with all that is below them, as `solution ls` names them [default: all files]
+    paths: Vec<String>,
+
+    /// The directory to write into; it is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+
+    /// Replace files that have other content
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// What was written. Each file is what is listed; who signed is not verified.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ExtractedFiles {
+    /// SHA-256 of the statement.
+    archive_id: Digest,
+    /// The directory.
+    directory: PathBuf,
+    /// Files that were written.
+    written: usize,
+    /// Their bytes.
+    bytes: u64,
+    /// Files that became another name of one with the same content.
+    linked: usize,
+    /// Files that were there already.
+    kept: usize,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let listed = listed(&arguments.archive)?;
+    let files = chosen(&listed, arguments)?;
+    let overwrite = choose(arguments.overwrite, Overwrite::Replace, Overwrite::Refuse);
+    let to = arguments.to.display();
+    interrupt::note(format!(
+        "interrupted: every file below `{to}` that has its name is whole; the same command again writes the rest"
+    ));
+    let extracted = progress::watched(
+        output,
+        EXTRACT,
+        |bar, progress| bar.show(EXTRACT, progress),
+        |watch| listed.extract(&files, &arguments.to, overwrite, watch),
+    );
+    let extracted = extracted.map_err(|error| failure::extracting(&arguments.archive, error))?;
+    let Extracted {
+        written,
+        bytes,
+        linked,
+        kept,
+    } = extracted;
+    let result = ExtractedFiles {
+        archive_id: listed.archive_id(),
+        directory: arguments.to.clone(),
+        written,
+        bytes,
+        linked,
+        kept,
+    };
+    let shown = give(output, &result, show);
+    render::note(inspect::NOT_VERIFIED);
+    Ok(shown)
+}
+
+/// The files that are wanted, each once.
+fn chosen(listed: &Listed, arguments: &Arguments) -> Result<Vec<ContentsEntry>, Failure> {
+    let all = listed.files();
+    if arguments.paths.is_empty() {
+        return Ok(all.root().files().to_vec());
+    }
+    let mut chosen = BTreeMap::new();
+    for path in &arguments.paths {
+        let node = all.at(path);
+        let node = node.ok_or_else(|| unknown(listed, &arguments.archive, path))?;
+        chosen.extend(node.files().iter().map(|it| (&it.path, it)));
+    }
+    Ok(chosen.into_values().cloned().collect())
+}
+
+fn show(result: &ExtractedFiles) {
+    let (written, bytes) = (
+        render::count(result.written, "file"),
+        render::bytes(result.bytes),
+    );
+    render::line!(
+        "written     {written} ({bytes}) below {}",
+        result.directory.display()
+    );
+    for (count, what) in [
+        (result.linked, "linked      "),
+        (result.kept, "kept        "),
+    ] {
+        if count > 0 {
+            render::line!("{what}{}", render::count(count, "file"));
+        }
+    }
+}

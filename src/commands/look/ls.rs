@@ -1,0 +1,134 @@
+//! `solution ls`: the files of an archive, as a folder shows them.
+
+use std::path::PathBuf;
+
+use archive::{SignedDirectory, SignedNode};
+use clap::Args;
+use schemars::JsonSchema;
+use schemas::Digest;
+use serde::Serialize;
+
+use super::listed::{listed, unknown};
+use crate::args::Output;
+use crate::commands::{give, inspect};
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// List the files of an archive, or of one of its directories, as the statement lists them
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The list is compared with what was signed, and so is everything of the image but the files' own bytes: those are \
+compared when they are read (`solution cat`, `solution extract`). The statement itself is not listed: signatures \
+are added to it later.
+
+Examples:
+  solution ls app.iso
+  solution ls app.iso operator/deploy -l
+  solution ls app.iso images -R
+  solution ls app.iso -R --output json")]
+pub(crate) struct Arguments {
+    /// The archive: a file, or the device of a disc
+    archive: PathBuf,
+
+    /// A directory or a file, from the root of the archive, with `/` between names
+    #[arg(default_value = "", hide_default_value = true)]
+    path: String,
+
+    /// Show sizes and digests; the size of a directory is that of all files below it
+    #[arg(short, long)]
+    long: bool,
+
+    /// Show every file below the directory
+    #[arg(short = 'R', long)]
+    recursive: bool,
+}
+
+/// The files of an archive. Their names, sizes and digests are those of the signed list; who signed is not verified.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Listing {
+    /// SHA-256 of the statement.
+    archive_id: Digest,
+    /// What was asked for, in the order of paths.
+    entries: Vec<ListingEntry>,
+}
+
+/// A file or a directory.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum ListingEntry {
+    /// A file.
+    #[schemars(title = "File")]
+    File {
+        /// Its path from the root of the archive.
+        path: String,
+        /// Bytes.
+        size: u64,
+        /// SHA-256 of its bytes.
+        digest: Digest,
+    },
+    /// A directory.
+    #[schemars(title = "Directory")]
+    Directory {
+        /// Its path from the root of the archive.
+        path: String,
+        /// Bytes of all files below it.
+        size: u64,
+        /// How many files are below it.
+        files: usize,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let listed = listed(&arguments.archive)?;
+    let files = listed.files();
+    let node = files.at(&arguments.path);
+    let node = node.ok_or_else(|| unknown(&listed, &arguments.archive, &arguments.path))?;
+    let nodes = match node {
+        _ if arguments.recursive => node.files().iter().map(SignedNode::File).collect(),
+        SignedNode::File(_) => vec![node],
+        SignedNode::Directory(directory) => SignedDirectory::children(&directory),
+    };
+    let listing = Listing {
+        archive_id: listed.archive_id(),
+        entries: nodes.into_iter().map(ListingEntry::from).collect(),
+    };
+    let shown = give(output, &listing, |listing| show(listing, arguments));
+    render::note(inspect::NOT_VERIFIED);
+    Ok(shown)
+}
+
+impl From<SignedNode<'_>> for ListingEntry {
+    fn from(node: SignedNode<'_>) -> Self {
+        let path = node.path().to_owned();
+        match node {
+            SignedNode::File(entry) => Self::File {
+                path,
+                size: entry.size,
+                digest: entry.digest,
+            },
+            SignedNode::Directory(_) => Self::Directory {
+                path,
+                // Each is below 8 TiB, and there are fewer than a million.
+                size: node.files().iter().map(|entry| entry.size).sum(),
+                files: node.files().len(),
+            },
+        }
+    }
+}
+
+fn show(listing: &Listing, arguments: &Arguments) {
+    for entry in &listing.entries {
+        match (entry, arguments.long) {
+            (ListingEntry::File { path, .. }, false) => render::line(path),
+            (ListingEntry::Directory { path, .. }, false) => render::line!("{path}/"),
+            (ListingEntry::File { path, size, digest }, true) => {
+                render::line!("{size:>14}  {digest}  {path}");
+            }
+            (ListingEntry::Directory { path, size, files }, true) => {
+                let files = render::count(*files, "file");
+                render::line!("{size:>14}  {files:<71}  {path}/");
+            }
+        }
+    }
+}

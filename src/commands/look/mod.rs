@@ -1,0 +1,32 @@
+//! The verbs that look into archives without asking who signed them: their files, and what differs between two.
+
+pub(super) mod cat;
+pub(super) mod compare;
+pub(super) mod extract;
+pub(super) mod listed;
+pub(super) mod ls;
+pub(super) mod mount;
+
+use clap::Subcommand;
+
+use crate::args::Output;
+use crate::failure::{Failure, Outcome};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Arguments),
+    Cat(cat::Arguments),
+    Extract(extract::Arguments),
+    Mount(mount::Arguments),
+    Compare(Box<compare::Arguments>),
+}
+
+pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Ls(arguments) => ls::run(arguments, output),
+        Command::Cat(arguments) => cat::run(arguments, output),
+        Command::Extract(arguments) => extract::run(arguments, output),
+        Command::Mount(arguments) => mount::run(arguments, output),
+        Command::Compare(arguments) => compare::run(arguments, output),
+    }
+}
