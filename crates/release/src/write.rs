@@ -61,8 +61,10 @@ pub(crate) fn carried(
 
 /// The text, if it says what the source does and `pack` would take that.
 pub(crate) fn checked(source: &SolutionSource, text: String) -> Result<Vec<u8>, ReleaseError> {
-    rules::check_source(&source.metadata.name, &source.spec)
-        .map_err(|problem| ReleaseError::Unfit(Box::new(problem)))?;
+    let problems = rules::check_source(&source.metadata.name, &source.spec);
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(ReleaseError::Unfit(Box::new(problem)));
+    }
     match SolutionSource::from_slice(text.as_bytes()) {
         Ok(read) if read == *source => Ok(text.into_bytes()),
         _ => Err(ReleaseError::Spelling),
