@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use super::{
     activate, apply, at_registry, cat, completion, deactivate, delete, deploy, diff, environment,
     export, fleet, history, import, init, inspect, keygen, login, logout, man, mirrors, pack,
-    postrender, preflight, push, rbac, render, rollback, serve, sign, site, status, trust,
+    postrender, preflight, push, rbac, render, rollback, schema, serve, sign, site, status, trust,
     undeploy, unimport, validate, values,
 };
 use crate::args::{Output, choose};
@@ -86,6 +86,7 @@ pub(crate) enum Command {
     Fleet(fleet::Command),
     Mirrors(mirrors::Arguments),
     Serve(Box<serve::Arguments>),
+    Schema(schema::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
     #[command(hide = true)]

@@ -45,6 +45,7 @@ mod render;
 #[cfg(test)]
 mod results;
 mod rollback;
+mod schema;
 mod serve;
 mod sign;
 mod site;
@@ -123,6 +124,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Fleet(command) => fleet::run(&command, output),
         Command::Mirrors(arguments) => mirrors::run(&arguments, output),
         Command::Serve(arguments) => serve::run(*arguments, output),
+        Command::Schema(arguments) => schema::run(&arguments, output),
         Command::Completion(arguments) => completion::run(&arguments, Cli::command(), output),
         Command::Man(arguments) => man::run(&arguments, Cli::command(), output),
         Command::Postrender(arguments) => postrender::run(&arguments),

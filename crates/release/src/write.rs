@@ -24,6 +24,9 @@ macro_rules! push {
 }
 pub(crate) use push;
 
+/// The line by which editors find the schema of `solution.yaml` beside it.
+pub(crate) const EDITOR: &str = "# yaml-language-server: $schema=solution-source.schema.json\n";
+
 /// Writes `solution.yaml` of an operator.
 pub(crate) fn operator(
     source: &SolutionSource,
@@ -31,7 +34,7 @@ pub(crate) fn operator(
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "# Made by `solution init --from` of `{}`. NOTES.md says what was chosen, what to decide\n# before packing, and what was left out.\n",
+        "{EDITOR}# Made by `solution init --from` of `{}`. NOTES.md says what was chosen, what to decide\n# before packing, and what was left out.\n",
         shown(release)
     );
     head(source, &mut text);
@@ -50,7 +53,7 @@ pub(crate) fn carried(
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "# Made by `solution init --from` of `{}`.\n",
+        "{EDITOR}# Made by `solution init --from` of `{}`.\n",
         shown(release)
     );
     head(source, &mut text);
