@@ -33,15 +33,13 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
     let file = request.directory.join("solution.yaml");
     let missing = match pack::missing(request, watch) {
         Ok(()) => Vec::new(),
-        Err(PackError::MissingImages(missing)) => missing,
+        // Whatever else is wrong, the images are missing.
+        Err(PackError::RefusedSource(refused)) if !refused.missing.is_empty() => refused.missing,
         Err(error) => return Err(error),
     };
     let text = load::text(&request.directory)?;
-    let source = SolutionSource::from_slice(text.as_bytes());
-    let source = source.map_err(|source| PackError::Source {
-        path: file.clone(),
-        source,
-    })?;
+    let unwritten = || PackError::Unwritten(image_lines(&missing, &[]));
+    let source = SolutionSource::from_slice(text.as_bytes()).map_err(|_| unwritten())?;
     let added = named(&missing, &source.spec.images);
     if added.is_empty() {
         return Ok(Added { file, added });

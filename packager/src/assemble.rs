@@ -46,8 +46,8 @@ pub(crate) fn files(
         ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest),
         ArchiveFile::from_bytes(own_path(archive::README), readme),
     ];
-    list.extend_from_slice(&loaded.operator);
-    list.extend(objects(loaded, collected)?);
+    list.extend(loaded.operator.iter().map(|it| it.file.clone()));
+    list.extend(objects(loaded, collected));
     list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
     list.extend(derived);
     Ok(list)
@@ -67,17 +67,17 @@ pub(crate) fn artifact_blobs(loaded: &Loaded) -> BTreeMap<Digest, u64> {
 }
 
 /// The objects of all sets, compiled for these images.
-fn objects(loaded: &Loaded, images: &[Collected]) -> Result<Vec<ArchiveFile>, PackError> {
+fn objects(loaded: &Loaded, images: &[Collected]) -> Vec<ArchiveFile> {
     let of_charts = charts::images(&loaded.charts);
     let charts = of_charts.iter();
     let charts = charts.filter_map(|it| Some((it.place.clone(), it.reference.as_ref()?)));
     let known = KnownImages::new(references(images).chain(charts));
     let mut files = Vec::new();
     for set in &loaded.sets {
-        files.extend(set.definitions()?);
+        files.extend(set.definitions());
         files.extend(set.files(&known));
     }
-    Ok(files)
+    files
 }
 
 /// The references of the images. What refers to an image runs nowhere, so that nothing asks for it by its reference.

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource};
-use charts::{Chart, ChartArtifact, IgnoreRules};
+use charts::{Chart, ChartArtifact, IgnoreRules, ValuesError};
+use rules::PlaceholderNames;
+use rules::catalogue::charts::VALUES;
+use rules::catalogue::source;
 use schemas::{
     ArchivePath, ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, Digest, Document,
     Image, ImageReference, OciChart, SourceChart, yaml,
@@ -18,6 +21,7 @@ use watch::Watch;
 
 use crate::Event;
 use crate::error::PackError;
+use crate::problems::{ErrorChain, SourceProblems};
 
 /// A chart whose files were read.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub(crate) struct LoadedChart {
     artifact: ChartArtifact,
     /// The chart as it was read.
     pub(crate) chart: Chart,
+    /// The field of `solution.yaml` that it is.
+    field: String,
     /// The values of all files, merged.
     pub(crate) values: Map<String, Value>,
     /// Further sets of values that its images are complete for.
@@ -67,53 +73,103 @@ impl SharedBytes {
     }
 }
 
-/// Reads a chart; `below` resolves the paths of `solution.yaml`, and what is elsewhere is asked of `network`.
+/// Reads the chart at this field of `solution.yaml`, of which `network` has what is elsewhere; none if it is none that can be
+/// carried.
 pub(crate) fn load(
     source: &SourceChart,
-    below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
+    field: &str,
     network: &SourceNetwork<'_>,
-) -> Result<LoadedChart, PackError> {
-    const SOURCE: &str = "spec.charts.source";
-    let (path, bytes) = bytes(&source.source, |path| below(SOURCE, path), network)?;
-    let chart = Chart::read(&bytes).map_err(|source| PackError::Chart { path, source })?;
-    check(&source.source, &chart)?;
-    let values = merged(&source.values, |file| below("spec.charts.values", file))?;
-    let set = |files: &Vec<PathBuf>| {
-        let values = merged(files, |file| below("spec.charts.render", file))?;
+    problems: &mut SourceProblems<'_>,
+) -> Result<Option<LoadedChart>, PackError> {
+    let read = read(
+        &source.source,
+        &format!("{field}.source"),
+        network,
+        problems,
+    )?;
+    let values = merged(&source.values, &format!("{field}.values"), problems)?;
+    let mut sets = Vec::new();
+    for (number, files) in source.render.iter().enumerate() {
+        let values = merged(files, &format!("{field}.render[{number}]"), problems)?;
         let names: Vec<_> = files.iter().map(|it| it.display().to_string()).collect();
         let name = names.join(", ");
-        Ok(ValuesSet { name, values })
-    };
-    let sets = source.render.iter().map(set);
-    let sets = sets.collect::<Result<_, PackError>>()?;
-    let artifact = chart.artifact(&bytes);
-    Ok(LoadedChart {
-        release: ChartRelease {
-            name: source.name.clone(),
-            chart: chart.name.clone(),
-            version: chart.version.clone(),
-            namespace: source.namespace.clone(),
-            namespaces: source.namespaces.clone(),
-            when: source.when.clone(),
-            strategy: source.strategy,
-            needs: source.needs.clone(),
-            timeout: source.timeout.clone(),
-            site_values: source.site_values.clone(),
-        },
-        archive: SharedBytes::new(bytes),
-        config: SharedBytes::new(artifact.config.clone()),
-        artifact,
-        chart,
-        values,
-        sets,
-        unused: source.unused_images.clone(),
-    })
+        sets.push(ValuesSet { name, values });
+    }
+    Ok(read.map(|(bytes, chart)| {
+        let artifact = chart.artifact(&bytes);
+        LoadedChart {
+            release: release(source, &chart),
+            archive: SharedBytes::new(bytes),
+            config: SharedBytes::new(artifact.config.clone()),
+            artifact,
+            chart,
+            values,
+            field: field.to_owned(),
+            sets,
+            unused: source.unused_images.clone(),
+        }
+    }))
+}
+
+fn release(source: &SourceChart, chart: &Chart) -> ChartRelease {
+    ChartRelease {
+        name: source.name.clone(),
+        chart: chart.name.clone(),
+        version: chart.version.clone(),
+        namespace: source.namespace.clone(),
+        namespaces: source.namespaces.clone(),
+        when: source.when.clone(),
+        strategy: source.strategy,
+        needs: source.needs.clone(),
+        timeout: source.timeout.clone(),
+        site_values: source.site_values.clone(),
+    }
+}
+
+/// Reads the archive of a chart and the chart in it; none if the tree is to be blamed.
+fn read(
+    source: &ChartSource,
+    field: &str,
+    network: &SourceNetwork<'_>,
+    problems: &mut SourceProblems<'_>,
+) -> Result<Option<(Vec<u8>, Chart)>, PackError> {
+    if let ChartSource::File(path) | ChartSource::Dir(path) = source
+        && problems.below(field, path).is_none()
+    {
+        return Ok(None);
+    }
+    let directory = problems.files.directory.clone();
+    let read = bytes(source, |path| directory.join(path), network).and_then(|(path, bytes)| {
+        let chart = Chart::read(&bytes).map_err(|source| PackError::Chart { path, source })?;
+        check(source, &chart)?;
+        Ok((bytes, chart))
+    });
+    match read {
+        Ok(read) => return Ok(Some(read)),
+        Err(PackError::Read(error)) => return problems.read(field, Err(error)),
+        Err(PackError::Chart { source, .. }) => {
+            let message = format_args!("the chart cannot be carried: {}", ErrorChain(&source));
+            problems.at_field(validator::chart_finding(&source.problem), field, message);
+        }
+        Err(PackError::ChartFile(path)) => {
+            let path = problems.files.below(&path);
+            let message = format_args!(
+                "`{path}` cannot be in a chart: it is no plain file, or there are too many"
+            );
+            problems.at_field(&source::CHART, field, message);
+        }
+        Err(error @ PackError::OtherChart { .. }) => {
+            problems.at_field(&source::CHART, field, error);
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(None)
 }
 
 /// The archive of a chart, and how messages call it.
 fn bytes(
     source: &ChartSource,
-    below: impl Fn(&Path) -> Result<PathBuf, PackError>,
+    below: impl Fn(&Path) -> PathBuf,
     network: &SourceNetwork<'_>,
 ) -> Result<(PathBuf, Vec<u8>), PackError> {
     let elsewhere = |read: Result<Vec<u8>, SourceError>| match read {
@@ -122,12 +178,12 @@ fn bytes(
     };
     match source {
         ChartSource::File(file) => {
-            let path = below(file)?;
+            let path = below(file);
             let bytes = files::read(&path, charts::limits::ARCHIVE_SIZE)?;
             Ok((path, bytes))
         }
         ChartSource::Dir(directory) => {
-            let path = below(directory)?;
+            let path = below(directory);
             let bytes = package(&path)?;
             Ok((path, bytes))
         }
@@ -160,7 +216,7 @@ pub fn read_chart(
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let network = SourceNetwork::new(remote, &cache, &watched);
-    let (path, archive) = bytes(source, |path| Ok(path.to_owned()), &network)?;
+    let (path, archive) = bytes(source, Path::to_owned, &network)?;
     let chart = Chart::read(&archive).map_err(|source| PackError::Chart { path, source })?;
     check(source, &chart)?;
     let provenance = match source {
@@ -212,18 +268,32 @@ fn check(source: &ChartSource, chart: &Chart) -> Result<(), PackError> {
     })
 }
 
-/// The values of several files, those of a later one over those of an earlier one.
+/// The values of the files that a field lists, those of a later one over those of an earlier one.
 fn merged(
     files: &[PathBuf],
-    below: impl Fn(&Path) -> Result<PathBuf, PackError>,
+    field: &str,
+    problems: &mut SourceProblems<'_>,
 ) -> Result<Map<String, Value>, PackError> {
     let mut values = Map::new();
-    for file in files {
-        let path = below(file)?;
-        let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
-        let read = charts::read_values(&bytes);
-        let read = read.map_err(|source| PackError::Values { path, source })?;
-        schemas::merge_values(&mut values, &read);
+    for (number, file) in files.iter().enumerate() {
+        let field = format!("{field}[{number}]");
+        let Some(path) = problems.below(&field, file) else {
+            continue;
+        };
+        let read = files::read(&path, schemas::limits::YAML_SIZE);
+        let Some(bytes) = problems.read(&field, read)? else {
+            continue;
+        };
+        match charts::read_values(&bytes) {
+            Ok(read) => schemas::merge_values(&mut values, &read),
+            Err(error) => {
+                let line = match &error {
+                    ValuesError::Yaml(error) => error.line(),
+                    ValuesError::Shape => Some(1),
+                };
+                problems.at_file(&VALUES, &path, line, ErrorChain(&error));
+            }
+        }
     }
     Ok(values)
 }
@@ -322,6 +392,23 @@ pub(crate) fn contents(charts: &[LoadedChart]) -> BTreeMap<Digest, FileSource> {
 }
 
 impl LoadedChart {
+    /// Checks the placeholders of all values that it is rendered with.
+    pub(crate) fn check_placeholders(
+        &self,
+        names: &PlaceholderNames<'_>,
+        problems: &mut SourceProblems<'_>,
+    ) {
+        let values = [("values".to_owned(), &self.values)];
+        let sets = self.sets.iter().enumerate();
+        let sets = sets.map(|(number, set)| (format!("render[{number}]"), &set.values));
+        for (field, values) in values.into_iter().chain(sets) {
+            for problem in names.check_values(values, &self.release) {
+                let field = format!("{}.{field}", self.field);
+                problems.at_field(problem.source_finding(), &field, &problem);
+            }
+        }
+    }
+
     /// The chart's archive.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.archive.bytes
@@ -419,41 +506,42 @@ mod tests {
         let said = |charts: &str| {
             let tree = tree(charts);
             std::os::unix::fs::symlink("/etc/passwd", tree.path().join("web/link")).unwrap();
-            let error = testing::load(tree.path()).unwrap_err();
-            let said = error.to_string();
-            said.replace(&format!("{}/", tree.path().display()), "")
+            testing::refused(testing::load(tree.path()))
         };
         for (chart, words) in [
             (
                 "{name: web, source: 'dir:web'}",
-                "`web/link` cannot be in a chart",
+                "solution.yaml:11: [source.chart] `web/link` cannot be in a chart",
             ),
-            ("{name: web, source: 'dir:none'}", "cannot read `none`"),
+            (
+                "{name: web, source: 'dir:none'}",
+                "solution.yaml:11: [source.missing] spec.charts[0].source names `none`, which does not exist",
+            ),
             (
                 "{name: web, source: 'dir:../web'}",
-                "`spec.charts.source` is `../web`",
+                "solution.yaml:11: [source.path] spec.charts[0].source is `../web`",
             ),
             (
                 "{name: web, source: 'file:a.yaml'}",
-                "the chart `a.yaml` cannot be carried",
+                "solution.yaml:11: [charts.archive] the chart cannot be carried: is not a whole gzip file",
             ),
             (
                 "{name: web, source: 'oci://r.test/a:latest'}",
-                "`solution.yaml` cannot be parsed",
+                "solution.yaml:11: [source.yaml] ",
             ),
         ] {
             let said = said(&format!("    - {chart}\n"));
             assert!(said.starts_with(words), "{said}");
         }
-        let tree = tree("    - {name: web, source: 'dir:web', values: [list.yaml]}\n");
-        let said = testing::load(tree.path()).unwrap_err().to_string();
-        assert!(
-            said.ends_with("list.yaml` cannot be the values of a chart"),
-            "{said}"
+        let tree = tree("    - {name: web, source: 'dir:web', values: [list.yaml, a.yaml]}\n");
+        assert_eq!(
+            testing::refused(testing::load(tree.path())),
+            "list.yaml:1: [charts.values] is not one mapping"
         );
         let tree = self::tree(WEB);
-        let said = testing::load(tree.path()).unwrap_err().to_string();
-        let words = "`solution.yaml`: the chart `shop` needs `db`, which is no set and no chart";
-        assert_eq!(said, words);
+        assert_eq!(
+            testing::refused(testing::load(tree.path())),
+            "solution.yaml:11: [charts.release] the chart `shop` needs `db`, which is no set and no chart"
+        );
     }
 }

@@ -1,20 +1,27 @@
 //! Errors between a source directory and its archive. Each variant says which file, which place in it and
 //! what mends it; no message repeats its source's.
 
-use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use files::ReadError;
-use rules::Problem;
 use schemas::{
-    ArchivePath, ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource,
-    ReleaseName, Tag,
+    ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource, ReleaseName, Tag,
 };
 use sources::{FailedImage, SourceError};
+use validator::Finding;
 use watch::Cancelled;
 
 use crate::missing::MissingImage;
+
+/// The answer to a source tree that is not in order.
+#[derive(Debug)]
+pub struct RefusedSource {
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+    /// The images among it that objects or charts need and that are not listed.
+    pub missing: Vec<MissingImage>,
+}
 
 /// The reason why there is no archive.
 #[derive(Debug, thiserror::Error)]
@@ -25,68 +32,9 @@ pub enum PackError {
     /// The directory has no `solution.yaml`.
     #[error("`{}` has no `solution.yaml`", .0.display())]
     NoSource(PathBuf),
-    /// `solution.yaml` is not YAML of its kind, or a value in it is outside its grammar.
-    #[error("`{}` cannot be parsed", path.display())]
-    Source {
-        /// The file.
-        path: PathBuf,
-        /// The reason, with line and column.
-        source: schemas::ManifestError,
-    },
-    /// A field that names a file of the source directory names one outside.
-    #[error("`{field}` is `{}`, which is not below the directory of `solution.yaml`; write a relative path without `..`", path.display())]
-    Outside {
-        /// The field of `solution.yaml`.
-        field: &'static str,
-        /// The path as it stands there.
-        path: PathBuf,
-    },
-    /// A document is not what an archive may have.
-    #[error("`{}`: {problem}", path.display())]
-    Problem {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        problem: Box<Problem>,
-    },
-    /// The operator's CRDs or roles are not where they should be.
-    #[error("`{field}` is `{}`, which does not exist; {mend}", path.display())]
-    NoOperatorFiles {
-        /// The field of `solution.yaml`.
-        field: &'static str,
-        /// The path where they should be.
-        path: PathBuf,
-        /// The words for what to do.
-        mend: &'static str,
-    },
-    /// A file of CRDs or roles is not YAML.
-    #[error("`{}` is not usable YAML", path.display())]
-    Yaml {
-        /// The file.
-        path: PathBuf,
-        /// The reason, with line and column.
-        source: schemas::yaml::YamlError,
-    },
-    /// The files of a set cannot be read as objects.
-    #[error(transparent)]
-    Manifests(#[from] manifests::ManifestsError),
-    /// A document of a set is no object.
-    #[error("{0} has no `kind`, so it is not a Kubernetes object; remove it from the set")]
-    NoObject(String),
-    /// An object of a set is not what an archive may carry.
-    #[error("{place}: {problem}")]
-    Object {
-        /// The document.
-        place: String,
-        /// The problem.
-        problem: Box<Problem>,
-    },
-    /// The files of a set hold no object.
-    #[error("the files of the set `{0}` hold no object")]
-    EmptySet(schemas::SetName),
-    /// Containers would run images that are not carried, or charts name them.
-    #[error("objects run {} that spec.images does not have", count(.0))]
-    MissingImages(Vec<MissingImage>),
+    /// The source tree is not in order.
+    #[error("the source tree is not in order")]
+    RefusedSource(Box<RefusedSource>),
     /// `solution.yaml` is written in a way that no lines can be added to.
     #[error("`solution.yaml` lists its images in a way that lines cannot be added to")]
     Unwritten(String),
@@ -119,14 +67,6 @@ pub enum PackError {
     /// A file in a chart's directory is neither a file nor a directory, or is more than a chart can have.
     #[error("`{}` cannot be in a chart: it is no plain file, or there are too many", .0.display())]
     ChartFile(PathBuf),
-    /// A file of values cannot be used.
-    #[error("`{}` cannot be the values of a chart", path.display())]
-    Values {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: charts::ValuesError,
-    },
     /// There are charts, and no program that renders them.
     #[error(
         "there are charts, and no `helm` that could render them: which images they need cannot be told"
@@ -226,29 +166,6 @@ pub enum PackError {
         /// Bytes that it has at least.
         size: usize,
     },
-    /// A patch of a set cannot be applied.
-    #[error("patch {number} of the set `{set}` cannot be applied")]
-    Patch {
-        /// The set.
-        set: schemas::SetName,
-        /// The number of the patch, from 1.
-        number: usize,
-        /// The reason.
-        source: Box<manifests::PatchError>,
-    },
-    /// A file whose name cannot be used in an archive.
-    #[error("`{}` has a name that cannot be used in an archive; rename it to at most 90 letters, digits, `.`, `_` and `-`, beginning with a letter or a digit", .0.display())]
-    FileName(PathBuf),
-    /// Two files that would be one.
-    #[error("`{}` and `{}` both have the name `{path}` in the archive; keep one", one.display(), other.display())]
-    FileTwice {
-        /// The first file.
-        one: PathBuf,
-        /// The second file.
-        other: PathBuf,
-        /// The path where they would lie.
-        path: ArchivePath,
-    },
     /// An image cannot be taken from where it should come from.
     #[error("cannot take image `{place}` from `{from}`")]
     Image {
@@ -304,16 +221,6 @@ pub enum PackError {
 }
 
 impl PackError {
-    /// The error that a file has a problem.
-    pub(crate) fn in_file(path: &Path) -> impl Fn(Problem) -> Self + '_ {
-        |problem| Self::Problem {
-            path: path.to_owned(),
-            problem: Box::new(problem),
-        }
-    }
-}
-
-impl PackError {
     /// The error that a chart cannot be taken from where it should come from.
     pub(crate) fn no_chart(from: &ChartSource, error: SourceError) -> Self {
         match error {
@@ -342,14 +249,5 @@ impl From<FailedImage> for PackError {
                 source: error,
             },
         }
-    }
-}
-
-/// Says how many different images are missing, in words.
-fn count(missing: &[MissingImage]) -> String {
-    let references: BTreeSet<&str> = missing.iter().map(|it| it.reference.as_str()).collect();
-    match references.len() {
-        1 => "an image".to_owned(),
-        count => format!("{count} images"),
     }
 }

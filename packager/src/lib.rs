@@ -1,4 +1,4 @@
-//! Source directory to signed archive: *load* reads the texts and has charts rendered, *collect* pins every image to a
+//! Source directory to signed archive: *load* reads the texts, says all that is wrong with them, and has charts rendered, *collect* pins every image to a
 //! digest, *assemble* makes the list of files, and `archive` plans, signs and writes. The validator checks the result
 //! before it gets its name.
 //!
@@ -18,13 +18,16 @@ mod missing;
 mod operator;
 mod pack;
 mod preview;
+mod problems;
 mod programs;
 mod provenance;
 mod render;
 mod rendered;
 mod sets;
+mod source_files;
 #[cfg(test)]
 mod testing;
+mod tree_map;
 
 use std::path::PathBuf;
 
@@ -34,7 +37,7 @@ use watch::Progress;
 
 pub use add::{Added, add_images, image_lines};
 pub use charts::{ReadChart, read_chart};
-pub use error::PackError;
+pub use error::{PackError, RefusedSource};
 pub use in_values::RepositoryInValues;
 pub use init::init;
 pub use missing::MissingImage;

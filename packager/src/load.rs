@@ -1,34 +1,36 @@
 //! The first stage: `solution.yaml`, the operator's files and charts, read and checked. But for charts that are elsewhere
 //! only the disk is touched, and no image yet, so that a mistake in the text is reported before anything takes time.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use archive::ArchiveFile;
 use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
-use sources::SourceNetwork;
+use sources::{FailedImage, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
-use crate::operator;
+use crate::operator::{self, OperatorFile, OperatorPaths};
+use crate::problems::SourceProblems;
 use crate::programs::LoadedProgram;
 use crate::provenance;
 use crate::render::{self, ChartRenderer, RenderedImages};
 use crate::sets::{self, LoadedSet};
+use crate::source_files::{SOLUTION, SourceFiles};
+use crate::tree_map::TreeMap;
 
 /// A source directory whose texts are in order.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     /// The directory; relative sources of images begin here.
-    pub(crate) directory: PathBuf,
+    pub(crate) files: SourceFiles,
     /// The document `solution.yaml`.
     pub(crate) source: SolutionSource,
     /// The name and version of the Solution.
     pub(crate) id: SolutionId,
     /// The CRDs and roles; none without an operator.
-    pub(crate) operator: Vec<ArchiveFile>,
+    pub(crate) operator: Vec<OperatorFile>,
     /// The sets of objects.
     pub(crate) sets: Vec<LoadedSet>,
     /// The Helm charts.
@@ -50,10 +52,8 @@ pub(crate) struct ByHelm<'a> {
     pub(crate) keyring: Option<&'a Path>,
 }
 
-const FILE: &str = "solution.yaml";
-
 fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
-    files::read(&directory.join(FILE), schemas::limits::MANIFEST_SIZE).map_err(|error| {
+    files::read(&directory.join(SOLUTION), schemas::limits::MANIFEST_SIZE).map_err(|error| {
         if error.is_missing() {
             PackError::NoSource(directory.to_owned())
         } else {
@@ -67,58 +67,74 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
     Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
 }
 
-/// Reads the texts of a source directory, renders its charts and checks all that can be known without the images. `network`
-/// has the charts that are elsewhere.
+/// Reads the texts of a source directory and checks all that can be known without the images; charts are rendered if all
+/// else is in order. `network` has the charts that are elsewhere.
 pub(crate) fn load(
     directory: &Path,
     network: &SourceNetwork<'_>,
     ByHelm { renderer, keyring }: ByHelm<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {
-    let path = directory.join(FILE);
     let bytes = bytes(directory)?;
+    let files = SourceFiles {
+        directory: directory.to_owned(),
+    };
+    let mut problems = SourceProblems::new(&files);
     let understood = SolutionSource::from_slice(&bytes)
         .and_then(|source| source.id().map(|id| (source, id)).map_err(Into::into));
-    let (source, id) = understood.map_err(|source| PackError::Source { path, source })?;
-    let in_order =
-        rules::check_source(id.name(), &source.spec).map_err(PackError::in_file(Path::new(FILE)));
-    // Objects may name the images that are missing.
-    if source.spec.manifests.is_empty() || !source.spec.images.is_empty() {
-        in_order?;
-    }
-    let crds = below(directory, "spec.crds", &source.spec.crds)?;
-    let roles = below(directory, "spec.roles", &source.spec.roles)?;
-    let (operator, unused) = if source.spec.operator.is_some() {
-        (operator::read(&crds, &roles)?, Vec::new())
-    } else {
-        let unused = [crds, roles].into_iter().filter(|path| path.exists());
-        (Vec::new(), unused.collect())
+    let (source, id) = match understood {
+        Ok(understood) => understood,
+        Err(error) => return Err(problems.unreadable(&error)),
     };
-    let files = |path: &Path| below(directory, "spec.manifests.files", path);
-    let sets = source.spec.manifests.iter();
-    let sets = sets.map(|set| sets::load(set, files));
+    let spec = &source.spec;
+    problems.of_source(rules::check_source(id.name(), spec), spec);
+    let crds = problems.below("spec.crds", &spec.crds);
+    let roles = problems.below("spec.roles", &spec.roles);
+    let (operator, unused) = match (&spec.operator, crds, roles) {
+        (Some(operator), Some(crds), Some(roles)) => {
+            let files = OperatorPaths { crds, roles };
+            let read = operator::read(&files, operator.scope, &mut problems)?;
+            (read, Vec::new())
+        }
+        (Some(_), ..) => (Vec::new(), Vec::new()),
+        (None, crds, roles) => {
+            let unused = crds.into_iter().chain(roles);
+            (Vec::new(), unused.filter(|path| path.exists()).collect())
+        }
+    };
+    let sets = spec.manifests.iter().enumerate();
+    let sets = sets.map(|(number, set)| {
+        let field = format!("spec.manifests[{number}]");
+        sets::load(set, &field, &mut problems)
+    });
     let sets = sets.collect::<Result<Vec<_>, _>>()?;
-    let charts = source.spec.charts.iter();
-    let below = |field, path: &Path| below(directory, field, path);
-    let charts = charts.map(|it| charts::load(it, below, network));
-    let charts = charts.collect::<Result<Vec<_>, _>>()?;
+    let mut charts = Vec::new();
+    for (number, chart) in spec.charts.iter().enumerate() {
+        let field = format!("spec.charts[{number}]");
+        charts.extend(charts::load(chart, &field, network, &mut problems)?);
+    }
+    sets::check(&sets, &charts, spec, &mut problems);
+    if references_are_known(spec) {
+        sets::check_images(&sets, &known(spec), &mut problems);
+    }
+    problems.refuse()?;
     if let Some(keyring) = keyring {
-        let signed: Vec<_> = source.spec.charts.iter().zip(&charts).collect();
-        provenance::check(&signed, keyring, renderer, below, network, watch)?;
+        let signed: Vec<_> = spec.charts.iter().zip(&charts).collect();
+        provenance::check(&signed, directory, keyring, renderer, network, watch)?;
     }
-    sets::check(&sets, &charts, &source.spec)?;
-    let of_charts = render::render(&charts, &id, &source.spec, renderer, watch)?;
-    if references_are_known(&source.spec) {
-        let references = known_references(&source.spec);
-        tell(&of_charts, references.clone().map(|(_, it)| it), watch);
-        check_images(&sets, &of_charts, references)?;
+    let rendered = render::render(&charts, &id, spec, renderer, watch)?;
+    if references_are_known(spec) {
+        let references = known_references(spec).map(|(_, reference)| reference);
+        tell(&rendered, references.clone(), watch);
+        let mut problems = SourceProblems::new(&files);
+        render::check_images(&rendered, references, &mut problems);
+        problems.refuse()?;
     }
-    rules::check_source(id.name(), &source.spec).map_err(PackError::in_file(Path::new(FILE)))?;
     Ok(Loaded {
-        directory: directory.to_owned(),
+        files,
         sets,
         charts,
-        rendered: of_charts,
+        rendered,
         programs: Vec::new(),
         source,
         id,
@@ -151,47 +167,69 @@ fn known_references(
     images.filter_map(|image| Some((image.place(), image.known_reference()?)))
 }
 
-/// Refuses sets whose containers run images that are not among these, and charts that name others.
-pub(crate) fn check_images<'a>(
-    sets: &[LoadedSet],
-    rendered: &[RenderedImages],
-    references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
-) -> Result<(), PackError> {
-    if sets.is_empty() && rendered.is_empty() {
-        return Ok(());
-    }
-    let mut missing = sets::missing(sets, &KnownImages::new(references.clone()));
-    missing.extend(render::missing(rendered, references.map(|(_, it)| it)));
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(PackError::MissingImages(missing))
+fn known(spec: &SourceSpec) -> KnownImages {
+    KnownImages::new(known_references(spec))
 }
 
-/// A path of `solution.yaml` that must stay inside its directory, so that the directory can be moved and handed over.
-fn below(directory: &Path, field: &'static str, path: &Path) -> Result<PathBuf, PackError> {
-    let inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
-    if path.components().all(inside) && !path.as_os_str().is_empty() {
-        return Ok(directory.join(path));
+/// Refuses sets whose containers run images that are not among these, charts that name others, and references that mean
+/// two images: what is known once all images are collected.
+pub(crate) fn check_collected<'a>(
+    loaded: &Loaded,
+    references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
+) -> Result<(), PackError> {
+    let spec = &loaded.source.spec;
+    let mut problems = SourceProblems::new(&loaded.files);
+    problems.of_source(
+        rules::check_references(spec.operator.as_ref(), references.clone()),
+        spec,
+    );
+    sets::check_images(
+        &loaded.sets,
+        &KnownImages::new(references.clone()),
+        &mut problems,
+    );
+    let references = references.map(|(_, reference)| reference);
+    render::check_images(&loaded.rendered, references, &mut problems);
+    problems.refuse()
+}
+
+/// The error that images cannot be taken from their sources: if these are to be blamed, all of them.
+pub(crate) fn refuse_images(loaded: &Loaded, failed: Vec<FailedImage>) -> PackError {
+    let mut problems = SourceProblems::new(&loaded.files);
+    for failed in failed {
+        if !failed.error.is_of_source() {
+            return failed.into();
+        }
+        problems.source_of_image(&failed, &loaded.source.spec);
     }
-    Err(PackError::Outside {
-        field,
-        path: path.to_owned(),
-    })
+    problems.refused()
+}
+
+impl Loaded {
+    /// Where each file of the archive comes from.
+    pub(crate) fn map(&self) -> TreeMap {
+        let spec = &self.source.spec;
+        let operator = self.operator.iter();
+        let operator = operator.map(|it| (it.file.path.to_string(), it.document.clone()));
+        let of_sets = self.sets.iter().flat_map(LoadedSet::documents);
+        TreeMap {
+            files: self.files.clone(),
+            documents: operator.chain(of_sets).collect(),
+            spec: spec.clone(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error as _;
     use std::fs;
 
-    use super::*;
     use crate::testing::{self, SOLUTION};
 
-    fn refused(from: &str, to: &str) -> PackError {
+    fn refused(from: &str, to: &str) -> String {
         assert!(SOLUTION.contains(from), "{from}");
         let tree = testing::texts(&SOLUTION.replacen(from, to, 1));
-        testing::load(tree.path()).unwrap_err()
+        testing::refused(testing::load(tree.path()))
     }
 
     #[test]
@@ -202,7 +240,7 @@ mod tests {
         let paths: Vec<_> = loaded
             .operator
             .iter()
-            .map(|file| file.path.as_str())
+            .map(|it| it.file.path.as_str())
             .collect();
         assert_eq!(
             paths,
@@ -223,36 +261,56 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_named_with_its_line() {
-        let error = refused("  version:", "  verison: 1.0.0\n  version:");
+        let said = refused("  version:", "  verison: 1.0.0\n  version:");
         assert!(
-            error
-                .to_string()
-                .ends_with("solution.yaml` cannot be parsed"),
-            "{error}"
+            said.starts_with("solution.yaml:5: [source.yaml] "),
+            "{said}"
         );
-        let reason = error.source().unwrap().to_string();
-        assert!(
-            reason.contains("verison") && reason.contains("line"),
-            "{reason}"
-        );
+        assert!(said.contains("verison"), "{said}");
     }
 
     #[test]
     fn files_outside_the_directory_are_refused() {
-        for (path, shown) in [
-            ("../crds", "../crds"),
-            ("/etc", "/etc"),
-            ("a/../../b", "a/../../b"),
-        ] {
-            let error = refused("  version:", &format!("  crds: {path}\n  version:"));
-            let message = error.to_string();
+        for path in ["../crds", "/etc", "a/../../b"] {
+            let said = refused("  version:", &format!("  crds: {path}\n  version:"));
             assert_eq!(
-                message,
+                said,
                 format!(
-                    "`spec.crds` is `{shown}`, which is not below the directory of `solution.yaml`; write a relative path without `..`"
+                    "solution.yaml:5: [source.path] spec.crds is `{path}`, which is not below the directory"
                 )
             );
         }
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_each_with_its_line() {
+        let tree = testing::texts(&SOLUTION.replace(
+            "    image: {name: demo-operator, tag: 1.0.0}\n",
+            "    image: {name: demo, tag: 1.0.0}\n    env:\n      - {name: A, value: x}\n      - {name: A, value: '$(image:none)'}\n  manifests:\n    - {name: web, files: [none.yaml], namespaces: [{name: web}], needs: [db]}\n",
+        ));
+        let deploy = tree.path().join("operator/deploy");
+        fs::write(deploy.join("crds/other.yaml"), "a: [\n").unwrap();
+        fs::write(deploy.join("role.yaml"), "kind: Role\n---\nkind: X\n").unwrap();
+        let said = testing::refused(testing::load(tree.path()));
+        let places: Vec<&str> = said
+            .lines()
+            .filter_map(|it| it.split_once("] "))
+            .map(|it| it.0)
+            .collect();
+        assert_eq!(
+            places,
+            [
+                "solution.yaml:14: [source.missing",
+                "solution.yaml:9: [manifest.operator-image",
+                "solution.yaml:12: [manifest.expansion",
+                "solution.yaml:12: [manifest.variable",
+                "operator/deploy/crds/other.yaml:1: [operator.yaml",
+                "operator/deploy/role.yaml:1: [operator.role-kind",
+                "operator/deploy/role.yaml:3: [operator.role-kind",
+                "solution.yaml:14: [manifests.sets",
+            ],
+            "{said}"
+        );
     }
 
     #[test]
@@ -267,11 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn missing_operator_files_say_what_to_do() {
+    fn missing_operator_files_are_named() {
         let tree = testing::texts(SOLUTION);
         fs::remove_file(tree.path().join("operator/deploy/role.yaml")).unwrap();
-        let message = testing::load(tree.path()).unwrap_err().to_string();
-        assert!(message.starts_with("`spec.roles` is `"), "{message}");
-        assert!(message.contains("which does not exist; "), "{message}");
+        assert_eq!(
+            testing::refused(testing::load(tree.path())),
+            "solution.yaml:5: [source.missing] spec.roles names `operator/deploy/role.yaml`, which does not exist"
+        );
     }
 }

@@ -6,67 +6,107 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use archive::ArchiveFile;
-use files::ReadError;
+use rules::catalogue::{operator as of_operator, source};
 use rules::{self, DefinitionNames};
-use schemas::{ArchivePath, yaml};
+use schemas::{ArchivePath, OperatorScope, yaml};
 use serde_json::Value;
 
 use crate::error::PackError;
+use crate::problems::SourceProblems;
+use crate::source_files::SourceDocument;
 
-/// Reads the directory of CRDs and the file of roles, and checks both.
-pub(crate) fn read(crds: &Path, roles: &Path) -> Result<Vec<ArchiveFile>, PackError> {
-    let roles = read_roles(roles)?;
-    let mut files = read_crds(crds, roles.size)?;
-    files.push(roles);
+/// The directory of CRDs and the file of roles.
+#[derive(Debug)]
+pub(crate) struct OperatorPaths {
+    pub(crate) crds: PathBuf,
+    pub(crate) roles: PathBuf,
+}
+
+/// A file of the operator, and the one that it is a copy of.
+#[derive(Debug)]
+pub(crate) struct OperatorFile {
+    pub(crate) file: ArchiveFile,
+    pub(crate) document: SourceDocument,
+}
+
+/// Reads the CRDs and the roles, and checks both.
+pub(crate) fn read(
+    paths: &OperatorPaths,
+    scope: OperatorScope,
+    problems: &mut SourceProblems<'_>,
+) -> Result<Vec<OperatorFile>, PackError> {
+    let roles = read_roles(&paths.roles, scope, problems)?;
+    let size = roles.as_ref().map_or(0, |it| it.file.size);
+    let mut files = read_crds(&paths.crds, size, problems)?;
+    files.extend(roles);
     Ok(files)
 }
 
 /// Reads the CRDs; `size` is what the other files have in bytes.
-fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<ArchiveFile>, PackError> {
+fn read_crds(
+    directory: &Path,
+    mut size: u64,
+    problems: &mut SourceProblems<'_>,
+) -> Result<Vec<OperatorFile>, PackError> {
+    let Some(paths) = yaml_files(directory, problems)? else {
+        return Ok(Vec::new());
+    };
     // The keys compare without upper and lower case, as siblings in an archive must differ.
-    let mut files: BTreeMap<String, (PathBuf, ArchiveFile)> = BTreeMap::new();
+    let mut files: BTreeMap<String, OperatorFile> = BTreeMap::new();
     let mut names = DefinitionNames::default();
-    let paths = yaml_files(directory)?;
-    let count = paths.len();
-    for path in paths {
-        let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
+    for path in &paths {
+        let read = files::read(path, schemas::limits::YAML_SIZE);
+        let Some(bytes) = problems.read("spec.crds", read)? else {
+            continue;
+        };
         size += bytes.len() as u64;
-        rules::check_files(count, size).map_err(PackError::in_file(directory))?;
-        check_crd(&path, &bytes, &mut names)?;
-        let file = ArchiveFile::from_bytes(crd_path(&path)?, bytes);
+        if let Err(problem) = rules::check_files(paths.len(), size) {
+            problems.at_file(problem.source_finding(), directory, None, &problem);
+            break;
+        }
+        check_crd(path, &bytes, &mut names, problems);
+        let document = SourceDocument::first(problems.files.below(path));
+        let Some(archived) = crd_path(path) else {
+            let message = "has a name that cannot be used in an archive";
+            problems.at_file(&source::FILE_NAME, path, None, message);
+            continue;
+        };
+        let file = ArchiveFile::from_bytes(archived, bytes);
         let key = file.path.as_str().to_lowercase();
-        if let Some((one, file)) = files.insert(key, (path.clone(), file)) {
-            return Err(PackError::FileTwice {
-                one,
-                other: path,
-                path: file.path,
-            });
+        if let Some(one) = files.get(&key) {
+            let archived = &file.path;
+            let message = format_args!("would be `{archived}`, as `{}` is", one.document.file);
+            problems.at_file(&source::FILE_TWICE, path, None, message);
+        } else {
+            files.insert(key, OperatorFile { file, document });
         }
     }
-    Ok(files.into_values().map(|(_, file)| file).collect())
+    Ok(files.into_values().collect())
 }
 
-/// The `.yaml` and `.yml` files of a directory, sorted.
-fn yaml_files(directory: &Path) -> Result<Vec<PathBuf>, PackError> {
+/// The `.yaml` and `.yml` files of a directory, sorted; none if it is not there or has too many.
+fn yaml_files(
+    directory: &Path,
+    problems: &mut SourceProblems<'_>,
+) -> Result<Option<Vec<PathBuf>>, PackError> {
     let failed = |source| files::failed(directory, source);
-    let entries = fs::read_dir(directory).map_err(failed).map_err(|error| {
-        missing(
-            error,
-            "spec.crds",
-            directory,
-            "create the directory; it may be empty if the operator has no CRDs",
-        )
-    })?;
+    let entries = fs::read_dir(directory).map_err(failed);
+    let Some(entries) = problems.read("spec.crds", entries)? else {
+        return Ok(None);
+    };
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(failed)?.path();
         if is_yaml(&path) {
             paths.push(path);
         }
-        rules::check_files(paths.len(), 0).map_err(PackError::in_file(directory))?;
+        if let Err(problem) = rules::check_files(paths.len(), 0) {
+            problems.at_file(problem.source_finding(), directory, None, &problem);
+            return Ok(None);
+        }
     }
     paths.sort();
-    Ok(paths)
+    Ok(Some(paths))
 }
 
 fn is_yaml(path: &Path) -> bool {
@@ -74,59 +114,69 @@ fn is_yaml(path: &Path) -> bool {
         .is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-fn missing(error: ReadError, field: &'static str, path: &Path, mend: &'static str) -> PackError {
-    if !error.is_missing() {
-        return error.into();
-    }
-    PackError::NoOperatorFiles {
-        field,
-        path: path.to_owned(),
-        mend,
-    }
-}
-
 /// The path of a CRD in the archive: sites only take files that end in `_crd.yaml`.
-fn crd_path(path: &Path) -> Result<ArchivePath, PackError> {
+fn crd_path(path: &Path) -> Option<ArchivePath> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix("_crd").unwrap_or(&stem);
-    archive::crd_path(stem).map_err(|_| PackError::FileName(path.to_owned()))
+    archive::crd_path(stem).ok()
 }
 
-fn documents(path: &Path, bytes: &[u8]) -> Result<Vec<Value>, PackError> {
-    yaml::documents(bytes).map_err(|source| PackError::Yaml {
-        path: path.to_owned(),
-        source,
-    })
+/// The documents of a file, if they are YAML.
+fn documents(path: &Path, bytes: &[u8], problems: &mut SourceProblems<'_>) -> Option<Vec<Value>> {
+    let read = yaml::documents(bytes);
+    let refused = |error: yaml::YamlError| {
+        problems.at_file(&of_operator::YAML, path, error.line(), &error);
+    };
+    read.map_err(refused).ok()
 }
 
-fn check_crd(path: &Path, bytes: &[u8], names: &mut DefinitionNames) -> Result<(), PackError> {
-    let crd = rules::only_document(documents(path, bytes)?).map_err(PackError::in_file(path))?;
-    let own = rules::identify_definition(&crd).into_iter().next();
-    let problem = own.or_else(|| names.add(&crd, &path.to_string_lossy()));
-    problem.map_or(Ok(()), |problem| Err(PackError::in_file(path)(problem)))
+fn check_crd(
+    path: &Path,
+    bytes: &[u8],
+    names: &mut DefinitionNames,
+    problems: &mut SourceProblems<'_>,
+) {
+    let Some(documents) = documents(path, bytes, problems) else {
+        return;
+    };
+    let document = SourceDocument::first(problems.files.below(path));
+    match rules::only_document(documents) {
+        Ok(crd) => {
+            let twice = names.add(&crd, &format!("`{}`", document.file));
+            let found = rules::definition(&crd).into_iter().chain(twice);
+            problems.of_document(found, &document);
+        }
+        Err(problem) => problems.of_document([problem], &document),
+    }
 }
 
-fn read_roles(path: &Path) -> Result<ArchiveFile, PackError> {
-    let bytes = files::read(path, schemas::limits::YAML_SIZE).map_err(|error| {
-        missing(
-            error,
-            "spec.roles",
-            path,
-            "create the file; it may hold only comments if the operator needs no rights",
-        )
-    })?;
-    if let Some(problem) = rules::identify_roles(&documents(path, &bytes)?).next() {
-        return Err(PackError::in_file(path)(problem));
+fn read_roles(
+    path: &Path,
+    scope: OperatorScope,
+    problems: &mut SourceProblems<'_>,
+) -> Result<Option<OperatorFile>, PackError> {
+    let read = files::read(path, schemas::limits::YAML_SIZE);
+    let Some(bytes) = problems.read("spec.roles", read)? else {
+        return Ok(None);
+    };
+    if let Some(documents) = documents(path, &bytes, problems) {
+        // What resources of its own do for roles is a warning, and those are for the check of the archive.
+        let found = rules::roles(&documents, [].into_iter(), scope);
+        problems.of_documents(found, path);
     }
     let role = archive::ROLE.parse();
     let role = role.expect("the path is inside the grammar");
-    Ok(ArchiveFile::from_bytes(role, bytes))
+    Ok(Some(OperatorFile {
+        file: ArchiveFile::from_bytes(role, bytes),
+        document: SourceDocument::first(problems.files.below(path)),
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{CRD, ROLE, bytes};
+    use crate::source_files::SourceFiles;
+    use crate::testing::{self, CRD, ROLE, bytes};
 
     fn files(crds: &[(&str, &str)], role: &str) -> Result<Vec<ArchiveFile>, PackError> {
         let directory = tempfile::tempdir().unwrap();
@@ -137,11 +187,18 @@ mod tests {
         }
         let roles = directory.path().join("role.yaml");
         fs::write(&roles, role).unwrap();
-        read(&path, &roles)
+        let paths = OperatorPaths { crds: path, roles };
+        let files = SourceFiles {
+            directory: directory.path().to_owned(),
+        };
+        let mut problems = SourceProblems::new(&files);
+        let read = read(&paths, OperatorScope::default(), &mut problems)?;
+        problems.refuse()?;
+        Ok(read.into_iter().map(|it| it.file).collect())
     }
 
     fn refused(crds: &[(&str, &str)], role: &str) -> String {
-        files(crds, role).unwrap_err().to_string()
+        testing::refused(files(crds, role))
     }
 
     #[test]
@@ -175,45 +232,50 @@ mod tests {
     #[test]
     fn files_that_would_be_one_are_refused() {
         let other = CRD.replace("demos", "others");
-        assert!(
-            refused(&[("a.yaml", CRD), ("A_crd.yaml", &other)], ROLE)
-                .contains("both have the name")
+        assert_eq!(
+            refused(&[("a.yaml", CRD), ("A_crd.yaml", &other)], ROLE),
+            "crds/a.yaml: [source.file-twice] would be `operator/deploy/crds/a_crd.yaml`, as `crds/A_crd.yaml` is"
         );
-        let twice = refused(&[("a.yaml", CRD), ("b.yaml", CRD)], ROLE);
-        assert!(
-            twice.contains("b.yaml`: defines `demos.demo.test`, as /")
-                && twice.ends_with("/a.yaml does"),
-            "{twice}"
+        assert_eq!(
+            refused(&[("a.yaml", CRD), ("b.yaml", CRD)], ROLE),
+            "crds/b.yaml:4: [operator.crd-repeated] defines `demos.demo.test`, as `crds/a.yaml` does"
         );
     }
 
     #[test]
     fn a_crd_file_holds_one_crd() {
+        let said = |text: &str| refused(&[("a.yaml", text)], ROLE);
         let two = format!("{CRD}---\n{CRD}");
-        assert!(refused(&[("a.yaml", &two)], ROLE).ends_with("a.yaml`: holds 2 documents"));
-        assert!(refused(&[("a.yaml", "")], ROLE).contains("holds 0 documents"));
-        assert!(
-            refused(&[("a.yaml", ROLE)], ROLE)
-                .ends_with("a.yaml`: holds `rbac.authorization.k8s.io/v1` `Role`")
+        assert_eq!(
+            said(&two),
+            "crds/a.yaml:1: [operator.crd-count] holds 2 documents"
+        );
+        assert_eq!(
+            said(""),
+            "crds/a.yaml: [operator.crd-count] holds 0 documents"
+        );
+        assert_eq!(
+            said(ROLE),
+            "crds/a.yaml:2: [operator.crd-kind] holds `rbac.authorization.k8s.io/v1` `Role`"
         );
         let old = CRD.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1");
-        assert!(refused(&[("a.yaml", &old)], ROLE).contains("v1beta1"));
+        assert!(said(&old).contains("v1beta1"));
         let renamed = CRD.replace("name: demos.demo.test", "name: demo.test");
-        assert!(refused(&[("a.yaml", &renamed)], ROLE).contains("not `demos.demo.test`"));
-        let webhook = format!("{CRD}  conversion: {{strategy: Webhook}}\n");
-        let error = files(&[("a.yaml", &webhook)], ROLE).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .ends_with("a.yaml`: spec.conversion names a webhook")
+        assert_eq!(
+            said(&renamed),
+            "crds/a.yaml:4: [operator.crd-name] the name is `demo.test`, not `demos.demo.test`"
         );
-        let PackError::Problem { problem, .. } = error else {
-            panic!("{error}")
-        };
-        assert!(problem.fix().unwrap().starts_with("use `strategy: None`"));
+        let webhook = CRD.replace("  scope:", "  conversion: {strategy: Webhook}\n  scope:");
+        assert_eq!(
+            said(&webhook),
+            "crds/a.yaml:7: [operator.crd-conversion] spec.conversion names a webhook"
+        );
         let twice = format!("{CRD}kind: X\n");
-        assert!(refused(&[("a.yaml", &twice)], ROLE).contains("a.yaml` is not usable YAML"));
-        assert!(refused(&[("-a.yaml", CRD)], ROLE).contains("has a name that cannot be used"));
+        assert!(said(&twice).contains("[operator.yaml] duplicate key `kind`"));
+        assert_eq!(
+            refused(&[("-a.yaml", CRD)], ROLE),
+            "crds/-a.yaml: [source.file-name] has a name that cannot be used in an archive"
+        );
     }
 
     #[test]
@@ -222,7 +284,7 @@ mod tests {
         let binding = ROLE.replace("kind: Role", "kind: RoleBinding");
         assert!(
             refused(&[], &binding).ends_with(
-                "role.yaml`: document 1 is `rbac.authorization.k8s.io/v1` `RoleBinding`"
+                "role.yaml:2: [operator.role-kind] document 1 is `rbac.authorization.k8s.io/v1` `RoleBinding`"
             )
         );
         for other in ["a: 1\n", "[1]\n"] {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use archive::{
@@ -143,7 +144,8 @@ impl Pinned {
 
 /// Makes an archive. Nothing is written to the output's directory before everything was checked that can be without
 /// reading the layers; these are verified while they are written. Whatever goes wrong, and when it is ended,
-/// nothing is left behind. What a check would refuse gets no name ([`PackError::Refused`]).
+/// nothing is left behind. Of a source tree all is told that is wrong ([`PackError::RefusedSource`]), and what a check
+/// would refuse gets no name ([`PackError::Refused`]).
 ///
 /// The same request gives the same bytes on any machine, wherever the directories are.
 pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
@@ -231,7 +233,7 @@ fn pack_loaded(
     let signed = request.signing.sign(unsigned)?;
     let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
-    let report = check(draft.medium()?, request, watch.cancel)?;
+    let report = check(draft.medium()?, loaded, request.now, watch.cancel)?;
     if report.verdict() == ArchiveVerdict::Refused {
         return Err(PackError::Refused(Box::new(report)));
     }
@@ -256,10 +258,11 @@ fn pack_loaded(
 /// Returns the report that a site would make of it.
 pub(crate) fn check(
     medium: Medium,
-    request: &PackRequest,
+    loaded: &Loaded,
+    now: StatementTime,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
-    let report = validator::check_draft(medium, request.now, cancel);
+    let report = validator::check_draft(medium, now, Arc::new(loaded.map()), cancel);
     report.map_err(PackError::Check)
 }
 
@@ -289,16 +292,15 @@ pub(crate) fn collect(
     watch: &Watch<'_, Event>,
 ) -> Result<Vec<Collected>, PackError> {
     let spec = &loaded.source.spec;
-    let images = sources::collect(&loaded.directory, &spec.images, means)?;
+    let images = sources::collect(&loaded.files.directory, &spec.images, means);
+    let images = images.map_err(|failed| load::refuse_images(loaded, failed))?;
     // Only the sources could tell the references under which images were saved.
     let references = assemble::references(&images);
-    rules::check_references(spec.operator.as_ref(), references.clone())
-        .map_err(PackError::in_file(Path::new("solution.yaml")))?;
     if !load::references_are_known(spec) {
         let references = references.clone().map(|(_, reference)| reference);
         load::tell(&loaded.rendered, references, watch);
     }
-    load::check_images(&loaded.sets, &loaded.rendered, references)?;
+    load::check_collected(loaded, references)?;
     Ok(images)
 }
 

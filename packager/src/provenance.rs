@@ -1,6 +1,6 @@
 //! Signatures of charts: `helm` verifies each, with the keys that its publisher trusts, before anything is rendered.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use helm::{Helm, HelmError, Provenance, limits};
 use schemas::{ChartSource, SourceChart};
@@ -12,13 +12,12 @@ use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::render::ChartRenderer;
 
-/// Refuses charts that no key of this keyring signed. `below` resolves the paths of `solution.yaml`, and what is elsewhere is
-/// asked of `network`.
+/// Refuses charts of this directory that no key of this keyring signed. What is elsewhere is asked of `network`.
 pub(crate) fn check(
     charts: &[(&SourceChart, &LoadedChart)],
+    directory: &Path,
     keyring: &Path,
     renderer: &ChartRenderer,
-    below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
     network: &SourceNetwork<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<(), PackError> {
@@ -33,11 +32,7 @@ pub(crate) fn check(
     let helm = Helm::at(program).map_err(PackError::Verifier)?;
     for (source, chart) in charts {
         let release = &source.name;
-        let found = read(
-            &source.source,
-            |path| below("spec.charts.source", path),
-            network,
-        )?;
+        let found = read(&source.source, directory, network)?;
         let provenance = found.ok_or_else(|| {
             let (release, from) = (release.clone(), source.source.clone());
             match from {
@@ -68,12 +63,12 @@ pub(crate) fn check(
 /// The provenance file of a chart; none if there is none.
 fn read(
     source: &ChartSource,
-    below: impl Fn(&Path) -> Result<PathBuf, PackError>,
+    directory: &Path,
     network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, PackError> {
     let elsewhere = match source {
         ChartSource::Dir(_) => return Ok(None),
-        ChartSource::File(file) => return charts::provenance(&below(file)?),
+        ChartSource::File(file) => return charts::provenance(&directory.join(file)),
         ChartSource::Oci(chart) => sources::oci_provenance(chart, network),
         ChartSource::Repository(chart) => sources::repository_provenance(chart, network),
     };

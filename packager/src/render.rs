@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
-use rules::{self, PlaceholderNames};
 use schemas::{
     ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
     ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
@@ -21,6 +20,7 @@ use crate::charts::{LoadedChart, ValuesSet};
 use crate::error::PackError;
 use crate::in_values::{ImagesInValues, RepositoryInValues};
 use crate::missing::MissingImage;
+use crate::problems::SourceProblems;
 use crate::rendered::{self, ReachesOut};
 
 /// The renderer of charts when they are packed.
@@ -94,7 +94,6 @@ pub(crate) fn render(
         addresses: addresses(&expansion),
         expansion,
         names: names(spec),
-        placeholders: PlaceholderNames::new(&places, &spec.parameters),
         // Which one it will be only the site knows.
         namespace: namespace.expect("a Solution is named by a DNS label"),
         kubernetes: &versions,
@@ -160,7 +159,6 @@ struct RenderSetup<'a> {
     names: KnownNames,
     expansion: Expansion,
     addresses: BTreeSet<String>,
-    placeholders: PlaceholderNames<'a>,
     namespace: Namespace,
     kubernetes: &'a [KubernetesVersion],
     watch: &'a Watch<'a, Event>,
@@ -228,7 +226,7 @@ impl RenderSetup<'_> {
         found: &mut RenderingFindings,
     ) -> Result<(), PackError> {
         let release = &chart.release.name;
-        let values = self.expanded(&chart.release, values)?;
+        let values = self.expanded(&chart.release, values);
         let first = self.helm(chart, &values, with, true)?;
         let second = self.helm(chart, &values, with, false)?;
         let objects = rendered::objects(release, &first)?;
@@ -274,16 +272,7 @@ impl RenderSetup<'_> {
     }
 
     /// The values with stand-ins for what only a site knows.
-    fn expanded(
-        &self,
-        release: &ChartRelease,
-        values: &Map<String, Value>,
-    ) -> Result<Map<String, Value>, PackError> {
-        let path = archive::chart_values_path(&release.name).to_string();
-        let problems = self.placeholders.check_values(values, release);
-        if let Some(problem) = problems.into_iter().next() {
-            return Err(PackError::in_file(Path::new(&path))(problem));
-        }
+    fn expanded(&self, release: &ChartRelease, values: &Map<String, Value>) -> Map<String, Value> {
         let own = release.namespaces.iter();
         let meant = own.map(|it| {
             let meant = it.in_environment(&self.namespace);
@@ -294,7 +283,7 @@ impl RenderSetup<'_> {
             ..self.expansion.clone()
         };
         let expanded = expansion.expand_values(values.clone());
-        Ok(expanded.expect("every placeholder names what there is"))
+        expanded.expect("every placeholder names what there is")
     }
 
     fn namespace<'a>(&'a self, chart: &'a LoadedChart) -> &'a Namespace {
@@ -504,15 +493,24 @@ fn complete(reference: &ImageReference) -> Option<String> {
     Some(reference::normal(reference.as_str())?.to_string())
 }
 
-/// The images that charts name and that are not among these.
-pub(crate) fn missing<'a>(
+/// Finds the images that charts name and that are not among these.
+pub(crate) fn check_images<'a>(
     rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
-) -> Vec<MissingImage> {
+    problems: &mut SourceProblems<'_>,
+) {
+    for missing in missing(rendered, references) {
+        problems.image(missing.clone(), None);
+    }
+}
+
+fn missing<'a, 'b>(
+    rendered: &'a [RenderedImages],
+    references: impl Iterator<Item = &'b ImageReference>,
+) -> impl Iterator<Item = &'a MissingImage> {
     let known: BTreeSet<String> = references.filter_map(complete).collect();
     let named = rendered.iter().flat_map(|chart| &chart.named);
-    let missing = named.filter(|it| !known.contains(it.reference.as_str()));
-    missing.cloned().collect()
+    named.filter(move |it| !known.contains(it.reference.as_str()))
 }
 
 /// Returns what is to be told of charts once it is known which images are carried.
@@ -632,7 +630,7 @@ mod tests {
         let references = ["nginx:1".parse().unwrap(), "r.test/c:7".parse().unwrap()];
         let rendered = [rendered()];
         let missing = missing(&rendered, references.iter());
-        let missing: Vec<_> = missing.iter().map(|it| it.reference.as_str()).collect();
+        let missing: Vec<_> = missing.map(|it| it.reference.as_str()).collect();
         assert_eq!(missing, ["r.test/a:1"]);
         let told: Vec<_> = remarks(&rendered, references.iter())
             .into_iter()

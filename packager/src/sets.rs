@@ -1,17 +1,24 @@
 //! The sets of objects that a Solution carries as they are: read and patched before the images are known, compiled when
 //! their references are.
 
-use std::path::{Path, PathBuf};
-
 use archive::ArchiveFile;
-use manifests::{CompileQuestion, Compiler, KnownImages, ManifestObject, ObjectKinds};
+use manifests::{
+    CompileQuestion, Compiler, DocumentPlace, KnownImages, ManifestFile, ManifestObject,
+    ObjectKinds,
+};
+use rules::catalogue::{manifests as of_manifests, source};
 use rules::{self, ObjectNames, PlaceholderNames};
-use schemas::{ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
+use schemas::{
+    ArchivePath, ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceImage, SourceSet,
+    SourceSpec, yaml,
+};
 use serde_json::{Map, Value};
 
 use crate::charts::LoadedChart;
 use crate::error::PackError;
 use crate::missing::MissingImage;
+use crate::problems::{ErrorChain, SourceProblems};
+use crate::source_files::SourceDocument;
 
 /// A set whose files were read and patched.
 #[derive(Debug)]
@@ -28,36 +35,23 @@ pub(crate) struct LoadedSet {
 /// An object, and where it was read.
 #[derive(Debug)]
 struct PlacedObject {
-    place: String,
+    place: DocumentPlace,
     value: Value,
 }
 
-/// Reads a set; `below` resolves the paths of `solution.yaml`.
+/// Reads the set at this field of `solution.yaml`. It has no objects if some of them cannot be read or patched: what is
+/// wrong with the others could follow from it.
 pub(crate) fn load(
     source: &SourceSet,
-    below: impl Fn(&Path) -> Result<PathBuf, PackError>,
+    field: &str,
+    problems: &mut SourceProblems<'_>,
 ) -> Result<LoadedSet, PackError> {
-    let mut files = Vec::new();
-    for path in &source.files {
-        files.extend(manifests::read(&below(path)?)?.files);
-    }
-    let mut objects = manifests::parse(&files)?;
-    if let Some((place, _)) = objects.kindless.first() {
-        return Err(PackError::NoObject(place.to_string()));
-    }
-    for (number, patch) in (1..).zip(&source.patches) {
-        let failed = |error| PackError::Patch {
-            set: source.name.clone(),
-            number,
-            source: Box::new(error),
-        };
-        manifests::patch(&mut objects.all, patch).map_err(failed)?;
-    }
-    if objects.all.is_empty() {
-        return Err(PackError::EmptySet(source.name.clone()));
-    }
+    let files = files(source, field, problems)?;
+    let objects = files
+        .as_ref()
+        .map(|files| objects(source, field, files, problems));
     let (definitions, own): (Vec<_>, Vec<_>) = objects
-        .all
+        .unwrap_or_default()
         .into_iter()
         .partition(is_the_clusters_definition);
     let objects: Vec<PlacedObject> = own.into_iter().map(|it| placed(it, tidy)).collect();
@@ -73,6 +67,86 @@ pub(crate) fn load(
     })
 }
 
+/// The files of a set, by their paths below the directory; none if one cannot be read.
+fn files(
+    source: &SourceSet,
+    field: &str,
+    problems: &mut SourceProblems<'_>,
+) -> Result<Option<Vec<ManifestFile>>, PackError> {
+    let mut files = Some(Vec::new());
+    for (number, path) in source.files.iter().enumerate() {
+        let field = format!("{field}.files[{number}]");
+        let Some(at) = problems.below(&field, path) else {
+            files = None;
+            continue;
+        };
+        match manifests::read(&at) {
+            Ok(read) => {
+                let below = |file: ManifestFile| {
+                    let path = if at.is_dir() {
+                        path.join(file.name)
+                    } else {
+                        path.clone()
+                    };
+                    let name = path.display().to_string();
+                    ManifestFile { name, ..file }
+                };
+                if let Some(files) = &mut files {
+                    files.extend(read.files.into_iter().map(below));
+                }
+            }
+            Err(error) => {
+                problems.unread(&field, error)?;
+                files = None;
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The objects of these files, patched; none if one cannot be read or a patch not be applied.
+fn objects<'a>(
+    source: &SourceSet,
+    field: &str,
+    files: &'a [ManifestFile],
+    problems: &mut SourceProblems<'_>,
+) -> Vec<ManifestObject<'a>> {
+    let (mut objects, errors) = manifests::parse_all(files);
+    for error in &errors {
+        problems.unparsed(error);
+    }
+    for (place, _) in &objects.kindless {
+        let message = "has no `kind`, so it is not a Kubernetes object";
+        problems.at_document(&of_manifests::OBJECT, &place.into(), message);
+    }
+    if !errors.is_empty() {
+        return Vec::new();
+    }
+    if objects.all.is_empty() && objects.kindless.is_empty() {
+        let message = format_args!("the files of the set `{}` hold no object", source.name);
+        problems.at_field(&of_manifests::EMPTY, field, message);
+        return Vec::new();
+    }
+    let mut is_patched = true;
+    for (number, patch) in source.patches.iter().enumerate() {
+        if let Err(error) = manifests::patch(&mut objects.all, patch) {
+            let set = &source.name;
+            let message = format_args!(
+                "patch {} of the set `{set}`: {}",
+                number + 1,
+                ErrorChain(&error)
+            );
+            problems.at_field(
+                &source::PATCH,
+                &format!("{field}.patches[{number}]"),
+                message,
+            );
+            is_patched = false;
+        }
+    }
+    if is_patched { objects.all } else { Vec::new() }
+}
+
 /// Whether an object is a definition that belongs to no environment: one with webhook conversion names a namespace.
 fn is_the_clusters_definition(object: &ManifestObject<'_>) -> bool {
     object.kind() == "CustomResourceDefinition"
@@ -81,7 +155,7 @@ fn is_the_clusters_definition(object: &ManifestObject<'_>) -> bool {
 }
 
 fn placed(object: ManifestObject<'_>, tidy: impl Fn(&mut Value)) -> PlacedObject {
-    let (place, mut value) = (object.place.to_string(), object.value);
+    let (place, mut value) = (object.place, object.value);
     tidy(&mut value);
     PlacedObject { place, value }
 }
@@ -151,71 +225,69 @@ fn set(source: &SourceSet, objects: &[PlacedObject], definitions: &[PlacedObject
     }
 }
 
-/// Finds the first thing that keeps sets and charts from being carried together, as far as it can be told without the images.
+/// Finds what keeps sets and charts from being carried together, as far as it can be told without the images.
 pub(crate) fn check(
     sets: &[LoadedSet],
     charts: &[LoadedChart],
     spec: &SourceSpec,
-) -> Result<(), PackError> {
-    let charts: Vec<ChartRelease> = charts.iter().map(|it| it.release.clone()).collect();
-    let own: Vec<ObjectSet> = sets.iter().map(|it| it.set.clone()).collect();
-    let problems = rules::object_sets(&own, &charts, &spec.parameters);
-    let problem = problems.chain(rules::parameters(&spec.parameters)).next();
-    problem.map_or(Ok(()), |problem| {
-        Err(PackError::in_file(Path::new("solution.yaml"))(problem))
-    })?;
+    problems: &mut SourceProblems<'_>,
+) {
+    // What needs a chart that cannot be read is in order but for that.
+    if charts.len() == spec.charts.len() {
+        let charts: Vec<ChartRelease> = charts.iter().map(|it| it.release.clone()).collect();
+        let own: Vec<ObjectSet> = sets.iter().map(|it| it.set.clone()).collect();
+        problems.of_source(rules::object_sets(&own, &charts, &spec.parameters), spec);
+    }
+    problems.of_source(rules::parameters(&spec.parameters), spec);
     let definitions = sets.iter().flat_map(|set| &set.definitions);
     let kinds = ObjectKinds::new(definitions.clone().map(|it| &it.value));
-    let places: Vec<_> = spec
-        .images
-        .iter()
-        .map(schemas::SourceImage::place)
-        .collect();
+    let places: Vec<_> = spec.images.iter().map(SourceImage::place).collect();
     let placeholders = PlaceholderNames::new(&places, &spec.parameters);
     let mut names = ObjectNames::default();
     for PlacedObject { place, value } in definitions {
-        let problem = names.add_definition(value, place);
-        problem.map_or(Ok(()), |problem| Err(in_object(place, problem)))?;
+        let twice = names.add_definition(value, &place.to_string());
+        let found = rules::definition(value).into_iter().chain(twice);
+        problems.of_document(found, &place.into());
+        if archive::crd_path(manifests::text(value, "/metadata/name")).is_err() {
+            let message = "the name cannot be that of a file in an archive";
+            problems.at_document(&source::FILE_NAME, &place.into(), message);
+        }
     }
     for set in sets {
         for PlacedObject { place, value } in &set.objects {
-            let problems = rules::object(value).into_iter();
-            let problems = problems.chain(names.add(value, &set.set, &kinds, place));
-            let mut problems = problems.chain(placeholders.check(value, &set.set));
-            if let Some(problem) = problems.next() {
-                return Err(in_object(place, problem));
-            }
+            let found = rules::object(value).into_iter();
+            let found = found.chain(names.add(value, &set.set, &kinds, &place.to_string()));
+            let found = found.chain(placeholders.check(value, &set.set));
+            problems.of_document(found, &place.into());
         }
     }
-    Ok(())
-}
-
-fn in_object(place: &str, problem: rules::Problem) -> PackError {
-    PackError::Object {
-        place: place.to_owned(),
-        problem: Box::new(problem),
+    for chart in charts {
+        chart.check_placeholders(&placeholders, problems);
     }
 }
 
-/// The images of containers that are not among these.
-pub(crate) fn missing(sets: &[LoadedSet], images: &KnownImages) -> Vec<MissingImage> {
-    let mut missing = Vec::new();
+/// Finds the images of containers that are not among these.
+pub(crate) fn check_images(
+    sets: &[LoadedSet],
+    images: &KnownImages,
+    problems: &mut SourceProblems<'_>,
+) {
     for set in sets {
         let moved = set.moved();
         let compiler = set.compiler(images, &moved);
         for PlacedObject { place, value } in &set.objects {
             for remark in compiler.compile(&mut value.clone()) {
                 if let CompileQuestion::Missing(reference) = remark.what {
-                    missing.push(MissingImage {
+                    let missing = MissingImage {
                         reference,
-                        place: place.clone(),
+                        place: place.to_string(),
                         pointer: remark.path,
-                    });
+                    };
+                    problems.image(missing, Some(&place.into()));
                 }
             }
         }
     }
-    missing
 }
 
 impl LoadedSet {
@@ -234,37 +306,58 @@ impl LoadedSet {
     }
 
     /// The definitions of custom resources, as files of the archive.
-    pub(crate) fn definitions(&self) -> Result<Vec<ArchiveFile>, PackError> {
-        let file = |PlacedObject { value, .. }: &PlacedObject| {
-            let name = manifests::text(value, "/metadata/name");
-            let path = archive::crd_path(name);
-            let path = path.map_err(|_| PackError::FileName(name.into()))?;
-            let text = yaml::to_string(value);
-            Ok(ArchiveFile::from_bytes(path, text.into_bytes()))
-        };
-        self.definitions.iter().map(file).collect()
+    pub(crate) fn definitions(&self) -> Vec<ArchiveFile> {
+        let definitions = self.definitions.iter();
+        definitions
+            .map(|it| file(definition_path(&it.value), &it.value))
+            .collect()
     }
 
     /// The files of the set in the archive, compiled.
     pub(crate) fn files(&self, images: &KnownImages) -> Vec<ArchiveFile> {
         let moved = self.moved();
         let compiler = self.compiler(images, &moved);
-        let file = |(number, PlacedObject { value, .. }): (usize, &PlacedObject)| {
+        let object_file = |(number, PlacedObject { value, .. }): (usize, &PlacedObject)| {
             let mut object = value.clone();
             // What is left is for the check of the draft to name, which compiles again.
             compiler.compile(&mut object);
-            let text = |pointer| manifests::text(&object, pointer);
-            let (kind, name) = (text("/kind"), text("/metadata/name"));
-            let path = archive::object_path(&self.set.name, number, kind, name);
-            ArchiveFile::from_bytes(path, yaml::to_string(&object).into_bytes())
+            file(self.object_path(number, &object), &object)
         };
-        (1..).zip(&self.objects).map(file).collect()
+        (1..).zip(&self.objects).map(object_file).collect()
     }
+
+    /// The documents that the files of the set are made from, by their paths in the archive.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = (String, SourceDocument)> {
+        let definitions = self.definitions.iter();
+        let definitions = definitions.map(|it| (definition_path(&it.value), &it.place));
+        let objects = (1..).zip(&self.objects);
+        let objects = objects.map(|(number, it)| (self.object_path(number, &it.value), &it.place));
+        let all = definitions.chain(objects);
+        all.map(|(path, place)| (path.to_string(), place.into()))
+    }
+
+    fn object_path(&self, number: usize, object: &Value) -> ArchivePath {
+        let text = |pointer| manifests::text(object, pointer);
+        archive::object_path(
+            &self.set.name,
+            number,
+            text("/kind"),
+            text("/metadata/name"),
+        )
+    }
+}
+
+fn definition_path(definition: &Value) -> ArchivePath {
+    let path = archive::crd_path(manifests::text(definition, "/metadata/name"));
+    path.expect("a tree with another name is refused")
+}
+
+fn file(path: ArchivePath, document: &Value) -> ArchiveFile {
+    ArchiveFile::from_bytes(path, yaml::to_string(document).into_bytes())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error as _;
     use std::fs;
 
     use schemas::ImageReference;
@@ -283,9 +376,7 @@ mod tests {
     }
 
     fn refused(release: &str, set: &str) -> String {
-        let error = loaded(release, set).unwrap_err();
-        let cause = error.source().map(|cause| format!(": {cause}"));
-        format!("{error}{}", cause.unwrap_or_default())
+        testing::refused(loaded(release, set))
     }
 
     fn known() -> KnownImages {
@@ -319,7 +410,7 @@ mod tests {
         assert_eq!(image.unwrap(), "$(image:demo-operator)");
         let config: Value = yaml::from_slice(bytes(&files[2])).unwrap();
         assert_eq!(config["data"]["worker"], "image=$(image:demo-operator)");
-        let definitions = set.definitions().unwrap();
+        let definitions = set.definitions();
         let paths: Vec<&str> = definitions.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["operator/deploy/crds/shops.shop.test_crd.yaml"]);
         let definition: Value = yaml::from_slice(bytes(&definitions[0])).unwrap();
@@ -347,59 +438,70 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_release_is_said_with_its_place() {
         let with = |text: &str| format!("{RELEASE}\n---\n{text}\n");
-        let other = "`release.yaml`, document 5 (line 37)";
+        let of =
+            |line: usize, id: &str, words: &str| format!("release.yaml:{line}: [{id}] {words}");
         for (release, words) in [
             (
                 with("just text"),
-                format!(
-                    "{other} has no `kind`, so it is not a Kubernetes object; remove it from the set"
+                of(
+                    38,
+                    "manifests.object",
+                    "has no `kind`, so it is not a Kubernetes object",
                 ),
             ),
             (
                 with("[a, b]"),
-                format!("{other} has no `kind`, so it is not"),
+                of(38, "manifests.object", "has no `kind`, so it is not"),
             ),
             (
                 with("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}"),
-                format!(
-                    "`release.yaml`, document 2 (line 18) and {other} both define Service `web`, differently"
+                of(
+                    38,
+                    "manifests.repeated",
+                    "defines Service `web`, as `release.yaml`, document 2 (line 18) does differently",
                 ),
             ),
             (
                 with("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
-                format!("{other}: is ConfigMap `web`, as `release.yaml`, document 3 (line 21) is"),
+                of(
+                    38,
+                    "manifests.repeated",
+                    "is ConfigMap `web`, as `release.yaml`, document 3 (line 21) is",
+                ),
             ),
             (
                 with("{apiVersion: v1, kind: PodList, metadata: {name: x}, items: {}}"),
-                format!("{other}: is a list of objects (`PodList`)"),
+                of(38, "manifests.object", "is a list of objects (`PodList`)"),
             ),
             (
                 with("{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {a: Yg==}}"),
-                format!("{other}: is a Secret with data"),
+                of(38, "manifests.forbidden", "is a Secret with data"),
             ),
             (
                 with(
-                    "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: '$(param:size)'}}",
+                    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  a: '$(param:size)'",
                 ),
-                format!("{other}: /data/a: there is no parameter `size`"),
+                of(
+                    42,
+                    "manifests.placeholder",
+                    "/data/a: there is no parameter `size`",
+                ),
             ),
             (
                 with("{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x}}"),
-                format!("{other}: `metadata.name` is missing"),
+                of(38, "manifests.object", "`metadata.name` is missing"),
             ),
-            (with("a: ["), format!("{other} is not usable YAML")),
+            (with("a: ["), of(38, "manifests.yaml", "")),
             (
                 format!("{RELEASE}      description: {}\n", "x".repeat(10_000_000)),
-                "`release.yaml`, document 4 (line 23) is not usable YAML".to_owned(),
+                of(23, "manifests.yaml", "has 1000"),
             ),
             (
                 with(&format!(
                     "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: x}}, data: {{a: {}}}}}",
                     "x".repeat(4 << 20)
                 )),
-                format!(
-                    "{other} is not usable YAML; correct it, or render the release again if it is a template: has 419"
-                ),
+                of(37, "manifests.yaml", "has 419"),
             ),
         ] {
             let said = refused(&release, "");
@@ -433,37 +535,37 @@ mod tests {
             (
                 RELEASE,
                 "    - name: again\n      files: [release.yaml]\n      namespaces: [{name: shop}]\n",
-                "`release.yaml`, document 4 (line 23): is CustomResourceDefinition `shops.shop.test`, as",
+                "release.yaml:27: [manifests.repeated] is CustomResourceDefinition `shops.shop.test`, as",
             ),
             (
                 "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
                 "    - name: again\n      files: [release.yaml]\n      namespaces: [{name: other}]\n",
-                "`release.yaml`, document 1 (line 1): is ConfigMap `a`, as `release.yaml`, document 1 (line 1) is",
+                "release.yaml:1: [manifests.repeated] is ConfigMap `a`, as `release.yaml`, document 1 (line 1) is",
             ),
             (
                 RELEASE,
                 "  parameters: {size: {type: integer, enum: [1, x]}}\n",
-                "`solution.yaml`: the parameter `size` has a value in `enum` that is not of its type",
+                "solution.yaml:14: [manifests.parameter] the parameter `size` has a value in `enum` that is not of its type",
             ),
             (
                 RELEASE,
-                "      patches: [{target: {kind: StatefulSet}, merge: {}}]\n",
-                "patch 1 of the set `web` cannot be applied: no object is a StatefulSet",
+                "      patches:\n        - {target: {kind: Service}, patch: '{metadata: {labels: {a: b}}}'}\n        - {target: {kind: StatefulSet}, patch: '{}'}\n",
+                "solution.yaml:16: [source.patch] patch 2 of the set `web`: no object is a StatefulSet",
             ),
             (
                 RELEASE,
                 "      needs: [crds]\n",
-                "`solution.yaml`: the set `web` needs `crds`, which is no set",
+                "solution.yaml:11: [manifests.sets] the set `web` needs `crds`, which is no set",
             ),
             (
                 RELEASE,
                 "  parameters: {size: {type: integer, default: x}}\n",
-                "`solution.yaml`: the parameter `size` has a `default` that is not a whole number",
+                "solution.yaml:14: [manifests.parameter] the parameter `size` has a `default` that is not a whole number",
             ),
             (
                 "# nothing\n",
                 "",
-                "the files of the set `web` hold no object",
+                "solution.yaml:11: [manifests.empty] the files of the set `web` hold no object",
             ),
         ] {
             let said = refused(release, set);
@@ -474,7 +576,8 @@ mod tests {
     #[test]
     fn images_that_are_not_carried_are_named_before_anything_takes_time() {
         let release = RELEASE.replace("r.test/demo:1\n", "r.test/other:2\n");
-        let Err(PackError::MissingImages(missing)) = loaded(&release, "") else {
+        let loaded = loaded(&release, "");
+        let Err(PackError::RefusedSource(refused)) = loaded else {
             panic!("they were not missed");
         };
         let expected = MissingImage {
@@ -482,8 +585,12 @@ mod tests {
             place: "`release.yaml`, document 1 (line 1)".to_owned(),
             pointer: "/spec/template/spec/containers/0/image".to_owned(),
         };
-        assert_eq!(missing, [expected]);
+        assert_eq!(refused.missing, [expected]);
+        assert_eq!(
+            testing::said(&refused.findings),
+            "release.yaml:15: [source.image] /spec/template/spec/containers/0/image is `r.test/other:2`, which spec.images does not list"
+        );
         let patch = "      patches: [{target: {kind: Deployment}, json: [{op: replace, path: /spec/template/spec/containers/0/image, value: 'r.test/demo:1'}]}]\n";
-        assert!(loaded(&release, patch).is_ok());
+        assert!(self::loaded(&release, patch).is_ok());
     }
 }

@@ -1,11 +1,13 @@
 //! A small source tree for the unit tests.
 
+use std::fmt::Debug;
 use std::fs;
 use std::path::Path;
 
 use archive::{ArchiveFile, FileSource};
 use sources::{Cache, Remote, SourceNetwork};
 use tempfile::TempDir;
+use validator::Finding;
 use watch::{Cancel, Watch};
 
 use crate::Event;
@@ -30,7 +32,10 @@ metadata:
   name: demos.demo.test
 spec:
   group: demo.test
+  scope: Namespaced
   names: {kind: Demo, plural: demos}
+  versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 ";
 
 pub(crate) const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1
@@ -111,6 +116,23 @@ pub(crate) fn load_by(
         keyring: None,
     };
     load::load(directory, &network, by_helm, watch)
+}
+
+/// What is wrong with a source tree: `FILE:LINE: [ID] MESSAGE`, one a line.
+pub(crate) fn refused<T: Debug>(loaded: Result<T, PackError>) -> String {
+    let Err(PackError::RefusedSource(refused)) = loaded else {
+        panic!("{loaded:?}");
+    };
+    said(&refused.findings)
+}
+
+/// The same of what was found so far.
+pub(crate) fn said(findings: &[Finding]) -> String {
+    let line = |it: &Finding| {
+        let source = it.source.as_ref().expect("it is of a file");
+        format!("{source}: [{}] {}", it.id, it.message)
+    };
+    findings.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The bytes of a file that is in memory.

@@ -163,10 +163,10 @@ spec:
     /// The references that are missing, each with a place.
     fn missing(&self) -> Vec<(String, String)> {
         let (checked, _) = self.check();
-        let Err(PackError::MissingImages(missing)) = checked else {
+        let Err(PackError::RefusedSource(refused)) = checked else {
             panic!("{checked:?}");
         };
-        let missing = missing.into_iter();
+        let missing = refused.missing.into_iter();
         let missing = missing.map(|it| (it.reference.to_string(), it.place));
         missing.collect()
     }

@@ -31,8 +31,24 @@ pub enum YamlError {
     #[error("is not UTF-8 text")]
     Encoding(#[source] std::str::Utf8Error),
     /// The text is not YAML, over a budget, or of another shape.
-    #[error("{0}")]
-    Document(String),
+    #[error("{words}")]
+    Document {
+        /// The words for it, with line and column.
+        words: String,
+        /// The line, from 1, where it is known.
+        line: Option<u64>,
+    },
+}
+
+impl YamlError {
+    /// The line on which it is, from 1, where it is known.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            Self::Document { line, .. } => *line,
+            Self::Size(_) | Self::TooLong(..) | Self::Encoding(_) => None,
+        }
+    }
 }
 
 /// Reads a file that holds exactly one document.
@@ -177,16 +193,17 @@ impl Part<'_> {
     }
 
     fn document(&self, error: &Error) -> YamlError {
-        let YamlError::Document(message) = document(error) else {
-            return document(error);
-        };
+        let words = words(error, &Words::Usual);
         let Some(place) = error.location() else {
-            return YamlError::Document(message);
+            return YamlError::Document { words, line: None };
         };
         let shown = |line| format!("line {line}, column {}", place.column());
-        let here = usize::try_from(place.line()).unwrap_or(1);
-        let there = here + self.line - 1;
-        YamlError::Document(message.replacen(&shown(here), &shown(there), 1))
+        let here = place.line();
+        let there = here + self.line as u64 - 1;
+        YamlError::Document {
+            words: words.replacen(&shown(here), &shown(there), 1),
+            line: Some(there),
+        }
     }
 }
 
@@ -262,10 +279,17 @@ fn document(error: &Error) -> YamlError {
     worded(error, &Words::Usual)
 }
 
-fn worded(error: &Error, words: &Words) -> YamlError {
-    let message = error.render_with_formatter(words);
+fn worded(error: &Error, formatter: &Words) -> YamlError {
+    YamlError::Document {
+        words: words(error, formatter),
+        line: error.location().map(|place| place.line()),
+    }
+}
+
+fn words(error: &Error, formatter: &Words) -> String {
+    let message = error.render_with_formatter(formatter);
     let line = message.lines().next().unwrap_or_default();
-    YamlError::Document(line.chars().take(400).collect())
+    line.chars().take(400).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use release::upstream::UpstreamError;
 use sources::tar::TarError;
 use sources::{CacheError, SourceError};
 
-use super::{Answer, Judge, NO, Outcome, UNKNOWN, no, unknown};
+use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
 
 /// What to do with a release that is no operator as imports run them.
 const BY_HAND: &str = "leave `--as operator` out, and the release is carried as it is; or write an operator by hand, from the tree that `solution init DIR` makes";
@@ -22,12 +22,6 @@ impl Judge for PackError {
             Self::Image { source, .. } | Self::ChartSource { source, .. } => source.answer(),
             Self::Write(error) => error.answer(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
-            Self::Problem { problem, .. } | Self::Object { problem, .. } => {
-                Answer(Outcome::No, problem.fix())
-            }
-            Self::MissingImages(_) => no(
-                "add them to spec.images, which `solution pack --add-images` does, or leave out what names them, with a patch or by values; what a chart names and nothing pulls can stand in its `unusedImages`",
-            ),
             Self::NoHelm => no(
                 "install Helm 4, or name it with `--helm` or HELM; `--no-render` packs without looking for the images that charts need",
             ),
@@ -62,22 +56,12 @@ impl Judge for PackError {
                 "leave files out of the chart by its .helmignore, or install large definitions of custom resources by spec.crds",
             ),
             Self::Unwritten(_) => no("add the lines by hand"),
-            Self::EmptySet(_) => no("remove the set from spec.manifests, or correct its files"),
-            Self::Manifests(error) => error.answer(),
             Self::NoSource(_) => no("`solution init` writes one to start from"),
-            Self::NoObject(_)
-            | Self::Source { .. }
-            | Self::Outside { .. }
-            | Self::NoOperatorFiles { .. }
-            | Self::Yaml { .. }
-            | Self::Patch { .. }
+            Self::RefusedSource(_)
             | Self::Chart { .. }
             | Self::OtherChart { .. }
             | Self::ChartFile(_)
-            | Self::Values { .. }
             | Self::Rendered { .. }
-            | Self::FileName(_)
-            | Self::FileTwice { .. }
             | Self::ManifestSize(_)
             | Self::Content { .. }
             | Self::Tree(_)
@@ -294,6 +278,7 @@ mod tests {
     use std::io;
 
     use super::*;
+    use crate::failure::Outcome;
 
     fn packed(source: impl Into<SourceError>) -> (Outcome, Option<&'static str>) {
         let Answer(outcome, hint) = PackError::Image {

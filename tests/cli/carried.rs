@@ -515,7 +515,7 @@ fn conflicts_stay_for_a_person_to_resolve() {
     let pack = ["pack", "cert-keeper", "-o", "out.iso", "--unsigned"];
     let said = desk.solution(&pack).failure(1);
     assert!(
-        said.contains("`cert-keeper/solution.yaml` cannot be"),
+        said.contains("error[source.yaml]: solution.yaml:"),
         "{said}"
     );
     let (before, rest) = merged.split_once("<<<<<<< edited\n").unwrap();

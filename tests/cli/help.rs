@@ -180,6 +180,9 @@ test --test cli`.
 
 fn about(group: &str) -> &'static str {
     match group {
+        "source" => {
+            "The source tree that `pack` reads, before there is an archive. What an archive could not have either is found in it too, under the ids below."
+        }
         "container" => "The image itself, and every byte that is not a file's.",
         "signature" => {
             "Who vouches for the archive. Until this is decided, nothing else in it is interpreted."

@@ -34,6 +34,7 @@ mod programs;
 mod releases;
 mod render;
 mod rights;
+mod schemas;
 mod signals;
 mod signing;
 mod site;

@@ -285,7 +285,7 @@ fn a_release_is_packed_as_it_is_and_shown() {
     let desk = desk_with_release(DEPLOYMENT);
     let text = desk.solution(&PACK);
     assert_eq!(text.code, 0, "{text:?}");
-    let warning = "warning[manifests.image-mentioned]: manifests/web/0001-deployment-web.yaml: /spec/template/spec/containers/0/args/0 names `registry.example.test/proxy:1`, which is none of the Solution's images";
+    let warning = "warning[manifests.image-mentioned]: release.yaml:11: /spec/template/spec/containers/0/args/0 names `registry.example.test/proxy:1`, which is none of the Solution's images";
     assert!(text.stderr.contains(warning), "{text:?}");
     let shown = desk.solution(&["inspect", "out.iso"]).success();
     assert!(
@@ -316,8 +316,8 @@ fn images_that_objects_run_are_missed_before_packing_and_added_on_demand() {
     for arguments in [&PACK[..], &["pack", "source", "--check"]] {
         let said = desk.solution(arguments).failure(1);
         for words in [
-            "error: objects run an image that spec.images does not have\n",
-            "`release.yaml`, document 1 (line 1): /spec/template/spec/containers/0/image is `registry.example.test/example/other:2.0`",
+            "error[source.image]: release.yaml:",
+            ": /spec/template/spec/containers/0/image is `registry.example.test/example/other:2.0`, which spec.images does not list\n",
             "`solution pack --add-images`",
             &format!("  |     {line}"),
         ] {

@@ -168,7 +168,8 @@ impl<'a> ChartJudge<'a> {
         let chart = match Chart::read(&archive) {
             Ok(chart) => chart,
             Err(error) => {
-                self.findings.add(info(&error.problem), &path, error);
+                self.findings
+                    .add(chart_finding(&error.problem), &path, error);
                 return Ok(None);
             }
         };
@@ -229,7 +230,9 @@ impl<'a> ChartJudge<'a> {
     }
 }
 
-fn info(problem: &ChartProblem) -> &'static FindingInfo {
+/// Returns the kind of finding that a problem of a chart is.
+#[must_use]
+pub fn chart_finding(problem: &ChartProblem) -> &'static FindingInfo {
     match problem {
         ChartProblem::Archive(_) => &ARCHIVE,
         ChartProblem::Budget(_) => &BUDGET,

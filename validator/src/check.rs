@@ -3,6 +3,7 @@
 //! within a stage everything is collected.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use archive::{Feature, Listed, Medium, OpenError, Opened, Trusted};
 use rules::catalogue::container::DRAFT;
@@ -15,7 +16,7 @@ use watch::{Cancel, Progress, Watch};
 use crate::accepted::Accepted;
 use crate::content::{self, CheckedContent};
 use crate::files::{DamagedFiles, ListedFiles, ReadProblem};
-use crate::finding::{Chain, Findings};
+use crate::finding::{Chain, Findings, SourceMap};
 use crate::options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
 use crate::refusal::{self, names};
 use crate::report::{Report, SignatureRule, Summary};
@@ -26,21 +27,23 @@ pub fn check(
     options: &CheckOptions,
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
-    check_opened(path, Opened::open(path), options, watch)
+    let opened = Opened::open(path);
+    check_opened(path, opened, options, Findings::default(), watch)
 }
 
 /// Checks the documents of what is to be an archive, under the name that it will get; its data was hashed while it was
-/// written. Who signs is decided by who makes it.
+/// written. Who signs is decided by who makes it. What is found stands in the tree that it is made from.
 pub fn check_draft(
     medium: Medium,
     now: StatementTime,
+    tree: Arc<dyn SourceMap>,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let options = CheckOptions {
         now: Some(now),
         ..CheckOptions::of_documents(Signatures::Later)
     };
-    check_documents(medium, &options, cancel)
+    check_documents(medium, &options, Findings::of(tree), cancel)
 }
 
 /// Checks the documents of an archive that was accepted before. Its expiry date is that of imports.
@@ -50,7 +53,7 @@ pub fn check_accepted(
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let options = CheckOptions::of_documents(Signatures::Accepted(before));
-    check_documents(medium, &options, cancel)
+    check_documents(medium, &options, Findings::default(), cancel)
 }
 
 /// Decides about the signatures of what was opened, and nothing else. The report says why nobody vouches for it.
@@ -80,24 +83,26 @@ pub fn vouch(
 fn check_documents(
     medium: Medium,
     options: &CheckOptions,
+    findings: Findings,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let path = medium.path().to_owned();
     let watch = Watch::silent(cancel);
-    check_opened(&path, Opened::read(medium), options, &watch)
+    check_opened(&path, Opened::read(medium), options, findings, &watch)
 }
 
 fn check_opened(
     path: &Path,
     opened: Result<Opened, OpenError>,
     options: &CheckOptions,
+    findings: Findings,
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
     let mut checking = Checking {
         options,
         watch,
         summary: Summary::new(path),
-        findings: Findings::default(),
+        findings,
     };
     let accepted = match checking.run(path, opened) {
         Ok(accepted) => accepted,

@@ -1,7 +1,8 @@
-//! Findings: what is wrong with an archive, as values. All are collected, bounded, and put in a fixed order.
+//! Findings: what is wrong with an archive or with what it is made from, as values. All are collected, bounded, and put in a fixed order.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemas::printable_within;
@@ -11,6 +12,26 @@ use crate::limits;
 use rules::Problem;
 use rules::catalogue::{FINDINGS, FindingInfo, Severity};
 
+/// Where a finding stands in the files that an archive is made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourcePlace {
+    /// The file, relative to the directory of `solution.yaml`.
+    pub file: String,
+    /// The line in it, from 1.
+    pub line: Option<u32>,
+}
+
+impl fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line } = self;
+        match line {
+            Some(line) => write!(f, "{file}:{line}"),
+            None => f.write_str(file),
+        }
+    }
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
@@ -18,10 +39,13 @@ pub struct Finding {
     pub id: &'static str,
     /// How much it weighs.
     pub severity: Severity,
-    /// The path in the archive, with the place inside the file; empty for the archive as a whole.
+    /// The path in the archive, with the place inside the file; empty for the archive as a whole, and where there is none.
     pub place: String,
     /// What is wrong, in one line.
     pub message: String,
+    /// Where it stands in the source tree, if one was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourcePlace>,
     /// What to do, in one line.
     pub fix: &'static str,
 }
@@ -34,6 +58,8 @@ struct WrittenFinding {
     severity: Severity,
     place: String,
     message: String,
+    #[serde(default)]
+    source: Option<SourcePlace>,
     fix: String,
 }
 
@@ -51,19 +77,35 @@ impl<'de> Deserialize<'de> for Finding {
             severity: written.severity,
             place: written.place,
             message: written.message,
+            source: written.source,
             fix: info.fix,
         })
     }
 }
 
-/// Collects findings. Whatever text of the archive they hold is made printable and cut here, in one place.
+/// From the files of an archive to those that it is made from.
+pub trait SourceMap: fmt::Debug + Send + Sync {
+    /// Returns where that stands which became a file of the archive, or what in it the problem is about.
+    fn place(&self, file: &str, problem: Option<&Problem>) -> Option<SourcePlace>;
+}
+
+/// Collects findings. Whatever text of others they hold is made printable and cut here, in one place.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     list: Vec<Finding>,
     counts: BTreeMap<&'static str, usize>,
+    tree: Option<Arc<dyn SourceMap>>,
 }
 
 impl Findings {
+    /// Collects those of an archive that is made from this tree.
+    pub(crate) fn of(tree: Arc<dyn SourceMap>) -> Self {
+        Self {
+            tree: Some(tree),
+            ..Self::default()
+        }
+    }
+
     /// Adds a finding; beyond [`limits::FINDINGS_PER_ID`] with one id it is only counted.
     pub(crate) fn add(
         &mut self,
@@ -71,22 +113,56 @@ impl Findings {
         place: impl fmt::Display,
         message: impl fmt::Display,
     ) {
+        let (place, tree) = (place.to_string(), self.tree.clone());
+        let source = || tree.and_then(|tree| tree.place(&place, None));
+        self.push(info, &place, message, source);
+    }
+
+    /// Adds a finding of a source tree. Where it stands is only asked if the finding is among the first with its id.
+    pub fn add_in(
+        &mut self,
+        info: &FindingInfo,
+        source: impl FnOnce() -> SourcePlace,
+        message: impl fmt::Display,
+    ) {
+        self.push(info, "", message, || Some(source()));
+    }
+
+    fn push(
+        &mut self,
+        info: &FindingInfo,
+        place: &str,
+        message: impl fmt::Display,
+        source: impl FnOnce() -> Option<SourcePlace>,
+    ) {
         let count = self.counts.entry(info.id).or_default();
         *count += 1;
         if *count <= limits::FINDINGS_PER_ID {
+            let source = source().map(|it| SourcePlace {
+                file: printable_within(&it.file, limits::TEXT),
+                line: it.line,
+            });
             self.list.push(Finding {
                 id: info.id,
                 severity: info.severity,
-                place: printable_within(&place.to_string(), limits::TEXT),
+                place: printable_within(place, limits::TEXT),
                 message: printable_within(&message.to_string(), limits::TEXT),
+                source,
                 fix: info.fix,
             });
         }
     }
 
+    /// Whether nothing was added.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// The findings in the order of [`FINDINGS`], those with one id as they were found, and after them how many were
     /// left out.
-    pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
+    #[must_use]
+    pub fn into_sorted(mut self) -> Vec<Finding> {
         for info in FINDINGS {
             let count = self.counts.get(info.id).copied().unwrap_or_default();
             let shown = self.list.iter().filter(|finding| finding.id == info.id);
@@ -97,6 +173,7 @@ impl Findings {
                     severity: info.severity,
                     place: String::new(),
                     message: format!("and {more} more"),
+                    source: None,
                     fix: info.fix,
                 });
             }
@@ -136,7 +213,9 @@ pub(crate) fn report(
 ) {
     for problem in problems {
         if let Some(info) = problem.finding() {
-            findings.add(info, file, problem);
+            let tree = findings.tree.clone();
+            let source = || tree.and_then(|tree| tree.place(file, Some(&problem)));
+            findings.push(info, file, &problem, source);
         }
     }
 }
@@ -184,6 +263,7 @@ mod tests {
         assert_eq!(
             distinct,
             [
+                "source",
                 "container",
                 "signature",
                 "integrity",

@@ -101,24 +101,39 @@ pub struct Repeated {
 
 /// Reads the objects of all files, in order.
 pub fn parse(files: &[ManifestFile]) -> Result<ManifestObjects<'_>, ManifestsError> {
+    let (objects, errors) = parse_all(files);
+    errors.into_iter().next().map_or(Ok(objects), Err)
+}
+
+/// Reads the objects of all files, in order, as far as they can be read, and says what cannot.
+#[must_use]
+pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsError>) {
     let mut objects = ManifestObjects::default();
+    let mut errors = Vec::new();
     for file in files {
         let name: Arc<str> = shown(&file.name).into();
-        let parts = yaml::parts(&file.bytes).map_err(|source| ManifestsError::Stream {
-            file: name.to_string(),
-            source,
-        })?;
+        let parts = yaml::parts(&file.bytes).unwrap_or_else(|source| {
+            let file = name.to_string();
+            errors.push(ManifestsError::Stream { file, source });
+            Vec::new()
+        });
         for part in parts {
             let place = DocumentPlace {
                 file: Arc::clone(&name),
                 document: part.number,
                 line: part.line,
             };
-            objects.read(&place, part)?;
+            let read = objects.read(&place, part);
+            // More would only be more of it.
+            let full = matches!(read, Err(ManifestsError::Weight { .. }));
+            errors.extend(read.err());
+            if full {
+                return (objects, errors);
+            }
         }
     }
-    objects.drop_repeated()?;
-    Ok(objects)
+    errors.extend(objects.drop_repeated());
+    (objects, errors)
 }
 
 impl<'a> ManifestObjects<'a> {
@@ -168,8 +183,9 @@ impl<'a> ManifestObjects<'a> {
         }
     }
 
-    /// Keeps one of several equal objects of one name, and refuses different ones.
-    fn drop_repeated(&mut self) -> Result<(), ManifestsError> {
+    /// Keeps one of several objects of one name, and says which of these are different.
+    fn drop_repeated(&mut self) -> Vec<ManifestsError> {
+        let mut different = Vec::new();
         let mut seen: BTreeMap<[String; 4], usize> = BTreeMap::new();
         let mut kept: Vec<ManifestObject<'a>> = Vec::new();
         for object in std::mem::take(&mut self.all) {
@@ -197,7 +213,7 @@ impl<'a> ManifestObjects<'a> {
                     });
                 }
                 Some(one) => {
-                    return Err(ManifestsError::Twice {
+                    different.push(ManifestsError::Twice {
                         one: one.place.clone(),
                         other: object.place.clone(),
                         what: object.title(),
@@ -206,7 +222,7 @@ impl<'a> ManifestObjects<'a> {
             }
         }
         self.all = kept;
-        Ok(())
+        different
     }
 }
 

@@ -16,6 +16,20 @@ pub struct DocumentPlace {
     pub(crate) line: usize,
 }
 
+impl DocumentPlace {
+    /// The file, as it may be shown.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The line on which the text of the document begins, from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line
+    }
+}
+
 impl fmt::Display for DocumentPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -28,7 +28,7 @@ mod template;
 
 pub use compile::{CompileQuestion, Compiler, Remark};
 pub use definition::{Definition, is_definition};
-pub use document::{ManifestObject, ManifestObjects, Repeated, list, parse, text};
+pub use document::{ManifestObject, ManifestObjects, Repeated, list, parse, parse_all, text};
 pub use error::{DocumentPlace, ManifestsError, PatchError};
 pub use expand::{Address, Expansion, ResolveError};
 pub use image::KnownImages;

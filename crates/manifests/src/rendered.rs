@@ -56,7 +56,7 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
                     limits::RENDERED_VALUES,
                     limits::RENDERED_TEXT
                 );
-                return Err(unusable(YamlError::Document(words)));
+                return Err(unusable(YamlError::Document { words, line: None }));
             }
             objects.extend(taken_apart(value).into_iter().map(|value| RenderedObject {
                 file: Arc::clone(&file),

@@ -7,7 +7,7 @@ use schemas::{SolutionSource, SourceChart};
 
 use crate::ReleaseError;
 use crate::notes::{Note, NoteWeight};
-use crate::write::{self, push, quoted};
+use crate::write::{self, EDITOR, push, quoted};
 
 /// Returns notes on what is left to do, whatever the charts are.
 pub(crate) fn notes() -> Vec<Note> {
@@ -31,7 +31,7 @@ pub(crate) fn text(
     called: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "# Made by `solution init {given}` of `{}`.\n",
+        "{EDITOR}# Made by `solution init {given}` of `{}`.\n",
         shown(called)
     );
     write::head(source, &mut text);

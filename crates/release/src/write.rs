@@ -24,6 +24,9 @@ macro_rules! push {
 }
 pub(crate) use push;
 
+/// The line by which editors find the schema of `solution.yaml` beside it.
+pub(crate) const EDITOR: &str = "# yaml-language-server: $schema=solution-source.schema.json\n";
+
 /// Writes `solution.yaml` of an operator.
 pub(crate) fn operator(
     source: &SolutionSource,
@@ -31,7 +34,7 @@ pub(crate) fn operator(
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "# Made by `solution init --from` of `{}`. NOTES.md says what was chosen, what to decide\n# before packing, and what was left out.\n",
+        "{EDITOR}# Made by `solution init --from` of `{}`. NOTES.md says what was chosen, what to decide\n# before packing, and what was left out.\n",
         shown(release)
     );
     head(source, &mut text);
@@ -47,7 +50,7 @@ pub(crate) fn carried(
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "# Made by `solution init --from` of `{}`.\n",
+        "{EDITOR}# Made by `solution init --from` of `{}`.\n",
         shown(release)
     );
     head(source, &mut text);
@@ -76,8 +79,10 @@ pub(crate) fn converted(source: &SolutionSource, called: &str) -> Result<Vec<u8>
 
 /// The text, if it says what the source does and `pack` would take that.
 pub(crate) fn checked(source: &SolutionSource, text: String) -> Result<Vec<u8>, ReleaseError> {
-    rules::check_source(&source.metadata.name, &source.spec)
-        .map_err(|problem| ReleaseError::Unfit(Box::new(problem)))?;
+    let problems = rules::check_source(&source.metadata.name, &source.spec);
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(ReleaseError::Unfit(Box::new(problem)));
+    }
     match SolutionSource::from_slice(text.as_bytes()) {
         Ok(read) if read == *source => Ok(text.into_bytes()),
         _ => Err(ReleaseError::Spelling),

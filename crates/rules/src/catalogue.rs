@@ -29,7 +29,7 @@ pub struct FindingInfo {
 }
 
 impl FindingInfo {
-    /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator`,
+    /// The part of the id before the dot: `source`, `container`, `signature`, `integrity`, `manifest`, `images`, `operator`,
     /// `manifests`, `charts`, `programs` or `practice`.
     #[must_use]
     pub fn group(&self) -> &'static str {
@@ -61,6 +61,49 @@ macro_rules! catalogue {
 }
 
 catalogue! {
+    /// The source tree, before there is an archive.
+    source {
+        YAML: Error, "source.yaml",
+            "solution.yaml cannot be read",
+            "correct the line: a field that is not known is misspelt, or in the wrong place";
+        PATH: Error, "source.path",
+            "a path of solution.yaml leads out of its directory",
+            "write a relative path without `..`, so that the directory can be handed over whole";
+        MISSING: Error, "source.missing",
+            "a file or directory that solution.yaml names does not exist",
+            "create it, or correct the path; a directory of CRDs may be empty, and a file of roles may hold only comments";
+        FILE: Error, "source.file",
+            "a file of the source tree is not what its field is for, or is too large",
+            "put a file there that is what the message asks for";
+        FILE_NAME: Error, "source.file-name",
+            "a file has a name that no file of an archive can have",
+            "rename it to at most 90 letters, digits, `.`, `_` and `-`, beginning with a letter or a digit";
+        FILE_TWICE: Error, "source.file-twice",
+            "two files would have one name in the archive",
+            "keep one of them, or rename it";
+        NOTHING: Error, "source.nothing",
+            "the Solution would bring nothing",
+            "list images in spec.images, sets of objects in spec.manifests or charts in spec.charts";
+        REFERENCE: Error, "source.reference",
+            "two images have one reference",
+            "give each image a `ref` of its own, or pack only one of them";
+        OBJECT_NAME: Error, "source.object-name",
+            "a CRD has a name that no API server takes",
+            "write spec.names.plural and spec.group in small letters, digits, `-` and `.`, and metadata.name from both";
+        IMAGE: Error, "source.image",
+            "an object or a chart needs an image that spec.images does not list",
+            "add it to spec.images, which `solution pack --add-images` does, or leave out what names it, with a patch or by values; what a chart names and nothing pulls can stand in its `unusedImages`";
+        IMAGE_SOURCE: Error, "source.image-source",
+            "an image cannot be taken from its source",
+            "correct the image's `source` or `platforms` in solution.yaml, or copy the image there again";
+        PATCH: Error, "source.patch",
+            "a patch of a set cannot be applied",
+            "correct the patch, or its `target`, in spec.manifests of solution.yaml";
+        CHART: Error, "source.chart",
+            "a chart is not the one that its source says, or has files that no chart can have",
+            "correct the source in spec.charts of solution.yaml, or the chart's directory";
+    }
+
     /// The image itself, and what lies around the files.
     container {
         NOT_ISO: Error, "container.not-iso",

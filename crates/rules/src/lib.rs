@@ -1,7 +1,8 @@
 //! Rules for the documents of a Solution, and for what they may do in a cluster: pure functions from documents to
 //! problems and rights. The check of an archive, whoever packs one and the plan of an import judge by the same rules.
 //!
-//! Of [`Problem`]s, the check of an archive reports all; [`check_source`], and whoever else packs, stops at the first.
+//! Whoever checks an archive or what one is made from reports all [`Problem`]s; [`source_pointer`] and
+//! [`Problem::pointer`] say where one stands.
 //!
 //! A role is taken apart into [`Right`]s by [`rights`], two lists of them are compared by [`compare`], and
 //! [`Right::danger`] says what one of them makes possible. [`grants`] says who gets which, [`hazards`] what objects do that
@@ -32,6 +33,7 @@ mod parameters;
 mod part;
 mod placeholders;
 mod pod;
+mod pointer;
 mod prerequisites;
 mod problem;
 mod reach;
@@ -62,6 +64,7 @@ pub use object_names::ObjectNames;
 pub use object_sets::object_sets;
 pub use parameters::{ValueProblem, check_value, parameters};
 pub use placeholders::PlaceholderNames;
+pub use pointer::{field_pointer, source_pointer};
 pub use prerequisites::prerequisites;
 pub use problem::Problem;
 pub use reach::Reach;

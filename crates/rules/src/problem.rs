@@ -9,7 +9,7 @@ use schemas::{
 };
 
 use super::RuleProblem;
-use crate::catalogue::{FindingInfo, charts, images, manifest, manifests, operator};
+use crate::catalogue::{FindingInfo, charts, images, manifest, manifests, operator, source};
 use crate::limits::{
     CHARTS, OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS,
     OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS, PATTERN_SMALL, PATTERNS_LARGE,
@@ -262,9 +262,14 @@ impl Problem {
         })
     }
 
-    /// Returns the fix for it, in one line, where the words do not say it.
+    /// Returns the finding of a source tree with this problem.
     #[must_use]
-    pub fn fix(&self) -> Option<&'static str> {
-        self.finding().map(|info| info.fix)
+    pub fn source_finding(&self) -> &'static FindingInfo {
+        match (self.finding(), self) {
+            (Some(info), _) => info,
+            (None, Self::ReferenceTwice(..)) => &source::REFERENCE,
+            (None, Self::ObjectName(_)) => &source::OBJECT_NAME,
+            (None, _) => &source::NOTHING,
+        }
     }
 }

@@ -6,8 +6,9 @@ use schemas::{ImagePlace, ImageReference, Operator, SolutionName, SourceImage, S
 
 use super::{Problem, images, operator, prerequisites};
 
-/// Finds the first thing that is wrong with `solution.yaml` of a Solution, as far as it can be told without its images.
-pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Result<(), Problem> {
+/// Returns all that is wrong with `solution.yaml` of a Solution, as far as it can be told without its images.
+#[must_use]
+pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Vec<Problem> {
     let SourceSpec {
         images,
         operator,
@@ -23,30 +24,28 @@ pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Result<(), Pr
     let of_operator = of_operator.flat_map(|it| operator::operator(it, &places));
     let needed = prerequisites::prerequisites(solution, &spec.prerequisites);
     let needed = needed.chain(prerequisites::rendered_outside(spec));
-    first(none.chain(of_images).chain(of_operator).chain(needed))?;
+    let problems = none.chain(of_images).chain(of_operator).chain(needed);
     let known = images.iter().all(SourceImage::reference_is_known);
     let references = images
         .iter()
         .filter_map(|image| Some((image.place(), image.known_reference()?)));
-    check_references(operator.as_ref().filter(|_| known), references)
+    let of_references = check_references(operator.as_ref().filter(|_| known), references);
+    problems.chain(of_references).collect()
 }
 
-/// Finds the first thing that is wrong with the references of images; if they are those of all images, with what their
-/// operator asks for too.
+/// Returns all that is wrong with the references of images; if they are those of all images, with what their operator
+/// asks for too.
 pub fn check_references<'a>(
     operator: Option<&Operator>,
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
-) -> Result<(), Problem> {
-    first(images::ambiguous(references.clone()))?;
+) -> Vec<Problem> {
+    let ambiguous = images::ambiguous(references.clone());
     let references: BTreeSet<&str> = references
         .map(|(_, reference)| reference.as_str())
         .collect();
     let operator = operator.iter();
-    first(operator.flat_map(|it| operator::related_images(it, &references)))
-}
-
-fn first(mut problems: impl Iterator<Item = Problem>) -> Result<(), Problem> {
-    problems.next().map_or(Ok(()), Err)
+    let related = operator.flat_map(|it| operator::related_images(it, &references));
+    ambiguous.chain(related).collect()
 }
 
 #[cfg(test)]
@@ -55,14 +54,14 @@ mod tests {
 
     use super::*;
 
-    fn check(images: &str, operator: &str) -> Result<(), Problem> {
+    fn check(images: &str, operator: &str) -> Vec<Problem> {
         let text = format!(
             "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\nspec:\n  version: 1.0.0\n  images: [{images}]\n  operator: {{image: {{name: app, tag: '1'}}{operator}}}\n"
         );
         check_text(&text)
     }
 
-    fn check_text(text: &str) -> Result<(), Problem> {
+    fn check_text(text: &str) -> Vec<Problem> {
         let source = SolutionSource::from_slice(text.as_bytes()).unwrap();
         check_source(&source.metadata.name, &source.spec)
     }
@@ -72,7 +71,15 @@ mod tests {
     }
 
     fn refused(images: &[String], operator: &str) -> String {
-        check(&images.join(", "), operator).unwrap_err().to_string()
+        one(&check(&images.join(", "), operator))
+    }
+
+    /// The words of the only problem.
+    fn one(problems: &[Problem]) -> String {
+        let [problem] = problems else {
+            panic!("{problems:?}");
+        };
+        problem.to_string()
     }
 
     #[test]
@@ -86,10 +93,14 @@ mod tests {
             )
         };
         let apart = [app.clone(), image("app", "2", ""), image("app2", "1", "")];
-        assert_eq!(check(&apart.join(", "), ""), Ok(()));
+        assert_eq!(check(&apart.join(", "), ""), []);
+        let nothing = check("", "").into_iter().map(|it| it.to_string());
         assert_eq!(
-            refused(&[], ""),
-            "spec has neither images nor sets of objects nor charts: a Solution brings at least one of them"
+            nothing.collect::<Vec<_>>(),
+            [
+                "spec has neither images nor sets of objects nor charts: a Solution brings at least one of them",
+                "spec.operator.image is `app:1`, which spec.images does not list"
+            ]
         );
         assert_eq!(with(&[("app", "1")]), "spec.images lists `app:1` twice");
         assert_eq!(
@@ -109,7 +120,7 @@ mod tests {
     }
 
     /// The same of a Solution without images and operator.
-    fn imageless(spec: &str) -> Result<(), Problem> {
+    fn imageless(spec: &str) -> Vec<Problem> {
         check_text(&format!(
             "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\nspec: {{version: 1.0.0{spec}}}\n"
         ))
@@ -117,11 +128,11 @@ mod tests {
 
     #[test]
     fn a_solution_brings_something() {
-        assert_eq!(imageless(""), Err(Problem::Nothing));
+        assert_eq!(imageless(""), [Problem::Nothing]);
         let parameters = ", parameters: {size: {type: integer}}";
-        assert_eq!(imageless(parameters), Err(Problem::Nothing));
+        assert_eq!(imageless(parameters), [Problem::Nothing]);
         let set = ", manifests: [{name: policies, files: [policies.yaml]}]";
-        assert_eq!(imageless(set), Ok(()));
+        assert_eq!(imageless(set), []);
     }
 
     #[test]
@@ -131,11 +142,10 @@ mod tests {
             let range = "prerequisites: {kubernetes: '>=1.34, <1.37'}";
             imageless(&format!("{set}, kubernetes: [{versions}], {range}"))
         };
-        assert_eq!(with("'1.34', '1.36.2'"), Ok(()));
-        assert_eq!(with(""), Ok(()));
-        let outside = with("'1.36', '1.37'").unwrap_err().to_string();
+        assert_eq!(with("'1.34', '1.36.2'"), []);
+        assert_eq!(with(""), []);
         assert_eq!(
-            outside,
+            one(&with("'1.36', '1.37'")),
             "spec.prerequisites.kubernetes: charts are rendered for 1.37, which is not in `>=1.34, <1.37`"
         );
     }
@@ -161,7 +171,7 @@ mod tests {
     fn expansions_name_images() {
         let app = image("app", "1", "");
         let ok = ", args: ['--image=$(image:app)', '$(HOME) $$'], env: [{name: A, value: '$(image:app),$(image:app)'}]";
-        assert_eq!(check(&app, ok), Ok(()));
+        assert_eq!(check(&app, ok), []);
         let with = |operator: &str| refused(std::slice::from_ref(&app), operator);
         assert_eq!(
             with(", args: [x, '$(image:app)$(image:other)']"),
@@ -202,15 +212,15 @@ mod tests {
             check(&image, &operator)
         };
         for value in ["quay.io/app:1", "$(image:app)", ""] {
-            assert_eq!(with(value), Ok(()), "{value}");
+            assert_eq!(with(value), [], "{value}");
         }
         assert_eq!(
-            with("quay.io/app:2").unwrap_err().to_string(),
+            one(&with("quay.io/app:2")),
             "spec.operator.env.RELATED_IMAGE_A is `quay.io/app:2`, which is not the `ref` of any image in the archive"
         );
         // What the source of another image knows, nobody knows yet.
         let unknown = format!("{image}, {{name: other, tag: '1', source: 'oci:y'}}");
         let operator = ", env: [{name: RELATED_IMAGE_A, value: 'quay.io/app:2'}]";
-        assert_eq!(check(&unknown, operator), Ok(()));
+        assert_eq!(check(&unknown, operator), []);
     }
 }

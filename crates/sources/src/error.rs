@@ -61,7 +61,7 @@ pub enum TarError {
     },
 }
 
-/// The first image that cannot be taken from its source.
+/// An image that cannot be taken from its source.
 #[derive(Debug)]
 pub struct FailedImage {
     /// The image.
@@ -86,6 +86,63 @@ pub(crate) fn check_digest(
         expected,
         found,
     })
+}
+
+impl SourceError {
+    /// Whether what lies at the source is to be blamed, and neither a disk, the network, a program nor a limit that was set.
+    #[must_use]
+    pub fn is_of_source(&self) -> bool {
+        match self {
+            Self::Read(error) => error.is_missing() || !matches!(error, ReadError::Io { .. }),
+            Self::Tar { source, .. } => !matches!(source, TarError::Io { .. }),
+            Self::Cache(_)
+            | Self::Interrupted(_)
+            | Self::Registry(_)
+            | Self::Logins { .. }
+            | Self::Certificates(_)
+            | Self::Artifact { .. }
+            | Self::Index { .. }
+            | Self::ChartDigest { .. }
+            | Self::ChartName(_)
+            | Self::NoEngine
+            | Self::Engine(_)
+            | Self::Runtime(_)
+            | Self::UnpackLimit { .. }
+            | Self::UnpackSpace { .. } => false,
+            Self::Address(_)
+            | Self::NotInTar { .. }
+            | Self::Compressed { .. }
+            | Self::Layers { .. }
+            | Self::NoPlatform(_)
+            | Self::NotALayout(_)
+            | Self::LayoutVersion { .. }
+            | Self::NotADirectoryTransport(_)
+            | Self::Json { .. }
+            | Self::Empty(_)
+            | Self::Ambiguous { .. }
+            | Self::NoSuchTag { .. }
+            | Self::TagTwice { .. }
+            | Self::Digest { .. }
+            | Self::Document { .. }
+            | Self::MediaType { .. }
+            | Self::MissingDocument { .. }
+            | Self::MissingBlob { .. }
+            | Self::Size { .. }
+            | Self::Content { .. }
+            | Self::TwoSizes(_)
+            | Self::NoList(_)
+            | Self::Referrers(_)
+            | Self::OtherSubject { .. }
+            | Self::ReferrerSize { .. }
+            | Self::EmptyIndex(_)
+            | Self::Depth { .. }
+            | Self::Documents
+            | Self::Contents
+            | Self::DocumentBytes
+            | Self::Config { .. }
+            | Self::NoSuchPlatform { .. } => true,
+        }
+    }
 }
 
 /// The reason why an image cannot be taken from its source.

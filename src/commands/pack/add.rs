@@ -4,7 +4,7 @@ use std::path::Path;
 
 use packager::Added;
 
-use super::{Arguments, missing, request, watch};
+use super::{Arguments, refused, request, watch};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
@@ -16,8 +16,10 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let added = progress::watched(output, "check", watch::show, |watch| {
         packager::add_images(&request, watch)
     });
-    let added = added.map_err(|error| missing::failure(error, &arguments.directory))?;
-    Ok(give(output, &added, show))
+    match added {
+        Ok(added) => Ok(give(output, &added, show)),
+        Err(error) => refused::end(error, arguments, output),
+    }
 }
 
 fn show(added: &Added) {

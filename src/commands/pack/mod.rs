@@ -2,8 +2,8 @@
 
 mod add;
 mod arguments;
-mod missing;
 mod preview;
+mod refused;
 pub(crate) mod request;
 mod size;
 mod versioned;
@@ -11,28 +11,16 @@ pub(crate) mod watch;
 
 use std::path::Path;
 
-use packager::{PackError, Packed, PackedProgram};
-use schemars::JsonSchema;
-use serde::Serialize;
-use validator::{ArchiveVerdict, Finding, Report};
+use packager::{Packed, PackedProgram};
 
 pub(crate) use self::arguments::Arguments;
+#[cfg(test)]
+pub(crate) use self::refused::RefusedPack;
 use super::give;
 use super::validate::words;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{interrupt, keys, progress, render};
-
-/// What would not be accepted, and was not written.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct RefusedPack<'a> {
-    /// The path that was asked for.
-    archive: &'a Path,
-    /// Whether the archive would be accepted.
-    verdict: ArchiveVerdict,
-    /// What is wrong with it.
-    findings: &'a [Finding],
-}
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if arguments.add_images {
@@ -59,29 +47,10 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
     });
     let packed = match packed {
         Ok(packed) => packed,
-        Err(PackError::Refused(report)) => {
-            return Ok(refuse(out, &report, output));
-        }
-        Err(error) => return Err(missing::failure(error, &arguments.directory)),
+        Err(error) => return refused::end(error, arguments, output),
     };
     words::talk(packed.report.findings(), output);
     Ok(give(output, &packed, show))
-}
-
-fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
-    words::talk(report.findings(), output);
-    let refused = RefusedPack {
-        archive,
-        verdict: report.verdict(),
-        findings: report.findings(),
-    };
-    render::result(output, &refused, |refused| {
-        let archive = refused.archive.display();
-        render::note!(
-            "refused: `{archive}` was not written, since `solution validate` would refuse it"
-        );
-    });
-    Outcome::No
 }
 
 fn show(packed: &Packed) {

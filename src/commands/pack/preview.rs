@@ -5,7 +5,7 @@ use std::path::Path;
 use packager::{ImagePreview, Preview};
 use validator::ArchiveVerdict;
 
-use super::{Arguments, missing, request, show_program, watch};
+use super::{Arguments, refused, request, show_program, watch};
 use crate::args::{Output, choose};
 use crate::commands::{inspect, validate};
 use crate::failure::{Failure, Outcome};
@@ -18,10 +18,13 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     let cache = request::cache(arguments, &environment::scratch())?;
     let request = request::request(arguments, keys, Path::new(""), cache.path())?;
-    let mut preview = progress::watched(output, "check", watch::show, |watch| {
+    let preview = progress::watched(output, "check", watch::show, |watch| {
         packager::preview(&request, watch)
-    })
-    .map_err(|error| missing::failure(error, &arguments.directory))?;
+    });
+    let mut preview = match preview {
+        Ok(preview) => preview,
+        Err(error) => return refused::end(error, arguments, output),
+    };
     validate::words::talk(preview.report.findings(), output);
     if !arguments.files {
         preview.files.clear();

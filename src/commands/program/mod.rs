@@ -2,6 +2,7 @@
 
 mod completion;
 mod man;
+pub(super) mod schema;
 pub(super) mod version;
 
 use clap::{CommandFactory as _, Subcommand};
@@ -13,6 +14,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Version(version::Arguments),
+    Schema(schema::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
 }
@@ -20,6 +22,7 @@ pub(crate) enum Command {
 pub(super) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
     match command {
         Command::Version(_) => Ok(version::run(output)),
+        Command::Schema(arguments) => schema::run(arguments, output),
         Command::Completion(arguments) => completion::run(arguments, Cli::command(), output),
         Command::Man(arguments) => man::run(arguments, Cli::command(), output),
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::answers::{Results, said};
 use crate::commands::look::{compare, extract, ls, mount};
+use crate::commands::program::schema;
 use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, validate, values};
 
 /// Those about archives, keys and trust, and the program itself.
@@ -14,6 +15,8 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let files = &all.shared::<Files>("files");
     all.verb("man", &[files]);
     all.verb("cat", &[]);
+    let schemas = &all.own::<schema::Schemas>();
+    all.verb("schema", &[schemas]);
     all.verb("completion", &[]);
     let chart = &all.own::<init::chart::ChartTree>();
     let helmfile = &all.own::<init::helmfile::HelmfileTree>();

@@ -1,7 +1,7 @@
 //! What a check has found, for people.
 
 use rules::catalogue::Severity;
-use validator::{ArchiveVerdict, Finding, Report, SignatureRule};
+use validator::{ArchiveVerdict, Finding, Report, SignatureRule, SourcePlace};
 
 use crate::args::{Output, choose};
 use crate::failure::Outcome;
@@ -81,7 +81,9 @@ fn show_finding(finding: &Finding) {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    let (id, place, message) = (finding.id, &finding.place, &finding.message);
+    let (id, message) = (finding.id, &finding.message);
+    let source = finding.source.as_ref().map(SourcePlace::to_string);
+    let place = source.unwrap_or_else(|| finding.place.clone());
     let colon = choose(place.is_empty(), "", ": ");
     render::note!("{severity}[{id}]: {place}{colon}{message}");
     render::note!("  hint: {}", finding.fix);

@@ -119,28 +119,36 @@ pub fn collect(
     base: &Path,
     images: &[SourceImage],
     means: &Means<'_>,
-) -> Result<Vec<Collected>, FailedImage> {
+) -> Result<Vec<Collected>, Vec<FailedImage>> {
     let mut images: Vec<&SourceImage> = images.iter().collect();
     images.sort_by_key(|image| image.place());
     let mut session = CollectSession::new();
     let of = images.len();
     ahead::read(&images, means);
     ahead::unpack(base, &images, means);
-    let numbered = images.into_iter().enumerate();
-    let collected = numbered.map(|(number, image)| {
+    let mut collected = Vec::new();
+    let mut refused = Vec::new();
+    for (image, number) in images.into_iter().zip(1..) {
         let failed = |error| failed(image.place(), &image.source, error);
         let going = means.watch.cancel.go_on();
-        going.map_err(|cancelled| failed(cancelled.into()))?;
+        going.map_err(|cancelled| vec![failed(cancelled.into())])?;
         (means.watch.tell)(Event::Collecting {
             place: image.place(),
-            number: number + 1,
+            number,
             of,
         });
-        collect_one(base, image, means, &mut session).map_err(failed)
-    });
-    let mut collected = collected.collect::<Result<Vec<_>, _>>()?;
+        match collect_one(base, image, means, &mut session) {
+            Ok(image) => collected.push(image),
+            Err(error) if error.is_of_source() => refused.push(failed(error)),
+            Err(error) => return Err(vec![failed(error)]),
+        }
+    }
+    if !refused.is_empty() {
+        return Err(refused);
+    }
     if means.referrers == ReferrerTreatment::Bring {
-        let found = referrers::collect(base, &collected, means, &mut session)?;
+        let found = referrers::collect(base, &collected, means, &mut session);
+        let found = found.map_err(|failed| vec![failed])?;
         collected.extend(found);
         collected.sort_by(|a, b| a.place.cmp(&b.place));
     }

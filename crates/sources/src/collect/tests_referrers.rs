@@ -38,7 +38,8 @@ fn collected(directory: &TempDir) -> Result<Vec<Collected>, FailedImage> {
     };
     let wanted: SourceImage =
         serde_json::from_str(r#"{"name":"app","tag":"1","source":"oci:layout:1"}"#).unwrap();
-    super::collect(directory.path(), &[wanted], &means)
+    let collected = super::collect(directory.path(), &[wanted], &means);
+    collected.map_err(|mut failed| failed.remove(0))
 }
 
 /// The tags of what is there beside the image.

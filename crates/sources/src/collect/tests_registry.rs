@@ -188,6 +188,7 @@ fn the_first_image_in_order_that_fails_is_told() {
         let failed = with_means(&directory, |means| {
             collect(directory.path(), &images(sources), means).unwrap_err()
         });
+        let failed = &failed[0];
         assert!(!matches!(*failed.error, SourceError::Interrupted(_)));
         (failed.place.to_string(), failed.from.to_string())
     };

@@ -192,7 +192,9 @@ fn the_first_archive_in_order_that_fails_is_told_whichever_is_unpacked_first() {
     let told = |lanes, limit| {
         by_lanes(&bench, lanes, limit, &|_| (), |means| {
             let collected = collect(bench.0.path(), &images, means);
-            let told = |failed: FailedImage| (failed.place.to_string(), failed.error.to_string());
+            let told = |failed: Vec<FailedImage>| {
+                (failed[0].place.to_string(), failed[0].error.to_string())
+            };
             collected.map(|it| it.len()).map_err(told)
         })
     };

@@ -1,0 +1,166 @@
+//! Where a problem stands: in which of the documents of its file, and at which JSON Pointer (RFC 6901) in it. Words begin
+//! with the field that they are about, and what they begin with is the place unless a problem knows a better one.
+
+use schemas::{ImagePlace, SourceSpec};
+use serde_json::Value;
+
+use super::{Problem, kind_of, text};
+
+/// Returns the JSON Pointer of a field: `/spec/images/0` of `spec.images[0]`.
+#[must_use]
+pub fn field_pointer(field: &str) -> String {
+    let names = field.split(['.', '[', ']']).filter(|name| !name.is_empty());
+    names.flat_map(|name| ["/", name]).collect()
+}
+
+/// Returns the JSON Pointer of what a problem of `solution.yaml` is about.
+#[must_use]
+pub fn source_pointer(problem: &Problem, spec: &SourceSpec) -> String {
+    let images = |places: &[&ImagePlace]| {
+        let place = |index: &usize| places.contains(&&spec.images[*index].place());
+        let last = (0..spec.images.len()).rev().find(place);
+        listed("/spec/images", last)
+    };
+    let variable = |name: &str| {
+        let env = spec.operator.iter().flat_map(|it| &it.env);
+        let named = env.enumerate().filter(|(_, it)| it.name == name);
+        listed("/spec/operator/env", named.last().map(|(index, _)| index))
+    };
+    match problem {
+        Problem::Nothing => "/spec".to_owned(),
+        Problem::ImageTwice(place) | Problem::ReferenceTwice(_, place, _) => images(&[place]),
+        Problem::ImageCase(one, other) | Problem::ImageInside(one, other) => images(&[one, other]),
+        Problem::OperatorImage(_) => "/spec/operator/image".to_owned(),
+        Problem::VariableName(name)
+        | Problem::VariableTwice(name)
+        | Problem::RelatedImage(name, _) => variable(name),
+        Problem::Expansion(field, _)
+        | Problem::UnknownImage(field, _)
+        | Problem::AmbiguousImage(field, ..) => match field.strip_prefix("spec.operator.env.") {
+            Some(name) => variable(name),
+            None => field_pointer(field),
+        },
+        Problem::Set(name, _) => {
+            let mut sets = spec.manifests.iter();
+            listed("/spec/manifests", sets.position(|it| it.name == *name))
+        }
+        Problem::Chart(name, _) => {
+            let mut charts = spec.charts.iter();
+            listed("/spec/charts", charts.position(|it| it.name == *name))
+        }
+        Problem::Charts(_) => "/spec/charts".to_owned(),
+        Problem::Parameter(name, _) => format!("/spec/parameters/{name}"),
+        other => first_words(&other.to_string()),
+    }
+}
+
+fn listed(list: &str, index: Option<usize>) -> String {
+    index.map_or_else(|| list.to_owned(), |index| format!("{list}/{index}"))
+}
+
+/// The JSON Pointer of the field that words begin with; one that leads nowhere where they begin with none.
+fn first_words(words: &str) -> String {
+    let words = words.trim_start_matches('`');
+    let end = |at: char| matches!(at, ' ' | '`' | ',' | ':');
+    let field = match words.find(end) {
+        Some(end) => &words[..end],
+        None => words,
+    };
+    if field.starts_with('/') {
+        field.to_owned()
+    } else {
+        field_pointer(field)
+    }
+}
+
+impl Problem {
+    /// Returns the JSON Pointer of what it is about in its own document.
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        let pointer = match self {
+            Self::Wildcard(_, number, _) | Self::ClusterOnly(_, number, _) => {
+                return listed("/rules", number.checked_sub(1));
+            }
+            Self::Aggregated(_) => "/aggregationRule",
+            Self::Rules(..) | Self::Rule(..) | Self::Dangerous(..) => "/rules",
+            Self::NotADefinition(..) | Self::NotARole(..) => "/kind",
+            Self::Group(_) => "/spec/group",
+            Self::Versions(_) => "/spec/versions",
+            Self::Conversion => "/spec/conversion",
+            Self::DefinitionName(..)
+            | Self::ObjectName(_)
+            | Self::DefinedTwice(..)
+            | Self::RoleName(..)
+            | Self::RoleTwice(..)
+            | Self::ObjectTwice(..) => "/metadata/name",
+            Self::NamespaceOfCluster(..) => "/metadata/namespace",
+            Self::Withheld(_) => "/metadata",
+            other => return first_words(&other.to_string()),
+        };
+        pointer.to_owned()
+    }
+
+    /// Returns which of the documents of its file it is about, from 0.
+    #[must_use]
+    pub fn document(&self, documents: &[Value]) -> usize {
+        let title = match self {
+            Self::NotARole(number, ..) | Self::RoleName(number, _) => return number - 1,
+            Self::RoleTwice(kind, name) => format!("{kind} {name}"),
+            Self::Aggregated(role)
+            | Self::Rules(role, _)
+            | Self::Rule(role, _)
+            | Self::Wildcard(role, ..)
+            | Self::ClusterOnly(role, ..)
+            | Self::Dangerous(role, ..) => role.to_string(),
+            _ => return 0,
+        };
+        let named = |role: &Value| {
+            let name = text(role, "/metadata/name").unwrap_or_default();
+            format!("{} {name}", kind_of(role).1) == title
+        };
+        documents.iter().rposition(named).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_begin_with_their_place() {
+        for (words, pointer) in [
+            ("spec.operator.args[0]: no image", "/spec/operator/args/0"),
+            ("`spec.scope` is missing", "/spec/scope"),
+            ("/data/a~1b: there is no parameter", "/data/a~1b"),
+            ("/spec/image is `x`, which", "/spec/image"),
+            (
+                "spec.versions[1].schema is missing",
+                "/spec/versions/1/schema",
+            ),
+            ("holds 2 documents", "/holds"),
+            ("", ""),
+        ] {
+            assert_eq!(first_words(words), pointer, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_problem_of_a_role_finds_its_document() {
+        let role =
+            |kind: &str, name: &str| serde_json::json!({"kind": kind, "metadata": {"name": name}});
+        let roles = [
+            role("Role", "a"),
+            role("ClusterRole", "a"),
+            role("Role", "a"),
+        ];
+        let wildcard = Problem::Wildcard("ClusterRole a".into(), 2, "verbs".to_owned());
+        assert_eq!(wildcard.document(&roles), 1);
+        assert_eq!(wildcard.pointer(), "/rules/1");
+        let twice = Problem::RoleTwice("Role".to_owned(), "a".to_owned());
+        assert_eq!(twice.document(&roles), 2);
+        assert_eq!(
+            Problem::NotARole(2, String::new(), String::new()).document(&roles),
+            1
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! What is wrong with a source tree: all of it is collected, each with its file and line, and refused at once.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use files::ReadError;
+use rules::catalogue::{FindingInfo, Severity, manifests as of_manifests, source};
+use rules::{Problem, field_pointer, source_pointer};
+use schemas::{ManifestError, SourceSpec};
+use sources::FailedImage;
+use validator::Findings;
+
+use ::manifests::ManifestsError;
+
+use crate::error::{PackError, RefusedSource};
+use crate::missing::MissingImage;
+use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
+
+/// What was found so far.
+#[derive(Debug)]
+pub(crate) struct SourceProblems<'a> {
+    pub(crate) files: &'a SourceFiles,
+    findings: Findings,
+    missing: Vec<MissingImage>,
+}
+
+impl<'a> SourceProblems<'a> {
+    pub(crate) fn new(files: &'a SourceFiles) -> Self {
+        Self {
+            files,
+            findings: Findings::default(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// Refuses the tree if anything is wrong.
+    pub(crate) fn refuse(self) -> Result<(), PackError> {
+        if self.findings.is_empty() {
+            return Ok(());
+        }
+        Err(self.refused())
+    }
+
+    /// The error that the tree is refused.
+    pub(crate) fn refused(self) -> PackError {
+        PackError::RefusedSource(Box::new(RefusedSource {
+            findings: self.findings.into_sorted(),
+            missing: self.missing,
+        }))
+    }
+
+    /// The error that `solution.yaml` cannot be read, after which nothing else can be told.
+    pub(crate) fn unreadable(mut self, error: &ManifestError) -> PackError {
+        let files = self.files;
+        let document = SourceDocument::first(SOLUTION);
+        let source = || match error {
+            ManifestError::Yaml(yaml) => files.file(Path::new(SOLUTION), yaml.line()),
+            ManifestError::Kind { .. } => files.value(&document, "/kind"),
+            ManifestError::Id(_) => files.value(&document, "/metadata/name"),
+        };
+        self.findings.add_in(&source::YAML, source, error);
+        self.refused()
+    }
+
+    /// Adds what is wrong at a field of `solution.yaml`, such as `spec.images[0]`.
+    pub(crate) fn at_field(&mut self, info: &FindingInfo, field: &str, message: impl fmt::Display) {
+        let files = self.files;
+        let document = SourceDocument::first(SOLUTION);
+        let source = || files.value(&document, &field_pointer(field));
+        self.findings.add_in(info, source, message);
+    }
+
+    /// Adds what is wrong with a file, and on which line if that is known.
+    pub(crate) fn at_file(
+        &mut self,
+        info: &FindingInfo,
+        path: &Path,
+        line: Option<u64>,
+        message: impl fmt::Display,
+    ) {
+        let files = self.files;
+        self.findings
+            .add_in(info, || files.file(path, line), message);
+    }
+
+    /// Adds what is wrong with a document as a whole.
+    pub(crate) fn at_document(
+        &mut self,
+        info: &FindingInfo,
+        document: &SourceDocument,
+        message: impl fmt::Display,
+    ) {
+        let files = self.files;
+        self.findings
+            .add_in(info, || files.value(document, ""), message);
+    }
+
+    /// Adds problems of `solution.yaml`.
+    pub(crate) fn of_source(
+        &mut self,
+        problems: impl IntoIterator<Item = Problem>,
+        spec: &SourceSpec,
+    ) {
+        let files = self.files;
+        let document = SourceDocument::first(SOLUTION);
+        for problem in problems {
+            let source = || files.value(&document, &source_pointer(&problem, spec));
+            self.findings
+                .add_in(problem.source_finding(), source, &problem);
+        }
+    }
+
+    /// Adds those problems of a document that an archive cannot have. The others are for the check of the archive to tell.
+    pub(crate) fn of_document(
+        &mut self,
+        problems: impl IntoIterator<Item = Problem>,
+        document: &SourceDocument,
+    ) {
+        let files = self.files;
+        for problem in problems.into_iter().filter(is_error) {
+            let source = || files.value(document, &problem.pointer());
+            self.findings
+                .add_in(problem.source_finding(), source, &problem);
+        }
+    }
+
+    /// The same of a file of several documents.
+    pub(crate) fn of_documents(
+        &mut self,
+        problems: impl IntoIterator<Item = Problem>,
+        path: &Path,
+    ) {
+        let files = self.files;
+        for problem in problems.into_iter().filter(is_error) {
+            let source = || files.among(&files.below(path), &problem);
+            self.findings
+                .add_in(problem.source_finding(), source, &problem);
+        }
+    }
+
+    /// Adds an image that an object of this document, or else a chart, needs and that is not listed.
+    pub(crate) fn image(&mut self, missing: MissingImage, document: Option<&SourceDocument>) {
+        let MissingImage {
+            reference,
+            place,
+            pointer,
+        } = &missing;
+        let files = self.files;
+        if let Some(document) = document {
+            let message =
+                format_args!("{pointer} is `{reference}`, which spec.images does not list");
+            let source = || files.value(document, pointer);
+            self.findings.add_in(&source::IMAGE, source, message);
+        } else {
+            let message = format_args!(
+                "{place}: {pointer} is `{reference}`, which spec.images does not list"
+            );
+            self.at_field(&source::IMAGE, "spec.charts", message);
+        }
+        self.missing.push(missing);
+    }
+
+    /// Adds an image that cannot be taken from its source.
+    pub(crate) fn source_of_image(&mut self, failed: &FailedImage, spec: &SourceSpec) {
+        let FailedImage { place, from, error } = failed;
+        let index = spec.images.iter().position(|it| it.place() == *place);
+        let field = index.map(|index| format!("spec.images[{index}].source"));
+        let field = field.unwrap_or_else(|| "spec.images".to_owned());
+        let error = ErrorChain(error.as_ref());
+        let message = format_args!("cannot take image `{place}` from `{from}`: {error}");
+        self.at_field(&source::IMAGE_SOURCE, &field, message);
+    }
+
+    /// Resolves a path that a field names and that must stay inside the directory, so that this can be handed over.
+    pub(crate) fn below(&mut self, field: &str, path: &Path) -> Option<PathBuf> {
+        let inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
+        if path.components().all(inside) && !path.as_os_str().is_empty() {
+            return Some(self.files.directory.join(path));
+        }
+        let path = path.display();
+        let message = format_args!("{field} is `{path}`, which is not below the directory");
+        self.at_field(&source::PATH, field, message);
+        None
+    }
+
+    /// Takes what was read where a field says; what is no file or too large is added, and a disk that does not answer
+    /// ends it.
+    pub(crate) fn read<T>(
+        &mut self,
+        field: &str,
+        read: Result<T, ReadError>,
+    ) -> Result<Option<T>, PackError> {
+        let error = match read {
+            Ok(read) => return Ok(Some(read)),
+            Err(error) => error,
+        };
+        let below = |path: &Path| self.files.below(path);
+        let (info, message) = match &error {
+            ReadError::Io { path, .. } if error.is_missing() => {
+                let message = format!("{field} names `{}`, which does not exist", below(path));
+                (&source::MISSING, message)
+            }
+            ReadError::Io { .. } => return Err(error.into()),
+            ReadError::Kind(path) => {
+                let message = format!("{field}: `{}` is not a regular file", below(path));
+                (&source::FILE, message)
+            }
+            ReadError::Size { path, size, limit } => {
+                let path = below(path);
+                let message =
+                    format!("{field}: `{path}` has {size} bytes; at most {limit} are read");
+                (&source::FILE, message)
+            }
+        };
+        self.at_field(info, field, message);
+        Ok(None)
+    }
+
+    /// Adds why the files of a set cannot be read.
+    pub(crate) fn unread(&mut self, field: &str, error: ManifestsError) -> Result<(), PackError> {
+        match error {
+            ManifestsError::Read(error) => self.read::<()>(field, Err(error)).map(drop),
+            error => {
+                self.at_field(&source::FILE, field, format_args!("{field}: {error}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds why the files of a set are not objects.
+    pub(crate) fn unparsed(&mut self, error: &ManifestsError) {
+        match error {
+            ManifestsError::Yaml { place, source } => {
+                let line = source.line().or(u64::try_from(place.line()).ok());
+                self.at_file(&of_manifests::YAML, Path::new(place.file()), line, source);
+            }
+            ManifestsError::Stream { file, source } => {
+                self.at_file(&of_manifests::YAML, Path::new(file), None, source);
+            }
+            ManifestsError::Weight { place, what } => {
+                let message = format_args!("from here on the set has more than {what}");
+                self.at_document(&of_manifests::BUDGET, &place.into(), message);
+            }
+            ManifestsError::Twice { one, other, what } => {
+                let message = format_args!("defines {what}, as {one} does differently");
+                self.at_document(&of_manifests::REPEATED, &other.into(), message);
+            }
+            ManifestsError::Read(_)
+            | ManifestsError::Directory { .. }
+            | ManifestsError::Chart(_)
+            | ManifestsError::Packed(_) => {
+                self.at_field(&source::FILE, "spec.manifests", error);
+            }
+        }
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) struct ErrorChain<'a>(pub(crate) &'a dyn std::error::Error);
+
+impl fmt::Display for ErrorChain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+fn is_error(problem: &Problem) -> bool {
+    problem.source_finding().severity == Severity::Error
+}

@@ -1,0 +1,131 @@
+//! The files of a source tree, and the lines of their documents. A file is read again for a line, which is only asked for
+//! where something is wrong.
+
+use std::path::{Path, PathBuf};
+
+use manifests::DocumentPlace;
+use rules::Problem;
+use schemas::yaml::{self, Lines, Part};
+use validator::SourcePlace;
+
+/// The document that `solution.yaml` is.
+pub(crate) const SOLUTION: &str = "solution.yaml";
+
+/// A document of a file of the source tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceDocument {
+    /// The file, relative to the directory.
+    pub(crate) file: String,
+    /// The line on which its text begins, from 1.
+    pub(crate) line: usize,
+}
+
+impl SourceDocument {
+    /// The first document of a file.
+    pub(crate) fn first(file: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            line: 1,
+        }
+    }
+}
+
+impl From<&DocumentPlace> for SourceDocument {
+    fn from(place: &DocumentPlace) -> Self {
+        Self {
+            file: place.file().to_owned(),
+            line: place.line(),
+        }
+    }
+}
+
+/// The directory with `solution.yaml`.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceFiles {
+    pub(crate) directory: PathBuf,
+}
+
+impl SourceFiles {
+    /// The path as it is below the directory.
+    pub(crate) fn below(&self, path: &Path) -> String {
+        let below = path.strip_prefix(&self.directory).unwrap_or(path);
+        below.display().to_string()
+    }
+
+    /// The place of a file, or of a line in it.
+    pub(crate) fn file(&self, path: &Path, line: Option<u64>) -> SourcePlace {
+        SourcePlace {
+            file: self.below(path),
+            line: line.and_then(|line| line.try_into().ok()),
+        }
+    }
+
+    /// The place of the value at a JSON Pointer of a document.
+    pub(crate) fn value(&self, document: &SourceDocument, pointer: &str) -> SourcePlace {
+        let bytes = self.read(&document.file);
+        let parts = bytes.as_deref().and_then(|bytes| yaml::parts(bytes).ok());
+        let part = parts.and_then(|parts| parts.into_iter().find(|it| it.line >= document.line));
+        SourcePlace {
+            file: document.file.clone(),
+            line: part.and_then(|part| line(&part, pointer)),
+        }
+    }
+
+    /// The place of what a problem is about, in a file of several documents.
+    pub(crate) fn among(&self, file: &str, problem: &Problem) -> SourcePlace {
+        let bytes = self.read(file).unwrap_or_default();
+        let parts = yaml::parts(&bytes).unwrap_or_default();
+        let mut documents = Vec::new();
+        let mut of = Vec::new();
+        for part in &parts {
+            documents.extend(part.documents().unwrap_or_default());
+            of.resize(documents.len(), part);
+        }
+        let part = of.get(problem.document(&documents));
+        SourcePlace {
+            file: file.to_owned(),
+            line: part.and_then(|part| line(part, &problem.pointer())),
+        }
+    }
+
+    fn read(&self, file: &str) -> Option<Vec<u8>> {
+        let path = self.directory.join(file);
+        files::read(&path, schemas::limits::YAML_STREAM_SIZE).ok()
+    }
+}
+
+/// The line of the file on which a value of a part of it begins; of one that cannot be found that of the part.
+fn line(part: &Part<'_>, pointer: &str) -> Option<u32> {
+    let within = Lines::of(part.text.as_bytes()).map_or(1, |lines| lines.line(pointer));
+    let before = u64::try_from(part.line).ok()?;
+    u32::try_from(before + within - 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_in_its_document() {
+        let tree = tempfile::tempdir().unwrap();
+        let text = "# roles\n---\na: 1\n---\n\nkind: Role\nmetadata:\n  name: x\nrules:\n  - {verbs: [get]}\n  - {verbs: ['*']}\n";
+        fs::write(tree.path().join("role.yaml"), text).unwrap();
+        let files = SourceFiles {
+            directory: tree.path().to_owned(),
+        };
+        let at = |line, pointer| {
+            let file = "role.yaml".to_owned();
+            files.value(&SourceDocument { file, line }, pointer).line
+        };
+        assert_eq!(at(1, "/a"), Some(3));
+        assert_eq!(at(4, ""), Some(6));
+        assert_eq!(at(4, "/metadata/name"), Some(8));
+        assert_eq!(at(4, "/metadata/none"), Some(8));
+        assert_eq!(at(12, ""), None);
+        let wildcard = Problem::Wildcard("Role x".into(), 2, "verbs".to_owned());
+        assert_eq!(files.among("role.yaml", &wildcard).line, Some(11));
+        assert_eq!(files.among("none.yaml", &wildcard).line, None);
+    }
+}

@@ -1,0 +1,53 @@
+//! From the files of an archive to those that they were made from, for what its check finds.
+
+use std::collections::BTreeMap;
+
+use rules::{Problem, source_pointer};
+use schemas::SourceSpec;
+use validator::{SourceMap, SourcePlace};
+
+use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
+
+/// Where each file of an archive comes from.
+#[derive(Debug)]
+pub(crate) struct TreeMap {
+    pub(crate) files: SourceFiles,
+    pub(crate) spec: SourceSpec,
+    /// The CRDs, roles and objects by their paths in the archive.
+    pub(crate) documents: BTreeMap<String, SourceDocument>,
+}
+
+impl SourceMap for TreeMap {
+    fn place(&self, file: &str, problem: Option<&Problem>) -> Option<SourcePlace> {
+        let solution = SourceDocument::first(SOLUTION);
+        if let Some(document) = self.documents.get(file) {
+            return Some(match problem {
+                Some(problem) if file == archive::ROLE => self.files.among(&document.file, problem),
+                Some(problem) => self.files.value(document, &problem.pointer()),
+                None => self.files.value(document, ""),
+            });
+        }
+        let pointer = match problem {
+            _ if file != archive::MANIFEST => self.carried(file)?,
+            Some(problem) => source_pointer(problem, &self.spec),
+            None => String::new(),
+        };
+        Some(self.files.value(&solution, &pointer))
+    }
+}
+
+impl TreeMap {
+    /// The JSON Pointer of the image or chart of `solution.yaml` that a file belongs to.
+    fn carried(&self, file: &str) -> Option<String> {
+        let is_in = |directory: String| {
+            let rest = file.strip_prefix(&directory);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut images = self.spec.images.iter();
+        let image = images.position(|it| is_in(format!("images/{}/{}", it.name, it.tag)));
+        let mut charts = self.spec.charts.iter();
+        let chart = charts.position(|it| is_in(format!("charts/{}", it.name)));
+        let image = image.map(|index| format!("/spec/images/{index}"));
+        image.or_else(|| chart.map(|index| format!("/spec/charts/{index}")))
+    }
+}

@@ -1,0 +1,110 @@
+//! Broken source trees: of each, `pack` says one thing, with the file and the line on which it is, and takes the tree when
+//! that is done which it tells to do.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod tree;
+mod trees;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use archive::Overwrite;
+use fixtures::image::{ImageBuilder, Platform};
+use fixtures::layout::OciLayout;
+use packager::{ChartRenderer, PackError, PackRequest, Signing, preview};
+use schemas::StatementTime;
+use sources::{CacheOptions, Compression, ReferrerTreatment, Remote};
+use validator::Finding;
+use watch::{Cancel, Watch};
+
+use self::trees::{Broken, TREES};
+
+fn findings(tree: &Path) -> Vec<Finding> {
+    let request = PackRequest {
+        directory: tree.to_owned(),
+        output: tree.join("../out.iso"),
+        overwrite: Overwrite::Refuse,
+        compression: Compression::None,
+        signing: Signing::Unsigned,
+        time: StatementTime::DEFAULT,
+        now: StatementTime::DEFAULT,
+        threads: NonZeroUsize::MIN,
+        cache: CacheOptions {
+            directory: tree.join("../cache"),
+            unpack_limit: sources::UNPACK_LIMIT,
+        },
+        referrers: ReferrerTreatment::Leave,
+        remote: Remote::default(),
+        renderer: ChartRenderer::Nothing,
+        keyring: None,
+        programs: Vec::new(),
+        scratch: tree.to_owned(),
+    };
+    match preview(&request, &Watch::silent(Cancel::never())) {
+        Ok(preview) => preview.report.findings().to_vec(),
+        Err(PackError::RefusedSource(refused)) => refused.findings,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// All findings but that nobody signed.
+fn of_tree(tree: &Path) -> Vec<Finding> {
+    let mut findings = findings(tree);
+    findings.retain(|it| !matches!(it.id, "signature.unsigned" | "signature.skipped"));
+    findings
+}
+
+fn check(tree: &Path, broken: &Broken) -> Option<String> {
+    tree::write(tree);
+    broken.edit.apply(tree);
+    let said = of_tree(tree);
+    let [finding] = &said[..] else {
+        return Some(format!("{broken:?}\n  says {said:?}"));
+    };
+    let source = finding.source.clone();
+    let text = fs::read_to_string(tree.join(broken.file)).unwrap();
+    let line = source.as_ref().and_then(|it| it.line).map_or("", |line| {
+        let line = usize::try_from(line).unwrap();
+        text.lines().nth(line - 1).unwrap_or("no such line").trim()
+    });
+    let file = source.map(|it| it.file);
+    let is_at = line.starts_with(broken.line) && line.is_empty() == broken.line.is_empty();
+    if finding.id != broken.id || file.as_deref() != Some(broken.file) || !is_at {
+        return Some(format!("{broken:?}\n  says {finding:?}\n  of `{line}`"));
+    }
+    broken.mend.apply(tree);
+    let left = of_tree(tree);
+    (!left.is_empty()).then(|| format!("{broken:?}\n  is not mended: {left:?}"))
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line_and_mended_by_what_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = directory.path().join("tree");
+    for name in ["operator", "web"] {
+        let image = ImageBuilder::new().platform(Platform::linux("amd64"));
+        let image = image.file("/app", name, 0o755).build();
+        let layout = OciLayout::create(tree.join("images").join(name)).unwrap();
+        layout.add(&image.into(), None).unwrap().finish().unwrap();
+    }
+    tree::write(&tree);
+    assert_eq!(of_tree(&tree), []);
+    let failed: Vec<String> = TREES.iter().filter_map(|it| check(&tree, it)).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(TREES.len() >= 40, "there are {}", TREES.len());
+    let groups = TREES.iter().filter_map(|it| it.id.split('.').next());
+    let groups: BTreeSet<&str> = groups.collect();
+    for group in [
+        "source",
+        "manifest",
+        "images",
+        "operator",
+        "manifests",
+        "charts",
+    ] {
+        assert!(groups.contains(group), "{group}");
+    }
+}

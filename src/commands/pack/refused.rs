@@ -1,0 +1,99 @@
+//! What a pack comes to that makes no archive: all that is wrong, and the lines for images that are missing.
+
+use std::path::Path;
+
+use packager::{MissingImage, PackError, image_lines};
+use schemars::JsonSchema;
+use schemas::{SolutionSource, limits};
+use serde::Serialize;
+use validator::{ArchiveVerdict, Finding};
+
+use super::Arguments;
+use crate::args::Output;
+use crate::commands::validate::words;
+use crate::failure::{Failure, Outcome, Quote};
+use crate::render;
+
+/// What is quoted of an answer.
+const LINES: &str = "lines for spec.images of solution.yaml";
+
+/// What would not be accepted, and was not written.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RefusedPack<'a> {
+    /// The path that was asked for, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<&'a Path>,
+    /// Whether the archive would be accepted.
+    verdict: ArchiveVerdict,
+    /// What is wrong with it, or with the source tree.
+    findings: &'a [Finding],
+    /// The lines for `spec.images` of `solution.yaml` that list the images which are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_lines: Option<String>,
+}
+
+/// Says what is wrong with a source tree or its archive; any other error is a failure.
+pub(super) fn end(
+    error: PackError,
+    arguments: &Arguments,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    match error {
+        PackError::Refused(report) => {
+            let words = "since `solution validate` would refuse it";
+            refuse(arguments, report.findings(), None, words, output);
+            Ok(Outcome::No)
+        }
+        PackError::RefusedSource(refused) => {
+            let missing = Some(&refused.missing).filter(|missing| !missing.is_empty());
+            let lines = missing.map(|missing| lines(missing, &arguments.directory));
+            let words = "since the source tree is not in order";
+            refuse(arguments, &refused.findings, lines, words, output);
+            Ok(Outcome::No)
+        }
+        PackError::Unwritten(lines) => {
+            Err(Failure::from(PackError::Unwritten(String::new())).quote(LINES, lines))
+        }
+        error => Err(error.into()),
+    }
+}
+
+fn refuse(
+    arguments: &Arguments,
+    findings: &[Finding],
+    image_lines: Option<String>,
+    why: &str,
+    output: Output,
+) {
+    words::talk(findings, output);
+    let refused = RefusedPack {
+        archive: arguments.out.as_deref(),
+        verdict: ArchiveVerdict::Refused,
+        findings,
+        image_lines,
+    };
+    render::result(output, &refused, |refused| {
+        if let Some(text) = &refused.image_lines {
+            let (what, text) = (LINES, text.clone());
+            Quote { what, text }.lines().for_each(render::note);
+        }
+        match refused.archive {
+            Some(archive) => {
+                let archive = archive.display();
+                render::note!("refused: `{archive}` was not written, {why}");
+            }
+            None => render::note!("refused: no archive was written, {why}"),
+        }
+    });
+}
+
+/// The lines for the images that are not there; other places are kept free as far as `solution.yaml` can be read.
+fn lines(missing: &[MissingImage], directory: &Path) -> String {
+    let bytes = files::read(&directory.join("solution.yaml"), limits::MANIFEST_SIZE);
+    let source = bytes
+        .ok()
+        .and_then(|bytes| SolutionSource::from_slice(&bytes).ok());
+    let images = source.map(|source| source.spec.images).unwrap_or_default();
+    image_lines(missing, &images)
+}

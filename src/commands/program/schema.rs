@@ -1,0 +1,92 @@
+//! `solution schema`: the JSON Schemas of the documents that people write, for editors and other tools.
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::args::Output;
+use crate::commands::give;
+use crate::commands::look::cat;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// Print the JSON Schema of a document, or list the documents that have one
+#[derive(Args, Debug)]
+#[command(after_help = "\
+What `solution init`, `site init` and `fleet init` write begins with a line `# yaml-language-server: $schema=FILE`, by \
+which editors find the schema beside the document, without a network.
+
+Examples:
+  solution schema
+  solution schema solution-source > shop/solution-source.schema.json
+  solution schema site > site.schema.json")]
+pub(crate) struct Arguments {
+    /// The document
+    #[arg(value_enum, value_name = "NAME")]
+    document: Option<SchemaDocument>,
+}
+
+/// A document that has a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SchemaDocument {
+    /// solution.yaml, from which an archive is made
+    SolutionSource,
+    /// A site's file
+    Site,
+    /// A fleet's file
+    Fleet,
+    /// What a site wants to have of Solutions
+    SolutionsConfiguration,
+    /// A policy of trust
+    TrustPolicy,
+    /// manifest.yaml of an archive
+    Solution,
+    /// operator.yaml, which an import gives to an operator
+    OperatorConfig,
+}
+
+/// The documents that have a schema.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Schemas {
+    /// Their names.
+    schemas: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let Some(document) = arguments.document else {
+        return Ok(list(output));
+    };
+    if output == Output::Json {
+        let hint = "leave `--output json` out";
+        return Err(Failure::usage("a schema is JSON as it is").hint(hint));
+    }
+    cat::write(document.text().as_bytes()).map(|_| Outcome::Yes)
+}
+
+fn list(output: Output) -> Outcome {
+    let values = SchemaDocument::value_variants().iter();
+    let values: Vec<_> = values.filter_map(ValueEnum::to_possible_value).collect();
+    let names = values.iter().map(|it| it.get_name().to_owned()).collect();
+    give(output, &Schemas { schemas: names }, |_| {
+        for value in &values {
+            let help = value.get_help().map(ToString::to_string);
+            render::line!("{:<24}{}", value.get_name(), help.unwrap_or_default());
+        }
+    })
+}
+
+impl SchemaDocument {
+    fn text(self) -> &'static str {
+        match self {
+            Self::SolutionSource => include_str!("../../../schemas/solution-source.schema.json"),
+            Self::Site => include_str!("../../../schemas/site.schema.json"),
+            Self::Fleet => include_str!("../../../schemas/fleet.schema.json"),
+            Self::SolutionsConfiguration => {
+                include_str!("../../../schemas/solutions-configuration.schema.json")
+            }
+            Self::TrustPolicy => include_str!("../../../schemas/trust-policy.schema.json"),
+            Self::Solution => include_str!("../../../schemas/solution.schema.json"),
+            Self::OperatorConfig => include_str!("../../../schemas/operator-config.schema.json"),
+        }
+    }
+}
