@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use importer::{HelmFrom, Run};
 use schemas::SolutionId;
@@ -20,13 +20,63 @@ pub(crate) fn first_given<'a>(flags: &[(bool, &'a str)]) -> Option<&'a str> {
 }
 
 /// How results are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
+    /// For people.
+    Human,
+    /// For programs.
+    Json,
+}
+
+/// How results are shown, as it is typed. Review tools read findings: verbs without any do not offer their formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
     /// For people.
     #[default]
     Human,
     /// For programs.
     Json,
+    /// SARIF 2.1.0, for tools that show each finding where it stands; people read standard error.
+    #[value(hide = true)]
+    Sarif,
+    /// JUnit XML, for tools that show results of tests; people read standard error.
+    #[value(hide = true)]
+    Junit,
+}
+
+impl Format {
+    /// The formats of verbs that find something.
+    pub(crate) fn of_findings() -> impl TypedValueParser<Value = Self> {
+        let all = Self::value_variants().iter();
+        let all = all.filter_map(|it| Some(it.to_possible_value()?.hide(false)));
+        PossibleValuesParser::new(all)
+            .map(|word| Self::from_str(&word, false).expect("it is one of these"))
+    }
+
+    /// Whether only findings can be shown so.
+    pub(crate) fn is_for_findings(self) -> bool {
+        matches!(self, Self::Sarif | Self::Junit)
+    }
+
+    /// How everything is shown but the findings for a review tool, beside which people read standard error.
+    pub(crate) fn output(self) -> Output {
+        choose(self == Self::Json, Output::Json, Output::Human)
+    }
+}
+
+/// How findings are shown, by the verbs that have some.
+#[derive(Args, Debug)]
+pub(crate) struct FindingsArguments {
+    // The global argument of the same name, with the formats that only these verbs have.
+    /// How results are shown: for people, or as JSON, SARIF or JUnit on standard output
+    #[arg(
+        id = "output",
+        long = "output",
+        value_parser = Format::of_findings(),
+        default_value = "human",
+        value_name = "FORMAT"
+    )]
+    pub(crate) format: Format,
 }
 
 /// Which cluster.

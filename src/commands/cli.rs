@@ -8,7 +8,7 @@ use super::{
     postrender, preflight, push, rbac, render, rollback, serve, sign, site, status, trust,
     undeploy, unimport, validate, values,
 };
-use crate::args::{Output, choose};
+use crate::args::{Format, choose};
 use crate::interrupt::Hangup;
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
@@ -35,7 +35,7 @@ pub(crate) struct Cli {
         default_value_t,
         value_name = "FORMAT"
     )]
-    pub(crate) output: Output,
+    pub(crate) output: Format,
 
     /// Show each request to a registry or cluster on standard error: method, URL, status, milliseconds
     #[arg(short, long, global = true)]
@@ -93,6 +93,15 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it finds something that can be shown to a review tool.
+    pub(super) fn has_findings(&self) -> bool {
+        match self {
+            Self::Pack(arguments) => arguments.has_findings(),
+            Self::Validate(_) => true,
+            _ => false,
+        }
+    }
+
     /// What becomes of it when its terminal is closed.
     pub(crate) fn hangup(&self) -> Hangup {
         choose(

@@ -158,10 +158,7 @@ fn findings() -> String {
             writeln!(text, "\n## {group}\n\n{}\n", about(group)).unwrap();
             text += "| id | severity | what it means | what to do |\n|---|---|---|---|\n";
         }
-        let severity = match info.severity {
-            rules::catalogue::Severity::Error => "error",
-            rules::catalogue::Severity::Warning => "warning",
-        };
+        let severity = info.severity.word();
         let cell = |text: &str| text.replace('|', "\\|");
         let (id, summary, fix) = (info.id, cell(info.summary), cell(info.fix));
         writeln!(text, "| `{id}` | {severity} | {summary} | {fix} |").unwrap();

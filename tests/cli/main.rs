@@ -31,6 +31,7 @@ mod plans;
 mod programs;
 mod releases;
 mod render;
+mod review;
 mod rights;
 mod signals;
 mod signing;

@@ -11,6 +11,16 @@ use crate::limits;
 use rules::Problem;
 use rules::catalogue::{FINDINGS, FindingInfo, Severity};
 
+/// Where a finding stands in the files that an archive is made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourcePlace {
+    /// The file, relative to the directory of `solution.yaml`.
+    pub file: String,
+    /// The line in it, from 1.
+    pub line: Option<u32>,
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
@@ -22,6 +32,9 @@ pub struct Finding {
     pub place: String,
     /// What is wrong, in one line.
     pub message: String,
+    /// Where it stands in the source tree, if one was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourcePlace>,
     /// What to do, in one line.
     pub fix: &'static str,
 }
@@ -34,6 +47,8 @@ struct WrittenFinding {
     severity: Severity,
     place: String,
     message: String,
+    #[serde(default)]
+    source: Option<SourcePlace>,
     fix: String,
 }
 
@@ -51,6 +66,7 @@ impl<'de> Deserialize<'de> for Finding {
             severity: written.severity,
             place: written.place,
             message: written.message,
+            source: written.source,
             fix: info.fix,
         })
     }
@@ -79,6 +95,7 @@ impl Findings {
                 severity: info.severity,
                 place: printable_within(&place.to_string(), limits::TEXT),
                 message: printable_within(&message.to_string(), limits::TEXT),
+                source: None,
                 fix: info.fix,
             });
         }
@@ -97,6 +114,7 @@ impl Findings {
                     severity: info.severity,
                     place: String::new(),
                     message: format!("and {more} more"),
+                    source: None,
                     fix: info.fix,
                 });
             }

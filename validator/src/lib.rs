@@ -32,7 +32,7 @@ pub use accepted::{Accepted, IncludedHelm};
 pub use charts::CarriedChart;
 pub use check::{check, check_accepted, check_draft, vouch};
 pub use definitions::CarriedDefinition;
-pub use finding::Finding;
+pub use finding::{Finding, SourcePlace};
 pub use images::{IMAGE_INDEX, image_references};
 pub use options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
 pub use programs::CarriedProgram;

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use validator::Finding;
 
 use super::size::Size;
 use super::versioned::VersionedFile;
-use crate::args::{PassphraseArguments, RegistryArguments};
+use crate::args::{FindingsArguments, PassphraseArguments, RegistryArguments};
+use crate::review::{Checked, Review};
 
 /// Pack images, operator and manifest into one signed ISO image
 #[derive(Args, Debug)]
@@ -25,6 +27,7 @@ Examples:
   solution pack shop -o draft.iso --unsigned
   solution pack shop --check
   solution pack shop --check --files --output json
+  solution pack shop --check --output sarif > solution.sarif
   solution pack shop --add-images
   solution pack shop -o shop.iso --key a.key --keyring charts.gpg
   solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm --include-tool linux-amd64/solution
@@ -126,6 +129,22 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) findings: FindingsArguments,
+}
+
+impl Arguments {
+    /// Whether anything is checked.
+    pub(crate) fn has_findings(&self) -> bool {
+        !self.add_images
+    }
+
+    /// Shows what was found, if a review tool reads.
+    pub(super) fn review(&self, findings: &[Finding]) {
+        let checked = Checked::Tree(&self.directory);
+        Review { checked, findings }.show(self.findings.format);
+    }
 }
 
 /// What to do with layers that are not compressed.

@@ -60,11 +60,13 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
     let packed = match packed {
         Ok(packed) => packed,
         Err(PackError::Refused(report)) => {
+            arguments.review(report.findings());
             return Ok(refuse(out, &report, output));
         }
         Err(error) => return Err(missing::failure(error, &arguments.directory)),
     };
     words::talk(packed.report.findings(), output);
+    arguments.review(packed.report.findings());
     Ok(give(output, &packed, show))
 }
 

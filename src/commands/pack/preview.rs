@@ -27,6 +27,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         preview.files.clear();
     }
     render::result(output, &preview, show);
+    arguments.review(preview.report.findings());
     Ok(match preview.verdict {
         ArchiveVerdict::Refused => Outcome::No,
         _ => Outcome::Yes,

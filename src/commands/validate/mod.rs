@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{ArchiveVerdict, Depth, Report, Signatures};
 
-use crate::args::{Output, TrustArguments};
+use crate::args::{FindingsArguments, Output, TrustArguments};
 use crate::failure::{Failure, Outcome};
 use crate::render;
+use crate::review::{Checked, Review};
 use crate::trust::Folder;
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
@@ -24,6 +25,7 @@ Examples:
   solution validate app.iso --key publisher.pub
   solution validate app.iso                      (by the policies of `solution trust`)
   solution validate app.iso --key a.pub --key b.pub --threshold 2 --output json
+  solution validate app.iso --key publisher.pub --output junit > junit.xml
   solution validate /dev/sr0 --key publisher.pub")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
@@ -35,6 +37,9 @@ pub(crate) struct Arguments {
     /// Check everything but the signatures: nobody then vouches for the archive
     #[arg(long, conflicts_with_all = ["keys", "threshold"], help_heading = "Trust")]
     skip_signature: bool,
+
+    #[command(flatten)]
+    findings: FindingsArguments,
 }
 
 /// What a check says of an archive.
@@ -62,6 +67,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     render::result(output, &validated, |validated| {
         words::show(validated.report);
     });
+    let review = Review {
+        checked: Checked::Archive(&arguments.archive),
+        findings: report.findings(),
+    };
+    review.show(arguments.findings.format);
     Ok(match report.verdict() {
         ArchiveVerdict::Accepted | ArchiveVerdict::Unvouched => Outcome::Yes,
         ArchiveVerdict::Refused => Outcome::No,

@@ -1,6 +1,5 @@
 //! What a check has found, for people.
 
-use rules::catalogue::Severity;
 use validator::{ArchiveVerdict, Finding, Report, SignatureRule};
 
 use crate::args::{Output, choose};
@@ -77,10 +76,7 @@ pub(crate) fn refuse(report: &Report, follows: &str, output: Output) -> Outcome 
 
 /// One finding, for people.
 fn show_finding(finding: &Finding) {
-    let severity = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    };
+    let severity = finding.severity.word();
     let (id, place, message) = (finding.id, &finding.place, &finding.message);
     let colon = choose(place.is_empty(), "", ": ");
     render::note!("{severity}[{id}]: {place}{colon}{message}");

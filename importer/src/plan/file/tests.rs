@@ -248,6 +248,7 @@ fn finding() -> validator::Finding {
         severity: rules::catalogue::Severity::Warning,
         place: String::new(),
         message: "m".to_owned(),
+        source: None,
         fix: rules::catalogue::FINDINGS[0].fix,
     }
 }
