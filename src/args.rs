@@ -1,12 +1,14 @@
 //! What several verbs take: groups of arguments, checked for their grammar only.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use importer::{HelmFrom, Run};
-use schemas::SolutionId;
+use schemas::{FindingId, IgnoreReason, SolutionId};
 
 /// What a flag, or another yes, stands for: the first, else the second.
 pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
@@ -64,9 +66,23 @@ impl Format {
     }
 }
 
-/// How findings are shown, by the verbs that have some.
+/// How findings are judged and shown, by the verbs that have some.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Findings")]
 pub(crate) struct FindingsArguments {
+    /// Show only findings with these ids and of these groups, and every error
+    #[arg(long, value_name = "ID|GROUP", value_delimiter = ',')]
+    pub(crate) select: Vec<String>,
+
+    /// Ignore a warning, and say why; may be repeated
+    #[arg(long, value_name = "ID=REASON")]
+    pub(crate) ignore: Vec<IgnoredId>,
+
+    /// A policy for findings: what weighs more or less, and what is ignored, why and until when [default: for `pack`
+    /// solution.policy.yaml beside solution.yaml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) findings_policy: Option<PathBuf>,
+
     // The global argument of the same name, with the formats that only these verbs have.
     /// How results are shown: for people, or as JSON, SARIF or JUnit on standard output
     #[arg(
@@ -77,6 +93,27 @@ pub(crate) struct FindingsArguments {
         value_name = "FORMAT"
     )]
     pub(crate) format: Format,
+}
+
+/// A finding that is ignored, and why, as it is typed: `ID=REASON`.
+#[derive(Clone, Debug)]
+pub(crate) struct IgnoredId {
+    pub(crate) id: FindingId,
+    pub(crate) reason: IgnoreReason,
+}
+
+impl FromStr for IgnoredId {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (id, reason) = text
+            .split_once('=')
+            .context("there is no `=` with a reason")?;
+        Ok(Self {
+            id: id.parse()?,
+            reason: reason.parse()?,
+        })
+    }
 }
 
 /// Which cluster.

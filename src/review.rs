@@ -6,7 +6,7 @@ mod sarif;
 
 use std::path::Path;
 
-use validator::Finding;
+use validator::JudgedFindings;
 
 use crate::args::Format;
 use crate::render;
@@ -25,8 +25,10 @@ pub(crate) enum Checked<'a> {
 pub(crate) struct Review<'a> {
     /// What was checked.
     pub(crate) checked: Checked<'a>,
-    /// What was found.
-    pub(crate) findings: &'a [Finding],
+    /// What was found, as it was judged.
+    pub(crate) judged: &'a JudgedFindings,
+    /// What people should know of the judging.
+    pub(crate) notes: &'a [String],
 }
 
 impl Checked<'_> {

@@ -9,6 +9,7 @@ use super::{
     undeploy, unimport, validate, values,
 };
 use crate::args::{Format, choose};
+use crate::failure::Failure;
 use crate::interrupt::Hangup;
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
@@ -90,6 +91,21 @@ pub(crate) enum Command {
     Man(man::Arguments),
     #[command(hide = true)]
     Postrender(postrender::Arguments),
+}
+
+impl Cli {
+    /// Leaves standard output to a review tool, if one is to read it.
+    pub(super) fn make_way(&self) -> Result<(), Failure> {
+        if !self.output.is_for_findings() {
+            return Ok(());
+        }
+        if !self.command.has_findings() {
+            let what = "SARIF and JUnit are formats of findings, and there are none here";
+            return Err(Failure::usage(what).hint("`solution validate` and `solution pack` have some; give `--output json`, or leave it out"));
+        }
+        crate::render::set_aside();
+        Ok(())
+    }
 }
 
 impl Command {

@@ -87,14 +87,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
     if cli.verbose {
         verbose::turn_on();
     }
-    if cli.output.is_for_findings() {
-        if !cli.command.has_findings() {
-            let failure =
-                Failure::usage("SARIF and JUnit are formats of findings, and there are none here");
-            return Err(failure.hint("`solution validate` and `solution pack` have some; give `--output json`, or leave it out"));
-        }
-        crate::render::set_aside();
-    }
+    cli.make_way()?;
     let output = cli.output.output();
     match cli.command {
         Command::Keygen(arguments) => keygen::run(&arguments, output),

@@ -4,11 +4,13 @@
 use std::path::{Component, Path};
 
 use rules::catalogue::{FINDINGS, FindingInfo};
+use schemas::Digest;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use validator::Finding;
+use validator::{Finding, IgnoredFinding};
 
 use super::{Checked, Review};
+use crate::args::choose;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -16,13 +18,20 @@ const SCHEMA: &str =
 const ROOT: &str = "%SRCROOT%";
 /// The one fingerprint that GitHub reads.
 const FINGERPRINT: &str = "primaryLocationLineHash";
+/// Hexadecimal digits of it: 128 bits tell any two findings apart.
+const FINGERPRINT_LENGTH: usize = 32;
 /// The file that a finding stands in of which nobody knows where in the source it stands.
 const SOURCE: &str = "solution.yaml";
 
 /// The whole document.
 pub(super) fn log(review: &Review<'_>) -> Value {
-    let results = review.findings.iter();
-    let results: Vec<Value> = results.map(|it| result(review.checked, it)).collect();
+    let findings = review.judged.findings.iter();
+    let findings = findings.map(|it| result(review.checked, it, None));
+    let ignored = review.judged.ignored.iter();
+    let ignored = ignored.map(|it| result(review.checked, &it.finding, Some(it)));
+    let results: Vec<Value> = findings.chain(ignored).collect();
+    let notes = review.notes.iter();
+    let notes = notes.map(|it| json!({ "level": "note", "message": { "text": it } }));
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -32,7 +41,10 @@ pub(super) fn log(review: &Review<'_>) -> Value {
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": FINDINGS.iter().map(rule).collect::<Vec<_>>(),
             } },
-            "invocations": [{ "executionSuccessful": true }],
+            "invocations": [{
+                "executionSuccessful": true,
+                "toolConfigurationNotifications": notes.collect::<Vec<_>>(),
+            }],
             "results": results,
         }],
     })
@@ -49,7 +61,14 @@ fn rule(info: &FindingInfo) -> Value {
     })
 }
 
-fn result(checked: Checked<'_>, finding: &Finding) -> Value {
+fn result(checked: Checked<'_>, finding: &Finding, ignored: Option<&IgnoredFinding>) -> Value {
+    let suppressions = ignored.iter().map(|ignored| {
+        let mut suppression = json!({ "kind": "external" });
+        if let Some(reason) = &ignored.reason {
+            suppression["justification"] = json!(reason);
+        }
+        suppression
+    });
     json!({
         "ruleId": finding.id,
         "ruleIndex": FINDINGS.iter().position(|info| info.id == finding.id),
@@ -57,16 +76,15 @@ fn result(checked: Checked<'_>, finding: &Finding) -> Value {
         "message": { "text": text(finding) },
         "locations": [location(checked, finding)],
         "partialFingerprints": { FINGERPRINT: fingerprint(finding) },
+        "suppressions": suppressions.collect::<Vec<_>>(),
     })
 }
 
 /// What is wrong, and where in the archive: few tools show what they call a logical location.
 fn text(finding: &Finding) -> String {
     let (place, message) = (&finding.place, &finding.message);
-    let text = match place.is_empty() {
-        true => message.clone(),
-        false => format!("{place}: {message}"),
-    };
+    let colon = choose(place.is_empty(), "", ": ");
+    let text = format!("{place}{colon}{message}");
     // An archive makes no link: `[text](address)` would be one.
     if text.contains("](") {
         return text.replace('[', "\\[").replace(']', "\\]");
@@ -126,8 +144,8 @@ fn fingerprint(finding: &Finding) -> String {
         hash.update(part);
         hash.update([0]);
     }
-    let hash = hash.finalize();
-    hash.iter().take(16).map(|it| format!("{it:02x}")).collect()
+    let hash = Digest::new(hash.finalize().into());
+    hash.hex()[..FINGERPRINT_LENGTH].to_owned()
 }
 
 #[cfg(test)]

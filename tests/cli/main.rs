@@ -20,6 +20,7 @@ mod help;
 mod image_map;
 mod input;
 mod installed;
+mod judging;
 mod keys;
 mod logins;
 mod nonsense;

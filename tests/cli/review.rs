@@ -5,118 +5,28 @@ use serde_json::{Value, json};
 
 use crate::common::{Answer, Desk};
 
-/// A desk with the example's tree in `apps/source`, of which something is worth a warning.
-fn desk() -> Desk {
+/// A desk with the example's tree in a folder, of which something is worth a warning.
+pub(crate) fn desk(tree: &str) -> Desk {
     let desk = Desk::with_key();
-    desk.write("apps/README", "");
-    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "apps/source");
-    let manifest = String::from_utf8(desk.read("apps/source/solution.yaml")).unwrap();
+    std::fs::create_dir_all(desk.path(tree)).unwrap();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, tree);
+    let path = format!("{tree}/solution.yaml");
+    let manifest = String::from_utf8(desk.read(&path)).unwrap();
     let name = "solutions.metalk8s.scality.com/display-name";
     assert!(manifest.contains(name));
-    desk.write(
-        "apps/source/solution.yaml",
-        manifest.replace(name, "x/name"),
-    );
+    desk.write(&path, manifest.replace(name, "x/name"));
     desk
 }
 
-/// What GitHub's upload asks of a document, and nothing else that a field could be misspelt as. The whole schema of OASIS
-/// was compared by hand: its terms are not those of this repository.
-fn schema() -> Value {
-    let closed = |required: &[&str], properties: Value| {
-        json!({
-            "type": "object", "required": required, "properties": properties, "additionalProperties": false,
-        })
-    };
-    let text = json!({ "type": "string", "minLength": 1, "maxLength": 1024 });
-    let message = closed(&["text"], json!({ "text": text }));
-    let level = json!({ "enum": ["error", "warning", "note"] });
-    let rule = closed(
-        &["id", "shortDescription", "fullDescription", "help"],
-        json!({
-            "id": text, "shortDescription": message, "fullDescription": message, "help": message,
-            "defaultConfiguration": closed(&["level"], json!({ "level": level })),
-            "properties": closed(&["tags"], json!({ "tags": { "type": "array", "items": text } })),
-        }),
-    );
-    let artifact = closed(
-        &["uri"],
-        json!({
-            "uri": { "type": "string", "pattern": "^[A-Za-z0-9/._~%-]+$" },
-            "uriBaseId": { "const": "%SRCROOT%" },
-        }),
-    );
-    let line = json!({ "type": "integer", "minimum": 1 });
-    let physical = closed(
-        &["artifactLocation"],
-        json!({
-            "artifactLocation": artifact,
-            "region": closed(&["startLine"], json!({ "startLine": line })),
-        }),
-    );
-    let logical = closed(
-        &["fullyQualifiedName"],
-        json!({ "fullyQualifiedName": text }),
-    );
-    let location = closed(
-        &["physicalLocation"],
-        json!({
-            "physicalLocation": physical,
-            "logicalLocations": { "type": "array", "items": logical },
-        }),
-    );
-    let result = closed(
-        &[
-            "ruleId",
-            "ruleIndex",
-            "level",
-            "message",
-            "locations",
-            "partialFingerprints",
-        ],
-        json!({
-            "ruleId": text, "ruleIndex": { "type": "integer" }, "level": level, "message": message,
-            "locations": { "type": "array", "items": location, "minItems": 1, "maxItems": 10 },
-            "partialFingerprints": closed(
-                &["primaryLocationLineHash"],
-                json!({ "primaryLocationLineHash": { "pattern": "^[0-9a-f]{32}$" } }),
-            ),
-        }),
-    );
-    let driver = closed(
-        &["name", "semanticVersion", "rules"],
-        json!({
-            "name": { "const": "solution" }, "semanticVersion": text,
-            "rules": { "type": "array", "items": rule, "uniqueItems": true },
-        }),
-    );
-    let invocation = closed(
-        &["executionSuccessful"],
-        json!({ "executionSuccessful": { "const": true } }),
-    );
-    let run = closed(
-        &["tool", "invocations", "results"],
-        json!({
-            "tool": closed(&["driver"], json!({ "driver": driver })),
-            "invocations": { "type": "array", "items": invocation },
-            "results": { "type": "array", "items": result, "maxItems": 25_000 },
-        }),
-    );
-    closed(
-        &["$schema", "version", "runs"],
-        json!({
-            "$schema": { "type": "string" }, "version": { "const": "2.1.0" },
-            "runs": { "type": "array", "items": run, "minItems": 1, "maxItems": 1 },
-        }),
-    )
-}
+/// What GitHub's upload asks for. The whole schema of OASIS was compared by hand: its terms are not those of this repository.
+const SCHEMA: &str = include_str!("../data/sarif-upload.schema.json");
 
 /// The results of a document that is inside the schema, each with the rule that it names.
 #[track_caller]
-fn sarif(answer: &Answer) -> Vec<Value> {
+pub(crate) fn sarif(answer: &Answer) -> Vec<Value> {
     let log: Value =
         serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
-    let schema = jsonschema::validator_for(&schema()).unwrap();
+    let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
     let errors = schema.iter_errors(&log);
     let errors = errors.map(|it| format!("{}: {it}", it.instance_path()));
     let errors: Vec<String> = errors.collect();
@@ -135,7 +45,7 @@ fn sarif(answer: &Answer) -> Vec<Value> {
 
 #[test]
 fn sarif_is_as_an_upload_asks_for() {
-    let desk = desk();
+    let desk = desk("apps/source");
     let arguments = ["pack", "./apps/source", "--check", "--output", "sarif"];
     let answer = desk.solution(&arguments);
     assert_eq!(answer.code, 0, "{answer:?}");
@@ -171,7 +81,7 @@ fn sarif_is_as_an_upload_asks_for() {
 
 #[test]
 fn junit_has_a_case_for_the_answer_and_for_each_rule_that_found_something() {
-    let desk = desk();
+    let desk = desk("apps/source");
     let pack = [
         "pack",
         "apps/source",

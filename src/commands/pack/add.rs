@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use packager::Added;
+use validator::Judging;
 
 use super::{Arguments, missing, request, watch};
 use crate::args::Output;
@@ -12,7 +13,8 @@ use crate::{environment, progress, render};
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let cache = request::cache(arguments, &environment::scratch())?;
-    let request = request::request(arguments, Vec::new(), Path::new(""), cache.path())?;
+    let judging = Judging::default();
+    let request = request::request(arguments, Vec::new(), Path::new(""), cache.path(), judging)?;
     let added = progress::watched(output, "check", watch::show, |watch| {
         packager::add_images(&request, watch)
     });

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use validator::Finding;
 
 use super::size::Size;
 use super::versioned::VersionedFile;
 use crate::args::{FindingsArguments, PassphraseArguments, RegistryArguments};
-use crate::review::{Checked, Review};
+use crate::commands::validate::judging::AskedJudging;
+use crate::failure::Failure;
+use crate::review::Checked;
 
 /// Pack images, operator and manifest into one signed ISO image
 #[derive(Args, Debug)]
@@ -28,6 +29,7 @@ Examples:
   solution pack shop --check
   solution pack shop --check --files --output json
   solution pack shop --check --output sarif > solution.sarif
+  solution pack shop --check --ignore 'practice.latest=the tag is signed'
   solution pack shop --add-images
   solution pack shop -o shop.iso --key a.key --keyring charts.gpg
   solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm --include-tool linux-amd64/solution
@@ -140,10 +142,14 @@ impl Arguments {
         !self.add_images
     }
 
-    /// Shows what was found, if a review tool reads.
-    pub(super) fn review(&self, findings: &[Finding]) {
-        let checked = Checked::Tree(&self.directory);
-        Review { checked, findings }.show(self.findings.format);
+    /// How what is found is judged: also by the policy beside `solution.yaml`.
+    pub(super) fn judging(&self) -> Result<AskedJudging, Failure> {
+        AskedJudging::read(&self.findings, Some(&self.directory))
+    }
+
+    /// What is checked.
+    pub(super) fn checked(&self) -> Checked<'_> {
+        Checked::Tree(&self.directory)
     }
 }
 

@@ -14,11 +14,10 @@ use std::path::Path;
 use packager::{PackError, Packed, PackedProgram};
 use schemars::JsonSchema;
 use serde::Serialize;
-use validator::{ArchiveVerdict, Finding, Report};
+use validator::{ArchiveVerdict, JudgedFindings};
 
 pub(crate) use self::arguments::Arguments;
 use super::give;
-use super::validate::words;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{interrupt, keys, progress, render};
@@ -30,8 +29,8 @@ pub(crate) struct RefusedPack<'a> {
     archive: &'a Path,
     /// Whether the archive would be accepted.
     verdict: ArchiveVerdict,
-    /// What is wrong with it.
-    findings: &'a [Finding],
+    #[serde(flatten)]
+    judged: &'a JudgedFindings,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -53,29 +52,31 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
     ));
     let beside = out.parent().filter(|path| !path.as_os_str().is_empty());
     let cache = request::cache(arguments, beside.unwrap_or(Path::new(".")))?;
-    let request = request::request(arguments, keys, out, cache.path())?;
+    let asked = arguments.judging()?;
+    let request = request::request(arguments, keys, out, cache.path(), asked.judging())?;
     let packed = progress::watched(output, "pack", watch::show, |watch| {
         packager::pack(&request, watch)
     });
     let packed = match packed {
         Ok(packed) => packed,
-        Err(PackError::Refused(report)) => {
-            arguments.review(report.findings());
-            return Ok(refuse(out, &report, output));
+        Err(PackError::Refused(judged)) => {
+            asked.tell(&judged, output);
+            refuse(out, &judged, output);
+            asked.review(arguments.checked(), &judged);
+            return Ok(Outcome::No);
         }
         Err(error) => return Err(missing::failure(error, &arguments.directory)),
     };
-    words::talk(packed.report.findings(), output);
-    arguments.review(packed.report.findings());
+    asked.tell(&packed.judged, output);
+    asked.review(arguments.checked(), &packed.judged);
     Ok(give(output, &packed, show))
 }
 
-fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
-    words::talk(report.findings(), output);
+fn refuse(archive: &Path, judged: &JudgedFindings, output: Output) {
     let refused = RefusedPack {
         archive,
-        verdict: report.verdict(),
-        findings: report.findings(),
+        verdict: ArchiveVerdict::Refused,
+        judged,
     };
     render::result(output, &refused, |refused| {
         let archive = refused.archive.display();
@@ -83,7 +84,6 @@ fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
             "refused: `{archive}` was not written, since `solution validate` would refuse it"
         );
     });
-    Outcome::No
 }
 
 fn show(packed: &Packed) {

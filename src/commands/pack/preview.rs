@@ -7,7 +7,7 @@ use validator::ArchiveVerdict;
 
 use super::{Arguments, missing, request, show_program, watch};
 use crate::args::{Output, choose};
-use crate::commands::{inspect, validate};
+use crate::commands::inspect;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, keys, progress, render};
 
@@ -17,17 +17,24 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         archive::check_target(out, request::overwrite(arguments))?;
     }
     let cache = request::cache(arguments, &environment::scratch())?;
-    let request = request::request(arguments, keys, Path::new(""), cache.path())?;
+    let asked = arguments.judging()?;
+    let request = request::request(
+        arguments,
+        keys,
+        Path::new(""),
+        cache.path(),
+        asked.judging(),
+    )?;
     let mut preview = progress::watched(output, "check", watch::show, |watch| {
         packager::preview(&request, watch)
     })
     .map_err(|error| missing::failure(error, &arguments.directory))?;
-    validate::words::talk(preview.report.findings(), output);
+    asked.tell(&preview.judged, output);
     if !arguments.files {
         preview.files.clear();
     }
     render::result(output, &preview, show);
-    arguments.review(preview.report.findings());
+    asked.review(arguments.checked(), &preview.judged);
     Ok(match preview.verdict {
         ArchiveVerdict::Refused => Outcome::No,
         _ => Outcome::Yes,
