@@ -170,7 +170,8 @@ const FINDINGS_HEAD: &str = "\
 # Findings
 
 What `solution validate` can find, in the order in which it reports; `pack` and `import` find the same. An *error* refuses \
-the archive (exit code 1); a *warning* does not. Ids are stable: a script may rely on them (`--output json`, field \
+the archive (exit code 1); a *warning* does not, unless a [publisher's policy](developers/ci.md#a-policy-for-findings) \
+says so. Ids are stable: a script may rely on them (`--output json`, field \
 `findings`). What can be in the way of a change are [obstacles](obstacles.md). Renewed from the code by `UPDATE=1 cargo \
 test --test cli`.
 ";

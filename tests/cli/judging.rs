@@ -63,7 +63,7 @@ fn what_is_ignored_is_counted_and_its_reason_kept() {
     assert_eq!(
         lines[..3],
         [
-            "1 finding ignored by apps/source/solution.policy.yaml",
+            "note: 1 finding ignored by apps/source/solution.policy.yaml",
             "note: apps/source/solution.policy.yaml ignores `practice.latest`, and nothing of it was found",
             "note: apps/source/solution.policy.yaml ignored `practice.template` until 2020-01-31, which is over: it counts again",
         ],

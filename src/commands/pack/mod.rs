@@ -80,9 +80,7 @@ fn refuse(archive: &Path, judged: &JudgedFindings, output: Output) {
     };
     render::result(output, &refused, |refused| {
         let archive = refused.archive.display();
-        render::note!(
-            "refused: `{archive}` was not written, since `solution validate` would refuse it"
-        );
+        render::note!("refused: `{archive}` was not written, since it would have errors");
     });
 }
 

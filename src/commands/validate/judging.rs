@@ -78,7 +78,7 @@ impl AskedJudging {
     pub(crate) fn tell(&self, judged: &JudgedFindings, output: Output) {
         words::talk(&judged.findings, output);
         if output == Output::Human {
-            self.notes(judged).iter().for_each(render::note);
+            render::notes("note: ", self.notes(judged));
         }
     }
 
@@ -111,12 +111,10 @@ impl AskedJudging {
         let place = place.map(|it| format!(" in `{it}`")).unwrap_or_default();
         match (unused.why, unused.ignore.expires) {
             (IgnoreUnused::Expired, Some(last)) => {
-                format!(
-                    "note: {by} ignored `{id}`{place} until {last}, which is over: it counts again"
-                )
+                format!("{by} ignored `{id}`{place} until {last}, which is over: it counts again")
             }
             (IgnoreUnused::Expired | IgnoreUnused::NotFound, _) => {
-                format!("note: {by} ignores `{id}`{place}, and nothing of it was found")
+                format!("{by} ignores `{id}`{place}, and nothing of it was found")
             }
         }
     }
